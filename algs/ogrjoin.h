@@ -361,9 +361,11 @@ struct ogrjoin_results
 /** Aggregates values of the right features over the pairs of each left row,
  *  like -agg of the command: sums are exact, and functions that depend on an
  *  order define it.
- *  function   count, sum, mean, min, max, median, stddev, first, last, mode,
- *             unique, concat (texts), weighted_sum (needs the setting share)
- *  separator  for concat; otherwise ignored
+ *  function   count, sum, mean, min, max, range, median, percentile, q1, q3,
+ *             stddev, variance, first, last, mode, minority, unique, concat
+ *             (texts), weighted_sum and weighted_mean (need the setting share)
+ *  separator  for concat; for percentile its number from 0 to 100, as "90";
+ *             otherwise ignored
  *  values     NULL: for count of pairs
  *  Errors     OGRJOIN_ERR_ARG; OGRJOIN_ERR_LIMIT: a sum of integers beyond 64
  *             bits; OGRJOIN_ERR_NOMEM */
@@ -770,12 +772,13 @@ OGRJOIN_API void ogrjoin_live_free(struct ogrjoin_live *live);
  *            counted; so is the removal of an id that is not there
  *  Cost      O(n): a point that stays in its page is overwritten there, others
  *            are sorted by page, and a page is cut or rewritten at most once.
- *            Where more than three quarters of the points change pages (on a
- *            GPU two fifths), all is built anew.  Pages without points are used
- * again, so that memory does not grow from batch to batch Errors    all changes
- * are applied or, after an error, none. OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT:
- * more than 2^31 - 1 points, or changes.  One batch at a time: other threads
- * wait */
+ *            Where more than three quarters of the points (on a GPU two
+ *            fifths) change pages, all is built anew.  Pages without points are
+ *            used again, so that memory does not grow from batch to batch
+ *  Errors    all changes are applied or, after an error, none.
+ *            OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT: more than 2^30 ids, new ones
+ *            of the batch with them, or changes.  One batch at a time: other
+ *            threads wait */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
                    const double *x, const double *y, struct ogrjoin_error *err);
@@ -918,8 +921,8 @@ OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_join_device(
     struct ogrjoin_index *index, const struct ogrjoin_device_points *points,
     struct ogrjoin_device_pairs *out, struct ogrjoin_error *err);
 
-/** Makes later work on a stream of the same device wait until the pairs are
- * complete. */
+/** Makes work that is put on a stream later wait until the pairs are complete.
+ *  stream  of the device that has the pairs */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_device_pairs_wait(const struct ogrjoin_device_pairs *pairs,
                           void *stream, struct ogrjoin_error *err);

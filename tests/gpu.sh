@@ -297,6 +297,13 @@ else
         checked $tool --layer lots --op dwithin --max_distance 30
         checked $tool --layer streets --k 3 --ties all
         checked $tool --layer lots --max_distance 100 "${papers[@]}"
+        if command -v oj_bench_live >/dev/null; then
+            try "$tool: the kept index" compute-sanitizer --tool "$tool" \
+                --error-exitcode 9 oj_bench_live --gpu 1 --n 20000 \
+                --batches 5 --queries 500
+        else
+            skip "$tool: oj_bench_live is missing"
+        fi
         if [ -e "$work/city/S.done" ]; then
             checked $tool --data "$work/city/S" --input points --layer points \
                 --op dwithin --max_distance 20 --unordered

@@ -35,6 +35,10 @@
 /* Rows between asking for memory and its use. */
 #define AHEAD 24
 
+/* Rows whose entries are found and classified before the next rows: few enough
+ * that their entries are still in the second-level cache. */
+#define ROWS_AT_ONCE 4096
+
 /* Siblings with at most so many points become one page. */
 #define MOST_TO_UNITE (LIVE_PAGE_POINTS / 8 * 7)
 
@@ -87,17 +91,19 @@ static void mark_entry(struct live_batch *b, int64_t entry, uint16_t mark)
     e->mark = mark;
 }
 
-/* Entries of ids that are there; others have SUPERSEDED, and are counted. */
-static int64_t find_entries(struct live_batch *b, uint16_t mark)
+/* Finds the entries of rows first to end - 1.  Rows with ids that are not there
+ * get SUPERSEDED; their number is returned. */
+static int64_t find_entries(struct live_batch *b, int64_t first, int64_t end,
+                            uint16_t mark)
 {
     struct live_ids *ids = &b->live->ids;
     int64_t n_new = 0;
-    for (int64_t i = 0; ids->size > 0 && i < b->n && i < AHEAD; i++)
+    for (int64_t i = first; i < end && i < first + AHEAD; i++)
         live_ids_prefetch(ids, b->id[i]);
-    for (int64_t i = 0; i < b->n; i++)
+    for (int64_t i = first; i < end; i++)
     {
         int64_t entry;
-        if (ids->size > 0 && i + AHEAD < b->n)
+        if (i + AHEAD < end)
             live_ids_prefetch(ids, b->id[i + AHEAD]);
         entry = live_ids_find(ids, b->id[i]);
         b->entry[i] = entry < 0 ? SUPERSEDED : (uint32_t)entry;
@@ -124,14 +130,12 @@ static void put_entries(struct live_batch *b, uint16_t mark)
     }
 }
 
-static oj_status find_or_put_entries(struct live_batch *b, struct oj_error *err)
+/* Makes entries for the n_new rows whose ids have none. */
+static oj_status add_entries(struct live_batch *b, int64_t n_new,
+                             struct oj_error *err)
 {
     struct live_ids *ids = &b->live->ids;
-    uint16_t mark = live_ids_next_mark(ids);
-    int64_t n_new = ids->n == 0 ? b->n : find_entries(b, mark);
     int is_moved;
-    if (n_new == 0)
-        return OJ_OK;
     OJ_TRY(live_ids_reserve(ids, ids->n + n_new, &is_moved, err));
     b->has_repeats = 0;
     put_entries(b, live_ids_next_mark(ids));
@@ -259,7 +263,7 @@ static void locate_movers(struct live_batch *b)
                        locate_movers_of_slice, b);
 }
 
-static oj_status classify(struct live_batch *b, struct oj_error *err)
+static oj_status reserve_classes(struct live_batch *b, struct oj_error *err)
 {
     struct oj_live *live = b->live;
     int64_t before = live->cap_leaving;
@@ -269,13 +273,72 @@ static oj_status classify(struct live_batch *b, struct oj_error *err)
         memset(live->leaving + before, 0,
                (size_t)(live->cap_leaving - before) * sizeof *live->leaving);
     OJ_NEW(b->place, b->n, err);
-    for (int64_t i = 0; i < b->n; i++)
+    return OJ_OK;
+}
+
+static void prefetch_page(const struct live_batch *b, uint32_t entry)
+{
+    uint32_t page;
+    if (entry == SUPERSEDED)
+        return;
+    page = b->live->ids.entry[entry].page;
+    if (page != LIVE_NOWHERE)
+        __builtin_prefetch(&b->live->state->page[page].cell);
+}
+
+/* Classifies rows first to end - 1. */
+static oj_status classify(struct live_batch *b, int64_t first, int64_t end,
+                          struct oj_error *err)
+{
+    for (int64_t i = first; i < end; i++)
     {
-        if (i + AHEAD < b->n && b->entry[i + AHEAD] != SUPERSEDED)
-            __builtin_prefetch(&live->ids.entry[b->entry[i + AHEAD]]);
+        if (i + 2 * AHEAD < end && b->entry[i + 2 * AHEAD] != SUPERSEDED)
+            __builtin_prefetch(&b->live->ids.entry[b->entry[i + 2 * AHEAD]]);
+        if (i + AHEAD < end)
+            prefetch_page(b, b->entry[i + AHEAD]);
         OJ_TRY(classify_row(b, i, err));
     }
     return OJ_OK;
+}
+
+static void clear_leaving(struct live_batch *b)
+{
+    for (int64_t i = 0; i < b->n_left; i++)
+        b->live->leaving[b->left[i]] = 0;
+    b->n_left = 0;
+}
+
+static void forget_classes(struct live_batch *b)
+{
+    clear_leaving(b);
+    b->n_movers = b->n_leavers = b->n_in_place = 0;
+    b->counts = (struct oj_live_counts){0};
+}
+
+/* Steps 1 and 2.  Where all ids are there and none comes twice, rows are
+ * classified as soon as their entries are found; else once all are. */
+static oj_status find_and_classify(struct live_batch *b, struct oj_error *err)
+{
+    struct live_ids *ids = &b->live->ids;
+    uint16_t mark = live_ids_next_mark(ids);
+    int64_t n_new = ids->n == 0 ? b->n : 0;
+    OJ_NEW(b->entry, b->n, err);
+    OJ_TRY(reserve_classes(b, err));
+    for (int64_t first = 0; ids->n > 0 && first < b->n; first += ROWS_AT_ONCE)
+    {
+        int64_t end = first + ROWS_AT_ONCE < b->n ? first + ROWS_AT_ONCE : b->n;
+        n_new += find_entries(b, first, end, mark);
+        if (n_new == 0 && !b->has_repeats)
+            OJ_TRY(classify(b, first, end, err));
+    }
+    if (n_new == 0 && !b->has_repeats)
+        return OJ_OK;
+    forget_classes(b);
+    if (n_new > 0)
+        OJ_TRY(add_entries(b, n_new, err));
+    if (b->has_repeats)
+        drop_superseded(b);
+    return classify(b, 0, b->n, err);
 }
 
 /* --- 3 all anew ------------------------------------------------------------
@@ -476,6 +539,12 @@ static struct live_page *change_page(struct live_batch *b, uint32_t number)
     return page;
 }
 
+static void prefetch_page_of_place(const struct live_batch *b, uint64_t place)
+{
+    if (place != NOT_IN_PLACE)
+        __builtin_prefetch(&b->state->page[place / LIVE_PAGE_POINTS]);
+}
+
 static void prefetch_place(const struct live_batch *b, uint64_t place)
 {
     const struct live_page *page;
@@ -494,6 +563,8 @@ static void move_in_place(struct live_batch *b)
         uint64_t place = b->place[i];
         struct live_page *page;
         int slot = (int)(place % LIVE_PAGE_POINTS);
+        if (i + 2 * AHEAD < b->n)
+            prefetch_page_of_place(b, b->place[i + 2 * AHEAD]);
         if (i + AHEAD < b->n)
             prefetch_place(b, b->place[i + AHEAD]);
         if (place == NOT_IN_PLACE)
@@ -912,29 +983,11 @@ static void add_counts(struct oj_live_counts *to,
     to->n_rebuilt += of->n_rebuilt;
 }
 
-static oj_status check_number_of_points(const struct live_batch *b,
-                                        struct oj_error *err)
-{
-    if (b->live->state->n_points + b->counts.n_put - b->counts.n_removed >
-        OJ_LIVE_MOST)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "a kept index has at most %d points; this batch would "
-                       "make them more",
-                       OJ_LIVE_MOST);
-    return OJ_OK;
-}
-
 static oj_status run_batch(struct live_batch *b, struct oj_error *err)
 {
     struct oj_live *live = b->live;
     oj_status status;
-    OJ_NEW(b->entry, b->n, err);
-    OJ_TRY(find_or_put_entries(b, err));
-    if (b->has_repeats)
-        drop_superseded(b);
-    status = classify(b, err);
-    if (status == OJ_OK)
-        status = check_number_of_points(b, err);
+    status = find_and_classify(b, err);
     if (status == OJ_OK && is_cheaper_anew(b))
     {
         begin_change(live);
@@ -944,8 +997,7 @@ static oj_status run_batch(struct live_batch *b, struct oj_error *err)
     }
     else if (status == OJ_OK)
         status = change_pages(b, err);
-    for (int64_t i = 0; i < b->n_left; i++)
-        live->leaving[b->left[i]] = 0;
+    clear_leaving(b);
     if (status != OJ_OK)
     {
         remove_ids_without_place(b);
@@ -962,9 +1014,9 @@ oj_status oj_live_apply(struct oj_live *live, int64_t n, const int64_t *id,
     struct live_batch b = {.live = live, .n = n, .id = id, .x = x, .y = y};
     struct oj_error why = {OJ_OK, ""};
     oj_status status;
-    if (n < 0 || n > OJ_LIVE_MOST)
+    if (n < 0 || n > LIVE_MOST_IDS)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "a batch has 0 to %d changes, not %lld", OJ_LIVE_MOST,
+                       "a batch has 0 to %d changes, not %lld", LIVE_MOST_IDS,
                        (long long)n);
     pthread_mutex_lock(&live->writer);
     status = run_batch(&b, &why);

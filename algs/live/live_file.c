@@ -25,8 +25,6 @@ struct live_file_header
     uint64_t checksum;
 };
 
-#define MOST_PATH 4096
-
 static uint64_t checksum_of(const struct live_points *points)
 {
     uint64_t hash = oj_hash_mix(0, &points->n);
@@ -42,61 +40,28 @@ static uint64_t checksum_of(const struct live_points *points)
 /* --- writing ---------------------------------------------------------------
  */
 
-static int write_arrays(int file, const struct live_points *points)
+/* A failure stays in the file. */
+static void write_points(FILE *file, const void *user)
 {
+    const struct live_points *points = user;
+    size_t n = (size_t)points->n;
     struct live_file_header header = {.byte_order = BYTE_ORDER_MARK,
-                                      .n = points->n};
-    int64_t size = points->n * 8, at = (int64_t)sizeof header;
+                                      .n = points->n,
+                                      .checksum = checksum_of(points)};
     memcpy(header.magic, magic, sizeof magic);
-    header.checksum = checksum_of(points);
-    if (oj_write_at(file, 0, &header, at) != 0 ||
-        oj_write_at(file, at, points->id, size) != 0 ||
-        oj_write_at(file, at + size, points->x, size) != 0 ||
-        oj_write_at(file, at + 2 * size, points->y, size) != 0)
-        return -1;
-    return fsync(file);
-}
-
-static oj_status fail_to_write(const char *path, struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_IO, "%.700s cannot be written: %s", path,
-                   strerror(errno));
-}
-
-/* The folder of path, cut behind its last slash; "." without one. */
-static size_t length_of_folder(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? 0 : (size_t)(slash - path) + (slash == path);
+    (void)fwrite(&header, sizeof header, 1, file);
+    (void)fwrite(points->id, sizeof *points->id, n, file);
+    (void)fwrite(points->x, sizeof *points->x, n, file);
+    (void)fwrite(points->y, sizeof *points->y, n, file);
 }
 
 oj_status live_file_write(const char *path, const struct live_points *points,
                           struct oj_error *err)
 {
-    char temporary[MOST_PATH];
-    size_t n = length_of_folder(path);
-    int file = oj_new_file_create_unpredictable(
-        n > 0 ? path : ".", n > 0 ? n : 1, 0666, temporary, sizeof temporary);
-    int failed, code;
-    if (file < 0)
-        return fail_to_write(path, err);
-    failed = write_arrays(file, points) != 0;
-    code = errno;
-    if (close(file) != 0 && !failed)
-    {
-        failed = 1;
-        code = errno;
-    }
-    if (!failed && rename(temporary, path) != 0)
-    {
-        failed = 1;
-        code = errno;
-    }
-    if (!failed)
+    if (oj_new_file_write(path, write_points, points) == 0)
         return OJ_OK;
-    (void)unlink(temporary);
-    errno = code;
-    return fail_to_write(path, err);
+    return oj_fail(err, OJ_ERR_IO, "%.700s cannot be written: %s", path,
+                   strerror(errno));
 }
 
 /* --- reading ---------------------------------------------------------------
@@ -117,6 +82,11 @@ static oj_status read_header(const char *path, int file,
     if (fstat(file, &of) != 0)
         return oj_fail(err, OJ_ERR_IO, "%.700s cannot be read: %s", path,
                        strerror(errno));
+    if (!S_ISREG(of.st_mode))
+        return oj_fail(err, OJ_ERR_IO,
+                       "%.700s is no file: name one that a kept index was "
+                       "saved to",
+                       path);
     if (of.st_size < (off_t)sizeof *out ||
         oj_read_at(file, 0, out, (int64_t)sizeof *out) != 0 ||
         memcmp(out->magic, magic, sizeof magic) != 0)
@@ -173,7 +143,7 @@ oj_status live_file_read(const char *path, struct live_points *out,
                          struct oj_error *err)
 {
     struct live_points points = {0};
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a FIFO */
     oj_status status;
     if (file < 0)
         return oj_fail(err, OJ_ERR_IO, "%.700s cannot be opened: %s", path,

@@ -32,6 +32,12 @@ oj_status live_ids_reserve(struct live_ids *ids, int64_t n, int *is_moved,
     struct live_ids grown = *ids;
     int bits = LEAST_BITS;
     *is_moved = 0;
+    if (n > LIVE_MOST_IDS)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a kept index has at most %d points, and this batch "
+                       "could make them %lld: apply smaller batches, or keep "
+                       "several indexes",
+                       LIVE_MOST_IDS, (long long)n);
     if (entries_for(n) <= ids->size)
         return OJ_OK;
     while ((INT64_C(1) << bits) < entries_for(n))

@@ -16,6 +16,10 @@
 
 #include <stdint.h>
 
+/** Most ids.  Entries, some two an id, are numbered by 32 bits, of which the
+ *  last number stands for none. */
+#define LIVE_MOST_IDS (1 << 30)
+
 /** In place of a page: the entry is free. */
 #define LIVE_NO_ENTRY UINT32_MAX
 /** In place of a page: the id has come with this batch. */
@@ -43,7 +47,8 @@ struct live_ids
 int64_t live_ids_bytes(const struct live_ids *ids);
 
 /** Makes room for n ids in all.  *is_moved is set where entries have changed
- *  their places.  On failure the table is as it was. */
+ *  their places.  On failure the table is as it was.
+ *  Errors  OJ_ERR_LIMIT: more than LIVE_MOST_IDS; OJ_ERR_NOMEM */
 OJ_MUST_USE oj_status live_ids_reserve(struct live_ids *ids, int64_t n,
                                        int *is_moved, struct oj_error *err);
 

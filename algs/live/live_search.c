@@ -720,6 +720,7 @@ static oj_status find_reach_of_box(const struct live_query *query,
     int64_t most = query->relation->k;
     struct reach_search r = {.k = most < state->n_points ? most
                                                          : state->n_points};
+    oj_status status = OJ_OK;
     struct descent d;
     uint32_t page;
     *reach = INFINITY;
@@ -727,8 +728,10 @@ static oj_status find_reach_of_box(const struct live_query *query,
         return OJ_OK;
     OJ_NEW(r.farthest, r.k, err);
     begin_descent(&d, state, box);
-    while ((page = next_page(&d, state, reach2_of(&r))) != LIVE_NONE)
+    while (status == OJ_OK &&
+           (page = next_page(&d, state, reach2_of(&r))) != LIVE_NONE)
     {
+        status = oj_check_cancel(query->cancel, err);
         for (; page != LIVE_NONE; page = state->page[page].next)
         {
             const struct live_page *of = &state->page[page];
@@ -746,7 +749,7 @@ static oj_status find_reach_of_box(const struct live_query *query,
     if (r.n == r.k)
         *reach = r.farthest[0];
     oj_free(r.farthest);
-    return OJ_OK;
+    return status;
 }
 
 static oj_status take_candidates_of_row(int64_t row, int thread, void *user,

@@ -14,14 +14,17 @@ struct oj_box live_node_child_cell(const struct live_node *node, int child)
 {
     struct oj_box cell = node->cell;
     int right = child >> 1;
+    double sx = node->sx, sy = node->sy[right];
+    /* A cut may lie outside of the cell: at -INFINITY, where all points are on
+     * one side, or among points that have left the cell by its slack. */
     if (right)
-        cell.x0 = node->sx;
+        cell.x0 = oj_larger(cell.x0, sx);
     else
-        cell.x1 = node->sx;
+        cell.x1 = sx < cell.x1 ? sx : cell.x1;
     if (child & 1)
-        cell.y0 = node->sy[right];
+        cell.y0 = oj_larger(cell.y0, sy);
     else
-        cell.y1 = node->sy[right];
+        cell.y1 = sy < cell.y1 ? sy : cell.y1;
     return cell;
 }
 

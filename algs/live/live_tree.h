@@ -95,7 +95,8 @@ static inline int live_node_child(const struct live_node *node, double x,
     return 2 * right + (y >= node->sy[right]);
 }
 
-/** The cell of a child. */
+/** The cell of a child, which is part of that of the node: the covers of nodes
+ *  hold for points that move within the cells below them. */
 struct oj_box live_node_child_cell(const struct live_node *node, int child);
 
 /** 1: a point of the page that moves there may stay in it. */

@@ -17,9 +17,6 @@
 #include "live_split.h"
 #include "live_tree.h"
 
-/** Most points, as of every join side. */
-#define OJ_LIVE_MOST INT32_MAX
-
 /** Values of the setting tree. */
 #define OJ_LIVE_TREE_WORDS "auto|quadtree|kdtree"
 
@@ -56,7 +53,8 @@ OJ_MUST_USE oj_status oj_live_new(enum oj_live_tree tree, int n_threads,
 /** Applies n changes as one instant: of several of an id the last one holds.
  *  x NaN, or a coordinate that no join takes, removes the id.  All changes are
  *  applied, or after an error none.  One batch at a time: others wait.
- *  Errors  OJ_ERR_NOMEM; OJ_ERR_LIMIT: more than OJ_LIVE_MOST points
+ *  Errors  OJ_ERR_NOMEM; OJ_ERR_LIMIT: more than 2^30 ids, new ones of the
+ *          batch with them, or changes
  *  Cost    O(changes), each a few cache misses, and the pages that overflow or
  *          empty; where many points leave their pages, that of building: O(n
  * log n) */

@@ -131,4 +131,4 @@ const struct oj_engine oj_lists_engine = {.name = "inverted lists",
                                           .join = oj_row_join,
                                           .free_side = free_side,
                                           .free_batches = oj_row_batches_free,
-                                          .set_cancel = oj_row_set_cancel};
+                                          .set_options = oj_row_set_options};

@@ -378,4 +378,4 @@ const struct oj_engine oj_zlists_engine = {.name = "shifted Z-lists",
                                            .join = oj_row_join,
                                            .free_side = free_side,
                                            .free_batches = oj_row_batches_free,
-                                           .set_cancel = oj_row_set_cancel};
+                                           .set_options = oj_row_set_options};

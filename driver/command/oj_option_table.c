@@ -143,10 +143,12 @@ static const struct oj_option options[] = {
      "input twice",
      VALUE(FLAG, one_to_one)},
     {rows, "agg", "LIST",
-     "one row per input row, with aggregates of its pairs' join features: "
-     "count, and sum, mean (or avg), min, max, median, stddev, first, last, "
-     "mode, unique, concat, weighted_sum of a field, as in \"count, "
-     "mean(fare), concat(name,'; ')\"",
+     "one row per input row, with aggregates of its pairs: count, and sum, "
+     "mean (or avg), min, max, range, median, percentile, q1, q3, stddev, "
+     "variance, first, last, mode, minority, unique, concat, weighted_sum, "
+     "weighted_mean of a join field or a column of the pair, as in \"count, "
+     "mean(fare), concat(name,'; '), percentile(fare, 90), "
+     "mean(join_distance)\"",
      VALUE(TEXT, aggregates),
      .once = "write one list, as -agg \"count, sum(a)\""},
     {rows, "unmatched_layer", "NAME",

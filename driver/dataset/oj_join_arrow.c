@@ -19,7 +19,7 @@
 #ifndef ARROW_C_STREAM_INTERFACE
 #define ARROW_C_STREAM_INTERFACE
 #endif
-#include "../../algs/api/arrow/oj_arrow_array.h"
+#include "../../algs/api/arrow/oj_arrow_column.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -30,35 +30,37 @@
  * their values stay in the cache. */
 #define PLACES_AT_ONCE 256
 
-/* A column of an array, filled block by block.
- *
- *   format  values                       bytes
- *   b       bits
- *   s i f   2 or 4 bytes each
- *   l g     8 bytes each
- *   D       int32: days since 1970
- *   t       int32: milliseconds of the day
- *   T       int64: milliseconds since 1970; Z: in UTC, if the zone is known
- *   u z     int32 offsets [rows + 1]     the texts and binaries
- *   +       int32 offsets [rows + 1]     -, the values of the lists are in item
- *
- * Data is written at the position of its row, so that a row that is given up is
- * overwritten by the next one.  NULL is stored as zero, or as no bytes.
- */
-struct array_column
+/* An OGR type in an Arrow format, and how a value is written in it. */
+struct column_form
 {
-    char format;
-    size_t size;               /* bytes of a value in `values`; b: 0 */
-    int is_nullable;           /* 0: NULL is not marked in `valid` */
-    int64_t limit;             /* maximum bytes (u z), or values of lists (+) */
-    struct array_column *item; /* +: values of the lists; owned */
-    uint8_t *valid;            /* one bit per row */
-    void *values;
-    char *bytes;
-    int64_t cap_valid, cap_values, cap_bytes;
-    /* rows and bytes to allocate at first */
-    int64_t n_expected, n_expected_bytes;
+    OGRFieldType type;
+    const char *format;
+    enum value_form
+    {
+        FORM_INTEGER,
+        FORM_INTEGER64,
+        FORM_REAL,
+        FORM_BYTES,
+        FORM_DAYS,         /* since 1970 */
+        FORM_MILLISECONDS, /* of the day */
+        FORM_MOMENT,       /* milliseconds since 1970 */
+        FORM_MOMENT_UTC    /* likewise, in UTC if the zone is known */
+    } form;
 };
+
+static const struct column_form column_forms[] = {
+    {OFTInteger, "b", FORM_INTEGER},
+    {OFTInteger, "s", FORM_INTEGER},
+    {OFTInteger, "i", FORM_INTEGER},
+    {OFTInteger64, "l", FORM_INTEGER64},
+    {OFTReal, "f", FORM_REAL},
+    {OFTReal, "g", FORM_REAL},
+    {OFTString, "u", FORM_BYTES},
+    {OFTBinary, "z", FORM_BYTES},
+    {OFTDate, "tdD", FORM_DAYS},
+    {OFTTime, "ttm", FORM_MILLISECONDS},
+    {OFTDateTime, "tsm:", FORM_MOMENT},
+    {OFTDateTime, "tsm:UTC", FORM_MOMENT_UTC}};
 
 /* Source of the values of a child array. */
 enum child_kind
@@ -73,7 +75,8 @@ struct arrow_child
     enum child_kind kind;
     struct oj_row_column from; /* for CHILD_FIELD */
     const char *name;
-    struct array_column column;
+    const struct column_form *form; /* lists: form of the values */
+    struct oj_arrow_column column;
 };
 
 struct oj_join_arrow
@@ -95,7 +98,7 @@ struct oj_join_arrow
     struct oj_error error;
 };
 
-/* ---- columns ------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------- */
 
 static OGRFieldType item_type(OGRFieldType type)
 {
@@ -105,119 +108,25 @@ static OGRFieldType item_type(OGRFieldType type)
                                       : OFTString;
 }
 
-/* Initialises an empty column for values of this OGR type in the schema's Arrow
- * format. Returns 0 if the format is left to GDAL's generic stream, or memory
- * ran out. */
-static int init_column(struct array_column *column,
-                       const struct ArrowSchema *schema, OGRFieldType type)
+/* The form of values of an OGR type in the schema's Arrow format; of a list,
+ * that of its values. NULL: GDAL's generic stream must make the column. */
+static const struct column_form *
+find_column_form(const struct ArrowSchema *schema, OGRFieldType type)
 {
-    static const struct
-    {
-        OGRFieldType type;
-        const char *name;
-        char format;
-        size_t size;
-    } formats[] = {
-        {OFTInteger, "b", 'b', 0},     {OFTInteger, "s", 's', 2},
-        {OFTInteger, "i", 'i', 4},     {OFTInteger64, "l", 'l', 8},
-        {OFTReal, "f", 'f', 4},        {OFTReal, "g", 'g', 8},
-        {OFTString, "u", 'u', 4},      {OFTBinary, "z", 'z', 4},
-        {OFTDate, "tdD", 'D', 4},      {OFTTime, "ttm", 't', 4},
-        {OFTDateTime, "tsm:", 'T', 8}, {OFTDateTime, "tsm:UTC", 'Z', 8}};
-    column->is_nullable = (schema->flags & ARROW_FLAG_NULLABLE) != 0;
-    if (schema->dictionary != NULL)
-        return 0;
     if (oj_type_is_list(type))
     {
-        column->format = '+';
-        column->size = 4;
-        column->item = oj_calloc(1, sizeof *column->item);
-        if (column->item == NULL || strcmp(schema->format, "+l") != 0 ||
-            schema->n_children != 1)
-            return 0;
-        column->item->limit = column->limit;
-        return init_column(column->item, schema->children[0], item_type(type));
+        if (strcmp(schema->format, "+l") != 0 || schema->n_children != 1)
+            return NULL;
+        schema = schema->children[0];
+        type = item_type(type);
     }
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    for (size_t i = 0; i < sizeof column_forms / sizeof *column_forms; i++)
     {
-        if (formats[i].type == type &&
-            strcmp(formats[i].name, schema->format) == 0)
-        {
-            column->format = formats[i].format;
-            column->size = formats[i].size;
-            return 1;
-        }
+        if (column_forms[i].type == type &&
+            strcmp(column_forms[i].format, schema->format) == 0)
+            return &column_forms[i];
     }
-    return 0;
-}
-
-static void free_column(struct array_column *column)
-{
-    if (column->item != NULL)
-        free_column(column->item);
-    oj_free(column->item);
-    oj_free(column->valid);
-    oj_free(column->values);
-    oj_free(column->bytes);
-}
-
-static void put_bit(uint8_t *bits, int64_t i, int value)
-{
-    uint8_t mask = (uint8_t)(1u << (i & 7));
-    bits[i >> 3] =
-        (uint8_t)(value ? bits[i >> 3] | mask : bits[i >> 3] & ~mask);
-}
-
-/* Allocates for row `row` and the offset after it; the first time for all
- * expected rows. */
-static oj_status reserve_row(struct array_column *column, int64_t row,
-                             struct oj_error *err)
-{
-    int is_new = column->values == NULL;
-    size_t size = column->size > 0 ? column->size : 1;
-    int64_t n = row < column->n_expected ? column->n_expected : row + 1;
-    OJ_TRY(oj_reserve(&column->values, row + 1, n + 1, &column->cap_values,
-                      size, err));
-    OJ_ROOM(column->valid, (row + 7) / 8, (n + 7) / 8, column->cap_valid, err);
-    if (is_new) /* offset 0 */
-        memset(column->values, 0, size);
-    return OJ_OK;
-}
-
-/* Allocates for the row and sets its bit in `valid`. Called for every value, so
- * it calls reserve_row() only to grow. */
-static oj_status reserve_row_and_set_validity(struct array_column *column,
-                                              int64_t row, int has_value,
-                                              struct oj_error *err)
-{
-    if (row + 2 > column->cap_values || row / 8 >= column->cap_valid)
-        OJ_TRY(reserve_row(column, row, err));
-    put_bit(column->valid, row, has_value || !column->is_nullable);
-    return OJ_OK;
-}
-
-/* Adds n bytes as the value of a row; from NULL: the value is NULL. *fits 0:
- * nothing was added, because the limit would be exceeded. */
-static oj_status add_bytes(struct array_column *column, int64_t row,
-                           const void *from, int64_t n, int *fits,
-                           struct oj_error *err)
-{
-    int32_t *offset;
-    OJ_TRY(reserve_row_and_set_validity(column, row, from != NULL, err));
-    offset = (int32_t *)column->values + row;
-    *fits = n <= column->limit - offset[0];
-    if (!*fits)
-        return OJ_OK;
-    if (offset[0] + n >= column->cap_bytes)
-        OJ_ROOM(column->bytes, offset[0],
-                offset[0] + n < column->n_expected_bytes
-                    ? column->n_expected_bytes
-                    : offset[0] + n + 1,
-                column->cap_bytes, err);
-    offset[1] = (int32_t)(offset[0] + n);
-    if (n > 0)
-        memcpy(column->bytes + offset[0], from, (size_t)n);
-    return OJ_OK;
+    return NULL;
 }
 
 /* Rounds the seconds, a float, as GDAL does. */
@@ -237,92 +146,81 @@ static int64_t epoch_milliseconds(const OGRField *raw, int is_utc)
     return moment;
 }
 
-/* Writes a value that is not NULL, of a format of fixed size. */
-static void write_fixed_size_value(struct array_column *column, int64_t row,
-                                   const OGRField *raw)
+/* Puts n bytes. *fits 0: nothing was put, because the limit would be
+ * exceeded. */
+static oj_status put_bytes(struct oj_arrow_column *column, int64_t row,
+                           const void *from, int64_t n, int *fits,
+                           struct oj_error *err)
 {
-    char *to = (char *)column->values + (size_t)row * column->size;
-    switch (column->format)
-    {
-        case 'b':
-            put_bit(column->values, row, raw->Integer != 0);
-            break;
-        case 's':
-            *(int16_t *)to = (int16_t)raw->Integer;
-            break;
-        case 'i':
-            *(int32_t *)to = raw->Integer;
-            break;
-        case 'l':
-            *(int64_t *)to = raw->Integer64;
-            break;
-        case 'f':
-            *(float *)to = (float)raw->Real;
-            break;
-        case 'g':
-            *(double *)to = raw->Real;
-            break;
-        case 'D':
-            *(int32_t *)to = (int32_t)oj_value_days(raw);
-            break;
-        case 't':
-            *(int32_t *)to = milliseconds_of_day(raw);
-            break;
-        default:
-            *(int64_t *)to = epoch_milliseconds(raw, column->format == 'Z');
-            break;
-    }
-}
-
-/* raw NULL: the value is NULL. */
-static oj_status add_fixed_size_value(struct array_column *column, int64_t row,
-                                      const OGRField *raw, struct oj_error *err)
-{
-    OJ_TRY(reserve_row_and_set_validity(column, row, raw != NULL, err));
-    if (raw != NULL)
-        write_fixed_size_value(column, row, raw);
-    else if (column->format == 'b')
-        put_bit(column->values, row, 0);
-    else
-        memset((char *)column->values + (size_t)row * column->size, 0,
-               column->size);
+    char *to;
+    OJ_TRY(oj_arrow_column_put_bytes(column, row, n, &to, err));
+    *fits = to != NULL;
+    if (*fits && n > 0)
+        memcpy(to, from, (size_t)n);
     return OJ_OK;
 }
 
-/* Adds value i of a list. In lists OGR's markers of NULL are ordinary
+/* Puts a value that is neither NULL nor bytes. */
+static oj_status put_number(struct oj_arrow_column *column, int64_t row,
+                            enum value_form form, const OGRField *raw,
+                            struct oj_error *err)
+{
+    int64_t integer;
+    switch (form)
+    {
+        case FORM_REAL:
+            return oj_arrow_column_put_real(column, row, raw->Real, err);
+        case FORM_INTEGER:
+            integer = raw->Integer;
+            break;
+        case FORM_INTEGER64:
+            integer = raw->Integer64;
+            break;
+        case FORM_DAYS:
+            integer = oj_value_days(raw);
+            break;
+        case FORM_MILLISECONDS:
+            integer = milliseconds_of_day(raw);
+            break;
+        default:
+            integer = epoch_milliseconds(raw, form == FORM_MOMENT_UTC);
+            break;
+    }
+    return oj_arrow_column_put_integer(column, row, integer, err);
+}
+
+/* Puts value i of a list. In lists OGR's markers of NULL are ordinary
  * values. */
-static oj_status add_item(struct array_column *item, int64_t row,
-                          const OGRField *list, int i, int *fits,
-                          struct oj_error *err)
+static oj_status put_item(struct oj_arrow_column *item, int64_t row,
+                          enum value_form form, const OGRField *list, int i,
+                          int *fits, struct oj_error *err)
 {
     OGRField raw;
     memset(&raw, 0, sizeof raw);
-    if (item->format == 'u')
+    if (form == FORM_BYTES)
     {
         const char *text = list->StringList.paList[i];
-        return add_bytes(item, row, text, (int64_t)strlen(text), fits, err);
+        return put_bytes(item, row, text, (int64_t)strlen(text), fits, err);
     }
-    if (item->format == 'l')
+    if (form == FORM_INTEGER64)
         raw.Integer64 = list->Integer64List.paList[i];
-    else if (item->format == 'f' || item->format == 'g')
+    else if (form == FORM_REAL)
         raw.Real = list->RealList.paList[i];
     else
         raw.Integer = list->IntegerList.paList[i];
-    return add_fixed_size_value(item, row, &raw, err);
+    return put_number(item, row, form, &raw, err);
 }
 
-/* list NULL: the value is NULL. */
-static oj_status add_list(struct array_column *column, int64_t row,
-                          const OGRField *list, int *fits, struct oj_error *err)
+static oj_status put_list(struct oj_arrow_column *column, int64_t row,
+                          enum value_form form, const OGRField *list, int *fits,
+                          struct oj_error *err)
 {
-    int n = list != NULL ? list->IntegerList.nCount : 0;
-    int32_t *offset;
-    OJ_TRY(reserve_row_and_set_validity(column, row, list != NULL, err));
-    offset = (int32_t *)column->values + row;
-    *fits = n <= column->limit - offset[0];
+    const int n = list->IntegerList.nCount;
+    int64_t first;
+    OJ_TRY(oj_arrow_column_put_list(column, row, n, &first, err));
+    *fits = first >= 0;
     for (int i = 0; i < n && *fits; i++)
-        OJ_TRY(add_item(column->item, offset[0] + i, list, i, fits, err));
-    offset[1] = offset[0] + (*fits ? n : 0);
+        OJ_TRY(put_item(column->item, first + i, form, list, i, fits, err));
     return OJ_OK;
 }
 
@@ -333,7 +231,7 @@ static void close_stream(struct oj_join_arrow *s)
     if (s == NULL)
         return;
     for (int i = 0; s->child != NULL && i < s->n_children; i++)
-        free_column(&s->child[i].column);
+        oj_arrow_column_free(&s->child[i].column);
     oj_free(s->child);
     oj_layer_geometry_free(&s->wkb);
     if (s->scratch != NULL)
@@ -391,16 +289,22 @@ static int init_child(struct oj_join_arrow *s, enum child_kind kind,
                       const struct ArrowSchema *parent)
 {
     struct arrow_child *child = &s->child[s->n_children];
+    const struct ArrowSchema *schema;
     if (s->n_children >= parent->n_children)
         return 0;
+    schema = parent->children[s->n_children++];
     child->kind = kind;
     child->name = name;
+    child->form = find_column_form(schema, type);
+    if (child->form == NULL ||
+        oj_arrow_column_open(schema, 0, &child->column, NULL) != OJ_OK)
+        return 0;
     child->column.limit = max_batch_bytes();
+    if (child->column.item != NULL)
+        child->column.item->limit = child->column.limit;
     /* If the geometry is not nullable, NULL must become an empty geometry,
      * which is left to GDAL's generic stream. */
-    return init_column(&child->column, parent->children[s->n_children++],
-                       type) &&
-           (kind != CHILD_GEOMETRY || child->column.is_nullable);
+    return kind != CHILD_GEOMETRY || child->column.is_nullable;
 }
 
 /* Initialises the children in the order of the schema: FIDs, the fields that
@@ -466,8 +370,8 @@ static void find_zero_copy_column_sources(struct oj_join_arrow *s)
         struct arrow_child *child = &s->child[i];
         child->from.values.view.format = 0;
         if (child->kind == CHILD_FIELD && batch != NULL &&
-            batch->attributes != NULL &&
-            strchr("ilguz", child->column.format) != NULL)
+            batch->attributes != NULL && child->column.item == NULL &&
+            strchr("ilguz", child->form->format[0]) != NULL)
             oj_row_column_begin(&child->from, s->rows.cursor);
     }
 }
@@ -503,17 +407,23 @@ static oj_status append_numbers_of_rows(struct arrow_child *child,
 {
     const struct oj_row_view *view = &child->from.values;
     const void *values = view->view.values;
-    struct array_column *column = &child->column;
+    struct oj_arrow_column *column = &child->column;
+    OJ_TRY(oj_arrow_column_make_room(column, row, n, err));
     for (int64_t i = 0; i < n; i++)
     {
         int64_t at = oj_row_view_at(view, &place[i]);
-        OJ_TRY(reserve_row_and_set_validity(column, row + i, at >= 0, err));
-        if (column->size == 8)
+        if (at < 0)
+        {
+            OJ_TRY(oj_arrow_column_put_null(column, row + i, err));
+            continue;
+        }
+        oj_arrow_column_mark(column, row + i);
+        if (column->type.size == 8)
             ((int64_t *)column->values)[row + i] =
-                at >= 0 ? ((const int64_t *)values)[at] : 0;
+                ((const int64_t *)values)[at];
         else
             ((int32_t *)column->values)[row + i] =
-                at >= 0 ? ((const int32_t *)values)[at] : 0;
+                ((const int32_t *)values)[at];
     }
     return OJ_OK;
 }
@@ -525,7 +435,8 @@ static oj_status add_row_to_child(struct oj_join_arrow *s,
                                   const struct oj_row_place *place, int64_t row,
                                   int *fits, struct oj_error *err)
 {
-    struct array_column *column = &child->column;
+    struct oj_arrow_column *column = &child->column;
+    const enum value_form form = child->form->form;
     struct oj_value value;
     const uint8_t *wkb;
     const void *at = &value.raw;
@@ -541,10 +452,12 @@ static oj_status add_row_to_child(struct oj_join_arrow *s,
     else
         OJ_TRY(oj_row_column_value(&child->from, s->rows.cursor, place,
                                    s->scratch, &value, &at, &n, err));
-    if (column->format == 'u' || column->format == 'z')
-        return add_bytes(column, row, at, n, fits, err);
-    return column->format == '+' ? add_list(column, row, at, fits, err)
-                                 : add_fixed_size_value(column, row, at, err);
+    if (at == NULL)
+        return oj_arrow_column_put_null(column, row, err);
+    if (column->item != NULL)
+        return put_list(column, row, form, at, fits, err);
+    return form == FORM_BYTES ? put_bytes(column, row, at, n, fits, err)
+                              : put_number(column, row, form, at, err);
 }
 
 /* Appends *n rows, as rows row, row + 1, ...; *n becomes the number that fits
@@ -577,57 +490,6 @@ static oj_status append_output_rows(struct oj_join_arrow *s,
     return OJ_OK;
 }
 
-static int64_t count_nulls(const struct array_column *column, int64_t n_rows)
-{
-    int64_t n = n_rows, i = 0;
-    for (; i < n_rows / 8; i++)
-        n -= __builtin_popcount(column->valid[i]);
-    if (n_rows % 8 > 0)
-        n -= __builtin_popcount(column->valid[i] & ((1u << n_rows % 8) - 1));
-    return n;
-}
-
-/* Moves the first n_rows rows into array. Only the buffer of `valid` may be
- * NULL. */
-static oj_status hand_column_over_to_array(struct array_column *column,
-                                           int64_t n_rows,
-                                           struct ArrowArray *array,
-                                           struct oj_error *err)
-{
-    int has_bytes = column->format == 'u' || column->format == 'z';
-    OJ_TRY(oj_arrow_array_make(has_bytes ? 3 : 2, column->item != NULL, array,
-                               err));
-    if (column->values == NULL) /* a column of empty lists only */
-        OJ_TRY(reserve_row_and_set_validity(column, 0, 0, err));
-    if (has_bytes)
-        OJ_ROOM(column->bytes, 0, 1, column->cap_bytes, err);
-    if (column->item != NULL)
-        OJ_TRY(hand_column_over_to_array(column->item,
-                                         ((int32_t *)column->values)[n_rows],
-                                         array->children[0], err));
-    column->n_expected = n_rows;
-    if (has_bytes) /* expect a sixteenth more for the next array */
-        column->n_expected_bytes =
-            17 * (int64_t)((int32_t *)column->values)[n_rows] / 16;
-    array->length = n_rows;
-    array->null_count = count_nulls(column, n_rows);
-    if (array->null_count > 0)
-    {
-        array->buffers[0] = column->valid;
-        column->valid = NULL;
-        column->cap_valid = 0;
-    }
-    array->buffers[1] = column->values;
-    column->values = NULL;
-    column->cap_values = 0;
-    if (!has_bytes)
-        return OJ_OK;
-    array->buffers[2] = column->bytes;
-    column->bytes = NULL;
-    column->cap_bytes = 0;
-    return OJ_OK;
-}
-
 static oj_status make_record_batch_array(struct oj_join_arrow *s,
                                          int64_t n_rows,
                                          struct ArrowArray *array,
@@ -636,8 +498,8 @@ static oj_status make_record_batch_array(struct oj_join_arrow *s,
     OJ_TRY(oj_arrow_array_make(1, s->n_children, array, err));
     array->length = n_rows;
     for (int i = 0; i < s->n_children; i++)
-        OJ_TRY(hand_column_over_to_array(&s->child[i].column, n_rows,
-                                         array->children[i], err));
+        OJ_TRY(oj_arrow_column_finish(&s->child[i].column, n_rows,
+                                      array->children[i], err));
     return OJ_OK;
 }
 

@@ -150,6 +150,29 @@ static int run_interruptible(int (*work)(void *, struct ogrjoin_error *),
 /* --- settings --------------------------------------------------------------
  */
 
+/* 0 with an exception: value is no number. An array is none, not even one of a
+ * single element, which Python converts. */
+static int read_number(const char *name, PyObject *value, double *out)
+{
+    struct ogrjoin_error err = {OGRJOIN_ERR_ARG, ""};
+    Py_ssize_t length = PyObject_Size(value);
+    PyObject *type;
+    PyErr_Clear(); /* a number has no length */
+    if (length < 0)
+        *out = PyFloat_AsDouble(value);
+    if (length < 0 && (*out != -1.0 || PyErr_Occurred() == NULL))
+        return 1;
+    PyErr_Clear();
+    type = PyType_GetName(Py_TYPE(value));
+    snprintf(err.message, sizeof err.message,
+             "%.60s takes a word or a number, not a value of the type %.60s",
+             name,
+             type != NULL ? PyUnicode_AsUTF8AndSize(type, NULL) : "unknown");
+    Py_XDECREF(type);
+    (void)raise_error(&err);
+    return 0;
+}
+
 static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
                          PyObject *value)
 {
@@ -166,8 +189,8 @@ static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
     }
     else
     {
-        double number = PyFloat_AsDouble(value);
-        if (number == -1.0 && PyErr_Occurred() != NULL)
+        double number;
+        if (!read_number(name, value, &number))
             return -1;
         err.status = ogrjoin_set_number(settings, name, number, &err);
     }

@@ -1,11 +1,12 @@
 #include "oj_aggregation.h"
 
-#include "../../algs/api/rows/oj_aggregate_words.h"
+#include "../../algs/api/rows/oj_row_columns.h"
 #include "../../algs/pairs/selection/oj_feature_area_length.h"
 #include "../../algs/pairs/values/oj_pair_stage.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../../flatten/read/oj_attribute_table.h"
+#include "../base/oj_message.h"
 #include "../source/oj_layer_field_kind.h"
 
 #include <cpl_conv.h>
@@ -60,6 +61,13 @@ struct block
     int64_t row[BLOCK_PAIRS];
     int32_t at[BLOCK_PAIRS]; /* indices in `feature` */
     double share[BLOCK_PAIRS];
+
+    /* For columns of pairs. */
+    const struct oj_matches *matches;
+    const struct oj_pair_values *pair_values;
+    int64_t entry[BLOCK_PAIRS];
+    int32_t rank[BLOCK_PAIRS];
+    struct oj_aggregate_pair_columns pair_columns;
 };
 
 struct oj_aggregation
@@ -68,7 +76,8 @@ struct oj_aggregation
     struct oj_aggregate_words words;
     struct oj_computed_column *columns; /* [words.n] */
     struct oj_computed_type *types;     /* [words.n] of columns */
-    /* [words.n_fields] fields that the aggregates read */
+    /* [words.n_fields] fields that the aggregates read; unused for columns of
+     * pairs */
     struct oj_side_field *fields;
     int needs_overlap;
     struct oj_held_files files;
@@ -88,7 +97,7 @@ struct oj_aggregation
 /* ---- result columns ------------------------------------------------------ */
 
 /* Defines the column of a result. from: the aggregated field; NULL: a count of
- * pairs. */
+ * pairs, or a column of pairs. */
 static void define_result_column(const struct oj_aggregate_word *word,
                                  int source, OGRFieldDefnH from,
                                  struct oj_computed_column *column,
@@ -98,32 +107,66 @@ static void define_result_column(const struct oj_aggregate_word *word,
                                          [OJ_AGG_REAL] = OFTReal,
                                          [OJ_AGG_BYTES] = OFTString};
     *column = oj_computed_column_of_aggregate(word, source);
-    type->type = word->gives_value ? OGR_Fld_GetType(from) : usual[word->type];
-    type->subtype = word->gives_value ? OGR_Fld_GetSubType(from) : OFSTNone;
+    type->subtype = OFSTNone;
+    if (from != NULL && word->gives_value)
+    {
+        type->type = OGR_Fld_GetType(from);
+        type->subtype = OGR_Fld_GetSubType(from);
+    }
+    else
+        type->type =
+            word->kind == OJ_FIELD_INT32 ? OFTInteger : usual[word->type];
 }
 
-static oj_status bind_aggregate(struct oj_aggregation *a, int i,
-                                struct oj_error *err)
+static oj_status find_join_field(void *user, const char *name, int *column,
+                                 struct oj_field_description *field,
+                                 struct oj_error *err)
 {
-    const struct oj_aggregate_word *word = &a->words.word[i];
-    struct oj_field_description field = {0};
+    struct oj_aggregation *a = user;
     OGRFieldDefnH defn = NULL;
-    int column = -1;
-    if (word->field != NULL)
+    OJ_TRY(
+        oj_source_need_field(&a->job->join, name, "agg", column, &defn, err));
+    *field = oj_layer_field_describe(defn);
+    return OJ_OK;
+}
+
+/* Binds all words to their values and defines the columns of the results. */
+static oj_status bind_aggregates(struct oj_aggregation *a,
+                                 const struct oj_row_column_words *words,
+                                 unsigned char *want, struct oj_error *err)
+{
+    const struct oj_join_field_finder finder = {find_join_field, a};
+    const struct oj_source *join = &a->job->join;
+    const char *hidden = NULL;
+    OJ_TRY(oj_aggregate_columns_bind(words, &finder, &a->words, want, &hidden,
+                                     err));
+    if (hidden != NULL)
+        oj_notice("-agg: %s is the field of the join layer, which hides the "
+                  "column of the pairs that is called so",
+                  hidden);
+    OJ_NEW_ZEROED(a->fields, a->words.n_fields + 1, err);
+    for (int f = 0; f < a->words.n_fields; f++)
     {
-        OJ_TRY(oj_source_need_field(&a->job->join, word->field, "agg", &column,
-                                    &defn, err));
-        field = oj_layer_field_describe(defn);
-    }
-    OJ_TRY(oj_aggregate_words_bind(&a->words, i, column, &field, err));
-    if (word->field != NULL)
-    {
-        struct oj_side_field *of = &a->fields[a->words.aggregates[i].column];
-        of->column = column;
+        struct oj_side_field *of = &a->fields[f];
+        OGRFieldDefnH defn;
+        if (a->words.is_of_pairs[f])
+            continue;
+        defn = oj_source_field(join, a->words.fields[f].column);
+        of->column = a->words.fields[f].column;
         of->type = OGR_Fld_GetType(defn);
         of->subtype = OGR_Fld_GetSubType(defn);
     }
-    define_result_column(word, i, defn, &a->columns[i], &a->types[i]);
+    for (int i = 0; i < a->words.n; i++)
+    {
+        const struct oj_aggregate_word *word = &a->words.word[i];
+        const int f = a->words.aggregates[i].column;
+        const int is_of_field = word->field != NULL && !a->words.is_of_pairs[f];
+        define_result_column(
+            word, i,
+            is_of_field ? oj_source_field(join, a->words.fields[f].column)
+                        : NULL,
+            &a->columns[i], &a->types[i]);
+    }
     return OJ_OK;
 }
 
@@ -156,24 +199,25 @@ static oj_status allocate_value_columns(const struct oj_aggregation *a,
                                         struct values *values,
                                         struct oj_error *err)
 {
-    OJ_NEW_ZEROED(values->column, a->words.n, err);
-    OJ_NEW_ZEROED(values->memory, a->words.n, err);
+    OJ_NEW_ZEROED(values->column, a->words.n_fields + 1, err);
+    OJ_NEW_ZEROED(values->memory, a->words.n_fields + 1, err);
     return OJ_OK;
 }
 
 static oj_status open_aggregation(struct oj_aggregation *a,
-                                  struct oj_error *err)
+                                  const struct oj_row_column_words *words,
+                                  unsigned char *want, struct oj_error *err)
 {
     const struct oj_command *command = a->job->command;
     int64_t memory = command->memory;
     OJ_TRY(oj_aggregate_words_parse("-", command->aggregates, &a->words, err));
     OJ_NEW_ZEROED(a->columns, a->words.n, err);
     OJ_NEW_ZEROED(a->types, a->words.n, err);
-    OJ_NEW_ZEROED(a->fields, a->words.n, err);
     OJ_NEW_ZEROED(a->block, 1, err);
-    for (int i = 0; i < a->words.n; i++)
-        OJ_TRY(bind_aggregate(a, i, err));
+    OJ_TRY(bind_aggregates(a, words, want, err));
     a->needs_overlap = needs_overlap(a);
+    if (a->needs_overlap)
+        oj_aggregate_words_want_shares(want);
     OJ_TRY(allocate_value_columns(a, &a->block->values, err));
     OJ_TRY(allocate_value_columns(a, &a->summed, err));
     a->files.open = open_aggregate_spill_file;
@@ -181,6 +225,7 @@ static oj_status open_aggregation(struct oj_aggregation *a,
     a->plan.aggregates = a->words.aggregates;
     a->plan.n_aggregates = a->words.n;
     a->plan.types = a->words.types;
+    a->plan.is_of_pairs = a->words.is_of_pairs;
     a->plan.n_columns = a->words.n_fields;
     a->plan.memory = memory / MEMORY_SHARE;
     if (a->plan.memory == 0 && memory > 0)
@@ -190,6 +235,7 @@ static oj_status open_aggregation(struct oj_aggregation *a,
 }
 
 oj_status oj_aggregation_open(struct oj_job *job,
+                              const struct oj_row_column_words *words,
                               struct oj_schema_request *fields,
                               unsigned char *want, struct oj_aggregation **out,
                               struct oj_error *err)
@@ -198,7 +244,7 @@ oj_status oj_aggregation_open(struct oj_job *job,
     oj_status status;
     OJ_NEW_ZEROED(a, 1, err);
     a->job = job;
-    status = open_aggregation(a, err);
+    status = open_aggregation(a, words, want, err);
     if (status != OJ_OK)
     {
         oj_aggregation_close(a);
@@ -207,15 +253,13 @@ oj_status oj_aggregation_open(struct oj_job *job,
     fields->own = a->columns;
     fields->own_types = a->types;
     fields->n_own = a->words.n;
-    want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
-        want[OJ_PAIR_JOIN_AREA] = a->needs_overlap != 0;
     *out = a;
     return OJ_OK;
 }
 
 static void free_values(const struct oj_aggregation *a, struct values *values)
 {
-    for (int i = 0; values->memory != NULL && i < a->words.n; i++)
+    for (int i = 0; values->memory != NULL && i < a->words.n_fields; i++)
     {
         oj_free(values->memory[i].value);
         oj_free(values->memory[i].is_null);
@@ -234,7 +278,10 @@ void oj_aggregation_close(struct oj_aggregation *a)
     oj_matches_free(&a->rows);
     free_values(a, &a->summed);
     if (a->block != NULL)
+    {
         free_values(a, &a->block->values);
+        oj_aggregate_pair_columns_free(&a->block->pair_columns);
+    }
     for (int i = 0; a->fields != NULL && i < a->words.n_fields; i++)
         oj_side_field_free(&a->fields[i]);
     oj_free(a->block);
@@ -358,8 +405,8 @@ static oj_status read_field(struct oj_side_field *field,
     return OJ_OK;
 }
 
-/* Reads all columns. They are valid until the next call, texts as long as
- * source. OJ_FORM_WRITTEN: values are formatted by one thread. */
+/* Reads all columns of fields. They are valid until the next call, texts as
+ * long as source. OJ_FORM_WRITTEN: values are formatted by one thread. */
 static oj_status read_values(const struct oj_aggregation *a,
                              const struct oj_attributes *source, int64_t first,
                              int64_t n, const int32_t *order,
@@ -376,6 +423,8 @@ static oj_status read_values(const struct oj_aggregation *a,
         struct memory *memory = &values->memory[f];
         struct oj_aggregate_column *column = &values->column[f];
         int any_null = 1;
+        if (a->words.is_of_pairs[f])
+            continue;
         OJ_TRY(oj_reserve(&memory->is_null, 0, n, &memory->cap_null, 1, err));
         OJ_TRY(oj_reserve(&memory->value, 0, n, &memory->cap_value, sizes[type],
                           err));
@@ -422,12 +471,19 @@ static oj_status flush_block(struct oj_aggregation *a, struct oj_error *err)
         block->fids[i] =
             block->fid != NULL ? block->fid[feature] : block->places[i];
     }
+    OJ_TRY(oj_aggregate_pair_columns_read(
+        &a->words,
+        &(struct oj_aggregate_pair_list){pairs.n, block->matches,
+                                         block->pair_values, block->entry,
+                                         block->rank, block->at, block->fids},
+        &block->pair_columns, block->values.column, err));
     return oj_aggregates_add(a->state, &pairs, err);
 }
 
+/* rank, entry: of the pair among those of its row, and in the answer. */
 static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
-                                 int32_t feature, double share,
-                                 struct oj_error *err)
+                                 int32_t feature, double share, int64_t entry,
+                                 int32_t rank, struct oj_error *err)
 {
     struct block *block = a->block;
     if (block->n_features == 0 ||
@@ -439,6 +495,8 @@ static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
     }
     block->row[block->n_pairs] = row;
     block->at[block->n_pairs] = (int32_t)block->n_features - 1;
+    block->entry[block->n_pairs] = entry;
+    block->rank[block->n_pairs] = rank;
     block->share[block->n_pairs++] = share;
     return block->n_pairs < BLOCK_PAIRS ? OJ_OK : flush_block(a, err);
 }
@@ -465,20 +523,24 @@ static oj_status put_pairs(struct oj_aggregation *a,
                            const struct oj_pair_values *values,
                            struct oj_error *err)
 {
+    a->block->matches = matches;
+    a->block->pair_values = values;
     for (int64_t row = 0; row < matches->n_rows; row++)
     {
         int64_t here = first + row, end = oj_matches_end(matches, row);
+        int32_t rank = 0;
         for (int64_t p = oj_matches_first(matches, row); p < end; p++)
         {
             int32_t there = matches->join_row[p];
+            rank++;
             if (side == NULL)
-                OJ_TRY(put_pair(a, there, (int32_t)here, 1.0, err));
+                OJ_TRY(put_pair(a, there, (int32_t)here, 1.0, p, rank, err));
             else
                 OJ_TRY(put_pair(a, here, there,
                                 a->needs_overlap
                                     ? oj_pair_share(side, there, values, p)
                                     : 1.0,
-                                err));
+                                p, rank, err));
         }
     }
     return flush_block(a, err);
@@ -605,14 +667,15 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
 /* ---- when to stream the join layer --------------------------------------- */
 
 /* Streaming is not possible for the k nearest (they belong to input rows),
- * weighted sums (overlaps are computed per input row) and -validate (the
- * reference joins input rows). */
+ * weighted sums and columns of pairs (they are computed per input row) and
+ * -validate (the reference joins input rows). */
 static int can_stream_join_layer(const struct oj_aggregation *a)
 {
     const struct oj_job *job = a->job;
     return !oj_relation_sorts_by_measure(&job->relation) &&
            job->relation.metric == OJ_METRIC_PLANAR && !a->needs_overlap &&
-           job->command->validate == NULL && job->command->n_windows == 0 &&
+           a->words.n_of_pairs == 0 && job->command->validate == NULL &&
+           job->command->n_windows == 0 &&
            job->command->output.unmatched_join_layer == NULL &&
            !oj_source_reads_once(&job->input);
 }

@@ -18,16 +18,15 @@
 struct oj_aggregation;
 
 /** Parses -agg of the job's command and adds its fields to those read from the
- *  join layer. Call it after oj_job_open(); the job must outlive *out. fields:
- *  receives the output columns, owned by the aggregation. want
- *  [OJ_N_PAIR_VALUES]: receives the pair values that oj_aggregation_add()
- *  needs. OJ_ERR_ARG for an invalid -agg; the text lists the fields or
- *  functions that exist. */
-OJ_MUST_USE oj_status oj_aggregation_open(struct oj_job *job,
-                                          struct oj_schema_request *fields,
-                                          unsigned char *want,
-                                          struct oj_aggregation **out,
-                                          struct oj_error *err);
+ *  join layer. Call it after oj_job_open(); the job must outlive *out. words:
+ *  names of columns of pairs. fields: receives the output columns, owned by the
+ *  aggregation. want [OJ_N_PAIR_VALUES]: receives the pair values that
+ *  oj_aggregation_add() needs. OJ_ERR_ARG for an invalid -agg; the text lists
+ *  the fields or functions that exist. */
+OJ_MUST_USE oj_status
+oj_aggregation_open(struct oj_job *job, const struct oj_row_column_words *words,
+                    struct oj_schema_request *fields, unsigned char *want,
+                    struct oj_aggregation **out, struct oj_error *err);
 
 /** 1 when only counts, sums and means are needed: the join may then sum values
  *  instead of returning pairs. */

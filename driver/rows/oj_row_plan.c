@@ -34,24 +34,30 @@ static struct oj_row_choice choice_of(const struct oj_rows *rows)
                                   .aggregates = command->aggregates != NULL};
 }
 
+/* What the columns of pairs depend on. */
+static struct oj_row_column_words column_words_of(const struct oj_rows *rows)
+{
+    const struct oj_command *c = rows->job->command;
+    return (struct oj_row_column_words){.dash = "-",
+                                        .relation = &rows->job->relation,
+                                        .choice = choice_of(rows),
+                                        .name_fid = c->name_fid,
+                                        .name_distance = c->name_distance,
+                                        .name_rank = c->name_rank,
+                                        .name_count = c->name_count,
+                                        .name_similarity = c->name_similarity,
+                                        .name_difference = c->name_difference,
+                                        .overlap = c->overlap,
+                                        .nearest_point_fields =
+                                            c->nearest_point_fields,
+                                        .bearing_field = c->bearing_field,
+                                        .has_events = c->events != NULL};
+}
+
 /* Plans the columns with values of pairs. */
 static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
 {
-    const struct oj_command *c = rows->job->command;
-    const struct oj_row_column_words words = {
-        .dash = "-",
-        .relation = &rows->job->relation,
-        .choice = choice_of(rows),
-        .name_fid = c->name_fid,
-        .name_distance = c->name_distance,
-        .name_rank = c->name_rank,
-        .name_count = c->name_count,
-        .name_similarity = c->name_similarity,
-        .name_difference = c->name_difference,
-        .overlap = c->overlap,
-        .nearest_point_fields = c->nearest_point_fields,
-        .bearing_field = c->bearing_field,
-        .has_events = c->events != NULL};
+    const struct oj_row_column_words words = column_words_of(rows);
     OJ_TRY(oj_computed_columns_choose(&words, &rows->computed,
                                       rows->request.want, err));
     rows->fields.own = rows->computed.column;
@@ -69,6 +75,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
         command->events != NULL ? OJ_HOW_INNER : (enum oj_how)command->how;
     int is_choice = oj_how_is_choice(how);
     int is_one = is_choice || command->aggregates != NULL;
+    struct oj_row_column_words words;
     struct oj_row_choice choice;
     if (command->one_to_one && oj_source_reads_once(&job->input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
@@ -102,7 +109,8 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
         oj_rows_per_input_find(&job->relation, &choice) == OJ_ROWS_ONE;
     if (command->aggregates == NULL)
         return OJ_OK;
-    OJ_TRY(oj_aggregation_open(job, fields, rows->request.want,
+    words = column_words_of(rows);
+    OJ_TRY(oj_aggregation_open(job, &words, fields, rows->request.want,
                                &rows->aggregation, err));
     rows->streams_join = oj_aggregation_streams_join(rows->aggregation);
     return OJ_OK;

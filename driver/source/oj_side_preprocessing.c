@@ -3,7 +3,6 @@
 #include "../../algs/foundations/base/oj_feature_box.h"
 #include "../../algs/foundations/relation/oj_compared_fields.h"
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_quoted_name.h"
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
@@ -177,34 +176,10 @@ static oj_status add_field_pairs(struct oj_source *const source[2],
     return status;
 }
 
-/* Parses "F", "F:unit" (unless a field has this whole name), or a name in
- * double quotes with or without unit. name: buffer of at least the size of
- * word. */
-static oj_status read_distance_field(const char *option, const char *word,
-                                     OGRLayerH layer, char *name,
-                                     enum oj_unit *unit, struct oj_error *err)
+static int has_field(const void *layer, const char *name)
 {
-    const char *colon = strrchr(word, ':'), *at = word;
-    char *to = name;
-    strcpy(name, word);
-    *unit = OJ_UNIT_CRS;
-    if (*word == '"')
-    {
-        if (!oj_quoted_name_read(&at, &to) || (*at != ':' && *at != '\0'))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-%s: the name of a field in double quotes must end "
-                           "with one, and a double quote in it is written "
-                           "twice",
-                           option);
-        colon = *at == ':' ? at : NULL;
-    }
-    else if (OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn(layer), word) >= 0)
-        colon = NULL;
-    else if (colon != NULL)
-        name[colon - word] = '\0';
-    if (colon == NULL)
-        return OJ_OK;
-    return oj_distance_unit_read("-", option, word, colon + 1, unit, err);
+    return OGR_FD_GetFieldIndex(OGR_L_GetLayerDefn((OGRLayerH)layer), name) >=
+           0;
 }
 
 static oj_status add_distance_field(struct oj_source *const source[2], int side,
@@ -236,8 +211,8 @@ static oj_status resolve_distance_field(
     if (word == NULL)
         return OJ_OK;
     OJ_NEW(name, (int64_t)strlen(word) + 1, err);
-    status = read_distance_field(option, word, source[side]->layer, name, &unit,
-                                 err);
+    status = oj_distance_field_parse("-", option, word, has_field,
+                                     source[side]->layer, name, &unit, err);
     if (status == OJ_OK)
         status = add_distance_field(source, side, option, name, columns, err);
     if (status == OJ_OK)

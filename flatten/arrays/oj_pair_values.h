@@ -23,7 +23,10 @@ enum oj_pair_value
     /** Direction from the first to the second of these points, degrees
      *  clockwise from north, [0, 360); NaN if they are equal. */
     OJ_PAIR_BEARING,
-    OJ_PAIR_JOIN_AREA,  /**< area of the join feature, the union of its parts */
+    OJ_PAIR_JOIN_AREA, /**< area of the join feature, the union of its parts */
+    /** Size of the intersection as a weight: its area if both features have
+     *  polygons, else its length if both have lines or polygons, else 1. */
+    OJ_PAIR_OVERLAP_SIZE,
     OJ_PAIR_DIFFERENCE, /**< difference of the vectors */
     /** Similarity by the first condition on texts; by condition i:
      *  OJ_PAIR_SIMILARITY + i. */

@@ -11,10 +11,11 @@
 /* Pairs that are added at a time. */
 #define BLOCK_PAIRS 4096
 
-static const struct oj_aggregate aggregates_asked[] = {{OJ_AGG_COUNT, 0, NULL},
-                                                       {OJ_AGG_SUM, 0, NULL},
-                                                       {OJ_AGG_MEAN, 0, NULL},
-                                                       {OJ_AGG_SUM, 1, NULL}};
+static const struct oj_aggregate aggregates_asked[] = {
+    {OJ_AGG_COUNT, 0, NULL, 0, 0.0},
+    {OJ_AGG_SUM, 0, NULL, 0, 0.0},
+    {OJ_AGG_MEAN, 0, NULL, 0, 0.0},
+    {OJ_AGG_SUM, 1, NULL, 0, 0.0}};
 static const enum oj_aggregate_type types[BENCH_VALUE_COLUMNS] = {
     OJ_AGG_REAL, OJ_AGG_INTEGER};
 
@@ -70,8 +71,8 @@ static oj_status pin_values(const struct bench_values *values, int64_t n,
 oj_status bench_sums_open(int64_t n_rows, struct oj_aggregates **out,
                           struct oj_error *err)
 {
-    const struct oj_aggregate_plan plan = {aggregates_asked,    N_ASKED, types,
-                                           BENCH_VALUE_COLUMNS, 0,       NULL};
+    const struct oj_aggregate_plan plan = {
+        aggregates_asked, N_ASKED, types, BENCH_VALUE_COLUMNS, 0, NULL, NULL};
     OJ_TRY(oj_aggregates_open(&plan, out, err));
     return oj_aggregates_start(*out, n_rows, err);
 }

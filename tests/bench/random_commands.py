@@ -244,6 +244,9 @@ AGGREGATES = (
     "first(name), last(name)", "mode(code), unique(code)", "concat(name,'; ')", "weighted_sum(v)",
     "min(day), max(moment), count(yes)", "count(v), count(name)",
     "first(id), mode(name), max(name)", "unique(name), concat(code)", "mean(yes), sum(id), stddev(big)",
+    "percentile(v, 90), q1(code), q3(big)", "range(v), variance(v), minority(name)", "weighted_mean(v)",
+    "weighted_mean(v, code), range(code)", "min(join_fid), unique(join_fid), concat(join_fid)",
+    "max(overlap_area), mean(overlap_percent), weighted_mean(v, overlap_length)", "max(nearest_x), count(join_bearing)",
 )  # fmt: skip
 
 
@@ -330,7 +333,7 @@ OPTIONS = {
     "how": (0.55, ["left", "inner", "semi", "anti", "right", "full"], always),
     "pick": (0.16, ["first", "nearest", "largest_overlap", "smallest_area", "largest_area", "most_similar", "max:v", "min:v",
                     "max:name", "min:day", "!max:nofield"], has_join),
-    "agg": (0.2, ['"' + a + '"' for a in AGGREGATES] + ["!sum(name)", "!sum(nofield)", "!sum(", "!count,count"], lambda now: "-pick" not in now["words"]),
+    "agg": (0.2, ['"' + a + '"' for a in AGGREGATES] + ["!sum(name)", "!sum(nofield)", "!sum(", "!count,count", "!stdev(v)", "!percentile(v)", "!mean(join_distance)"], lambda now: "-pick" not in now["words"]),
     "one_to_one": (0.1, [""], lambda now: not {"-agg", "-pick"} & set(now["words"])),
     "unmatched_layer": (0.15, ["alone", "!out"], is_large),
     "unmatched_join_layer": (0.15, ["join_alone", "alone"], is_large),

@@ -23,13 +23,14 @@ COUNTED = ["count", "count(f)", "count(s)", "count(t)"]
 LIST = COUNTED + [
     f"{what}({name})"
     for names, whats in (
-        (NUMBERS, ["sum", "mean", "median", "stddev"]),
-        (ORDERED, ["min", "max", "first", "last", "mode", "unique"]),
+        (NUMBERS, ["sum", "mean", "median", "stddev", "range", "variance", "q1", "q3"]),
+        (ORDERED, ["min", "max", "first", "last", "mode", "unique", "minority"]),
     )
     for what in whats
     for name in names
 ]
-LIST += ["concat(s,'; ')", "concat(i)"]
+LIST += ["concat(s,'; ')", "concat(i)", "percentile(f, 90)", "percentile(n, 12.5)"]
+LIST += ["weighted_mean(f,n)", "weighted_mean(n,i)", "weighted_mean(i,f)"]
 
 
 def box(x, y, w, h):
@@ -112,7 +113,37 @@ def nearest_double(x):
         return math.inf if x > 0 else -math.inf
 
 
+def percentile(values, percent):
+    """As numpy: linear, from the nearer value."""
+    values = sorted(values)
+    at = (len(values) - 1) * (percent / 100)
+    low, rest = int(at), at - int(at)
+    a, b = values[low], values[min(low + 1, len(values) - 1)]
+    if rest == 0 or a == b:
+        return float(a)
+    return a + (b - a) * rest if rest < 0.5 else b - (b - a) * (1 - rest)
+
+
+def rounded(x):
+    """To 53 bits, whatever the size."""
+    power = Fraction(2) ** (x.denominator.bit_length() - abs(x.numerator).bit_length())
+    return Fraction(float(x * power)) / power
+
+
+def weighted_mean(values, weights):
+    """The exact sums, each rounded, and their quotient rounded."""
+    both = [(Fraction(v), Fraction(w)) for v, w in zip(values, weights)
+            if v is not None and w is not None]
+    total = sum(w for _, w in both)
+    if total == 0:
+        return None
+    return nearest_double(rounded(sum(v * w for v, w in both)) / rounded(total))
+
+
 def expected(what, name, rows):
+    if what == "weighted_mean":
+        name, weight = name
+        return weighted_mean(*([row[2][n] for row in rows] for n in (name, weight)))
     values = [row[2][name] for row in rows if row[2][name] is not None]
     if what == "count":
         return len(values)
@@ -128,20 +159,28 @@ def expected(what, name, rows):
         return nearest_double(total) / len(values)
     if what == "median":
         return float(statistics.median(values))
-    if what == "stddev":
+    if what == "range":
+        return max(values) - min(values)
+    if what in ("q1", "q3"):
+        return percentile(values, 25 if what == "q1" else 75)
+    if what.startswith("percentile"):
+        return percentile(values, float(what[11:]))
+    if what in ("stddev", "variance"):
         if len(values) < 2:
             return None
         total = sum(Fraction(v) for v in values)
         squares = sum(Fraction(v) ** 2 for v in values)
         n = len(values)
         variance = (squares - total**2 / n) / (n - 1)
+        if what == "variance":
+            return nearest_double(variance)
         scale = 2**2200
         root = math.isqrt(int(variance * scale**2))
         return nearest_double(Fraction(root, scale))
     if what in ("first", "last"):
         return values[0 if what == "first" else -1]
-    if what == "mode":
-        most = max(values.count(v) for v in values)
+    if what in ("mode", "minority"):
+        most = (max if what == "mode" else min)(values.count(v) for v in values)
         return min(v for v in values if values.count(v) == most)
     if what == "concat":
         return values
@@ -158,13 +197,20 @@ def compare(got, pairs, words=None, what=""):
             if "(" not in word:
                 continue
             function, name = word.rstrip(")").split("(")
-            name = name.split(",")[0]
-            want = expected(function, name, mine)
-            have = row[2][f"{function}_{name}"]
+            name, _, second = name.partition(",")
+            column = f"{function}_{name}"
+            if function == "percentile":
+                column += "_" + second.strip().replace(".", "_")
+                function += second
+            if function == "weighted_mean":
+                want = expected(function, (name, second), mine)
+            else:
+                want = expected(function, name, mine)
+            have = row[2][column]
             if function == "concat" and want is not None:
                 separator = "; " if ";" in word else ", "
                 want = separator.join(str(v) for v in want)
-            if function == "stddev" and want is not None:
+            if function in ("stddev", "variance") and want not in (None, math.inf):
                 near(have, want, 3 * math.ulp(want), f"{what} {word} of {row[0]}")
             else:
                 same(have, want, f"{what} {word} of {row[0]}")
@@ -214,6 +260,10 @@ def check_types_and_names():
         ("mean_i", "Real"),
         ("median_i", "Real"),
         ("stddev_n", "Real"),
+        ("range_i", "Integer64"),
+        ("percentile_n_12_5", "Real"),
+        ("minority_d", "Date"),
+        ("weighted_mean_n", "Real"),
         ("min_i", "Integer"),
         ("mode_n", "Integer64"),
         ("max_d", "Date"),
@@ -381,10 +431,140 @@ def check_weighted_sum():
         near(row[2]["weighted_sum_i"], row[2]["sum_i"], 0)
 
 
+# --- columns of the pairs ---------------------------------------------------
+
+
+def check_columns_of_pairs():
+    """The aggregates of a join's columns against the rows of the join itself."""
+    draw = random.Random(31)
+    squares = [
+        (box(draw.randint(0, 40), draw.randint(0, 40), draw.randint(1, 9), draw.randint(1, 9)),
+         {"v": random_value(ogr.OFTReal, draw), "name": draw.choice(["ab", "abc", "bcd", None])})
+        for _ in range(60)
+    ]
+    squares[7] = (None, {"v": 1.0})
+    fields = [("v", ogr.OFTReal), ("name", ogr.OFTString)]
+    make("a.gpkg", squares, fields)
+    lines = [(f"LINESTRING ({x} {x}, {x + 5} {x + 9}, {x} {x + 9})", {"v": float(x), "name": "abc"})
+             for x in range(0, 40, 3)]
+    make("b.gpkg", squares[30:] + lines, fields)
+    columns = ["overlap_area", "overlap_length", "overlap_percent"]
+    points = ["nearest_x", "nearest_y", "join_bearing"]
+    of_points = ["-nearest_point_fields", "-bearing_field"]
+    for given, names, more in (
+        (["-op", "nearest", "-k", "4"], ["join_distance", "join_rank", *points], of_points),
+        (["-op", "nearest", "-ties", "all"], ["join_distance", "join_rank"], []),
+        (["-op", "dwithin", "-max_distance", "3"], ["join_distance", *points], of_points),
+        (["-op", "intersects"], columns, ["-overlap", "area,length,percent"]),
+        (["-op", "similar", "-similar", "name:0.2", "-k", "3"], ["join_similarity", "join_rank"], []),
+        (["-op", "nearest", "-k", "2", "-similar", "name:0.2"], ["join_distance", "join_similarity"], []),
+    ):
+        succeeds(*given, *more, "-overwrite", "rows.gpkg", "a.gpkg", "b.gpkg")
+        groups, rows = {}, Layer("rows.gpkg")
+        for fid, wkb, row in rows.rows:
+            groups.setdefault((wkb, row["v"], row["name"]), []).append((fid, wkb, row))
+        words = ["count"] + [
+            f"{what}({name})" for name in ["join_fid", *names]
+            for what in ("mean", "min", "max", "median", "range", "unique", "count", "q1", "minority")
+        ] + [f"weighted_mean({names[0]},{names[-1]})", f"weighted_mean({names[0]},v) as by_v"]
+        aggregate(*given[2:], "-overwrite", "-agg", ", ".join(words), "agg.gpkg", "a.gpkg", "b.gpkg", op=given[1])
+        got = Layer("agg.gpkg")
+        for fid, wkb, row in got.rows:
+            mine = [m for m in groups[(wkb, row["v"], row["name"])] if m[2]["join_fid"] is not None]
+            n_alike = sum(1 for other in got.rows
+                          if (other[1], other[2]["v"], other[2]["name"]) == (wkb, row["v"], row["name"]))
+            if n_alike > 1:
+                continue  # rows of several features in one group
+            same(row["count"], len(mine), given)
+            for word in words[1:-1]:
+                function, name = word.rstrip(")").split("(")
+                name, _, second = name.partition(",")
+                want = expected(function, (name, second) if second else name, mine)
+                same(row[f"{function}_{name}"], want, f"{given} {word} of {fid}")
+            same(row["by_v"], expected("weighted_mean", (names[0], "join_v"), mine), f"{given} by v")
+
+
+def check_columns_of_pairs_in_place_and_in_tiles():
+    zones, points = random_layers(random.Random(32))
+    words = "mean(join_distance) as far, max(join_rank) as most, concat(join_fid) as which"
+    for memory in ([], ["-memory", "1"], ["-batch", "3"]):
+        aggregate("-k", "5", *memory, "-overwrite", "-agg", words, "out.gpkg", points,
+                  zones, op="nearest")
+        shutil.copy(points, "in.gpkg")
+        aggregate("-in_place", "-k", "5", *memory, "-agg", words, "in.gpkg", zones,
+                  op="nearest")
+        got = [[row[2][name] for name in ("far", "most", "which")] for row in Layer("out.gpkg").rows]
+        true(sum(1 for row in got if row[1] == 5) > 500, got[:5])
+        same([[row[2][name] for name in ("far", "most", "which")] for row in Layer("in.gpkg").rows], got, memory)
+        if not memory:
+            first = got
+        same(got, first, memory)
+
+
+@once
+def check_overlap_as_weight():
+    """Area where both are polygons, length for lines, 1 for points."""
+    make("zones.gpkg", [(box(0, 0, 10, 10), {}), (box(10, 0, 10, 10), {}), (box(90, 0, 5, 5), {})])
+    make("parts.gpkg", [(box(8, 2, 8, 4), {"v": 100.0}), (box(1, 1, 2, 2), {"v": 7.0}),
+                        (box(12, 2, 1, 1), {"v": None})], [("v", ogr.OFTReal)])
+    make("lines.gpkg", [("LINESTRING (5 8, 15 8, 15 18)", {"v": 40.0}), ("LINESTRING (0 1, 1 1)", {"v": 4.0})],
+         [("v", ogr.OFTReal)])
+    make("points.gpkg", [("POINT (3 3)", {"v": 3.0}), ("POINT (10 5)", {"v": 5.0})], [("v", ogr.OFTReal)])
+    for name, wanted in (
+        ("parts", [(100 * 8 + 7 * 4) / 12, 100.0, None]),
+        ("lines", [(40 * 5 + 4) / 6, 40.0, None]),
+        ("points", [4.0, 5.0, None]),
+    ):
+        aggregate("-overwrite", "-agg", "weighted_mean(v), max(overlap_area)", "out.gpkg", "zones.gpkg",
+                  f"{name}.gpkg", op="intersects")
+        same(Layer("out.gpkg").column("weighted_mean_v"), wanted, name)
+    make("roads.gpkg", [("LINESTRING (2 2, 10 2)", {}), ("LINESTRING (0 1, 1 1)", {})])
+    make("spots.gpkg", [("POINT (2 2)", {}), ("POINT (9 3)", {})])
+    for name, wanted in (("roads", [(7 * 1 + 100 * 2) / 3, None]), ("spots", [7.0, 100.0])):
+        aggregate("-agg", "weighted_mean(v)", f"of_{name}.gpkg", f"{name}.gpkg", "parts.gpkg", op="intersects")
+        same(Layer(f"of_{name}.gpkg").column("weighted_mean_v"), wanted, name)
+
+
+@once
+def check_names_of_pairs():
+    """A field of the join layer hides the column of the pairs; -name_distance gives it
+    a name of its own, which some aggregate must use."""
+    make("a.gpkg", [("POINT (0 0)", {})])
+    make("b.gpkg", [("POINT (3 4)", {"join_distance": 7.0, "v": 2})],
+         [("join_distance", ogr.OFTReal), ("v", ogr.OFTInteger)])
+    r = aggregate("-agg", "mean(join_distance)", "out.gpkg", "a.gpkg", "b.gpkg", op="nearest")
+    same(Layer("out.gpkg").column("mean_join_distance"), [7.0])
+    true("hides the column of the pairs" in r.err, r)
+    r = aggregate("-overwrite", "-name_distance", "d", "-agg", "mean(d), max(v)", "out.gpkg", "a.gpkg", "b.gpkg",
+                  op="nearest")
+    same(Layer("out.gpkg").column("mean_d"), [5.0])
+    true("hides" not in r.err, r)
+    for given, says in (
+        (["-name_distance", "d", "-agg", "max(v)"], "no aggregate names 'd'"),
+        (["-name_distance", "V", "-agg", "max(v)"], "already"),
+        (["-name_fid", "", "-agg", "count"], "no such column to leave out"),
+        (["-agg", "max(join_rank)"], ["no field 'join_rank'", "pairs have: join_fid, join_distance, overlap_area"]),
+        (["-agg", "stdev(v)"], "write stddev"),
+        (["-agg", "count(distinct v)"], "unique(v)"),
+        (["-overlap", "area", "-agg", "count"], "max(overlap_area)"),
+    ):
+        fails("-op", "nearest", *given, "no.gpkg", "a.gpkg", "b.gpkg", says=says, op=False)
+
+
+@once
+def check_ranges_that_do_not_fit():
+    make("zones.gpkg", [(box(0, 0, 9, 9), {})])
+    big = [("POINT (1 1)", {"n": 2**62}), ("POINT (2 2)", {"n": -(2**62)})]
+    make("points.gpkg", big, [("n", ogr.OFTInteger64)], kind=ogr.wkbPoint)
+    fails("-op", "contains", "-agg", "range(n)", "out.gpkg", "zones.gpkg", "points.gpkg",
+          says=["column 'range_n'", "row 1, counted", "64 bits"], op=False)
+
+
 @once
 def check_spilled_values():
     zones, points = random_layers(random.Random(15), n_points=10000)
-    words = "median(f), mode(s), unique(n), concat(s,'; '), mode(d), concat(i), count"
+    words = ("median(f), mode(s), unique(n), concat(s,'; '), mode(d), concat(i), count, "
+             "percentile(f, 31), q1(f), minority(s), minority(n), minority(d)")
     whole = []
     for memory in ([], ["-memory", "1"], ["-memory", "200K"]):
         for stream in ("join", "input"):

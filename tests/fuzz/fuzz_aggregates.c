@@ -3,7 +3,7 @@
  * as there are functions. With clang: -fsanitize=fuzzer,address,undefined. With
  * OJ_FUZZ_MAIN: fuzz_aggregates [ITERATIONS], words made from the grammar and
  * mutated, from a fixed start. */
-#include "../../algs/api/rows/oj_aggregate_words.h"
+#include "../../algs/api/rows/oj_row_columns.h"
 #include "../../driver/base/oj_message.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "fuzz_bytes.h"
@@ -28,27 +28,42 @@ enum
     N_FIELDS = sizeof fields / sizeof *fields
 };
 
+static oj_status find_field(void *user, const char *name, int *column,
+                            struct oj_field_description *field,
+                            struct oj_error *err)
+{
+    (void)user;
+    for (int f = 0; f < N_FIELDS; f++)
+    {
+        if (strcasecmp(fields[f].name, name) != 0)
+            continue;
+        *column = f;
+        *field = fields[f];
+        return OJ_OK;
+    }
+    return oj_fail(err, OJ_ERR_ARG, "no such field");
+}
+
+/* Of the 3 nearest. */
 static oj_status bind_to_fields(struct oj_aggregate_words *words,
                                 struct oj_error *err)
 {
-    for (int i = 0; i < words->n; i++)
-    {
-        const char *name = words->word[i].field;
-        int f = 0;
-        while (name != NULL && f < N_FIELDS &&
-               strcasecmp(fields[f].name, name) != 0)
-            f++;
-        if (f == N_FIELDS)
-            return oj_fail(err, OJ_ERR_ARG, "no such field");
-        OJ_TRY(oj_aggregate_words_bind(words, i, f, &fields[f], err));
-    }
-    return OJ_OK;
+    const struct oj_join_field_finder finder = {find_field, NULL};
+    struct oj_relation relation = oj_relation_default();
+    const struct oj_row_column_words names = {.dash = "-",
+                                              .relation = &relation};
+    unsigned char want[OJ_N_PAIR_VALUES] = {0};
+    const char *hidden;
+    relation.k = 3;
+    return oj_aggregate_columns_bind(&names, &finder, words, want, &hidden,
+                                     err);
 }
 
 static void check_words(const struct oj_aggregate_words *words)
 {
     require(words->n > 0, "no column");
-    require(words->n_fields <= words->n, "more fields than functions");
+    require(words->n_fields <= 2 * words->n,
+            "more fields than values and weights");
     for (int i = 0; i < words->n; i++)
     {
         const struct oj_aggregate_word *word = &words->word[i];
@@ -104,16 +119,27 @@ enum
 };
 
 static const char *const functions[] = {
-    "count",    "COUNT",        "sum",  "mean",  "min",         "max",
-    "stddev",   "median",       "mode", "first", "last",        "concat",
-    "distinct", "weighted_sum", "any",  "",      "count_values"};
-static const char *const names[] = {
-    "f",       "r",   "name",     "\"a=b\"", "\"c, d\"", "\"say \"\"x\"\"\"",
-    "'it''s'", "d",   "*",        "\"(\"",   "nofield",  "",
-    "a=b",     "\"f", "OGR_STYLE"};
+    "count", "COUNT",        "sum",        "mean",         "min",
+    "max",   "stddev",       "median",     "mode",         "first",
+    "last",  "concat",       "distinct",   "weighted_sum", "any",
+    "",      "count_values", "percentile", "q1",           "q3",
+    "range", "minority",     "variance",   "stdev",        "weighted_mean"};
+static const char *const names[] = {"f",           "r",
+                                    "name",        "\"a=b\"",
+                                    "\"c, d\"",    "\"say \"\"x\"\"\"",
+                                    "'it''s'",     "d",
+                                    "*",           "\"(\"",
+                                    "nofield",     "",
+                                    "a=b",         "\"f",
+                                    "OGR_STYLE",   "join_distance",
+                                    "JOIN_RANK",   "join_fid",
+                                    "overlap_area"};
 static const char *const ends[] = {"",     " as n",    " AS \"x, y\"",
                                    " as",  " as \"\"", ", '; '",
                                    " asn", " as it''s"};
+
+static const char *const seconds[] = {
+    "", "", "", "", ", '; '", ", 90", ", 99.9", ", 101", ", f", ",", ", r"};
 
 #define ANY(list) list[pick(sizeof(list) / sizeof *(list))]
 
@@ -129,8 +155,7 @@ static size_t make_words(char *text)
                              ANY(ends), i > 1 ? "," : "");
         else
             added = snprintf(text + n, MAX_BYTES - n, "%s(%s%s)%s%s", function,
-                             name, one_in(5) ? ", '; '" : "", ANY(ends),
-                             i > 1 ? ", " : "");
+                             name, ANY(seconds), ANY(ends), i > 1 ? ", " : "");
         if (added > 0 && n + (size_t)added < MAX_BYTES)
             n += (size_t)added;
     }

@@ -39,7 +39,12 @@ AGGREGATES = (
     "concat(name, '; '), first(name), last(code)", "mode(code), unique(name), median(v)",
     'count as "a b", stddev(v), max("name")', "sum(big), min(moment), mode(yes)",
     "weighted_sum(v), count", "avg(code) as m, concat(code)", "first(yes), max(big)",
-    "sum(name)", "sum(nothing)", "count, count",
+    "percentile(v, 90), q1(code), q3(v)", "range(v), range(code), variance(v)", "minority(name), minority(day)",
+    "weighted_mean(v), count", "weighted_mean(v, code), weighted_mean(code, overlap_area) as w",
+    "mean(join_distance), concat(join_distance)", "max(join_rank), first(join_rank), last(join_fid)",
+    "max(overlap_area), min(overlap_length), median(overlap_percent)", "max(nearest_x), min(nearest_y), count(join_bearing)",
+    "max(join_similarity), mean(join_difference)",
+    "sum(name)", "sum(nothing)", "count, count", "stdev(v)", "percentile(v)", "count(distinct v)",
 )  # fmt: skip
 FAR = ("nearest", "dwithin")
 

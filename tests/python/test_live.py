@@ -86,7 +86,7 @@ def test_what_apply_takes():
         "x": [1, 2, 2.5, 0],
         "y": [3, 4, 3.5, 0],
     }
-    with pytest.raises(ogrjoin.InvalidError, match="not as long"):
+    with pytest.raises(ogrjoin.InvalidError, match="x has 1 values, and ids has 2"):
         live.apply([1, 2], [1], [1])
     counts = live.counts
     assert (counts["n"], counts["n_batches"], counts["n_unknown"]) == (4, 3, 1)

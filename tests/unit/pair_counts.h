@@ -12,8 +12,8 @@ static inline oj_status count_pairs_by_feature(struct oj_join *join,
                                                int64_t *n_pairs,
                                                struct oj_error *err)
 {
-    const struct oj_aggregate only = {OJ_AGG_COUNT, 0, NULL};
-    const struct oj_aggregate_plan plan = {&only, 1, NULL, 0, 0, NULL};
+    const struct oj_aggregate only = {OJ_AGG_COUNT, 0, NULL, 0, 0.0};
+    const struct oj_aggregate_plan plan = {&only, 1, NULL, 0, 0, NULL, NULL};
     struct oj_aggregates *counts = NULL;
     oj_status status = oj_aggregates_open(&plan, &counts, err);
     if (status == OJ_OK)

@@ -8,10 +8,26 @@ oj_status arrow_fail(struct oj_error *err)
                    "an Arrow array does not have what its schema says");
 }
 
-static oj_status fail_offsets(struct oj_error *err)
+oj_status arrow_fail_offsets(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_DATA,
                    "the offsets of an Arrow array are broken");
+}
+
+oj_status arrow_fail_limit(struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_LIMIT,
+                   "a row has more than an Arrow array can hold");
+}
+
+int64_t arrow_count_bits(const uint8_t *bits, int64_t n)
+{
+    int64_t n_set = 0;
+    for (int64_t i = 0; i < n / 8; i++)
+        n_set += __builtin_popcount(bits[i]);
+    if (n % 8 > 0)
+        n_set += __builtin_popcount(bits[n / 8] & ((1u << n % 8) - 1));
+    return n_set;
 }
 
 oj_status arrow_check(const struct ArrowArray *array, int64_t n_buffers,
@@ -61,7 +77,7 @@ static oj_status check_offsets(const void *offset, int is_large, int64_t first,
     {
         int64_t at = arrow_offset_at(offset, is_large, first + i);
         if (at < before || at > most)
-            return fail_offsets(err);
+            return arrow_fail_offsets(err);
         before = at;
     }
     return OJ_OK;
@@ -127,32 +143,38 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
         arrow_offset_at(out->offset, out->is_large, out->first), err);
 }
 
-enum
+oj_status arrow_fail_views(struct oj_error *err)
 {
-    VIEW_BYTES = 16, /* length, then up to 12 bytes; or the length, a prefix
-                        of 4, the number of a block, and the offset in it */
-    MOST_INSIDE = 12
-};
+    return oj_fail(err, OJ_ERR_DATA, "the views of an Arrow array are broken");
+}
+
+int64_t arrow_view_outside(const void *view, int64_t n_blocks,
+                           const uint8_t *const *block,
+                           const int64_t *block_bytes)
+{
+    const struct arrow_view v = arrow_view_read(view);
+    if (v.length >= 0 && v.length <= ARROW_MOST_INSIDE)
+        return 0;
+    if (v.length < 0 || v.block < 0 || v.block >= n_blocks || v.at < 0 ||
+        block[v.block] == NULL || block_bytes == NULL ||
+        (int64_t)v.at + v.length > block_bytes[v.block])
+        return -1;
+    return v.length;
+}
 
 static oj_status find_bytes_of_binary_view(const struct arrow_bytes *b,
                                            int64_t row, const uint8_t **bytes,
                                            size_t *n, struct oj_error *err)
 {
     const uint8_t *view =
-        (const uint8_t *)b->offset + (b->first + row) * VIEW_BYTES;
-    int32_t length, block, at;
-    memcpy(&length, view, sizeof length);
-    memcpy(&block, view + 8, sizeof block);
-    memcpy(&at, view + 12, sizeof at);
-    *bytes = view + 4;
-    *n = (size_t)length;
-    if (length >= 0 && length <= MOST_INSIDE)
-        return OJ_OK;
-    if (length < 0 || block < 0 || block >= b->n_blocks || at < 0 ||
-        b->block[block] == NULL || (int64_t)at + length > b->block_bytes[block])
-        return oj_fail(err, OJ_ERR_DATA,
-                       "the views of an Arrow array are broken");
-    *bytes = b->block[block] + at;
+        (const uint8_t *)b->offset + (b->first + row) * ARROW_VIEW_BYTES;
+    const struct arrow_view v = arrow_view_read(view);
+    int64_t outside =
+        arrow_view_outside(view, b->n_blocks, b->block, b->block_bytes);
+    if (outside < 0)
+        return arrow_fail_views(err);
+    *bytes = outside > 0 ? b->block[v.block] + v.at : view + 4;
+    *n = (size_t)v.length;
     return OJ_OK;
 }
 
@@ -166,7 +188,7 @@ oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
     at = arrow_offset_at(b->offset, b->is_large, b->first + row);
     end = arrow_offset_at(b->offset, b->is_large, b->first + row + 1);
     if (at < 0 || at > end || end > b->n_bytes)
-        return fail_offsets(err);
+        return arrow_fail_offsets(err);
     *bytes = b->bytes + at;
     *n = (size_t)(end - at);
     return OJ_OK;

@@ -11,9 +11,16 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /** Fails with OJ_ERR_DATA: an array does not match its schema. */
 oj_status arrow_fail(struct oj_error *err);
+
+/** Fails with OJ_ERR_DATA: the offsets of an array are invalid. */
+oj_status arrow_fail_offsets(struct oj_error *err);
+
+/** Fails with OJ_ERR_LIMIT: offsets or indices of a type cannot hold a row. */
+oj_status arrow_fail_limit(struct oj_error *err);
 
 /** Checks that an array exists, has at least n_buffers buffers, and n_children
  * children. */
@@ -31,6 +38,22 @@ static inline int arrow_bit(const uint8_t *bits, int64_t i)
 {
     return bits == NULL || (bits[i >> 3] >> (i & 7) & 1) != 0;
 }
+
+/** Sets bit i, which is 0 so far, to value. */
+static inline void arrow_add_bit(uint8_t *bits, int64_t i, int value)
+{
+    bits[i >> 3] = (uint8_t)(bits[i >> 3] | (unsigned)value << (i & 7));
+}
+
+/** Sets bit i to value. */
+static inline void arrow_put_bit(uint8_t *bits, int64_t i, int value)
+{
+    bits[i >> 3] = (uint8_t)(bits[i >> 3] & ~(1u << (i & 7)));
+    arrow_add_bit(bits, i, value);
+}
+
+/** Number of bits that are 1 among the first n. */
+int64_t arrow_count_bits(const uint8_t *bits, int64_t n);
 
 /** Validity of the rows of a column. */
 struct arrow_presence
@@ -61,6 +84,16 @@ static inline int64_t arrow_offset_at(const void *offset, int is_large,
 {
     return is_large ? ((const int64_t *)offset)[i]
                     : ((const int32_t *)offset)[i];
+}
+
+/** Sets offset i of an array of offsets of 4 or 8 bytes. */
+static inline void arrow_put_offset(void *offset, int64_t size, int64_t i,
+                                    int64_t value)
+{
+    if (size == 8)
+        ((int64_t *)offset)[i] = value;
+    else
+        ((int32_t *)offset)[i] = (int32_t)value;
 }
 
 struct arrow_list
@@ -108,6 +141,38 @@ OJ_MUST_USE oj_status arrow_bytes_read(const struct ArrowArray *array,
 OJ_MUST_USE oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
                                        const uint8_t **bytes, size_t *n,
                                        struct oj_error *err);
+
+enum
+{
+    ARROW_VIEW_BYTES = 16, /**< length, then up to 12 bytes; or the length, a
+                                prefix of 4, the number of a block, and the
+                                offset in it */
+    ARROW_MOST_INSIDE = 12 /**< maximum bytes inside of a view */
+};
+
+struct arrow_view
+{
+    int32_t length;
+    int32_t block, at; /**< only if length > ARROW_MOST_INSIDE */
+};
+
+static inline struct arrow_view arrow_view_read(const void *view)
+{
+    struct arrow_view v;
+    memcpy(&v.length, view, sizeof v.length);
+    memcpy(&v.block, (const char *)view + 8, sizeof v.block);
+    memcpy(&v.at, (const char *)view + 12, sizeof v.at);
+    return v;
+}
+
+/** Number of bytes that a view has in a block; 0: they are inside of the view;
+ * -1: the view is invalid. */
+int64_t arrow_view_outside(const void *view, int64_t n_blocks,
+                           const uint8_t *const *block,
+                           const int64_t *block_bytes);
+
+/** Fails with OJ_ERR_DATA: the views of an array are invalid. */
+oj_status arrow_fail_views(struct oj_error *err);
 
 /** Bytes of the ends of runs, by their format: s, i or l. */
 int64_t arrow_run_end_size(const char *format);

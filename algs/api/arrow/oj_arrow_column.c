@@ -4,100 +4,265 @@
 
 #include <string.h>
 
-oj_status oj_arrow_column_numbers(int64_t n, size_t size,
-                                  struct ArrowArray *out, void **values,
-                                  struct oj_error *err)
+/* ---- open and close --------------------------------------------------------
+ */
+
+static int has_offsets(const struct oj_arrow_column *column)
 {
-    OJ_TRY(oj_arrow_array_make(2, 0, out, err));
-    *values = oj_malloc(n, size);
-    if (*values == NULL)
-        return oj_fail_nomem(err, n, size);
-    out->buffers[1] = *values;
-    out->length = n;
-    return OJ_OK;
+    return column->type.storage == OJ_STORES_BYTES ||
+           column->type.storage == OJ_STORES_LISTS;
 }
 
-oj_status oj_arrow_column_set_null(struct ArrowArray *array, int64_t i,
-                                   struct oj_error *err)
+static int can_be_built(const struct ArrowSchema *schema,
+                        const struct oj_arrow_type *type)
 {
-    uint8_t *valid = (uint8_t *)array->buffers[0];
-    if (valid == NULL)
+    if (schema->dictionary != NULL)
+        return 0;
+    switch (type->storage)
     {
-        int64_t n = array->length / 8 + 1;
-        OJ_NEW(valid, n, err);
-        memset(valid, 0xff, (size_t)n);
-        array->buffers[0] = valid;
+        case OJ_STORES_BITS:
+        case OJ_STORES_BYTES:
+            return 1;
+        case OJ_STORES_FIXED:
+            return type->size == 1 || type->size == 2 || type->size == 4 ||
+                   type->size == 8;
+        case OJ_STORES_LISTS:
+            return schema->n_children == 1;
+        default:
+            return 0;
     }
-    array->null_count += valid[i >> 3] >> (i & 7) & 1;
-    valid[i >> 3] = (uint8_t)(valid[i >> 3] & ~(1u << (i & 7)));
-    return OJ_OK;
 }
 
-static oj_status put_offset(struct oj_arrow_bytes_column *c, int64_t i,
-                            int64_t value, struct oj_error *err)
+static oj_status open_column(const struct ArrowSchema *schema,
+                             int64_t n_expected, struct oj_arrow_column *out,
+                             struct oj_error *err)
 {
-    size_t size = c->is_large ? 8 : 4;
-    OJ_TRY(oj_reserve(&c->offset, i, i + 1, &c->cap_offset, size, err));
-    if (c->is_large)
-        ((int64_t *)c->offset)[i] = value;
-    else
-        ((int32_t *)c->offset)[i] = (int32_t)value;
-    return OJ_OK;
+    if (!oj_arrow_type_read(schema->format, &out->type) ||
+        !can_be_built(schema, &out->type))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "columns of the Arrow format \"%.40s\" are not made",
+                       schema->format);
+    out->is_nullable = (schema->flags & ARROW_FLAG_NULLABLE) != 0;
+    out->limit = out->type.size == 4 ? INT32_MAX : INT64_MAX;
+    out->n_expected = n_expected;
+    if (out->type.storage != OJ_STORES_LISTS)
+        return OJ_OK;
+    OJ_NEW_ZEROED(out->item, 1, err);
+    return open_column(schema->children[0], 0, out->item, err);
 }
 
-oj_status oj_arrow_bytes_column_add(struct oj_arrow_bytes_column *column,
-                                    int64_t n, char **to, struct oj_error *err)
+oj_status oj_arrow_column_open(const struct ArrowSchema *schema,
+                               int64_t n_expected, struct oj_arrow_column *out,
+                               struct oj_error *err)
 {
-    int64_t row = column->n, end = column->n_bytes + (n > 0 ? n : 0);
-    if (!column->is_large && end > INT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "a row has more than an Arrow array can hold");
-    if (row == 0)
-        OJ_TRY(put_offset(column, 0, 0, err));
-    OJ_TRY(put_offset(column, row + 1, end, err));
-    OJ_ROOM(column->bytes, column->n_bytes, end + 1, column->cap_bytes, err);
-    OJ_ROOM(column->valid, (row + 7) / 8, row / 8 + 1, column->cap_valid, err);
-    if (row % 8 == 0)
-        column->valid[row / 8] = 0;
-    column->valid[row / 8] =
-        (uint8_t)(column->valid[row / 8] | (unsigned)(n >= 0) << row % 8);
-    column->n_null += n < 0;
-    *to = column->bytes + column->n_bytes;
-    column->n_bytes = end;
-    column->n++;
-    return OJ_OK;
+    oj_status status;
+    memset(out, 0, sizeof *out);
+    status = open_column(schema, n_expected, out, err);
+    if (status != OJ_OK)
+        oj_arrow_column_free(out);
+    return status;
 }
 
-oj_status oj_arrow_bytes_column_finish(struct oj_arrow_bytes_column *column,
-                                       struct ArrowArray *out,
-                                       struct oj_error *err)
+oj_status oj_arrow_column_open_format(const char *format, int64_t n_expected,
+                                      struct oj_arrow_column *out,
+                                      struct oj_error *err)
 {
-    OJ_TRY(oj_arrow_array_make(3, 0, out, err));
-    if (column->n == 0)
-        OJ_TRY(put_offset(column, 0, 0, err));
-    OJ_ROOM(column->bytes, column->n_bytes, column->n_bytes + 1,
-            column->cap_bytes, err);
-    out->length = column->n;
-    out->null_count = column->n_null;
-    if (column->n_null > 0)
-    {
-        out->buffers[0] = column->valid;
-        column->valid = NULL;
-    }
-    out->buffers[1] = column->offset;
-    out->buffers[2] = column->bytes;
-    column->offset = NULL;
-    column->bytes = NULL;
-    oj_arrow_bytes_column_free(column);
-    return OJ_OK;
+    const struct ArrowSchema schema = {.format = format,
+                                       .flags = ARROW_FLAG_NULLABLE};
+    return oj_arrow_column_open(&schema, n_expected, out, err);
 }
 
-void oj_arrow_bytes_column_free(struct oj_arrow_bytes_column *column)
+void oj_arrow_column_free(struct oj_arrow_column *column)
 {
-    int is_large = column->is_large;
-    oj_free(column->offset);
+    if (column->item != NULL)
+        oj_arrow_column_free(column->item);
+    oj_free(column->item);
+    oj_free(column->values);
     oj_free(column->bytes);
     oj_free(column->valid);
     memset(column, 0, sizeof *column);
-    column->is_large = is_large;
+}
+
+/* ---- rows ------------------------------------------------------------------
+ */
+
+oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
+                                    int64_t first, int64_t n,
+                                    struct oj_error *err)
+{
+    int is_new = column->values == NULL;
+    int is_bits = column->type.storage == OJ_STORES_BITS;
+    int64_t end = first + n;
+    if (end <= column->n_room)
+        return OJ_OK;
+    end = end > column->n_expected ? end : column->n_expected;
+    if (is_bits)
+        OJ_TRY(oj_reserve(&column->values, (first + 7) / 8, end / 8 + 1,
+                          &column->cap_values, 1, err));
+    else /* first + 1 offsets are in use, and one more than rows is needed */
+        OJ_TRY(oj_reserve(&column->values, first + has_offsets(column),
+                          end + has_offsets(column), &column->cap_values,
+                          (size_t)column->type.size, err));
+    column->n_room = is_bits ? 8 * column->cap_values
+                             : column->cap_values - has_offsets(column);
+    if (is_new && has_offsets(column))
+        arrow_put_offset(column->values, column->type.size, 0, 0);
+    return OJ_OK;
+}
+
+/* Makes `valid` cover the first n rows, or all that values have room for. */
+static oj_status cover_rows_with_validity(struct oj_arrow_column *column,
+                                          int64_t n, struct oj_error *err)
+{
+    int64_t before = column->cap_valid;
+    n = n > column->n_room ? n : column->n_room;
+    OJ_ROOM(column->valid, before, n / 8 + 1, column->cap_valid, err);
+    memset(column->valid + before, 0xff, (size_t)(column->cap_valid - before));
+    return OJ_OK;
+}
+
+oj_status oj_arrow_column_put_null(struct oj_arrow_column *column, int64_t row,
+                                   struct oj_error *err)
+{
+    const int64_t size = column->type.size;
+    OJ_TRY(oj_arrow_column_make_room(column, row, 1, err));
+    if (column->is_nullable && row >= 8 * column->cap_valid)
+        OJ_TRY(cover_rows_with_validity(column, row + 1, err));
+    if (column->is_nullable)
+        arrow_put_bit(column->valid, row, 0);
+    if (has_offsets(column))
+        arrow_put_offset(column->values, size, row + 1,
+                         arrow_offset_at(column->values, size == 8, row));
+    else if (column->type.storage == OJ_STORES_BITS)
+        arrow_put_bit(column->values, row, 0);
+    else
+        memset((char *)column->values + row * size, 0, (size_t)size);
+    return OJ_OK;
+}
+
+oj_status oj_arrow_column_put_integer(struct oj_arrow_column *column,
+                                      int64_t row, int64_t value,
+                                      struct oj_error *err)
+{
+    OJ_TRY(oj_arrow_column_begin_value(column, row, err));
+    if (column->type.storage == OJ_STORES_BITS)
+        arrow_put_bit(column->values, row, value != 0);
+    else if (column->type.size == 8)
+        ((int64_t *)column->values)[row] = value;
+    else if (column->type.size == 4)
+        ((int32_t *)column->values)[row] = (int32_t)value;
+    else if (column->type.size == 2)
+        ((int16_t *)column->values)[row] = (int16_t)value;
+    else
+        ((int8_t *)column->values)[row] = (int8_t)value;
+    return OJ_OK;
+}
+
+oj_status oj_arrow_column_put_real(struct oj_arrow_column *column, int64_t row,
+                                   double value, struct oj_error *err)
+{
+    OJ_TRY(oj_arrow_column_begin_value(column, row, err));
+    if (column->type.size == 8)
+        ((double *)column->values)[row] = value;
+    else
+        ((float *)column->values)[row] = (float)value;
+    return OJ_OK;
+}
+
+/* Offsets of a row with n bytes or values more; *first -1: beyond the limit. */
+static oj_status put_offsets(struct oj_arrow_column *column, int64_t row,
+                             int64_t n, int64_t *first, struct oj_error *err)
+{
+    const int64_t size = column->type.size;
+    OJ_TRY(oj_arrow_column_begin_value(column, row, err));
+    *first = arrow_offset_at(column->values, size == 8, row);
+    if (n > column->limit - *first)
+        *first = -1;
+    else
+        arrow_put_offset(column->values, size, row + 1, *first + n);
+    return OJ_OK;
+}
+
+oj_status oj_arrow_column_put_bytes(struct oj_arrow_column *column, int64_t row,
+                                    int64_t n, char **to, struct oj_error *err)
+{
+    int64_t first, end;
+    OJ_TRY(put_offsets(column, row, n, &first, err));
+    *to = NULL;
+    if (first < 0)
+        return OJ_OK;
+    end = first + n;
+    if (end >= column->cap_bytes)
+        OJ_ROOM(column->bytes, first,
+                end < column->n_expected_bytes ? column->n_expected_bytes
+                                               : end + 1,
+                column->cap_bytes, err);
+    *to = column->bytes + first;
+    return OJ_OK;
+}
+
+oj_status oj_arrow_column_put_list(struct oj_arrow_column *column, int64_t row,
+                                   int64_t n, int64_t *first,
+                                   struct oj_error *err)
+{
+    return put_offsets(column, row, n, first, err);
+}
+
+/* ---- arrays ----------------------------------------------------------------
+ */
+
+/* Moves the validity, if a row is NULL. */
+static oj_status move_validity(struct oj_arrow_column *column, int64_t n_rows,
+                               struct ArrowArray *out, struct oj_error *err)
+{
+    out->null_count = 0;
+    if (column->valid == NULL)
+        return OJ_OK;
+    if (n_rows > 8 * column->cap_valid)
+        OJ_TRY(cover_rows_with_validity(column, n_rows, err));
+    out->null_count = n_rows - arrow_count_bits(column->valid, n_rows);
+    if (out->null_count > 0)
+        out->buffers[0] = column->valid;
+    else
+        oj_free(column->valid);
+    column->valid = NULL;
+    column->cap_valid = 0;
+    return OJ_OK;
+}
+
+static oj_status move_bytes(struct oj_arrow_column *column, int64_t n_bytes,
+                            struct ArrowArray *out, struct oj_error *err)
+{
+    OJ_ROOM(column->bytes, 0, 1, column->cap_bytes, err);
+    column->n_expected_bytes = n_bytes + n_bytes / 16;
+    out->buffers[2] = column->bytes;
+    column->bytes = NULL;
+    column->cap_bytes = 0;
+    return OJ_OK;
+}
+
+oj_status oj_arrow_column_finish(struct oj_arrow_column *column, int64_t n_rows,
+                                 struct ArrowArray *out, struct oj_error *err)
+{
+    const int is_bytes = column->type.storage == OJ_STORES_BYTES;
+    OJ_TRY(
+        oj_arrow_array_make(is_bytes ? 3 : 2, column->item != NULL, out, err));
+    OJ_TRY(oj_arrow_column_make_room(column, n_rows, 0, err));
+    if (column->values == NULL) /* only the buffer of validity may be NULL */
+        OJ_TRY(oj_arrow_column_make_room(column, 0, 1, err));
+    if (has_offsets(column))
+    {
+        int64_t end =
+            arrow_offset_at(column->values, column->type.size == 8, n_rows);
+        OJ_TRY(is_bytes ? move_bytes(column, end, out, err)
+                        : oj_arrow_column_finish(column->item, end,
+                                                 out->children[0], err));
+    }
+    OJ_TRY(move_validity(column, n_rows, out, err));
+    out->length = n_rows;
+    out->buffers[1] = column->values;
+    column->values = NULL;
+    column->cap_values = column->n_room = 0;
+    column->n_expected = n_rows;
+    return OJ_OK;
 }

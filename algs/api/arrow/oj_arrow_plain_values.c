@@ -2,6 +2,7 @@
 
 #include "../../../flatten/base/oj_number.h"
 #include "arrow_values.h"
+#include "oj_arrow_type.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -212,11 +213,14 @@ static double decimal_at(const struct ArrowArray *array, const char *format,
                          int64_t row)
 {
     const char *comma = strchr(format, ',');
-    const char *bits = comma != NULL ? strchr(comma + 1, ',') : NULL;
-    int size = bits != NULL ? atoi(bits + 1) / 8 : 16, n = size / 4;
+    struct oj_arrow_type type = {OJ_STORES_FIXED, 16};
     int scale = comma != NULL ? atoi(comma + 1) : 0, is_negative, n_digits;
+    int size, n;
     uint32_t word[MOST_WORDS] = {0};
     char backwards[MOST_DIGITS], text[MOST_DIGITS + 20];
+    (void)oj_arrow_type_read(format, &type); /* its schema has been checked */
+    size = (int)type.size;
+    n = size / 4;
     memcpy(word, (const char *)array->buffers[1] + (array->offset + row) * size,
            (size_t)size);
     is_negative = word[n - 1] >> 31 != 0;

@@ -2,6 +2,7 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "arrow_values.h"
+#include "oj_arrow_type.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -10,142 +11,18 @@
 /* ---- types -----------------------------------------------------------------
  */
 
-enum storage
-{
-    STORES_NOTHING, /* the null type */
-    STORES_BITS,
-    STORES_FIXED,
-    STORES_BYTES,
-    STORES_BYTE_VIEWS,
-    STORES_LISTS,
-    STORES_LIST_VIEWS,
-    STORES_FIXED_LISTS,
-    STORES_STRUCTS,
-    STORES_RUNS
-};
-
-struct arrow_type
-{
-    enum storage storage;
-    int64_t size; /* bytes of a value or an offset; or values per fixed-size
-                     list */
-};
-
-/* Bytes of a decimal type "d:precision,scale[,bits]". */
-static int64_t size_of_decimal(const char *format)
-{
-    const char *comma = strchr(format, ',');
-    const char *bits = comma != NULL ? strchr(comma + 1, ',') : NULL;
-    return bits != NULL ? atoi(bits + 1) / 8 : 16;
-}
-
-static int64_t size_of_temporal(const char *format)
-{
-    if (format[1] == 'd')
-        return format[2] == 'D' ? 4 : 8;
-    if (format[1] == 't')
-        return format[2] == 's' || format[2] == 'm' ? 4 : 8;
-    if (format[1] == 'i')
-        return format[2] == 'M' ? 4 : format[2] == 'D' ? 8 : 16;
-    return 8; /* ts., tD. */
-}
-
-static int read_nested_type(const char *format, struct arrow_type *out)
-{
-    switch (format[1])
-    {
-        case 'l':
-        case 'L':
-            *out = (struct arrow_type){STORES_LISTS, format[1] == 'l' ? 4 : 8};
-            return 1;
-        case 'v':
-            *out = (struct arrow_type){STORES_LIST_VIEWS,
-                                       format[2] == 'l' ? 4 : 8};
-            return format[2] == 'l' || format[2] == 'L';
-        case 'w':
-            *out = (struct arrow_type){STORES_FIXED_LISTS, atoll(format + 3)};
-            return format[2] == ':' && out->size >= 0 && out->size <= INT32_MAX;
-        case 'm':
-            *out = (struct arrow_type){STORES_LISTS, 4};
-            return 1;
-        case 's':
-            *out = (struct arrow_type){STORES_STRUCTS, 0};
-            return 1;
-        case 'r':
-            *out = (struct arrow_type){STORES_RUNS, 0};
-            return 1;
-        default:
-            return 0;
-    }
-}
-
-/* Returns 0 for types that are not supported. */
-static int read_type(const char *format, struct arrow_type *out)
-{
-    static const char fixed[] = "cCsSeiIflLg";
-    static const char size[] = "11222444888";
-    const char *at = format[1] == '\0' ? strchr(fixed, format[0]) : NULL;
-    if (at != NULL && *at != '\0')
-    {
-        *out = (struct arrow_type){STORES_FIXED, size[at - fixed] - '0'};
-        return 1;
-    }
-    switch (format[0])
-    {
-        case 'n':
-            *out = (struct arrow_type){STORES_NOTHING, 0};
-            return 1;
-        case 'b':
-            *out = (struct arrow_type){STORES_BITS, 0};
-            return 1;
-        case 'u':
-        case 'z':
-            *out = (struct arrow_type){STORES_BYTES, 4};
-            return 1;
-        case 'U':
-        case 'Z':
-            *out = (struct arrow_type){STORES_BYTES, 8};
-            return 1;
-        case 'v':
-            *out = (struct arrow_type){STORES_BYTE_VIEWS, 16};
-            return format[1] == 'u' || format[1] == 'z';
-        case 'd':
-            *out = (struct arrow_type){STORES_FIXED, size_of_decimal(format)};
-            return out->size > 0 && out->size <= 32;
-        case 'w':
-            *out = (struct arrow_type){STORES_FIXED, atoll(format + 2)};
-            return format[1] == ':' && out->size >= 0 && out->size <= INT32_MAX;
-        case 't':
-            *out = (struct arrow_type){STORES_FIXED, size_of_temporal(format)};
-            return format[1] != '\0' && strchr("dtsDi", format[1]) != NULL &&
-                   format[2] != '\0';
-        case '+':
-            return read_nested_type(format, out);
-        default:
-            return 0;
-    }
-}
-
-/* schema has been checked, so that its type can be read. */
-static struct arrow_type type_of(const struct ArrowSchema *schema)
-{
-    struct arrow_type type = {STORES_NOTHING, 0};
-    (void)read_type(schema->format, &type);
-    return type;
-}
-
 /* Number of children of a type; -1: any number. */
-static int64_t children_of_type(struct arrow_type type)
+static int64_t children_of_type(struct oj_arrow_type type)
 {
     switch (type.storage)
     {
-        case STORES_LISTS:
-        case STORES_LIST_VIEWS:
-        case STORES_FIXED_LISTS:
+        case OJ_STORES_LISTS:
+        case OJ_STORES_LIST_VIEWS:
+        case OJ_STORES_FIXED_LISTS:
             return 1;
-        case STORES_STRUCTS:
+        case OJ_STORES_STRUCTS:
             return -1;
-        case STORES_RUNS:
+        case OJ_STORES_RUNS:
             return 2;
         default:
             return 0;
@@ -155,12 +32,12 @@ static int64_t children_of_type(struct arrow_type type)
 static oj_status check_type_below(const struct ArrowSchema *schema,
                                   const char *name, struct oj_error *err)
 {
-    struct arrow_type type;
+    struct oj_arrow_type type;
     int64_t n;
     if (schema == NULL || schema->format == NULL || schema->n_children < 0 ||
         (schema->n_children > 0 && schema->children == NULL))
         return oj_fail(err, OJ_ERR_DATA, "the Arrow schema is broken");
-    if (!read_type(schema->format, &type))
+    if (!oj_arrow_type_read(schema->format, &type))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "column \"%.100s\": values in the Arrow format "
                        "\"%.40s\"%s cannot be joined: leave the column out",
@@ -169,7 +46,7 @@ static oj_status check_type_below(const struct ArrowSchema *schema,
                                                              : "");
     n = children_of_type(type);
     if ((n >= 0 && schema->n_children != n) ||
-        (schema->dictionary != NULL && type.storage != STORES_FIXED) ||
+        (schema->dictionary != NULL && type.storage != OJ_STORES_FIXED) ||
         (schema->dictionary != NULL && type.size > 8))
         return oj_fail(err, OJ_ERR_DATA, "the Arrow schema is broken");
     for (int64_t i = 0; i < schema->n_children; i++)
@@ -189,19 +66,19 @@ oj_status oj_arrow_check_type(const struct ArrowSchema *schema,
 /* ---- arrays ----------------------------------------------------------------
  */
 
-static int64_t buffers_of_type(struct arrow_type type)
+static int64_t buffers_of_type(struct oj_arrow_type type)
 {
     switch (type.storage)
     {
-        case STORES_NOTHING:
-        case STORES_RUNS:
+        case OJ_STORES_NOTHING:
+        case OJ_STORES_RUNS:
             return 0;
-        case STORES_FIXED_LISTS:
-        case STORES_STRUCTS:
+        case OJ_STORES_FIXED_LISTS:
+        case OJ_STORES_STRUCTS:
             return 1;
-        case STORES_BYTES:
-        case STORES_BYTE_VIEWS:
-        case STORES_LIST_VIEWS:
+        case OJ_STORES_BYTES:
+        case OJ_STORES_BYTE_VIEWS:
+        case OJ_STORES_LIST_VIEWS:
             return 3;
         default:
             return 2;
@@ -209,17 +86,18 @@ static int64_t buffers_of_type(struct arrow_type type)
 }
 
 /* Checks that the buffers with entries per element exist. */
-static oj_status check_buffers(struct arrow_type type,
+static oj_status check_buffers(struct oj_arrow_type type,
                                const struct ArrowArray *array,
                                struct oj_error *err)
 {
     int64_t n = buffers_of_type(type);
     int64_t n_needed =
-        type.storage == STORES_BYTES || type.storage == STORES_BYTE_VIEWS ? 2
-                                                                          : n;
+        type.storage == OJ_STORES_BYTES || type.storage == OJ_STORES_BYTE_VIEWS
+            ? 2
+            : n;
     if (array->n_buffers < n || (n > 0 && array->buffers == NULL))
         return arrow_fail(err);
-    if (type.storage == STORES_FIXED && type.size == 0)
+    if (type.storage == OJ_STORES_FIXED && type.size == 0)
         return OJ_OK;
     for (int64_t i = 1; i < n_needed; i++)
     {
@@ -230,14 +108,14 @@ static oj_status check_buffers(struct arrow_type type,
 }
 
 /* Checks that children of structs and fixed-size lists are long enough. */
-static oj_status check_length_of_children(struct arrow_type type,
+static oj_status check_length_of_children(struct oj_arrow_type type,
                                           const struct ArrowArray *array,
                                           struct oj_error *err)
 {
     int64_t end = array->offset + array->length, least = 0;
-    if (type.storage == STORES_STRUCTS)
+    if (type.storage == OJ_STORES_STRUCTS)
         least = end;
-    if (type.storage == STORES_FIXED_LISTS &&
+    if (type.storage == OJ_STORES_FIXED_LISTS &&
         __builtin_mul_overflow(end, type.size, &least))
         return arrow_fail(err);
     for (int64_t i = 0; i < array->n_children; i++)
@@ -252,7 +130,7 @@ oj_status oj_arrow_check_array(const struct ArrowSchema *schema,
                                const struct ArrowArray *array,
                                struct oj_error *err)
 {
-    struct arrow_type type = type_of(schema);
+    struct oj_arrow_type type = oj_arrow_type_of(schema);
     if (array == NULL || array->length < 0 || array->offset < 0 ||
         array->length > INT64_MAX - 1 - array->offset ||
         array->n_children != schema->n_children ||
@@ -297,11 +175,6 @@ static oj_status take_runs(const struct oj_arrow_chunks *from,
 /* ---- which elements are there ----------------------------------------------
  */
 
-static void set_bit(uint8_t *bits, int64_t i, int value)
-{
-    bits[i >> 3] = (uint8_t)(bits[i >> 3] | (unsigned)value << (i & 7));
-}
-
 static const uint8_t *validity_of(const struct ArrowArray *array)
 {
     return array->n_buffers > 0 ? arrow_validity(array) : NULL;
@@ -337,18 +210,9 @@ static void copy_bits(const struct oj_arrow_chunks *from, const struct runs *r,
                               : which == 0  ? validity_of(array)
                                             : array->buffers[which];
         for (int64_t k = 0; array != NULL && k < n; k++)
-            set_bit(to, at + k, arrow_bit(bits, array->offset + row + k));
+            arrow_add_bit(to, at + k, arrow_bit(bits, array->offset + row + k));
         at += n;
     }
-}
-
-static int64_t count_set_bits(const uint8_t *bits, int64_t n)
-{
-    int64_t n_set = 0;
-    for (int64_t i = 0; i < (n + 7) / 8; i++) /* clears the bits after the
-                                                 last element */
-        n_set += __builtin_popcount(bits[i]);
-    return n_set;
 }
 
 static oj_status take_validity(const struct oj_arrow_chunks *from,
@@ -363,7 +227,7 @@ static oj_status take_validity(const struct oj_arrow_chunks *from,
     if (bits == NULL)
         return oj_fail_nomem(err, r->total / 8 + 1, 1);
     copy_bits(from, r, 0, bits);
-    out->null_count = r->total - count_set_bits(bits, r->total);
+    out->null_count = r->total - arrow_count_bits(bits, r->total);
     if (out->null_count > 0)
         out->buffers[0] = bits;
     else
@@ -468,26 +332,6 @@ static oj_status take_bits(const struct oj_arrow_chunks *from,
 /* ---- offsets ---------------------------------------------------------------
  */
 
-static oj_status fail_offsets(struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_DATA,
-                   "the offsets of an Arrow array are broken");
-}
-
-static oj_status fail_limit(struct oj_error *err)
-{
-    return oj_fail(err, OJ_ERR_LIMIT,
-                   "a row has more than an Arrow array can hold");
-}
-
-static void put_offset(void *offset, int64_t size, int64_t i, int64_t value)
-{
-    if (size == 8)
-        ((int64_t *)offset)[i] = value;
-    else
-        ((int32_t *)offset)[i] = (int32_t)value;
-}
-
 /* Makes buffer 1, the offsets, from those of the chunks, and for each run the
  * first child element and the number of child elements.  most: child length of
  * each chunk; NULL: up to its last offset. */
@@ -502,7 +346,7 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
     if (offset == NULL)
         return oj_fail_nomem(err, r->total + 1, (size_t)size);
     out->buffers[1] = offset;
-    put_offset(offset, size, 0, 0);
+    arrow_put_offset(offset, size, 0, 0);
     for (int64_t i = 0; i < r->n; i++)
     {
         int64_t elements = count_of(r, i), row = r->row[i], end = -1;
@@ -523,7 +367,7 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
             first[i] = arrow_offset_at(there, size == 8, row);
             end = arrow_offset_at(there, size == 8, row + elements);
             if (first[i] < 0 || end < first[i] || end > last)
-                return fail_offsets(err);
+                return arrow_fail_offsets(err);
             count[i] = end - first[i];
         }
         for (int64_t k = 1; k <= elements; k++)
@@ -534,12 +378,12 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
                     ? count[i]
                     : arrow_offset_at(there, size == 8, row + k) - first[i];
             if (here < 0 || here > count[i])
-                return fail_offsets(err);
-            put_offset(offset, size, ++n, at + here);
+                return arrow_fail_offsets(err);
+            arrow_put_offset(offset, size, ++n, at + here);
         }
         if (__builtin_add_overflow(at, count[i], &at) ||
             (size == 4 && at > INT32_MAX))
-            return fail_limit(err);
+            return arrow_fail_limit(err);
     }
     *total = at;
     return OJ_OK;
@@ -595,30 +439,12 @@ static oj_status take_bytes(const struct oj_arrow_chunks *from, int64_t size,
     return status;
 }
 
-enum
-{
-    VIEW_SIZE = 16,
-    MOST_INSIDE = 12 /* maximum bytes inside of a view */
-};
-
-/* Number of bytes that a view has in a block; 0: they are inside of the view;
- * -1: the view is invalid. */
 static int64_t bytes_outside(const struct ArrowArray *array, const char *view)
 {
     int64_t n_blocks = array->n_buffers - 3;
-    int32_t length, block, at;
-    memcpy(&length, view, sizeof length);
-    if (length >= 0 && length <= MOST_INSIDE)
-        return 0;
-    memcpy(&block, view + 8, sizeof block);
-    memcpy(&at, view + 12, sizeof at);
-    if (length < 0 || block < 0 || block >= n_blocks || at < 0 ||
-        array->buffers[2 + block] == NULL ||
-        array->buffers[array->n_buffers - 1] == NULL ||
-        (int64_t)at + length >
-            ((const int64_t *)array->buffers[array->n_buffers - 1])[block])
-        return -1;
-    return length;
+    return arrow_view_outside(view, n_blocks,
+                              (const uint8_t *const *)(array->buffers + 2),
+                              array->buffers[array->n_buffers - 1]);
 }
 
 /* Total bytes in blocks of the views taken; views of NULL elements are
@@ -638,17 +464,16 @@ static oj_status empty_views_of_nulls(const struct oj_arrow_chunks *from,
             int64_t here;
             if (!arrow_bit(valid, at))
             {
-                memset(view + at * VIEW_SIZE, 0, VIEW_SIZE);
+                memset(view + at * ARROW_VIEW_BYTES, 0, ARROW_VIEW_BYTES);
                 continue;
             }
             here = bytes_outside(from->array[chunk_of(r, i)],
-                                 view + at * VIEW_SIZE);
+                                 view + at * ARROW_VIEW_BYTES);
             if (here < 0)
-                return oj_fail(err, OJ_ERR_DATA,
-                               "the views of an Arrow array are broken");
+                return arrow_fail_views(err);
             *n_bytes += here;
             if (*n_bytes > INT32_MAX)
-                return fail_limit(err);
+                return arrow_fail_limit(err);
         }
     }
     return OJ_OK;
@@ -662,22 +487,19 @@ static void copy_bytes_of_views(const struct oj_arrow_chunks *from,
     for (int64_t i = 0; i < r->n; i++)
     {
         int64_t n = count_of(r, i);
-        for (int64_t k = 0; k < n; k++, at++, view += VIEW_SIZE)
+        for (int64_t k = 0; k < n; k++, at++, view += ARROW_VIEW_BYTES)
         {
-            int32_t length, block, place;
-            memcpy(&length, view, sizeof length);
-            if (length <= MOST_INSIDE)
+            const struct arrow_view v = arrow_view_read(view);
+            if (v.length <= ARROW_MOST_INSIDE)
                 continue;
-            memcpy(&block, view + 8, sizeof block);
-            memcpy(&place, view + 12, sizeof place);
-            memcpy(
-                to + n_bytes,
-                (const char *)from->array[chunk_of(r, i)]->buffers[2 + block] +
-                    place,
-                (size_t)length);
+            memcpy(to + n_bytes,
+                   (const char *)from->array[chunk_of(r, i)]
+                           ->buffers[2 + v.block] +
+                       v.at,
+                   (size_t)v.length);
             memcpy(view + 8, &zero, sizeof zero);
             memcpy(view + 12, &n_bytes, sizeof n_bytes);
-            n_bytes += length;
+            n_bytes += v.length;
         }
     }
 }
@@ -692,12 +514,12 @@ static oj_status take_byte_views(const struct oj_arrow_chunks *from,
     int64_t *n_bytes;
     OJ_TRY(oj_arrow_array_make(4, 0, out, err));
     OJ_TRY(take_validity(from, r, out, err));
-    OJ_NEW(view, r->total * VIEW_SIZE, err);
+    OJ_NEW(view, r->total * ARROW_VIEW_BYTES, err);
     out->buffers[1] = view;
     OJ_NEW_ZEROED(n_bytes, 1, err);
     out->buffers[3] = n_bytes;
-    OJ_TRY(find_values(from, VIEW_SIZE, &values, err));
-    copy_runs(values, r, VIEW_SIZE, view);
+    OJ_TRY(find_values(from, ARROW_VIEW_BYTES, &values, err));
+    copy_runs(values, r, ARROW_VIEW_BYTES, view);
     oj_free(values);
     OJ_TRY(empty_views_of_nulls(from, r, out->buffers[0], view, n_bytes, err));
     OJ_NEW(block, *n_bytes, err);
@@ -795,14 +617,14 @@ static oj_status find_viewed_lists(const struct oj_arrow_chunks *from,
                 count[at] = arrow_offset_at(array->buffers[2], size == 8, row);
                 if (first[at] < 0 || count[at] < 0 ||
                     first[at] > array->children[0]->length - count[at])
-                    return fail_offsets(err);
+                    return arrow_fail_offsets(err);
             }
-            put_offset((void *)out->buffers[1], size, at, below->total);
-            put_offset((void *)out->buffers[2], size, at, count[at]);
+            arrow_put_offset((void *)out->buffers[1], size, at, below->total);
+            arrow_put_offset((void *)out->buffers[2], size, at, count[at]);
             if (__builtin_add_overflow(below->total, count[at],
                                        &below->total) ||
                 (size == 4 && below->total > INT32_MAX))
-                return fail_limit(err);
+                return arrow_fail_limit(err);
         }
     }
     below->n = at;
@@ -851,7 +673,7 @@ static oj_status take_below(const struct oj_arrow_chunks *from, int64_t n_each,
     int64_t *row, *count = NULL;
     oj_status status = OJ_OK;
     if (__builtin_mul_overflow(r->total, n_each, &below.total))
-        return fail_limit(err);
+        return arrow_fail_limit(err);
     OJ_TRY(make_ranges(r, &row, &count, err));
     for (int64_t i = 0; i < r->n; i++)
     {
@@ -972,13 +794,13 @@ static oj_status take_run_ends(const struct oj_arrow_chunks *from,
                                const struct runs *r, struct ArrowArray *out,
                                struct oj_error *err)
 {
-    int64_t size = type_of(from->schema->children[0]).size;
+    int64_t size = oj_arrow_type_of(from->schema->children[0]).size;
     struct taken_runs t = {NULL, NULL, NULL, 0, 0, 0, 0};
     oj_status status;
     OJ_TRY(oj_arrow_array_make(0, 2, out, err));
     out->length = r->total;
     if (size < 8 && r->total > (size == 4 ? INT32_MAX : INT16_MAX))
-        return fail_limit(err);
+        return arrow_fail_limit(err);
     status = find_runs_of_values(from, size, r, &t, err);
     if (status == OJ_OK)
         status = write_run_ends(&t, size, out->children[0], err);
@@ -1023,10 +845,10 @@ static int are_equal_values(const struct ArrowSchema *schema,
                             const struct ArrowArray *a,
                             const struct ArrowArray *b)
 {
-    struct arrow_type type = type_of(schema);
-    int is_fixed = type.storage == STORES_FIXED;
+    struct oj_arrow_type type = oj_arrow_type_of(schema);
+    int is_fixed = type.storage == OJ_STORES_FIXED;
     if (a->length != b->length || schema->dictionary != NULL ||
-        (!is_fixed && type.storage != STORES_BYTES))
+        (!is_fixed && type.storage != OJ_STORES_BYTES))
         return 0;
     for (int64_t i = 0; i < a->length; i++)
     {
@@ -1205,10 +1027,10 @@ static oj_status take_places_of_dictionary(const struct oj_arrow_chunks *from,
                                            struct ArrowArray *out,
                                            struct oj_error *err)
 {
-    int64_t size = type_of(from->schema).size;
+    int64_t size = oj_arrow_type_of(from->schema).size;
     OJ_TRY(find_common_dictionary(from, r, d, err));
     if (d->n > 1 && d->total - 1 > most_place(from->schema->format))
-        return fail_limit(err);
+        return arrow_fail_limit(err);
     if (d->n > 1)
         move_places(r, d->first, size, (char *)out->buffers[1]);
     OJ_TRY(oj_arrow_array_add_dictionary(out, err));
@@ -1221,7 +1043,7 @@ static oj_status take_dictionary(const struct oj_arrow_chunks *from,
 {
     struct common_dictionary d = {NULL, NULL, NULL, NULL, 0, 0};
     oj_status status;
-    OJ_TRY(take_fixed(from, type_of(from->schema).size, r, out, err));
+    OJ_TRY(take_fixed(from, oj_arrow_type_of(from->schema).size, r, out, err));
     status = take_places_of_dictionary(from, r, &d, out, err);
     free_common_dictionary(&d);
     return status;
@@ -1243,30 +1065,30 @@ static oj_status take_runs(const struct oj_arrow_chunks *from,
                            const struct runs *r, struct ArrowArray *out,
                            struct oj_error *err)
 {
-    struct arrow_type type = type_of(from->schema);
+    struct oj_arrow_type type = oj_arrow_type_of(from->schema);
     if (from->schema->dictionary != NULL)
         return take_dictionary(from, r, out, err);
     switch (type.storage)
     {
-        case STORES_NOTHING:
+        case OJ_STORES_NOTHING:
             return take_nothing(r, out, err);
-        case STORES_BITS:
+        case OJ_STORES_BITS:
             return take_bits(from, r, out, err);
-        case STORES_FIXED:
+        case OJ_STORES_FIXED:
             return take_fixed(from, type.size, r, out, err);
-        case STORES_BYTES:
+        case OJ_STORES_BYTES:
             return take_bytes(from, type.size, r, out, err);
-        case STORES_BYTE_VIEWS:
+        case OJ_STORES_BYTE_VIEWS:
             return take_byte_views(from, r, out, err);
-        case STORES_LISTS:
+        case OJ_STORES_LISTS:
             return take_lists(from, type.size, r, out, err);
-        case STORES_LIST_VIEWS:
+        case OJ_STORES_LIST_VIEWS:
             return take_list_views(from, type.size, r, out, err);
-        case STORES_FIXED_LISTS:
+        case OJ_STORES_FIXED_LISTS:
             return take_fixed_lists(from, type.size, r, out, err);
-        case STORES_STRUCTS:
+        case OJ_STORES_STRUCTS:
             return take_structs(from, r, out, err);
-        case STORES_RUNS:
+        case OJ_STORES_RUNS:
             return take_run_ends(from, r, out, err);
     }
     return arrow_fail(err);
@@ -1313,10 +1135,10 @@ oj_status oj_arrow_take(const struct oj_arrow_chunks *chunks,
 static int64_t bytes_of_views(const struct ArrowArray *array, int64_t first,
                               int64_t n)
 {
-    const char *view =
-        (const char *)array->buffers[1] + (array->offset + first) * VIEW_SIZE;
-    int64_t sum = n * VIEW_SIZE;
-    for (int64_t i = 0; i < n; i++, view += VIEW_SIZE)
+    const char *view = (const char *)array->buffers[1] +
+                       (array->offset + first) * ARROW_VIEW_BYTES;
+    int64_t sum = n * ARROW_VIEW_BYTES;
+    for (int64_t i = 0; i < n; i++, view += ARROW_VIEW_BYTES)
     {
         int64_t outside = bytes_outside(array, view);
         sum += outside > 0 ? outside : 0;
@@ -1336,43 +1158,50 @@ static int64_t range_of_offsets(const struct ArrowArray *array, int64_t size,
     return *begin >= 0 && end > *begin ? end - *begin : 0;
 }
 
+/* Bytes of n rows of the children from row `first` on; n < 0: of all rows. */
+static int64_t bytes_of_children(const struct ArrowSchema *schema,
+                                 const struct ArrowArray *array, int64_t first,
+                                 int64_t n)
+{
+    int64_t sum = 0;
+    for (int64_t i = 0; i < schema->n_children; i++)
+        sum += oj_arrow_bytes(schema->children[i], array->children[i], first,
+                              n < 0 ? array->children[i]->length : n);
+    return sum;
+}
+
 int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                        const struct ArrowArray *array, int64_t first, int64_t n)
 {
-    struct arrow_type type = type_of(schema);
+    struct oj_arrow_type type = oj_arrow_type_of(schema);
     int64_t sum = 0, begin, size = type.size;
     if (n == 0)
         return 0;
     switch (type.storage)
     {
-        case STORES_NOTHING:
+        case OJ_STORES_NOTHING:
             return 0;
-        case STORES_BITS:
+        case OJ_STORES_BITS:
             return n / 8 + 1;
-        case STORES_FIXED:
+        case OJ_STORES_FIXED:
             return n * size;
-        case STORES_BYTES:
+        case OJ_STORES_BYTES:
             return n * size + range_of_offsets(array, size, first, n, &begin);
-        case STORES_BYTE_VIEWS:
+        case OJ_STORES_BYTE_VIEWS:
             return bytes_of_views(array, first, n);
-        case STORES_LISTS:
+        case OJ_STORES_LISTS:
             sum = range_of_offsets(array, size, first, n, &begin);
             if (sum > array->children[0]->length - begin)
                 return n * size;
             return n * size + oj_arrow_bytes(schema->children[0],
                                              array->children[0], begin, sum);
-        case STORES_FIXED_LISTS:
+        case OJ_STORES_FIXED_LISTS:
             return oj_arrow_bytes(schema->children[0], array->children[0],
                                   (array->offset + first) * size, n * size);
-        case STORES_STRUCTS:
-            for (int64_t i = 0; i < schema->n_children; i++)
-                sum += oj_arrow_bytes(schema->children[i], array->children[i],
-                                      array->offset + first, n);
-            return sum;
+        case OJ_STORES_STRUCTS:
+            return bytes_of_children(schema, array, array->offset + first, n);
         default: /* estimate: values evenly spread over the elements */
-            for (int64_t i = 0; i < schema->n_children; i++)
-                sum += oj_arrow_bytes(schema->children[i], array->children[i],
-                                      0, array->children[i]->length);
+            sum = bytes_of_children(schema, array, 0, -1);
             return (int64_t)((double)sum /
                              (double)(array->length > 0 ? array->length : 1) *
                              (double)n) +
@@ -1411,7 +1240,7 @@ int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
                             const struct ArrowArray *array, int64_t first,
                             int64_t n)
 {
-    struct arrow_type type = type_of(schema);
+    struct oj_arrow_type type = oj_arrow_type_of(schema);
     int64_t sum = 0, size = type.size;
     const struct ArrowArray *child =
         array->n_children > 0 ? array->children[0] : NULL;
@@ -1419,30 +1248,30 @@ int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
         return 0;
     switch (type.storage)
     {
-        case STORES_NOTHING:
+        case OJ_STORES_NOTHING:
             return 0;
-        case STORES_BITS:
+        case OJ_STORES_BITS:
             return 1;
-        case STORES_FIXED:
+        case OJ_STORES_FIXED:
             return size;
-        case STORES_BYTES:
+        case OJ_STORES_BYTES:
             return size + most_between_offsets(array, size, first, n);
-        case STORES_BYTE_VIEWS:
+        case OJ_STORES_BYTE_VIEWS:
             return most_of_views(array, first, n);
-        case STORES_LISTS:
+        case OJ_STORES_LISTS:
             return size + most_between_offsets(array, size, first, n) *
                               oj_arrow_most_bytes(schema->children[0], child, 0,
                                                   child->length);
-        case STORES_FIXED_LISTS:
+        case OJ_STORES_FIXED_LISTS:
             return size * oj_arrow_most_bytes(schema->children[0], child, 0,
                                               child->length);
-        case STORES_STRUCTS:
+        case OJ_STORES_STRUCTS:
             for (int64_t i = 0; i < schema->n_children; i++)
                 sum +=
                     oj_arrow_most_bytes(schema->children[i], array->children[i],
                                         array->offset + first, n);
             return sum;
-        case STORES_RUNS:
+        case OJ_STORES_RUNS:
             return oj_arrow_most_bytes(schema->children[1], array->children[1],
                                        0, array->children[1]->length);
         default:

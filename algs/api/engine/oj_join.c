@@ -213,7 +213,7 @@ static oj_status ensure_engine_index(struct oj_join *join, int i,
     pthread_mutex_unlock(&original->lock);
     OJ_TRY(status);
     return oj_index_copy(join->backend->engines[i], original->of[i],
-                         join->args.options.cancel, &join->of[i], err);
+                         &join->args.options, &join->of[i], err);
 }
 
 static oj_status build_cpu_index_if_needed(struct oj_join *join,
@@ -905,19 +905,23 @@ static int can_share_indexes_in_copies(const struct oj_join *join)
     return 1;
 }
 
-static void set_cancel_flag_of_copy(struct oj_join *copy, const int *cancel)
+static void set_options_of_copy(struct oj_join *copy, const int *cancel,
+                                int64_t max_batch_pairs)
 {
     copy->args.options.cancel = cancel;
+    copy->args.options.max_batch_pairs = max_batch_pairs;
     for (int i = 0; i < OJ_MOST_ENGINES; i++)
     {
         if (copy->of[i] != NULL)
-            copy->backend->engines[i]->set_cancel(copy->of[i], cancel);
+            copy->backend->engines[i]->set_options(copy->of[i],
+                                                   &copy->args.options);
     }
 }
 
 /* The lock of join must be held. */
 static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
                                                 const int *cancel,
+                                                int64_t max_batch_pairs,
                                                 struct oj_join **out,
                                                 struct oj_error *err)
 {
@@ -934,8 +938,10 @@ static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
         memset(&copy->dense[1], 0, sizeof copy->dense[1]);
         copy->original = join;
     }
-    set_cancel_flag_of_copy(copy, cancel != NULL ? cancel
-                                                 : join->args.options.cancel);
+    set_options_of_copy(
+        copy, cancel != NULL ? cancel : join->args.options.cancel,
+        max_batch_pairs > 0 ? max_batch_pairs
+                            : join->args.options.max_batch_pairs);
     *out = copy;
     return OJ_OK;
 }
@@ -983,14 +989,16 @@ int oj_join_is_on_cpu(struct oj_join *join)
     return is_on_cpu;
 }
 
-oj_status oj_join_take(struct oj_join *join, const int *cancel,
-                       struct oj_join **out, struct oj_error *err)
+oj_status oj_join_take_bounded(struct oj_join *join, const int *cancel,
+                               int64_t max_batch_pairs, struct oj_join **out,
+                               struct oj_error *err)
 {
     oj_status status;
     pthread_mutex_lock(&join->lock);
     status = wait_until_join_is_free(join, cancel, err);
     if (status == OJ_OK && can_share_indexes_in_copies(join))
-        status = copy_join_for_concurrent_batch(join, cancel, out, err);
+        status = copy_join_for_concurrent_batch(join, cancel, max_batch_pairs,
+                                                out, err);
     else if (status == OJ_OK)
     {
         join->is_taken = 1;
@@ -998,6 +1006,12 @@ oj_status oj_join_take(struct oj_join *join, const int *cancel,
     }
     pthread_mutex_unlock(&join->lock);
     return status;
+}
+
+oj_status oj_join_take(struct oj_join *join, const int *cancel,
+                       struct oj_join **out, struct oj_error *err)
+{
+    return oj_join_take_bounded(join, cancel, 0, out, err);
 }
 
 /* Bytes that batches of a copy added to shared indexes are counted in the

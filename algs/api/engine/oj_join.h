@@ -81,6 +81,14 @@ OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
  * Errors     OJ_ERR_NOMEM; OJ_ERR_CANCELLED while waiting */
 OJ_MUST_USE oj_status oj_join_take(struct oj_join *join, const int *cancel,
                                    struct oj_join **out, struct oj_error *err);
+
+/** oj_join_take() with another max_batch_pairs for the batches of a copy; 0:
+ * that of the options. If *out is join itself, the options hold. */
+OJ_MUST_USE oj_status oj_join_take_bounded(struct oj_join *join,
+                                           const int *cancel,
+                                           int64_t max_batch_pairs,
+                                           struct oj_join **out,
+                                           struct oj_error *err);
 void oj_join_give_back(struct oj_join *taken);
 
 /** Frees the working memory of idle copies, except n_kept of them. After a

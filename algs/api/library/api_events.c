@@ -156,10 +156,7 @@ static oj_status join_reports(struct ogrjoin_events *e,
     OJ_TRY(oj_join_take(e->index->join, NULL, &join, err));
     status = oj_join_batch(join, flat, &e->pairs, err);
     oj_join_give_back(join);
-    if (status == OJ_ERR_TOO_MANY_PAIRS ||
-        (status == OJ_OK && most > 0 && e->pairs.n_pairs > most))
-        status = oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, OJ_API_TOO_MANY);
-    return status;
+    return api_check_max_pairs(status, most, 0, e->pairs.n_pairs, err);
 }
 
 /* Room first: events that were added cannot be taken back. */

@@ -2,6 +2,7 @@
 
 #include "../../../flatten/arrays/oj_wkb.h"
 #include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_number.h"
 #include "../../foundations/aggregate/oj_aggregate.h"
 #include "../../pairs/selection/oj_pair_filter.h"
 #include "../../pairs/values/oj_one_to_one.h"
@@ -10,8 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Maximum bytes of one_to_one lists in memory. */
-#define MOST_HELD (INT64_C(512) << 20)
+oj_status api_check_max_pairs(oj_status status, int64_t most, int64_t n_before,
+                              int64_t n, struct oj_error *err)
+{
+    if (status == OJ_ERR_TOO_MANY_PAIRS ||
+        (status == OJ_OK && most > 0 && n > most - n_before))
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the join has more pairs than max_pairs allows");
+    return status;
+}
 
 /* --- opening ---------------------------------------------------------------
  */
@@ -58,7 +66,7 @@ static struct oj_pair_request make_request(const struct api_pair_settings *s,
     want[OJ_PAIR_OVERLAP_AREA] = s->overlap_area || s->share;
     want[OJ_PAIR_OVERLAP_LENGTH] = s->overlap_length || s->share;
     want[OJ_PAIR_OVERLAP_PERCENT] = s->overlap_percent != 0;
-    want[OJ_PAIR_JOIN_AREA] = s->share != 0;
+    want[OJ_PAIR_JOIN_AREA] = want[OJ_PAIR_OVERLAP_SIZE] = s->share != 0;
     want[OJ_PAIR_NEAREST_X] = want[OJ_PAIR_NEAREST_Y] = s->nearest_point != 0;
     want[OJ_PAIR_FROM_X] = want[OJ_PAIR_FROM_Y] = s->from_point != 0;
     want[OJ_PAIR_BEARING] = s->bearing != 0;
@@ -140,8 +148,8 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
     struct oj_one_to_one *choice;
     struct oj_pair_ranks ranks = {0};
     oj_status status;
-    OJ_TRY(oj_one_to_one_open(maker->join_side.n_features, MOST_HELD, NULL,
-                              &choice, err));
+    OJ_TRY(oj_one_to_one_open(maker->join_side.n_features,
+                              API_MOST_ONE_TO_ONE_BYTES, NULL, &choice, err));
     status = oj_pair_ranks_make(&maker->relation, input, &maker->join_side,
                                 matches, maker->n_threads, &ranks, err);
     if (status == OJ_OK)
@@ -711,8 +719,11 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
     if (values->size < sizeof *values)
         return oj_fail(err, OJ_ERR_ARG,
                        "size must be sizeof(struct ogrjoin_values)");
-    if (function->kind == OJ_AGG_WEIGHTED_SUM && pairs->share == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "weighted_sum needs the setting share");
+    if ((function->kind == OJ_AGG_WEIGHTED_SUM ||
+         function->kind == OJ_AGG_WEIGHTED_MEAN) &&
+        pairs->share == NULL)
+        return oj_fail(err, OJ_ERR_ARG, "%s needs the setting share",
+                       function->name);
     *type = values->real != NULL      ? OJ_AGG_REAL
             : values->integer != NULL ? OJ_AGG_INTEGER
                                       : OJ_AGG_BYTES;
@@ -724,6 +735,23 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
     return OJ_OK;
 }
 
+/* The percentage of percentile is given as its separator; that of q1 and q3 by
+ * the function. */
+static oj_status read_percent(const struct oj_aggregate_function *function,
+                              const char *text, double *percent,
+                              struct oj_error *err)
+{
+    *percent = function->percent;
+    if (function->kind != OJ_AGG_PERCENTILE || !isnan(*percent))
+        return OJ_OK;
+    if (text != NULL)
+        *percent = oj_text_number(text, (int64_t)strlen(text));
+    if (*percent >= 0.0 && *percent <= 100.0)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "percentile needs a number from 0 to 100 as separator");
+}
+
 static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
                                  const char *name, const char *separator,
                                  const struct ogrjoin_values *values,
@@ -731,10 +759,17 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
                                  struct oj_error *err)
 {
     const struct oj_aggregate_function *function;
-    enum oj_aggregate_type type = OJ_AGG_INTEGER;
-    struct oj_aggregate what = {OJ_AGG_COUNT, 0, separator};
-    struct oj_aggregate_plan plan = {&what, 1, &type, 0, 0, NULL};
-    struct oj_aggregate_column column = {NULL, NULL, NULL, NULL};
+    /* the values, and the weights of weighted_mean */
+    enum oj_aggregate_type types[] = {OJ_AGG_INTEGER, OJ_AGG_REAL};
+    static const uint8_t is_of_pairs[] = {0, 1};
+    struct oj_aggregate what = {
+        .kind = OJ_AGG_COUNT, .separator = separator, .weight = 1};
+    struct oj_aggregate_plan plan = {.aggregates = &what,
+                                     .n_aggregates = 1,
+                                     .types = types,
+                                     .is_of_pairs = is_of_pairs};
+    struct oj_aggregate_column columns[2] = {{NULL, NULL, NULL, NULL},
+                                             {NULL, NULL, NULL, NULL}};
     struct oj_aggregate_bytes *bytes = NULL;
     struct oj_aggregates *all = NULL;
     oj_status status = OJ_OK;
@@ -745,18 +780,20 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
                        name);
     OJ_TRY(oj_aggregate_find("", name, &function, err));
     what.kind = function->kind;
+    OJ_TRY(read_percent(function, separator, &what.percent, err));
     if (values != NULL)
     {
-        OJ_TRY(check_aggregate_values(pairs, function, values, &type, err));
-        plan.n_columns = 1;
-        column.real = values->real;
-        column.integer = values->integer;
-        column.is_null = values->is_null;
+        OJ_TRY(check_aggregate_values(pairs, function, values, &types[0], err));
+        plan.n_columns = 1 + (what.kind == OJ_AGG_WEIGHTED_MEAN);
+        columns[0].real = values->real;
+        columns[0].integer = values->integer;
+        columns[0].is_null = values->is_null;
+        columns[1].real = pairs->value[OJ_PAIR_OVERLAP_SIZE];
         if (what.kind == OJ_AGG_COUNT)
             what.kind = OJ_AGG_COUNT_VALUES;
-        if (type == OJ_AGG_BYTES)
+        if (types[0] == OJ_AGG_BYTES)
             status = make_byte_views(values, pairs->n_join, &bytes, err);
-        column.bytes = bytes;
+        columns[0].bytes = bytes;
     }
     else if (what.kind != OJ_AGG_COUNT)
         return oj_fail(err, OJ_ERR_ARG, "%s needs a column of values",
@@ -766,12 +803,13 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
     if (status == OJ_OK)
         status = oj_aggregates_start(all, pairs->n_rows, err);
     if (status == OJ_OK)
-        status = add_pairs_to_aggregates(pairs, &column, all, err);
+        status = add_pairs_to_aggregates(pairs, columns, all, err);
     if (status == OJ_OK)
         status = oj_aggregates_rewind(all, err);
     if (status == OJ_OK)
-        status = fill_aggregate_results(
-            all, pairs->n_rows, oj_aggregate_type(what.kind, type), out, err);
+        status = fill_aggregate_results(all, pairs->n_rows,
+                                        oj_aggregate_type(what.kind, types[0]),
+                                        out, err);
     oj_aggregates_close(all);
     oj_free(bytes);
     return status;

@@ -21,7 +21,16 @@
 int api_error_export(oj_status status, const struct oj_error *from,
                      struct ogrjoin_error *err);
 
-#define OJ_API_TOO_MANY "the join has more pairs than max_pairs allows"
+/** Maximum bytes of one_to_one lists in memory. */
+#define API_MOST_ONE_TO_ONE_BYTES (INT64_C(512) << 20)
+
+/** Refuses more pairs than the setting max_pairs allows.
+ * status  of a join, which is returned, unless it found too many
+ * most    max_pairs; 0: no bound
+ * n       pairs of the join, after n_before others */
+OJ_MUST_USE oj_status api_check_max_pairs(oj_status status, int64_t most,
+                                          int64_t n_before, int64_t n,
+                                          struct oj_error *err);
 
 /** Settings of pairs, in the types of the settings table; 0: not set. */
 struct api_pair_settings

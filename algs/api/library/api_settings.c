@@ -135,8 +135,9 @@ static const struct oj_parameter row_settings[] = {
              "full, inner or left and then every join row that matches nothing",
      VALUE(CHOICE, rows.how)},
     {"agg",
-     .help = "rows: one for each input row, with aggregates of its pairs' join "
-             "rows, as \"count, mean(fare), concat(name, '; ') as names\"",
+     .help = "rows: one for each input row, with aggregates of its pairs, of "
+             "their join rows' columns or their own, as \"count, mean(fare), "
+             "concat(name, '; ') as names, mean(join_distance)\"",
      .kind = OJ_PARAMETER_KEPT},
     {"on",
      .help = "rows: LEFT=RIGHT,..., only pairs with equal values in these "
@@ -939,14 +940,20 @@ static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
+void api_settings_complete_k(const struct ogrjoin_settings *settings,
+                             struct oj_relation *relation)
+{
+    if (oj_relation_sorts_by_measure(relation) && !settings->has_k)
+        relation->k = oj_op_get(relation->op)->k;
+}
+
 static oj_status check_option_clashes(const struct ogrjoin_settings *s,
                                       struct oj_error *err)
 {
     struct oj_relation relation = s->relation;
     const struct oj_given_options given = {
         &relation, oj_op_get(relation.op)->name, word_given, spell_setting, s};
-    if (oj_relation_sorts_by_measure(&relation) && !s->has_k)
-        relation.k = oj_op_get(relation.op)->k;
+    api_settings_complete_k(s, &relation);
     return oj_option_clash_check(&given, err);
 }
 

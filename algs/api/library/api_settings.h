@@ -112,6 +112,10 @@ OJ_MUST_USE oj_status
 api_settings_compared(const struct ogrjoin_settings *settings,
                       struct compared_fields *out, struct oj_error *err);
 
+/** Sets k of relation to the default of its op, if settings do not give k. */
+void api_settings_complete_k(const struct ogrjoin_settings *settings,
+                             struct oj_relation *relation);
+
 /** OJ_ERR_ARG if a distance has a unit: only joins of rows have a CRS to
  * convert it. */
 OJ_MUST_USE oj_status api_settings_check_units(

@@ -86,8 +86,7 @@ oj_status device_join(struct device_joins *joins,
         status = module->resident_join(joins->of[ordinal], &here,
                                        points->stream, &answer->pairs, err);
     pthread_mutex_unlock(&joins->lock);
-    if (status == OJ_ERR_TOO_MANY_PAIRS)
-        (void)oj_fail(err, status, OJ_API_TOO_MANY);
+    status = api_check_max_pairs(status, 0, 0, 0, err);
     if (status != OJ_OK)
     {
         oj_free(answer);

@@ -145,10 +145,11 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
 {
     struct oj_error why = {OJ_OK, ""};
     oj_status status = apply(live, n, id, x, y, &why);
-    if (status == OJ_OK)
+    /* The indexes are of an older edition and only take memory.  A join that
+     * holds the lock is not waited for: the next join of all points, or the
+     * next batch, frees them. */
+    if (status == OJ_OK && pthread_mutex_trylock(&live->lock) == 0)
     {
-        /* they would stay until the next join of all points */
-        pthread_mutex_lock(&live->lock);
         forget_indexes(live);
         pthread_mutex_unlock(&live->lock);
     }

@@ -605,8 +605,7 @@ static oj_status complete_ranking_conditions(struct ogrjoin_settings *s,
                                              struct oj_error *err)
 {
     struct oj_relation *relation = &s->relation;
-    if (oj_relation_sorts_by_measure(relation) && !s->has_k)
-        relation->k = oj_op_get(relation->op)->k;
+    api_settings_complete_k(s, relation);
     for (int i = 0; i < relation->n_similar; i++)
     {
         struct oj_text_condition *condition = &relation->similar[i];
@@ -744,10 +743,7 @@ static oj_status compute_batch_matches(const struct ogrjoin_index *index,
 {
     int64_t most = index->settings.options.max_batch_pairs;
     oj_status status = oj_join_batch(join, flat, out, err);
-    if (status == OJ_ERR_TOO_MANY_PAIRS ||
-        (status == OJ_OK && most > 0 && out->n_pairs > most - n_before))
-        status = oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, OJ_API_TOO_MANY);
-    return status;
+    return api_check_max_pairs(status, most, n_before, out->n_pairs, err);
 }
 
 static oj_status compute_layer_matches(struct ogrjoin_index *index,

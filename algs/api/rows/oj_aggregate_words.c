@@ -1,9 +1,13 @@
 #include "oj_aggregate_words.h"
 
 #include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_number.h"
 #include "../../../flatten/base/oj_quoted_name.h"
+#include "../../pairs/values/oj_pair_stage.h"
+#include "oj_plain_value.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -53,28 +57,86 @@ static oj_status read_word(struct aggregate_scanner *s, const char *ends,
     return OJ_OK;
 }
 
-/* After "(": reads the field, for concat a separator, and ")". */
-static oj_status read_arguments(struct aggregate_scanner *s,
-                                const char *function, struct oj_aggregate *what,
-                                const char **field, struct oj_error *err)
+static oj_status read_separator(struct aggregate_scanner *s,
+                                struct oj_aggregate *what, struct oj_error *err)
 {
+    skip_spaces(s);
+    if (*s->at != '"' && *s->at != '\'')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%sagg: the separator of concat must be in quotes, as "
+                       "in concat(name, '; ')",
+                       s->dash);
+    return read_quoted(s, &what->separator, err);
+}
+
+/* Reads the number of percentile. *n letters at *digits are its text. */
+static oj_status read_percent(struct aggregate_scanner *s,
+                              struct oj_aggregate *what, const char **digits,
+                              int *n, struct oj_error *err)
+{
+    char *end = NULL;
+    skip_spaces(s);
+    *digits = s->at;
+    what->percent = oj_number_read(s->at, &end);
+    *n = (int)(end - s->at);
+    if (end == s->at || !(what->percent >= 0.0 && what->percent <= 100.0))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%sagg: percentile needs a number from 0 to 100 after "
+                       "the field, as in percentile(F, 90)",
+                       s->dash);
+    s->at = end;
+    skip_spaces(s);
+    return OJ_OK;
+}
+
+/* Reads the column of weights, which is not empty. */
+static oj_status read_weight(struct aggregate_scanner *s, const char **weight,
+                             struct oj_error *err)
+{
+    OJ_TRY(read_word(s, ",)", weight, err));
+    if (**weight == '\0')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%sagg: weighted_mean names no column after the comma; "
+                       "without one the weight is the size of the overlap",
+                       s->dash);
+    return OJ_OK;
+}
+
+/* After "(": reads the field, what follows a comma, and ")". percent: letters
+ * of a percentage. */
+static oj_status read_arguments(struct aggregate_scanner *s,
+                                struct oj_aggregate_word *word,
+                                struct oj_aggregate *what, const char **percent,
+                                int *n_percent, struct oj_error *err)
+{
+    const char *function = word->function->name, **field = &word->field;
+    const int takes_percent =
+        what->kind == OJ_AGG_PERCENTILE && isnan(word->function->percent);
     OJ_TRY(read_word(s, ",)", field, err));
-    if (*s->at == ',' && what->kind == OJ_AGG_CONCAT)
+    if (takes_percent && **field != '\0')
+    {
+        s->at += *s->at == ',';
+        OJ_TRY(read_percent(s, what, percent, n_percent, err));
+    }
+    else if (*s->at == ',' && what->kind == OJ_AGG_CONCAT)
     {
         s->at++;
-        skip_spaces(s);
-        if (*s->at != '"' && *s->at != '\'')
-            return oj_fail(err, OJ_ERR_ARG,
-                           "%sagg: the separator of concat must be in quotes, "
-                           "as in concat(name, '; ')",
-                           s->dash);
-        OJ_TRY(read_quoted(s, &what->separator, err));
+        OJ_TRY(read_separator(s, what, err));
+    }
+    else if (*s->at == ',' && what->kind == OJ_AGG_WEIGHTED_MEAN)
+    {
+        s->at++;
+        OJ_TRY(read_weight(s, &word->weight, err));
     }
     if (*s->at == ',')
         return oj_fail(err, OJ_ERR_ARG,
-                       "%sagg: %s takes one field; a field whose name has a "
-                       "comma goes in double quotes",
-                       s->dash, function);
+                       "%sagg: %s takes %s; a field whose name has a comma "
+                       "goes in double quotes",
+                       s->dash, function,
+                       takes_percent ? "one field and one number"
+                       : what->kind == OJ_AGG_WEIGHTED_MEAN
+                           ? "a field and a column of weights"
+                           : "one field");
     if (*s->at != ')')
         return oj_fail(err, OJ_ERR_ARG,
                        "%sagg: the bracket of %s is not closed in %.200s",
@@ -86,9 +148,21 @@ static oj_status read_arguments(struct aggregate_scanner *s,
     return OJ_OK;
 }
 
-/* Reads "as NAME", or makes a name like sum_fare. */
+/* Writes the n letters of a percentage for a name: "_99_9". */
+static void write_percent(struct aggregate_scanner *s, const char *percent,
+                          int n)
+{
+    if (n > 0)
+        *s->to++ = '_';
+    for (int i = 0; i < n; i++)
+        *s->to++ = isalnum((unsigned char)percent[i]) ? percent[i] : '_';
+    *s->to = '\0';
+}
+
+/* Reads "as NAME", or makes a name like sum_fare or percentile_fare_90. */
 static oj_status read_column_name(struct aggregate_scanner *s,
                                   struct oj_aggregate_word *word,
+                                  const char *percent, int n_percent,
                                   struct oj_error *err)
 {
     skip_spaces(s);
@@ -107,6 +181,7 @@ static oj_status read_column_name(struct aggregate_scanner *s,
     s->to = stpcpy(s->to, word->function->name);
     if (word->field != NULL)
         s->to = stpcpy(stpcpy(s->to, "_"), word->field);
+    write_percent(s, percent, n_percent);
     s->to++;
     return OJ_OK;
 }
@@ -127,20 +202,23 @@ static oj_status parse_aggregate(struct aggregate_scanner *s,
                                  struct oj_aggregate_word *word,
                                  struct oj_error *err)
 {
-    const char *name;
+    const char *name, *percent = "";
+    int n_percent = 0;
     OJ_TRY(read_function(s, word, err));
     name = word->function->name;
     what->kind = word->function->kind;
+    what->percent = word->function->percent;
     what->separator = what->kind == OJ_AGG_CONCAT ? ", " : NULL;
     skip_spaces(s);
     if (*s->at == '(')
     {
         s->at++;
-        OJ_TRY(read_arguments(s, name, what, &word->field, err));
+        OJ_TRY(read_arguments(s, word, what, &percent, &n_percent, err));
     }
     else if (what->kind != OJ_AGG_COUNT)
-        return oj_fail(err, OJ_ERR_ARG, "%sagg: %s needs a field, as in %s(F)",
-                       s->dash, name, name);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%sagg: %s needs a field, as in %s(F%s)", s->dash, name,
+                       name, strcmp(name, "percentile") == 0 ? ", 90" : "");
     if (what->kind == OJ_AGG_COUNT && word->field != NULL)
     {
         if (strcmp(word->field, "*") == 0) /* count(*): SQL's word for all
@@ -149,7 +227,7 @@ static oj_status parse_aggregate(struct aggregate_scanner *s,
         else
             what->kind = OJ_AGG_COUNT_VALUES;
     }
-    OJ_TRY(read_column_name(s, word, err));
+    OJ_TRY(read_column_name(s, word, percent, n_percent, err));
     skip_spaces(s);
     if (*s->at != ',' && *s->at != '\0')
         return oj_fail(err, OJ_ERR_ARG,
@@ -166,14 +244,17 @@ static oj_status parse_aggregate_list(struct oj_aggregate_words *words,
     for (const char *comma = text; (comma = strchr(comma, ',')) != NULL;
          comma++)
         n++;
-    /* room for all words, for fields again in default names, and four ends */
+    /* room for all words, for fields and percentages again in default names,
+     * and eight ends */
     size = 2 * (int64_t)strlen(text) +
-           n * ((int64_t)sizeof OJ_AGGREGATE_NAMES + 4);
+           n * ((int64_t)sizeof OJ_AGGREGATE_NAMES + 8);
     OJ_NEW(words->text, size, err);
     OJ_NEW_ZEROED(words->word, n, err);
     OJ_NEW_ZEROED(words->aggregates, n, err);
-    OJ_NEW_ZEROED(words->fields, n, err);
-    OJ_NEW_ZEROED(words->types, n, err);
+    /* values and weights */
+    OJ_NEW_ZEROED(words->fields, 2 * n, err);
+    OJ_NEW_ZEROED(words->types, 2 * n, err);
+    OJ_NEW_ZEROED(words->is_of_pairs, 2 * n, err);
     s.to = words->text;
     do
     {
@@ -201,9 +282,10 @@ oj_status oj_aggregate_words_parse(const char *dash, const char *text,
 
 /* ---- bound to fields ----------------------------------------------------- */
 
+/* named: the name of the values. */
 static oj_status choose_value_form(const struct oj_aggregate_words *words,
                                    const struct oj_aggregate_word *word,
-                                   enum oj_field_kind kind,
+                                   const char *named, enum oj_field_kind kind,
                                    enum oj_aggregate_form *form,
                                    struct oj_error *err)
 {
@@ -233,7 +315,7 @@ static oj_status choose_value_form(const struct oj_aggregate_words *words,
     if (fits)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG, "%sagg: %s(%s) needs %s; the field is %s%s",
-                   words->dash, word->function->name, word->field, needs[takes],
+                   words->dash, word->function->name, named, needs[takes],
                    oj_field_kind_name(kind), is_text ? hint : "");
 }
 
@@ -254,18 +336,22 @@ static int find_or_add_field(struct oj_aggregate_words *words,
     int n = words->n_fields;
     for (int i = 0; i < n; i++)
     {
-        if (words->fields[i].column == wanted->column &&
+        if (words->fields[i].origin == wanted->origin &&
+            words->fields[i].column == wanted->column &&
             words->fields[i].form == wanted->form)
             return i;
     }
     words->fields[n] = *wanted;
     words->types[n] = type_of_values(wanted);
+    words->is_of_pairs[n] = wanted->origin != OJ_COLUMN_JOIN;
+    words->n_of_pairs += words->is_of_pairs[n];
+    words->needs_places |= wanted->origin == OJ_COLUMN_JOIN_FID;
     return words->n_fields++;
 }
 
-/* Sets type and kind of the result column. field NULL: counts of pairs. */
+/* Sets type and kind of the result column. values NULL: counts of pairs. */
 static void define_result(const struct oj_aggregate_words *words, int i,
-                          const struct oj_field_description *field)
+                          const struct oj_aggregate_operand *values)
 {
     static const enum oj_field_kind usual[] = {[OJ_AGG_INTEGER] =
                                                    OJ_FIELD_INT64,
@@ -273,12 +359,12 @@ static void define_result(const struct oj_aggregate_words *words, int i,
                                                [OJ_AGG_BYTES] = OJ_FIELD_TEXT};
     const struct oj_aggregate *what = &words->aggregates[i];
     struct oj_aggregate_word *word = &words->word[i];
-    word->type =
-        oj_aggregate_type(what->kind, field != NULL ? words->types[what->column]
-                                                    : OJ_AGG_INTEGER);
-    word->gives_value = field != NULL &&
+    word->type = oj_aggregate_type(what->kind, values != NULL
+                                                   ? words->types[what->column]
+                                                   : OJ_AGG_INTEGER);
+    word->gives_value = values != NULL &&
                         word->function->takes == OJ_AGG_TAKES_ORDERED_GIVES_ONE;
-    word->kind = word->gives_value ? field->kind : usual[word->type];
+    word->kind = word->gives_value ? values->kind : usual[word->type];
 }
 
 static oj_status check_name_is_free(const struct oj_aggregate_words *words,
@@ -296,35 +382,223 @@ static oj_status check_name_is_free(const struct oj_aggregate_words *words,
     return OJ_OK;
 }
 
+/* *index: that of these values in the form that the function takes. */
+static oj_status add_operand(struct oj_aggregate_words *words, int i,
+                             const char *named,
+                             const struct oj_aggregate_operand *operand,
+                             int *index, struct oj_error *err)
+{
+    struct oj_aggregate_field wanted = {operand->origin, operand->column,
+                                        operand->kind, OJ_FORM_NUMBER};
+    OJ_TRY(choose_value_form(words, &words->word[i], named, operand->kind,
+                             &wanted.form, err));
+    *index = find_or_add_field(words, &wanted);
+    return OJ_OK;
+}
+
 oj_status oj_aggregate_words_bind(struct oj_aggregate_words *words, int i,
-                                  int column,
-                                  const struct oj_field_description *field,
+                                  const struct oj_aggregate_operand *values,
+                                  const struct oj_aggregate_operand *weights,
                                   struct oj_error *err)
 {
-    enum oj_aggregate_kind kind = words->aggregates[i].kind;
-    if (words->word[i].field == NULL)
-        field = NULL;
+    static const struct oj_aggregate_operand overlap = {
+        OJ_COLUMN_PAIR_VALUE, OJ_PAIR_OVERLAP_SIZE, OJ_FIELD_FLOAT64};
+    const struct oj_aggregate_word *word = &words->word[i];
+    struct oj_aggregate *what = &words->aggregates[i];
+    enum oj_aggregate_kind kind = what->kind;
+    if (word->field == NULL)
+        values = NULL;
     else
-    {
-        struct oj_aggregate_field wanted = {column, field->kind,
-                                            OJ_FORM_NUMBER};
-        OJ_TRY(choose_value_form(words, &words->word[i], field->kind,
-                                 &wanted.form, err));
-        words->aggregates[i].column = find_or_add_field(words, &wanted);
-    }
+        OJ_TRY(add_operand(words, i, word->field, values, &what->column, err));
+    if (kind == OJ_AGG_WEIGHTED_MEAN)
+        OJ_TRY(add_operand(
+            words, i, word->weight != NULL ? word->weight : "overlap",
+            word->weight != NULL ? weights : &overlap, &what->weight, err));
     words->has_weighted_sum |= kind == OJ_AGG_WEIGHTED_SUM;
     words->needs_places |=
         kind == OJ_AGG_FIRST || kind == OJ_AGG_LAST || kind == OJ_AGG_CONCAT;
-    define_result(words, i, field);
+    define_result(words, i, values);
     return check_name_is_free(words, i, err);
+}
+
+void oj_aggregate_words_want(const struct oj_aggregate_words *words,
+                             unsigned char *want)
+{
+    for (int i = 0; i < words->n_fields; i++)
+    {
+        if (words->fields[i].origin == OJ_COLUMN_PAIR_VALUE)
+            want[words->fields[i].column] = 1;
+    }
+}
+
+void oj_aggregate_words_want_shares(unsigned char *want)
+{
+    want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
+        want[OJ_PAIR_JOIN_AREA] = 1;
 }
 
 void oj_aggregate_words_free(struct oj_aggregate_words *words)
 {
     oj_free(words->types);
+    oj_free(words->is_of_pairs);
     oj_free(words->fields);
     oj_free(words->aggregates);
     oj_free(words->word);
     oj_free(words->text);
     *words = (struct oj_aggregate_words){0};
+}
+
+/* ---- columns of pairs -----------------------------------------------------
+ */
+
+static oj_status reserve_pair_memory(enum oj_aggregate_type type, int64_t n,
+                                     struct oj_aggregate_pair_memory *memory,
+                                     struct oj_error *err)
+{
+    static const size_t sizes[] = {[OJ_AGG_INTEGER] = sizeof(int64_t),
+                                   [OJ_AGG_REAL] = sizeof(double),
+                                   [OJ_AGG_BYTES] =
+                                       sizeof(struct oj_aggregate_bytes)};
+    OJ_TRY(oj_reserve(&memory->is_null, 0, n, &memory->cap_null, 1, err));
+    return oj_reserve(&memory->value, 0, n, &memory->cap_value, sizes[type],
+                      err);
+}
+
+/* The value of pair i; NaN: it has none. */
+static double real_of_pair(const struct oj_aggregate_field *field,
+                           const struct oj_aggregate_pair_list *list, int64_t i)
+{
+    const int64_t entry = list->entry[i];
+    const double *values;
+    if (field->origin == OJ_COLUMN_MEASURE)
+        return list->matches->measure[entry];
+    values = list->values != NULL ? list->values->value[field->column] : NULL;
+    return values != NULL ? values[entry] : (double)NAN;
+}
+
+static int64_t integer_of_pair(const struct oj_aggregate_field *field,
+                               const struct oj_aggregate_pair_list *list,
+                               int64_t i)
+{
+    return field->origin == OJ_COLUMN_RANK ? list->rank[i]
+                                           : list->fid[list->at[i]];
+}
+
+/* 1 if a pair has no value. */
+static int read_reals(const struct oj_aggregate_field *field,
+                      const struct oj_aggregate_pair_list *list,
+                      struct oj_aggregate_pair_memory *memory)
+{
+    double *real = memory->value;
+    int any_null = 0;
+    for (int64_t i = 0; i < list->n; i++)
+    {
+        real[i] = real_of_pair(field, list, i);
+        memory->is_null[i] = (uint8_t)(isnan(real[i]) != 0);
+        any_null |= memory->is_null[i];
+    }
+    return any_null;
+}
+
+static void read_integers(const struct oj_aggregate_field *field,
+                          const struct oj_aggregate_pair_list *list,
+                          struct oj_aggregate_pair_memory *memory)
+{
+    int64_t *integer = memory->value;
+    for (int64_t i = 0; i < list->n; i++)
+        integer[i] = integer_of_pair(field, list, i);
+}
+
+/* Values as they are written. */
+static oj_status write_values(const struct oj_aggregate_field *field,
+                              const struct oj_aggregate_pair_list *list,
+                              struct oj_aggregate_pair_memory *memory,
+                              struct oj_error *err)
+{
+    struct oj_aggregate_bytes *bytes = memory->value;
+    const char *at;
+    memory->n_text = 0;
+    for (int64_t i = 0; i < list->n; i++)
+    {
+        struct oj_plain_value value;
+        if (oj_field_kind_is_integer(field->kind))
+            value = oj_plain_integer(integer_of_pair(field, list, i));
+        else
+            value = oj_plain_real(real_of_pair(field, list, i));
+        memory->is_null[i] = value.form == OJ_PLAIN_REAL && isnan(value.real);
+        OJ_TRY(oj_reserve(&memory->text, memory->n_text,
+                          memory->n_text + OJ_PLAIN_TEXT_BYTES,
+                          &memory->cap_text, 1, err));
+        bytes[i].n =
+            oj_plain_value_write(&value, memory->text + memory->n_text);
+        memory->n_text += bytes[i].n;
+    }
+    at = memory->text; /* which does not move any more */
+    for (int64_t i = 0; i < list->n; i++)
+    {
+        bytes[i].bytes = at;
+        at += bytes[i].n;
+    }
+    return OJ_OK;
+}
+
+static oj_status read_pair_column(const struct oj_aggregate_words *words, int f,
+                                  const struct oj_aggregate_pair_list *list,
+                                  struct oj_aggregate_pair_memory *memory,
+                                  struct oj_aggregate_column *column,
+                                  struct oj_error *err)
+{
+    const struct oj_aggregate_field *field = &words->fields[f];
+    int any_null = 0;
+    OJ_TRY(reserve_pair_memory(words->types[f], list->n, memory, err));
+    if (field->form == OJ_FORM_WRITTEN)
+    {
+        any_null = 1;
+        OJ_TRY(write_values(field, list, memory, err));
+    }
+    else if (words->types[f] == OJ_AGG_INTEGER)
+        read_integers(field, list, memory);
+    else
+        any_null = read_reals(field, list, memory);
+    /* the member that matches the type is used */
+    column->real = memory->value;
+    column->integer = memory->value;
+    column->bytes = memory->value;
+    column->is_null = any_null ? memory->is_null : NULL;
+    return OJ_OK;
+}
+
+oj_status
+oj_aggregate_pair_columns_read(const struct oj_aggregate_words *words,
+                               const struct oj_aggregate_pair_list *list,
+                               struct oj_aggregate_pair_columns *memory,
+                               struct oj_aggregate_column *columns,
+                               struct oj_error *err)
+{
+    if (words->n_of_pairs == 0 || list->n == 0)
+        return OJ_OK;
+    if (memory->memory == NULL)
+    {
+        OJ_NEW_ZEROED(memory->memory, words->n_fields, err);
+        memory->n = words->n_fields;
+    }
+    for (int f = 0; f < words->n_fields; f++)
+    {
+        if (words->is_of_pairs[f])
+            OJ_TRY(read_pair_column(words, f, list, &memory->memory[f],
+                                    &columns[f], err));
+    }
+    return OJ_OK;
+}
+
+void oj_aggregate_pair_columns_free(struct oj_aggregate_pair_columns *memory)
+{
+    for (int i = 0; i < memory->n; i++)
+    {
+        oj_free(memory->memory[i].value);
+        oj_free(memory->memory[i].is_null);
+        oj_free(memory->memory[i].text);
+    }
+    oj_free(memory->memory);
+    *memory = (struct oj_aggregate_pair_columns){0};
 }

@@ -1,6 +1,8 @@
 #include "oj_distance_unit.h"
 
 #include "../../../flatten/base/oj_number.h"
+#include "../../../flatten/base/oj_quoted_name.h"
+#include "../../foundations/relation/oj_compared_fields.h"
 
 #include <math.h>
 #include <string.h>
@@ -60,16 +62,31 @@ oj_status oj_distance_parse(const char *dash, const char *option,
     return OJ_OK;
 }
 
-oj_status oj_distance_unit_read(const char *dash, const char *option,
-                                const char *written, const char *unit,
-                                enum oj_unit *out, struct oj_error *err)
+oj_status
+oj_distance_field_parse(const char *dash, const char *option, const char *word,
+                        int (*has_field)(const void *user, const char *name),
+                        const void *user, char *name, enum oj_unit *unit,
+                        struct oj_error *err)
 {
-    int found = oj_unit_find(unit);
+    const char *at = word, *colon = NULL;
+    int found;
+    strcpy(name, word);
+    *unit = OJ_UNIT_CRS;
+    if (*word == '"')
+        colon = oj_quoted_name_read(&at, NULL) && *at == ':' ? at : NULL;
+    else if (!has_field(user, word))
+        colon = strrchr(word, ':');
+    if (colon != NULL)
+        name[colon - word] = '\0';
+    OJ_TRY(oj_field_name_parse(dash, option, name, err));
+    if (colon == NULL)
+        return OJ_OK;
+    found = oj_unit_find(colon + 1);
     if (found < 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "%s%s %s: unknown unit '%s'; known are m, km, ft, "
                        "us-ft, mi and deg",
-                       dash, option, written, unit);
-    *out = (enum oj_unit)found;
+                       dash, option, word, colon + 1);
+    *unit = (enum oj_unit)found;
     return OJ_OK;
 }

@@ -44,13 +44,15 @@ OJ_MUST_USE oj_status oj_distance_parse(const char *dash, const char *option,
                                         struct oj_distance *out,
                                         struct oj_error *err);
 
-/** Parses the unit of a field of distances such as "F:km"; unit: the part after
- * the colon, written: the whole. */
-OJ_MUST_USE oj_status oj_distance_unit_read(const char *dash,
-                                            const char *option,
-                                            const char *written,
-                                            const char *unit, enum oj_unit *out,
-                                            struct oj_error *err);
+/** Parses a field of distances, the value of option: F, F:km, or either with F
+ *  in double quotes.  Without a unit *unit is OJ_UNIT_CRS.
+ *  has_field  1 if a side has a field of this name, user being its argument: a
+ *             word that is the name of a field has no unit
+ *  name       receives the name; of at least strlen(word) + 1 bytes */
+OJ_MUST_USE oj_status oj_distance_field_parse(
+    const char *dash, const char *option, const char *word,
+    int (*has_field)(const void *user, const char *name), const void *user,
+    char *name, enum oj_unit *unit, struct oj_error *err);
 
 #ifdef __cplusplus
 }

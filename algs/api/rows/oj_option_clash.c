@@ -50,7 +50,8 @@ static int gives_ties(const struct oj_given_options *given)
 
 static int has_no_rank(const struct oj_given_options *given)
 {
-    const struct oj_row_choice choice = row_choice_of(given);
+    struct oj_row_choice choice = row_choice_of(given);
+    choice.aggregates = 0; /* they are of pairs, which have a rank */
     return word_of(given, "name_rank")[0] != '\0' &&
            !oj_rows_per_input_have_rank(given->relation, &choice);
 }
@@ -141,9 +142,10 @@ static const struct clash clashes[] = {
     {"pick", NULL, "agg|one_to_one",
      .why = "each makes one row of an input row's pairs"},
     {"agg", NULL, "one_to_one", .why = "there is one pair at most to add up"},
-    {"agg", NULL,
-     "name_distance|name_similarity|name_difference|name_rank|name_fid|overlap|"
-     "nearest_point_fields|bearing_field|geometry",
+    {"agg", NULL, "overlap|nearest_point_fields|bearing_field",
+     .why = "aggregates name such columns themselves, as in "
+            "max(overlap_area)"},
+    {"agg", NULL, "geometry",
      .why = "a row of aggregates stands for several join features"},
     {"agg", NULL, "join_select",
      .why = "the aggregates name the join side's fields"},

@@ -16,6 +16,8 @@ struct choice
     const struct oj_row_column_words *words;
     struct oj_computed_columns *columns;
     unsigned char *want;
+    int offers_all; /* 1: also columns that are chosen by an option of their
+                       own */
 };
 
 /* given: name that the user gave, or NULL; "" leaves the column out. */
@@ -51,7 +53,7 @@ static oj_status add_similarity_columns(const struct choice *c,
     const char *given = c->words->name_similarity;
     const char *first = given != NULL ? given : "join_similarity";
     int n = first[0] != '\0' ? c->words->relation->n_similar : 0;
-    size_t size = strlen(first) + 8;
+    size_t size = strlen(first) + 16;
     for (int i = 0; i < n; i++)
     {
         char *name;
@@ -73,12 +75,14 @@ static oj_status add_overlap_columns(const struct choice *c,
     static const char *const names[] = {"overlap_area", "overlap_length",
                                         "overlap_percent"};
     unsigned char asked[OJ_N_PAIR_VALUES] = {0};
-    if (c->words->overlap == NULL)
+    if (c->words->overlap == NULL && !c->offers_all)
         return OJ_OK;
-    OJ_TRY(oj_row_overlap_read(c->words->dash, c->words->overlap, asked, err));
+    if (!c->offers_all)
+        OJ_TRY(
+            oj_row_overlap_read(c->words->dash, c->words->overlap, asked, err));
     for (unsigned i = 0; i < 3; i++)
     {
-        if (asked[OJ_PAIR_OVERLAP_AREA + i])
+        if (c->offers_all || asked[OJ_PAIR_OVERLAP_AREA + i])
             add_pair_value_column(c, OJ_PAIR_OVERLAP_AREA + i, names[i], NULL,
                                   NULL);
     }
@@ -90,6 +94,8 @@ static oj_status add_all_computed_columns(const struct choice *c,
 {
     const struct oj_row_column_words *words = c->words;
     const struct oj_op_info *op = oj_op_get(words->relation->op);
+    const int offers_points =
+        c->offers_all && !oj_relation_compares_shapes(words->relation);
     if (words->has_events)
         add_computed_column(c->columns, OJ_COLUMN_EVENT, 0, OJ_FIELD_TEXT,
                             "event", NULL, NULL);
@@ -108,12 +114,12 @@ static oj_status add_all_computed_columns(const struct choice *c,
     add_computed_column(c->columns, OJ_COLUMN_COUNT, 0, OJ_FIELD_INT64, "",
                         words->name_count, "name_count");
     OJ_TRY(add_overlap_columns(c, err));
-    if (words->nearest_point_fields)
+    if (words->nearest_point_fields || offers_points)
     {
         add_pair_value_column(c, OJ_PAIR_NEAREST_X, "nearest_x", NULL, NULL);
         add_pair_value_column(c, OJ_PAIR_NEAREST_Y, "nearest_y", NULL, NULL);
     }
-    if (words->bearing_field)
+    if (words->bearing_field || offers_points)
         add_pair_value_column(c, OJ_PAIR_BEARING, "join_bearing", NULL, NULL);
     return OJ_OK;
 }
@@ -124,7 +130,7 @@ oj_status oj_computed_columns_choose(const struct oj_row_column_words *words,
 {
     struct oj_computed_columns columns = {0};
     unsigned char asked[OJ_N_PAIR_VALUES] = {0};
-    const struct choice choice = {words, &columns, asked};
+    const struct choice choice = {words, &columns, asked, 0};
     oj_status status = add_all_computed_columns(&choice, err);
     if (status != OJ_OK)
     {
@@ -152,6 +158,164 @@ void oj_computed_columns_free(struct oj_computed_columns *columns)
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_free(columns->made_name[i]);
     memset(columns, 0, sizeof *columns);
+}
+
+/* ---- what aggregates name ------------------------------------------------ */
+
+/* Columns of pairs, and which of them were named. */
+struct pair_columns
+{
+    const struct oj_row_column_words *words;
+    const struct oj_join_field_finder *fields;
+    struct oj_computed_columns columns;
+    unsigned char is_named[OJ_MOST_COMPUTED_COLUMNS];
+    const char *hidden;
+};
+
+/* All columns that pairs have. The caller frees them, also after an error. */
+static oj_status offer_pair_columns(const struct oj_row_column_words *words,
+                                    struct oj_computed_columns *out,
+                                    struct oj_error *err)
+{
+    unsigned char want[OJ_N_PAIR_VALUES] = {0};
+    struct oj_row_column_words all = *words;
+    const struct choice choice = {&all, out, want, 1};
+    all.choice.aggregates = 0;
+    all.name_count = NULL;
+    return add_all_computed_columns(&choice, err);
+}
+
+/* Index of the column of pairs of this name; -1: there is none. */
+static int find_pair_column(const struct oj_computed_columns *columns,
+                            const char *name)
+{
+    for (int i = 0; i < columns->n; i++)
+    {
+        if (strcasecmp(columns->column[i].name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* Adds the names of the columns of pairs to the message, and for a count of
+ * different values what it is called here. */
+static oj_status fail_operand(const struct pair_columns *p, const char *name,
+                              struct oj_error *err)
+{
+    const struct oj_error no_field = *err;
+    char names[400] = "";
+    size_t n = 0;
+    if (strncasecmp(name, "distinct ", 9) == 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%sagg: different values are counted by unique(%.100s)",
+                       p->words->dash, name + 9);
+    for (int i = 0; i < p->columns.n && n + 1 < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s",
+                              i > 0 ? ", " : "", p->columns.column[i].name);
+    return oj_fail(err, no_field.status, "%.1000s; pairs have: %s",
+                   no_field.message, names);
+}
+
+static oj_status find_operand(struct pair_columns *p, const char *name,
+                              struct oj_aggregate_operand *out,
+                              struct oj_error *err)
+{
+    struct oj_field_description field = {"", OJ_FIELD_NULL, 1};
+    const int i = find_pair_column(&p->columns, name);
+    const struct oj_computed_column *pair =
+        i >= 0 ? &p->columns.column[i] : NULL;
+    int column = -1;
+    oj_status status =
+        p->fields->find(p->fields->user, name, &column, &field, err);
+    if (status == OJ_OK && pair != NULL && pair->option != NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s%s: the join layer has a field '%s' already; choose "
+                       "another name",
+                       p->words->dash, pair->option, pair->name);
+    if (status == OJ_OK)
+    {
+        *out =
+            (struct oj_aggregate_operand){OJ_COLUMN_JOIN, column, field.kind};
+        if (pair != NULL && p->hidden == NULL)
+            p->hidden = name;
+        return OJ_OK;
+    }
+    if (status != OJ_ERR_ARG)
+        return status;
+    if (pair == NULL)
+        return fail_operand(p, name, err);
+    p->is_named[i] = 1;
+    *out =
+        (struct oj_aggregate_operand){pair->origin, pair->source, pair->kind};
+    return OJ_OK;
+}
+
+/* A name that the user gave to a column of pairs is for aggregates to use. */
+static oj_status check_given_names_are_used(const struct pair_columns *p,
+                                            struct oj_error *err)
+{
+    const struct oj_row_column_words *words = p->words;
+    const char *const given[][2] = {
+        {"name_fid", words->name_fid},
+        {"name_distance", words->name_distance},
+        {"name_rank", words->name_rank},
+        {"name_similarity", words->name_similarity},
+        {"name_difference", words->name_difference}};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+    {
+        if (given[i][1] != NULL && given[i][1][0] == '\0')
+            return oj_fail(err, OJ_ERR_ARG,
+                           "%s%s: aggregates have no such column to leave out",
+                           words->dash, given[i][0]);
+    }
+    for (int i = 0; i < p->columns.n; i++)
+    {
+        const struct oj_computed_column *column = &p->columns.column[i];
+        if (column->option != NULL && !p->is_named[i])
+            return oj_fail(err, OJ_ERR_ARG,
+                           "%s%s: no aggregate names '%s', as in "
+                           "\"mean(%s)\"",
+                           p->words->dash, column->option, column->name,
+                           column->name);
+    }
+    return OJ_OK;
+}
+
+static oj_status bind_aggregates(struct pair_columns *p,
+                                 struct oj_aggregate_words *aggregates,
+                                 struct oj_error *err)
+{
+    for (int i = 0; i < aggregates->n; i++)
+    {
+        const struct oj_aggregate_word *word = &aggregates->word[i];
+        struct oj_aggregate_operand values = {OJ_COLUMN_JOIN, -1,
+                                              OJ_FIELD_NULL};
+        struct oj_aggregate_operand weights = values;
+        if (word->field != NULL)
+            OJ_TRY(find_operand(p, word->field, &values, err));
+        if (word->weight != NULL)
+            OJ_TRY(find_operand(p, word->weight, &weights, err));
+        OJ_TRY(oj_aggregate_words_bind(aggregates, i, &values, &weights, err));
+    }
+    return check_given_names_are_used(p, err);
+}
+
+oj_status oj_aggregate_columns_bind(const struct oj_row_column_words *words,
+                                    const struct oj_join_field_finder *fields,
+                                    struct oj_aggregate_words *aggregates,
+                                    unsigned char *want, const char **hidden,
+                                    struct oj_error *err)
+{
+    struct pair_columns p = {.words = words, .fields = fields};
+    oj_status status;
+    status = offer_pair_columns(words, &p.columns, err);
+    if (status == OJ_OK)
+        status = bind_aggregates(&p, aggregates, err);
+    oj_computed_columns_free(&p.columns);
+    OJ_TRY(status);
+    oj_aggregate_words_want(aggregates, want);
+    *hidden = p.hidden;
+    return OJ_OK;
 }
 
 /* ---- names that are taken ------------------------------------------------ */

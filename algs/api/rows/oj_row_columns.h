@@ -113,6 +113,34 @@ oj_computed_column_of_aggregate(const struct oj_aggregate_word *word,
 /** Frees what columns owns and zeroes it. Accepts zeroed memory. */
 void oj_computed_columns_free(struct oj_computed_columns *columns);
 
+/* ---- what aggregates name --------------------------------------------------
+ */
+
+/** Finds a field of the join side by name: its number and what it is.  If there
+ * is none, fails with OJ_ERR_ARG and a message that ends with what there is. */
+struct oj_join_field_finder
+{
+    oj_status (*find)(void *user, const char *name, int *column,
+                      struct oj_field_description *field, struct oj_error *err);
+    void *user;
+};
+
+/** Binds all words to fields of the join side, or to columns of pairs by the
+ * names that they have in rows that are pairs: all of
+ * oj_computed_columns_choose() but event and count, those of overlap,
+ * nearest_point_fields and bearing_field even if these are not given.  Sets
+ * want [OJ_N_PAIR_VALUES] of what the words need.
+ *
+ *  A usual name that a field of the join side has means the field; *hidden
+ *  becomes the first of these that a word names, or NULL (borrowed from the
+ *  words).  A name that the user gave must not be that of a field, and some
+ *  word must name it: OJ_ERR_ARG. */
+OJ_MUST_USE oj_status oj_aggregate_columns_bind(
+    const struct oj_row_column_words *words,
+    const struct oj_join_field_finder *fields,
+    struct oj_aggregate_words *aggregates, unsigned char *want,
+    const char **hidden, struct oj_error *err);
+
 /* ---- the columns of a row ------------------------------------------------ */
 
 /** The fields of one side. */

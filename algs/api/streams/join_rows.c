@@ -28,9 +28,6 @@ enum
     MOST_PART_PAIRS = 1 << 22   /* pairs in memory at once */
 };
 
-/* Maximum bytes of one_to_one lists in memory. */
-#define MOST_HELD (INT64_C(512) << 20)
-
 /* ---- the join side ---------------------------------------------------------
  */
 
@@ -300,7 +297,9 @@ static oj_status read_features(struct ogrjoin_rows *rows,
     return OJ_OK;
 }
 
-/* 1: the caller's index, which may be NULL, is one for the join. */
+/* 1: the caller's index, which may be NULL, is one for the join. Its pairs have
+ * no bound: on the CPU copies of it get one (join_part()), a device does not
+ * take one. */
 static int is_for_join(const struct ogrjoin_index *given,
                        const struct ogrjoin_rows *rows,
                        const struct rows_index *index)
@@ -310,6 +309,7 @@ static int is_for_join(const struct ogrjoin_index *given,
            side->n_compared[ROWS_ON] == 0 &&
            side->n_compared[ROWS_EXCLUDE] == 0 &&
            given->flat.n_features == rows_chunks_rows(&rows->chunks) &&
+           oj_join_is_on_cpu(given->join) &&
            api_index_answers(given, index->settings);
 }
 
@@ -527,6 +527,24 @@ static oj_status open_stage(struct rows_stream *s,
     return oj_pair_stage_set_join_side(s->stage, &side, err);
 }
 
+static oj_status open_aggregates(struct rows_stream *s, const char *agg,
+                                 struct oj_pair_request *request,
+                                 struct rows_aggregates **out,
+                                 struct oj_error *err)
+{
+    const struct oj_row_column_words names =
+        rows_output_column_words(s->settings, request);
+    const char *hidden = NULL;
+    OJ_TRY(rows_aggregates_open(agg, &names, &s->join, &s->rows->chunks,
+                                request->want, &hidden, out, err));
+    if (hidden != NULL)
+        api_settings_notify(s->settings,
+                            "agg: %s is the column of the right side, which "
+                            "hides that of the pairs",
+                            hidden);
+    return OJ_OK;
+}
+
 static oj_status open_output(struct rows_stream *s, struct oj_error *err)
 {
     const struct ogrjoin_settings *all = s->settings;
@@ -540,11 +558,9 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     if (!oj_how_is_choice((enum oj_how)all->rows.how))
         OJ_TRY(read_pick(s, &request, err));
     if (agg != NULL)
-        OJ_TRY(rows_aggregates_open(agg, &s->join, &s->rows->chunks,
-                                    &aggregates, err));
+        OJ_TRY(open_aggregates(s, agg, &request, &aggregates, err));
     OJ_TRY(rows_output_open(&s->input, &s->join, &s->rows->chunks, all,
-                            &request.relation, aggregates, &request, &s->output,
-                            err));
+                            aggregates, &request, &s->output, err));
     OJ_TRY(open_stage(s, &request, err));
     OJ_NEW(s->place, MOST_PLACES, err);
     if (oj_how_has_join_rows((enum oj_how)all->rows.how))
@@ -867,8 +883,9 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     struct oj_join *join;
     oj_status status;
     OJ_TRY(oj_check_cancel(s->settings->options.cancel, err));
-    OJ_TRY(oj_join_take(s->index->index->join, s->settings->options.cancel,
-                        &join, err));
+    OJ_TRY(oj_join_take_bounded(s->index->index->join,
+                                s->settings->options.cancel, MOST_PART_PAIRS,
+                                &join, err));
     status = oj_join_batch(join, rows, out, err);
     oj_join_give_back(join);
     return status;
@@ -887,11 +904,10 @@ static oj_status sample_rows(void *user, const struct oj_flat *rows,
 static oj_status count_pairs(struct rows_stream *s, int64_t n,
                              struct oj_error *err)
 {
-    int64_t most = s->settings->options.max_batch_pairs;
+    int64_t n_before = s->n_pairs;
     s->n_pairs += n;
-    if (most > 0 && s->n_pairs > most)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS, OJ_API_TOO_MANY);
-    return OJ_OK;
+    return api_check_max_pairs(OJ_OK, s->settings->options.max_batch_pairs,
+                               n_before, n, err);
 }
 
 /* Joins the next rows of the batch; *n: their number. */
@@ -931,8 +947,8 @@ static oj_status choose_one_to_one(struct rows_stream *s, struct oj_error *err)
     struct oj_pair_ranks ranks;
     oj_status status;
     memset(&ranks, 0, sizeof ranks);
-    OJ_TRY(oj_one_to_one_open(s->join_flat.n_features, MOST_HELD, NULL, &choice,
-                              err));
+    OJ_TRY(oj_one_to_one_open(s->join_flat.n_features,
+                              API_MOST_ONE_TO_ONE_BYTES, NULL, &choice, err));
     status = add_parts_to_choice(s, choice, &ranks, err);
     if (status == OJ_OK)
         status = oj_one_to_one_finish(choice, err);

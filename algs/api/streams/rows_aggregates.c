@@ -44,6 +44,11 @@ struct rows_aggregates
     int64_t *row;
     int32_t *at;
     double *share;
+
+    /* of columns of pairs, else NULL */
+    int64_t *entry;
+    int32_t *rank;
+    struct oj_aggregate_pair_columns pair_columns;
 };
 
 /* ---- values of the join side -----------------------------------------------
@@ -268,33 +273,37 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
 /* ---- open and close --------------------------------------------------------
  */
 
-static oj_status bind_words(struct rows_aggregates *a, struct oj_error *err)
+static oj_status find_join_field(void *user, const char *name, int *column,
+                                 struct oj_field_description *field,
+                                 struct oj_error *err)
 {
-    for (int i = 0; i < a->words.n; i++)
-    {
-        const char *name = a->words.word[i].field;
-        struct oj_field_description field = {"", OJ_FIELD_NULL, 1};
-        int64_t column = 0;
-        if (name != NULL)
-        {
-            OJ_TRY(rows_side_find(a->join, "agg", name, &column, err));
-            field = rows_side_field(a->join, column);
-        }
-        OJ_TRY(oj_aggregate_words_bind(&a->words, i, (int)column, &field, err));
-    }
+    const struct rows_aggregates *a = user;
+    int64_t found;
+    OJ_TRY(rows_side_find(a->join, "agg", name, &found, err));
+    *field = rows_side_field(a->join, found);
+    *column = (int)found;
     return OJ_OK;
 }
 
 static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
+                                 const struct oj_row_column_words *names,
+                                 unsigned char *want, const char **hidden,
                                  struct oj_error *err)
 {
+    const struct oj_join_field_finder finder = {find_join_field, a};
     int64_t n_join = rows_chunks_rows(a->chunks);
     OJ_TRY(oj_aggregate_words_parse("", words, &a->words, err));
-    OJ_TRY(bind_words(a, err));
+    OJ_TRY(oj_aggregate_columns_bind(names, &finder, &a->words, want, hidden,
+                                     err));
+    if (a->words.has_weighted_sum)
+        oj_aggregate_words_want_shares(want);
     OJ_NEW_ZEROED(a->column, a->words.n_fields, err);
     OJ_NEW_ZEROED(a->values, a->words.n_fields, err);
     for (int i = 0; i < a->words.n_fields; i++)
-        OJ_TRY(read_field(a, i, err));
+    {
+        if (!a->words.is_of_pairs[i])
+            OJ_TRY(read_field(a, i, err));
+    }
     if (a->words.needs_places)
     {
         OJ_NEW(a->place, n_join, err);
@@ -305,15 +314,24 @@ static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
     OJ_NEW(a->at, PAIRS_AT_ONCE, err);
     if (a->words.has_weighted_sum)
         OJ_NEW(a->share, PAIRS_AT_ONCE, err);
+    if (a->words.n_of_pairs > 0)
+    {
+        OJ_NEW(a->entry, PAIRS_AT_ONCE, err);
+        OJ_NEW(a->rank, PAIRS_AT_ONCE, err);
+    }
     a->plan.aggregates = a->words.aggregates;
     a->plan.n_aggregates = a->words.n;
     a->plan.types = a->words.types;
+    a->plan.is_of_pairs = a->words.is_of_pairs;
     a->plan.n_columns = a->words.n_fields;
     return oj_aggregates_open(&a->plan, &a->state, err);
 }
 
-oj_status rows_aggregates_open(const char *words, const struct rows_side *join,
+oj_status rows_aggregates_open(const char *words,
+                               const struct oj_row_column_words *names,
+                               const struct rows_side *join,
                                const struct rows_chunks *chunks,
+                               unsigned char *want, const char **hidden,
                                struct rows_aggregates **out,
                                struct oj_error *err)
 {
@@ -322,7 +340,7 @@ oj_status rows_aggregates_open(const char *words, const struct rows_side *join,
     OJ_NEW_ZEROED(a, 1, err);
     a->join = join;
     a->chunks = chunks;
-    status = open_aggregates(a, words, err);
+    status = open_aggregates(a, words, names, want, hidden, err);
     if (status == OJ_OK)
         *out = a;
     else
@@ -350,6 +368,9 @@ void rows_aggregates_close(struct rows_aggregates *a)
     oj_free(a->row);
     oj_free(a->at);
     oj_free(a->share);
+    oj_free(a->entry);
+    oj_free(a->rank);
+    oj_aggregate_pair_columns_free(&a->pair_columns);
     oj_free(a);
 }
 
@@ -378,6 +399,12 @@ static void list_pairs(struct rows_aggregates *a,
         {
             a->row[n] = *row;
             a->at[n] = matches->join_row[*p];
+            if (a->entry != NULL)
+            {
+                a->entry[n] = *p;
+                a->rank[n] =
+                    (int32_t)(*p - oj_matches_first(matches, *row) + 1);
+            }
             if (a->share != NULL)
                 a->share[n] = oj_pair_share(join_side, a->at[n], values, *p);
         }
@@ -404,6 +431,11 @@ static oj_status add_pairs(struct rows_aggregates *a,
     while (row < matches->n_rows)
     {
         list_pairs(a, matches, join_side, values, &row, &p, &all);
+        OJ_TRY(oj_aggregate_pair_columns_read(
+            &a->words,
+            &(struct oj_aggregate_pair_list){all.n, matches, values, a->entry,
+                                             a->rank, a->at, all.fid},
+            &a->pair_columns, a->column, err));
         if (all.n > 0)
             OJ_TRY(oj_aggregates_add(a->state, &all, err));
     }
@@ -443,6 +475,10 @@ static const char *format_of_result(const struct rows_aggregates *a, int i)
 {
     const struct oj_aggregate_word *word = &a->words.word[i];
     const struct oj_aggregate *aggregate = &a->words.aggregates[i];
+    if (word->gives_value && a->words.is_of_pairs[aggregate->column])
+        return word->kind == OJ_FIELD_INT32   ? "i"
+               : word->kind == OJ_FIELD_INT64 ? "l"
+                                              : "g";
     if (word->gives_value)
     {
         int column = a->words.fields[aggregate->column].column;
@@ -467,114 +503,47 @@ oj_status rows_aggregates_schema(const struct rows_aggregates *a, int i,
                                 ARROW_FLAG_NULLABLE, 0, out, err);
 }
 
-/* Bytes per value of this format; 0: it is a bitmap. */
-static size_t size_of_format(const char *format)
-{
-    switch (format[0])
-    {
-        case 'b':
-            return 0;
-        case 'c':
-        case 'C':
-            return 1;
-        case 's':
-        case 'S':
-            return 2;
-        case 'i':
-        case 'I':
-        case 'f':
-            return 4;
-        case 't':
-            return strncmp(format, "tdD", 3) == 0 ||
-                           strncmp(format, "tts", 3) == 0 ||
-                           strncmp(format, "ttm", 3) == 0
-                       ? 4
-                       : 8;
-        default:
-            return 8;
-    }
-}
-
-static void write_number(const struct oj_aggregate_value *value,
-                         const char *format, int64_t i, void *to)
-{
-    int64_t integer =
-        format[0] == 't' ? read_ordered(value->bytes) : value->integer;
-    size_t size = size_of_format(format);
-    if (format[0] == 'f')
-        ((float *)to)[i] = (float)value->real;
-    else if (format[0] == 'g')
-        ((double *)to)[i] = value->real;
-    else if (size == 8)
-        ((int64_t *)to)[i] = integer;
-    else if (size == 4)
-        ((int32_t *)to)[i] = (int32_t)integer;
-    else if (size == 2)
-        ((int16_t *)to)[i] = (int16_t)integer;
-    else if (size == 1)
-        ((int8_t *)to)[i] = (int8_t)integer;
-    else if (integer != 0)
-        ((uint8_t *)to)[i >> 3] =
-            (uint8_t)(((uint8_t *)to)[i >> 3] | 1u << (i & 7));
-}
-
 /* A result column that is being filled. */
 struct result_column
 {
     const char *format;
-    void *numbers;
-    struct oj_arrow_bytes_column texts;
+    struct oj_arrow_column column;
 };
 
-static int is_text_format(const char *format)
-{
-    return format[0] == 'u' || format[0] == 'U';
-}
-
-static oj_status start_column(const struct rows_aggregates *a, int i, int64_t n,
-                              struct result_column *column,
-                              struct ArrowArray *out, struct oj_error *err)
-{
-    size_t size;
-    column->format = format_of_result(a, i);
-    column->texts.is_large = column->format[0] == 'U';
-    if (is_text_format(column->format))
-        return OJ_OK;
-    size = size_of_format(column->format);
-    size = size > 0 ? size : 1; /* bitmaps get more room than they need */
-    OJ_TRY(oj_arrow_column_numbers(n, size, out, &column->numbers, err));
-    if (n > 0)
-        memset(column->numbers, 0, (size_t)n * size);
-    return OJ_OK;
-}
-
 static oj_status put_result(const struct oj_aggregate_value *value, int64_t i,
-                            struct result_column *column,
-                            struct ArrowArray *out, struct oj_error *err)
+                            struct result_column *result, struct oj_error *err)
 {
+    struct oj_arrow_column *column = &result->column;
+    const char *format = result->format;
     char *to;
-    if (is_text_format(column->format))
-    {
-        OJ_TRY(oj_arrow_bytes_column_add(
-            &column->texts, value->is_null ? -1 : value->n_bytes, &to, err));
-        if (!value->is_null && value->n_bytes > 0)
-            memcpy(to, value->bytes, (size_t)value->n_bytes);
-        return OJ_OK;
-    }
     if (value->is_null)
-        return oj_arrow_column_set_null(out, i, err);
-    write_number(value, column->format, i, column->numbers);
+        return oj_arrow_column_put_null(column, i, err);
+    if (format[0] == 'f' || format[0] == 'g')
+        return oj_arrow_column_put_real(column, i, value->real, err);
+    if (column->type.storage != OJ_STORES_BYTES)
+        return oj_arrow_column_put_integer(
+            column, i,
+            format[0] == 't' ? read_ordered(value->bytes) : value->integer,
+            err);
+    OJ_TRY(oj_arrow_column_put_bytes(column, i, value->n_bytes, &to, err));
+    if (to == NULL)
+        return arrow_fail_limit(err);
+    if (value->n_bytes > 0)
+        memcpy(to, value->bytes, (size_t)value->n_bytes);
     return OJ_OK;
 }
 
 /* Row by row, because sorted values can be read only once. */
 static oj_status fill_columns(struct rows_aggregates *a, const int64_t *rows,
                               int64_t n, struct result_column *columns,
-                              struct ArrowArray *const *out,
                               struct oj_error *err)
 {
     for (int w = 0; w < a->words.n; w++)
-        OJ_TRY(start_column(a, w, n, &columns[w], out[w], err));
+    {
+        columns[w].format = format_of_result(a, w);
+        OJ_TRY(oj_arrow_column_open_format(columns[w].format, n,
+                                           &columns[w].column, err));
+    }
     if (n > 0 && rows[0] <= a->last_row)
         OJ_TRY(oj_aggregates_rewind(a->state, err));
     for (int64_t i = 0; i < n; i++)
@@ -584,14 +553,8 @@ static oj_status fill_columns(struct rows_aggregates *a, const int64_t *rows,
         {
             struct oj_aggregate_value value;
             OJ_TRY(oj_aggregates_result(a->state, rows[i], w, &value, err));
-            OJ_TRY(put_result(&value, i, &columns[w], out[w], err));
+            OJ_TRY(put_result(&value, i, &columns[w], err));
         }
-    }
-    for (int w = 0; w < a->words.n; w++)
-    {
-        if (is_text_format(columns[w].format))
-            OJ_TRY(
-                oj_arrow_bytes_column_finish(&columns[w].texts, out[w], err));
     }
     return OJ_OK;
 }
@@ -604,9 +567,11 @@ oj_status rows_aggregates_results(struct rows_aggregates *a,
     struct result_column *columns;
     oj_status status;
     OJ_NEW_ZEROED(columns, a->words.n, err);
-    status = fill_columns(a, rows, n, columns, out, err);
+    status = fill_columns(a, rows, n, columns, err);
+    for (int w = 0; w < a->words.n && status == OJ_OK; w++)
+        status = oj_arrow_column_finish(&columns[w].column, n, out[w], err);
     for (int w = 0; w < a->words.n; w++)
-        oj_arrow_bytes_column_free(&columns[w].texts);
+        oj_arrow_column_free(&columns[w].column);
     oj_free(columns);
     return status;
 }

@@ -3,18 +3,21 @@
 #define ROWS_AGGREGATES_H
 
 #include "../../../flatten/arrays/oj_pair_values.h"
-#include "../rows/oj_aggregate_words.h"
+#include "../rows/oj_row_columns.h"
 #include "rows_side.h"
 
 struct rows_aggregates;
 
 /** Parses the setting agg and reads the columns of the join side that it names.
- */
-OJ_MUST_USE oj_status rows_aggregates_open(const char *words,
-                                           const struct rows_side *join,
-                                           const struct rows_chunks *chunks,
-                                           struct rows_aggregates **out,
-                                           struct oj_error *err);
+ *  names  of columns of pairs
+ *  want   [OJ_N_PAIR_VALUES] receives the values of pairs that are needed
+ *  hidden receives the name of the first column of pairs that a column of the
+ *         join side hides, or NULL */
+OJ_MUST_USE oj_status rows_aggregates_open(
+    const char *words, const struct oj_row_column_words *names,
+    const struct rows_side *join, const struct rows_chunks *chunks,
+    unsigned char *want, const char **hidden, struct rows_aggregates **out,
+    struct oj_error *err);
 
 /** Accepts NULL. */
 void rows_aggregates_close(struct rows_aggregates *aggregates);
@@ -29,7 +32,7 @@ OJ_MUST_USE oj_status rows_aggregates_schema(
 
 /** Starts over and adds the pairs of matches. Makes *out the rows of the
  * answer: one for each row, with a pair or without.
- * values  values of the pairs with their overlaps, if weighted_sum is used */
+ * values  values of the pairs, if any are wanted */
 OJ_MUST_USE oj_status rows_aggregates_add(struct rows_aggregates *aggregates,
                                           const struct oj_matches *matches,
                                           const struct oj_flat *join_side,

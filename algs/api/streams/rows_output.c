@@ -220,17 +220,14 @@ static oj_status make_schema(struct rows_output *o, struct oj_error *err)
 /* ---- which columns ---------------------------------------------------------
  */
 
-static oj_status choose_computed(const struct rows_output *o,
-                                 const struct ogrjoin_settings *s,
-                                 const struct oj_relation *relation,
-                                 struct oj_pair_request *request,
-                                 struct oj_computed_columns *computed,
-                                 struct oj_error *err)
+struct oj_row_column_words
+rows_output_column_words(const struct ogrjoin_settings *s,
+                         const struct oj_pair_request *request)
 {
-    struct oj_row_column_words words = {
+    return (struct oj_row_column_words){
         .dash = "",
-        .relation = relation,
-        .choice = {.how = oj_how_of_input_rows(o->how),
+        .relation = &request->relation,
+        .choice = {.how = oj_how_of_input_rows((enum oj_how)s->rows.how),
                    .picks = request->pick != OJ_PICK_ALL,
                    .one_to_one = s->pairs.one_to_one},
         .name_fid = api_setting_given(s, "name_fid"),
@@ -243,6 +240,14 @@ static oj_status choose_computed(const struct rows_output *o,
         .nearest_point_fields = s->pairs.nearest_point,
         .bearing_field = s->pairs.bearing,
         .has_events = api_setting_given(s, "events") != NULL};
+}
+
+static oj_status choose_computed(const struct ogrjoin_settings *s,
+                                 struct oj_pair_request *request,
+                                 struct oj_computed_columns *computed,
+                                 struct oj_error *err)
+{
+    struct oj_row_column_words words = rows_output_column_words(s, request);
     char overlap[40];
     if (words.overlap == NULL &&
         (s->pairs.overlap_area || s->pairs.overlap_length ||
@@ -259,7 +264,6 @@ static oj_status choose_computed(const struct rows_output *o,
 
 /* Chooses the aggregate columns, in memory of the caller. */
 static oj_status choose_aggregates(const struct rows_output *o,
-                                   struct oj_pair_request *request,
                                    struct oj_computed_column **out, int *n,
                                    struct oj_error *err)
 {
@@ -269,9 +273,6 @@ static oj_status choose_aggregates(const struct rows_output *o,
     for (int i = 0; i < words->n; i++)
         (*out)[i] = oj_computed_column_of_aggregate(&words->word[i], i);
     *n = words->n;
-    request->want[OJ_PAIR_OVERLAP_AREA] =
-        request->want[OJ_PAIR_OVERLAP_LENGTH] =
-            request->want[OJ_PAIR_JOIN_AREA] = words->has_weighted_sum != 0;
     return OJ_OK;
 }
 
@@ -297,7 +298,6 @@ static oj_status name_columns(struct rows_output *o,
 
 static oj_status plan_columns(struct rows_output *o,
                               const struct ogrjoin_settings *s,
-                              const struct oj_relation *relation,
                               struct oj_pair_request *request,
                               struct oj_error *err)
 {
@@ -310,13 +310,12 @@ static oj_status plan_columns(struct rows_output *o,
     memset(&asked, 0, sizeof asked);
     if (o->aggregates != NULL)
     {
-        status =
-            choose_aggregates(o, request, &aggregates, &asked.n_computed, err);
+        status = choose_aggregates(o, &aggregates, &asked.n_computed, err);
         asked.computed = aggregates;
     }
     else if (!oj_how_is_choice(o->how))
     {
-        status = choose_computed(o, s, relation, request, &computed, err);
+        status = choose_computed(s, request, &computed, err);
         asked.computed = computed.column;
         asked.n_computed = computed.n;
         if (is_made_geometry(o->geometry))
@@ -401,16 +400,25 @@ static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
                    o->how == OJ_HOW_RIGHT ? "right" : "full");
 }
 
-/* Adds the WKB of a feature, or NULL if it has no geometry. */
-static oj_status add_wkb(struct oj_arrow_bytes_column *column,
+/* Makes room for n bytes as the value of row i. */
+static oj_status put_bytes(struct oj_arrow_column *column, int64_t i, int64_t n,
+                           char **to, struct oj_error *err)
+{
+    OJ_TRY(oj_arrow_column_put_bytes(column, i, n, to, err));
+    return *to != NULL ? OJ_OK : arrow_fail_limit(err);
+}
+
+/* Puts the WKB of a feature into row i, or NULL if it has no geometry. */
+static oj_status put_wkb(struct oj_arrow_column *column, int64_t i,
                          const struct oj_flat *flat, int64_t feature,
                          struct oj_error *err)
 {
     int64_t size = feature >= 0 ? oj_wkb_size(flat, feature, 0) : 0;
     char *to;
-    OJ_TRY(oj_arrow_bytes_column_add(column, size > 0 ? size : -1, &to, err));
-    if (size > 0)
-        oj_wkb_write(flat, feature, 0, (uint8_t *)to);
+    if (size <= 0)
+        return oj_arrow_column_put_null(column, i, err);
+    OJ_TRY(put_bytes(column, i, size, &to, err));
+    oj_wkb_write(flat, feature, 0, (uint8_t *)to);
     return OJ_OK;
 }
 
@@ -492,10 +500,10 @@ static oj_status take_column(const struct batch *b, int side, int64_t column,
     return status;
 }
 
-/* Adds the bytes of a row of WKB, which is there. */
+/* Copies the WKB of a row of array, which is there, into row i. */
 static oj_status copy_wkb(const struct ArrowArray *array, const char *format,
-                          int64_t row, struct oj_arrow_bytes_column *column,
-                          struct oj_error *err)
+                          int64_t row, struct oj_arrow_column *column,
+                          int64_t i, struct oj_error *err)
 {
     struct arrow_bytes bytes;
     const uint8_t *from;
@@ -503,71 +511,64 @@ static oj_status copy_wkb(const struct ArrowArray *array, const char *format,
     size_t n;
     OJ_TRY(arrow_bytes_read(array, format, row, 1, &bytes, err));
     OJ_TRY(arrow_bytes_find(&bytes, 0, &from, &n, err));
-    OJ_TRY(oj_arrow_bytes_column_add(column, (int64_t)n, &to, err));
+    OJ_TRY(put_bytes(column, i, (int64_t)n, &to, err));
     if (n > 0)
         memcpy(to, from, n);
     return OJ_OK;
 }
 
 /* The geometries of a side as WKB: its bytes, or what they are joined as. */
-static oj_status add_wkb_of_side(const struct batch *b, int side,
-                                 struct oj_arrow_bytes_column *column,
-                                 struct oj_error *err)
+static oj_status fill_wkb_of_side(const struct batch *b, int side,
+                                  struct oj_arrow_column *column,
+                                  struct oj_error *err)
 {
     const struct rows_output *o = b->output;
     const struct rows_side *of = side == 1 ? o->join : o->input;
     const struct oj_flat *flat =
         side == 1 ? b->answer->join_side : b->answer->input_side;
     const char *format = of->schema.children[of->geometry]->format;
-    char *to;
     for (int64_t i = 0; i < b->n; i++)
     {
         int64_t row = row_of_side(b, side, i), at;
         const struct ArrowArray *array;
         if (of->record.layout.storage != ARROW_WKB)
         {
-            OJ_TRY(add_wkb(column, flat, row, err));
+            OJ_TRY(put_wkb(column, i, flat, row, err));
             continue;
         }
         array = rows_chunks_at(chunks_of_side(b, side), of->geometry, row, &at);
         if (at < 0 || !arrow_bit(arrow_validity(array), array->offset + at))
-            OJ_TRY(oj_arrow_bytes_column_add(column, -1, &to, err));
+            OJ_TRY(oj_arrow_column_put_null(column, i, err));
         else
-            OJ_TRY(copy_wkb(array, format, at, column, err));
+            OJ_TRY(copy_wkb(array, format, at, column, i, err));
     }
     return OJ_OK;
 }
 
-static oj_status make_wkb_of_side(const struct batch *b, int side, int is_large,
-                                  struct ArrowArray *out, struct oj_error *err)
+/* The side whose geometries are in the column of the input's geometries: of
+ * join rows alone the join side. */
+static int side_of_geometry(const struct batch *b)
 {
-    struct oj_arrow_bytes_column column;
-    oj_status status;
-    memset(&column, 0, sizeof column);
-    column.is_large = is_large;
-    status = add_wkb_of_side(b, side, &column, err);
-    if (status == OJ_OK)
-        status = oj_arrow_bytes_column_finish(&column, out, err);
-    oj_arrow_bytes_column_free(&column);
-    return status;
+    return b->answer->is_join_rows && b->output->join->geometry >= 0;
 }
 
-/* The column of the input's geometries: of join rows alone those of the join
- * side. */
+/* 1: the geometries of that side are in the type of the output's column. */
+static int is_geometry_taken(const struct batch *b)
+{
+    const struct rows_output *o = b->output;
+    return !o->is_in_wkb &&
+           (side_of_geometry(b) == 0 ||
+            is_one_type(o->input->schema.children[o->input->geometry],
+                        o->join->schema.children[o->join->geometry]));
+}
+
 static oj_status take_geometry(const struct batch *b, struct ArrowArray *out,
                                struct oj_error *err)
 {
     const struct rows_output *o = b->output;
-    const struct ArrowSchema *mine =
-        o->input->schema.children[o->input->geometry];
-    int side = b->answer->is_join_rows && o->join->geometry >= 0;
-    if (o->is_in_wkb)
-        return make_wkb_of_side(b, side, 0, out, err);
-    if (side == 0)
-        return take_column(b, 0, o->input->geometry, out, err);
-    if (is_one_type(mine, o->join->schema.children[o->join->geometry]))
-        return take_column(b, 1, o->join->geometry, out, err);
-    return make_wkb_of_side(b, 1, mine->format[0] == 'Z', out, err);
+    int side = side_of_geometry(b);
+    return take_column(b, side, (side == 1 ? o->join : o->input)->geometry, out,
+                       err);
 }
 
 static double pair_value(const struct batch *b, int which, int64_t i)
@@ -580,9 +581,9 @@ static double pair_value(const struct batch *b, int which, int64_t i)
     return values->value[which][entry];
 }
 
-/* Adds the nearest point, or the line to it. */
-static oj_status add_point_or_line(const struct batch *b, int64_t i,
-                                   struct oj_arrow_bytes_column *column,
+/* Puts the nearest point, or the line to it, into row i. */
+static oj_status put_point_or_line(const struct batch *b, int64_t i,
+                                   struct oj_arrow_column *column,
                                    struct oj_error *err)
 {
     static const int64_t one[] = {0, 1}, two[] = {0, 2};
@@ -606,117 +607,153 @@ static oj_status add_point_or_line(const struct batch *b, int64_t i,
         flat.vertex_offset = two;
         flat.n_parts = flat.n_rings = 1;
     }
-    return add_wkb(column, &flat, isnan(x[is_line]) ? -1 : 0, err);
+    return put_wkb(column, i, &flat, isnan(x[is_line]) ? -1 : 0, err);
 }
 
-static oj_status make_geometry(const struct batch *b, struct ArrowArray *out,
-                               struct oj_error *err)
+static oj_status fill_made_geometries(const struct batch *b,
+                                      struct oj_arrow_column *column,
+                                      struct oj_error *err)
 {
-    struct oj_arrow_bytes_column column;
     const struct oj_pair_values *values = b->answer->values;
     struct oj_flat shapes;
-    oj_status status = OJ_OK;
-    memset(&column, 0, sizeof column);
     memset(&shapes, 0, sizeof shapes);
     if (values != NULL)
         shapes = oj_flat_buf_view(&values->shapes);
-    for (int64_t i = 0; i < b->n && status == OJ_OK; i++)
+    for (int64_t i = 0; i < b->n; i++)
     {
         int has_pair = !b->answer->is_join_rows && b->place[i].join_row >= 0;
         if (b->output->geometry == OJ_WRITE_SHAPE)
-            status = add_wkb(&column, &shapes,
-                             has_pair ? b->place[i].entry : -1, err);
+            OJ_TRY(put_wkb(column, i, &shapes,
+                           has_pair ? b->place[i].entry : -1, err));
         else
-            status = add_point_or_line(b, i, &column, err);
+            OJ_TRY(put_point_or_line(b, i, column, err));
     }
-    if (status == OJ_OK)
-        status = oj_arrow_bytes_column_finish(&column, out, err);
-    oj_arrow_bytes_column_free(&column);
-    return status;
+    return OJ_OK;
 }
 
-static oj_status make_fids(const struct batch *b, struct ArrowArray *out,
-                           struct oj_error *err)
+static oj_status fill_fids(const struct batch *b,
+                           struct oj_arrow_column *column, struct oj_error *err)
 {
     const int64_t *fid = b->answer->join_side->fid;
-    void *to;
-    OJ_TRY(oj_arrow_column_numbers(b->n, sizeof(int64_t), out, &to, err));
+    int64_t *to = column->values;
     for (int64_t i = 0; i < b->n; i++)
     {
         int64_t row = row_of_side(b, 1, i);
-        ((int64_t *)to)[i] = row < 0 ? 0 : fid != NULL ? fid[row] : row;
         if (row < 0)
-            OJ_TRY(oj_arrow_column_set_null(out, i, err));
+            OJ_TRY(oj_arrow_column_put_null(column, i, err));
+        else
+            to[i] = fid != NULL ? fid[row] : row;
     }
     return OJ_OK;
 }
 
-/* Makes a column of measures (which -1) or of a value of pairs. */
-static oj_status make_reals(const struct batch *b, int which,
-                            struct ArrowArray *out, struct oj_error *err)
-{
-    void *to;
-    OJ_TRY(oj_arrow_column_numbers(b->n, sizeof(double), out, &to, err));
-    for (int64_t i = 0; i < b->n; i++)
-    {
-        double value = which >= 0 ? pair_value(b, which, i)
-                       : b->answer->is_join_rows || b->place[i].join_row < 0
-                           ? (double)NAN
-                           : b->answer->entries->measure[b->place[i].entry];
-        ((double *)to)[i] = isnan(value) ? 0 : value;
-        if (isnan(value))
-            OJ_TRY(oj_arrow_column_set_null(out, i, err));
-    }
-    return OJ_OK;
-}
-
-static oj_status make_ranks(const struct batch *b, struct ArrowArray *out,
+/* Fills a column of measures (which -1) or of a value of pairs. */
+static oj_status fill_reals(const struct batch *b, int which,
+                            struct oj_arrow_column *column,
                             struct oj_error *err)
 {
-    void *to;
-    OJ_TRY(oj_arrow_column_numbers(b->n, sizeof(int32_t), out, &to, err));
+    double *to = column->values;
     for (int64_t i = 0; i < b->n; i++)
     {
-        ((int32_t *)to)[i] = b->place[i].rank;
-        if (b->answer->is_join_rows || b->place[i].join_row < 0)
-            OJ_TRY(oj_arrow_column_set_null(out, i, err));
+        to[i] = which >= 0 ? pair_value(b, which, i)
+                : b->answer->is_join_rows || b->place[i].join_row < 0
+                    ? (double)NAN
+                    : b->answer->entries->measure[b->place[i].entry];
+        if (isnan(to[i]))
+            OJ_TRY(oj_arrow_column_put_null(column, i, err));
     }
     return OJ_OK;
 }
 
-static oj_status make_counts(const struct batch *b, struct ArrowArray *out,
+static oj_status fill_ranks(const struct batch *b,
+                            struct oj_arrow_column *column,
+                            struct oj_error *err)
+{
+    int32_t *to = column->values;
+    for (int64_t i = 0; i < b->n; i++)
+    {
+        to[i] = b->place[i].rank;
+        if (b->answer->is_join_rows || b->place[i].join_row < 0)
+            OJ_TRY(oj_arrow_column_put_null(column, i, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status fill_counts(const struct batch *b,
+                             struct oj_arrow_column *column,
                              struct oj_error *err)
 {
-    void *to;
-    OJ_TRY(oj_arrow_column_numbers(b->n, sizeof(int64_t), out, &to, err));
+    int64_t *to = column->values;
     for (int64_t i = 0; i < b->n; i++)
     {
-        ((int64_t *)to)[i] = b->answer->is_join_rows ? 0 : b->place[i].n_pairs;
+        to[i] = b->place[i].n_pairs;
         if (b->answer->is_join_rows)
-            OJ_TRY(oj_arrow_column_set_null(out, i, err));
+            OJ_TRY(oj_arrow_column_put_null(column, i, err));
     }
     return OJ_OK;
 }
 
-static oj_status make_event_names(const struct batch *b, struct ArrowArray *out,
+static oj_status fill_event_names(const struct batch *b,
+                                  struct oj_arrow_column *column,
                                   struct oj_error *err)
 {
     const struct oj_pair_values *values = b->answer->values;
-    struct oj_arrow_bytes_column column;
-    oj_status status = OJ_OK;
-    memset(&column, 0, sizeof column);
-    for (int64_t i = 0; i < b->n && status == OJ_OK; i++)
+    for (int64_t i = 0; i < b->n; i++)
     {
         const char *name = values->event_name[values->event[b->place[i].entry]];
         const size_t n = strlen(name);
-        char *to = NULL;
-        status = oj_arrow_bytes_column_add(&column, (int64_t)n, &to, err);
-        if (status == OJ_OK)
-            memcpy(to, name, n);
+        char *to;
+        OJ_TRY(put_bytes(column, i, (int64_t)n, &to, err));
+        memcpy(to, name, n);
     }
+    return OJ_OK;
+}
+
+/* Fills a column that is not taken from a side; it has room for all rows. */
+static oj_status fill_computed(const struct batch *b,
+                               const struct oj_named_column *named,
+                               struct oj_arrow_column *column,
+                               struct oj_error *err)
+{
+    switch (named->origin)
+    {
+        case OJ_COLUMN_INPUT: /* geometries */
+            return b->output->input_column[named->source] < 0
+                       ? fill_made_geometries(b, column, err)
+                       : fill_wkb_of_side(b, side_of_geometry(b), column, err);
+        case OJ_COLUMN_JOIN_FID:
+            return fill_fids(b, column, err);
+        case OJ_COLUMN_MEASURE:
+            return fill_reals(b, -1, column, err);
+        case OJ_COLUMN_RANK:
+            return fill_ranks(b, column, err);
+        case OJ_COLUMN_COUNT:
+            return fill_counts(b, column, err);
+        case OJ_COLUMN_PAIR_VALUE:
+            return fill_reals(b, named->source, column, err);
+        case OJ_COLUMN_EVENT:
+            return fill_event_names(b, column, err);
+        case OJ_COLUMN_JOIN:
+        case OJ_COLUMN_AGGREGATE:
+            break;
+    }
+    return OJ_OK;
+}
+
+/* Builds column i of the output. */
+static oj_status build_column(const struct batch *b, int64_t i,
+                              struct ArrowArray *out, struct oj_error *err)
+{
+    const struct rows_output *o = b->output;
+    struct oj_arrow_column column;
+    oj_status status;
+    OJ_TRY(oj_arrow_column_open(o->schema.children[i], b->n, &column, err));
+    status = oj_arrow_column_make_room(&column, 0, b->n, err);
     if (status == OJ_OK)
-        status = oj_arrow_bytes_column_finish(&column, out, err);
-    oj_arrow_bytes_column_free(&column);
+        status = fill_computed(b, &o->columns.column[i], &column, err);
+    if (status == OJ_OK)
+        status = oj_arrow_column_finish(&column, b->n, out, err);
+    oj_arrow_column_free(&column);
     return status;
 }
 
@@ -726,33 +763,16 @@ static oj_status make_column(const struct batch *b, int64_t i,
     const struct rows_output *o = b->output;
     const struct oj_named_column *column = &o->columns.column[i];
     int64_t source = column->source;
-    switch (column->origin)
-    {
-        case OJ_COLUMN_INPUT:
-            source = o->input_column[source];
-            if (source < 0)
-                return make_geometry(b, out, err);
-            if (source == o->input->geometry)
-                return take_geometry(b, out, err);
-            return take_column(b, 0, source, out, err);
-        case OJ_COLUMN_JOIN:
-            return take_column(b, 1, o->join_column[source], out, err);
-        case OJ_COLUMN_JOIN_FID:
-            return make_fids(b, out, err);
-        case OJ_COLUMN_MEASURE:
-            return make_reals(b, -1, out, err);
-        case OJ_COLUMN_RANK:
-            return make_ranks(b, out, err);
-        case OJ_COLUMN_COUNT:
-            return make_counts(b, out, err);
-        case OJ_COLUMN_PAIR_VALUE:
-            return make_reals(b, column->source, out, err);
-        case OJ_COLUMN_EVENT:
-            return make_event_names(b, out, err);
-        case OJ_COLUMN_AGGREGATE:
-            break; /* all aggregates are made together elsewhere */
-    }
-    return OJ_OK;
+    if (column->origin == OJ_COLUMN_AGGREGATE)
+        return OJ_OK; /* all aggregates are made together elsewhere */
+    if (column->origin == OJ_COLUMN_JOIN)
+        return take_column(b, 1, o->join_column[source], out, err);
+    if (column->origin != OJ_COLUMN_INPUT || o->input_column[source] < 0)
+        return build_column(b, i, out, err);
+    if (o->input_column[source] != o->input->geometry)
+        return take_column(b, 0, o->input_column[source], out, err);
+    return is_geometry_taken(b) ? take_geometry(b, out, err)
+                                : build_column(b, i, out, err);
 }
 
 static oj_status make_aggregates(const struct batch *b, struct ArrowArray *out,
@@ -907,7 +927,6 @@ oj_status rows_output_open(const struct rows_side *input,
                            const struct rows_side *join,
                            const struct rows_chunks *join_chunks,
                            const struct ogrjoin_settings *settings,
-                           const struct oj_relation *relation,
                            struct rows_aggregates *aggregates,
                            struct oj_pair_request *request,
                            struct rows_output *out, struct oj_error *err)
@@ -922,7 +941,7 @@ oj_status rows_output_open(const struct rows_side *input,
     out->aggregates = aggregates;
     status = check_geometry(out, err);
     if (status == OJ_OK)
-        status = plan_columns(out, settings, relation, request, err);
+        status = plan_columns(out, settings, request, err);
     if (status != OJ_OK)
     {
         rows_output_close(out);

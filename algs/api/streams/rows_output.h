@@ -34,15 +34,23 @@ struct rows_output
     int64_t most_bytes;  /**< maximum bytes of a row of the join side */
 };
 
+/** What the columns of pairs depend on: these settings, and the relation and
+ * the pick of request. Borrows both. */
+struct oj_row_column_words
+rows_output_column_words(const struct ogrjoin_settings *settings,
+                         const struct oj_pair_request *request);
+
 /** Chooses the columns. Sets request->want [OJ_N_PAIR_VALUES] and whatever else
  * the columns need; its relation must be complete. aggregates may be NULL;
  * *out takes ownership. */
-OJ_MUST_USE oj_status rows_output_open(
-    const struct rows_side *input, const struct rows_side *join,
-    const struct rows_chunks *join_chunks,
-    const struct ogrjoin_settings *settings, const struct oj_relation *relation,
-    struct rows_aggregates *aggregates, struct oj_pair_request *request,
-    struct rows_output *out, struct oj_error *err);
+OJ_MUST_USE oj_status rows_output_open(const struct rows_side *input,
+                                       const struct rows_side *join,
+                                       const struct rows_chunks *join_chunks,
+                                       const struct ogrjoin_settings *settings,
+                                       struct rows_aggregates *aggregates,
+                                       struct oj_pair_request *request,
+                                       struct rows_output *out,
+                                       struct oj_error *err);
 
 void rows_output_close(struct rows_output *output);
 

@@ -53,10 +53,11 @@ static const char *closest_column(const struct rows_side *side,
 }
 
 /* An exact match, else one without case if that is unique. */
-oj_status rows_side_find(const struct rows_side *side, const char *option,
-                         const char *name, int64_t *out, struct oj_error *err)
+/* Number of columns of this name; *out: the column, -1 if there is not exactly
+ * one. A name with the column's case counts alone. */
+static int count_columns_of_name(const struct rows_side *side, const char *name,
+                                 int64_t *out)
 {
-    const char *closest;
     int64_t found = -1;
     int n = 0;
     for (int64_t i = 0; i < side->schema.n_children; i++)
@@ -64,7 +65,7 @@ oj_status rows_side_find(const struct rows_side *side, const char *option,
         if (strcmp(column_name(side, i), name) == 0)
         {
             *out = i;
-            return OJ_OK;
+            return 1;
         }
         if (strcasecmp(column_name(side, i), name) == 0)
         {
@@ -72,7 +73,21 @@ oj_status rows_side_find(const struct rows_side *side, const char *option,
             n++;
         }
     }
-    *out = found;
+    *out = n == 1 ? found : -1;
+    return n;
+}
+
+static int has_column(const void *side, const char *name)
+{
+    int64_t column;
+    return count_columns_of_name(side, name, &column) > 0;
+}
+
+oj_status rows_side_find(const struct rows_side *side, const char *option,
+                         const char *name, int64_t *out, struct oj_error *err)
+{
+    const char *closest;
+    const int n = count_columns_of_name(side, name, out);
     if (n == 1)
         return OJ_OK;
     closest = closest_column(side, name);
@@ -290,7 +305,6 @@ static oj_status find_excluded(struct rows_side *side, const char *list,
     return OJ_OK;
 }
 
-/* Parses F or F:km. */
 static oj_status find_distances(struct rows_side *side,
                                 const struct ogrjoin_settings *settings,
                                 struct oj_error *err)
@@ -298,20 +312,21 @@ static oj_status find_distances(struct rows_side *side,
     const char *option = side->side == API_SIDE_RIGHT
                              ? "join_max_distance_field"
                              : "max_distance_field";
-    const char *given = api_setting_given(settings, option), *colon;
-    char name[300];
+    const char *given = api_setting_given(settings, option);
+    char *name;
+    oj_status status;
     side->max_distance = -1;
     if (given == NULL)
         return OJ_OK;
-    colon = strrchr(given, ':');
-    if (colon != NULL)
-        OJ_TRY(oj_distance_unit_read("", option, given, colon + 1,
-                                     &side->distance_unit, err));
-    snprintf(name, sizeof name, "%.*s",
-             colon != NULL ? (int)(colon - given) : (int)strlen(given), given);
-    OJ_TRY(oj_field_name_parse("", option, name, err));
-    OJ_TRY(rows_side_find(side, option, name, &side->max_distance, err));
-    return check_is_number(side, side->max_distance, option, err);
+    OJ_NEW(name, (int64_t)strlen(given) + 1, err);
+    status = oj_distance_field_parse("", option, given, has_column, side, name,
+                                     &side->distance_unit, err);
+    if (status == OJ_OK)
+        status = rows_side_find(side, option, name, &side->max_distance, err);
+    oj_free(name);
+    return status == OJ_OK
+               ? check_is_number(side, side->max_distance, option, err)
+               : status;
 }
 
 static oj_status find_fid(struct rows_side *side,

@@ -44,11 +44,12 @@ struct chosen
  */
 struct column_state
 {
-    int n;        /* int64_t: number of values */
-    int long_sum; /* integer of 128 bits in two's complement */
-    int sum;      /* struct oj_exact_sum */
-    int squares;  /* struct oj_exact_sum */
-    int sorted;   /* index of the store of sorted values; < 0: none */
+    int n;           /* int64_t: number of values */
+    int long_sum;    /* integer of 128 bits in two's complement */
+    int sum;         /* struct oj_exact_sum */
+    int squares;     /* struct oj_exact_sum */
+    int sorted;      /* index of the store of sorted values; < 0: none */
+    int is_of_pairs; /* 1: values by pair, 0: by join feature */
 };
 
 struct text
@@ -57,11 +58,23 @@ struct text
     int64_t n, capacity;
 };
 
+/* A percentile of a column, and the two values around its position for one row.
+ */
+struct percentile
+{
+    int store;
+    double percent, fraction; /* fraction: of the way from the first value to
+                                 the second */
+    int64_t low, high;        /* their places among the sorted values */
+    uint64_t value[2];
+};
+
 /* Stored values of one column, and the results for one row. */
 struct store
 {
     struct oj_value_sort *held;
     int column;
+    int has_minority;
     enum oj_held_order order;
     const char *separator; /* used by place; aggregates with another
                               separator have another store */
@@ -69,7 +82,9 @@ struct store
     int64_t n_unique;
     uint64_t middle[2]; /* by number: the median's one or two values */
     uint64_t mode;      /* by number: the mode */
+    uint64_t minority;  /* by number: the rarest value */
     struct text text;   /* the mode (by bytes) or the concatenated text */
+    struct text rarest; /* by bytes: the rarest value */
     struct text other;  /* by bytes: the value whose frequency is being
                            counted */
 };
@@ -78,11 +93,15 @@ struct oj_aggregates
 {
     struct oj_aggregate_plan plan;
     struct column_state *columns; /* [plan.n_columns] */
-    int *state; /* [plan.n_aggregates] min, max, first, last (struct chosen)
-                   and weighted sums (struct oj_exact_sum): offset in words;
-                   concat: index of its store; otherwise -1 */
+    int *state; /* [plan.n_aggregates] min, max, first, last (struct chosen),
+                   range (two numbers), weighted sums (struct oj_exact_sum) and
+                   weighted means (two of these): offset in words; concat:
+                   index of its store; percentile: its own index; otherwise -1
+                 */
     struct store *stores;
     int n_stores;
+    struct percentile *percentiles;
+    int n_percentiles;
     int words;      /* state of a row, in words */
     uint64_t *rows; /* [n_rows * words] */
     int64_t n_rows, cap_words;
@@ -104,39 +123,127 @@ _Static_assert(sizeof(struct oj_exact_sum) % WORD == 0 &&
                "the state of a row is made of words");
 
 static const struct oj_aggregate_function functions[] = {
-    {"count", OJ_AGG_COUNT, OJ_AGG_TAKES_ANY},
-    {"sum", OJ_AGG_SUM, OJ_AGG_TAKES_NUMBERS},
-    {"mean", OJ_AGG_MEAN, OJ_AGG_TAKES_NUMBERS},
-    {"avg", OJ_AGG_MEAN, OJ_AGG_TAKES_NUMBERS}, /* the name in SQL */
-    {"min", OJ_AGG_MIN, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
-    {"max", OJ_AGG_MAX, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
-    {"median", OJ_AGG_MEDIAN, OJ_AGG_TAKES_NUMBERS},
-    {"stddev", OJ_AGG_STDDEV, OJ_AGG_TAKES_NUMBERS},
-    {"first", OJ_AGG_FIRST, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
-    {"last", OJ_AGG_LAST, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
-    {"mode", OJ_AGG_MODE, OJ_AGG_TAKES_ORDERED_GIVES_ONE},
-    {"unique", OJ_AGG_UNIQUE, OJ_AGG_TAKES_ORDERED},
-    {"concat", OJ_AGG_CONCAT, OJ_AGG_TAKES_WRITTEN},
-    {"weighted_sum", OJ_AGG_WEIGHTED_SUM, OJ_AGG_TAKES_NUMBERS},
+    {"count", OJ_AGG_COUNT, OJ_AGG_TAKES_ANY, NAN},
+    {"sum", OJ_AGG_SUM, OJ_AGG_TAKES_NUMBERS, NAN},
+    {"mean", OJ_AGG_MEAN, OJ_AGG_TAKES_NUMBERS, NAN},
+    {"min", OJ_AGG_MIN, OJ_AGG_TAKES_ORDERED_GIVES_ONE, NAN},
+    {"max", OJ_AGG_MAX, OJ_AGG_TAKES_ORDERED_GIVES_ONE, NAN},
+    {"range", OJ_AGG_RANGE, OJ_AGG_TAKES_NUMBERS, NAN},
+    {"median", OJ_AGG_MEDIAN, OJ_AGG_TAKES_NUMBERS, NAN},
+    {"percentile", OJ_AGG_PERCENTILE, OJ_AGG_TAKES_NUMBERS, NAN},
+    {"q1", OJ_AGG_PERCENTILE, OJ_AGG_TAKES_NUMBERS, 25.0},
+    {"q3", OJ_AGG_PERCENTILE, OJ_AGG_TAKES_NUMBERS, 75.0},
+    {"stddev", OJ_AGG_STDDEV, OJ_AGG_TAKES_NUMBERS, NAN},
+    {"variance", OJ_AGG_VARIANCE, OJ_AGG_TAKES_NUMBERS, NAN},
+    {"first", OJ_AGG_FIRST, OJ_AGG_TAKES_ORDERED_GIVES_ONE, NAN},
+    {"last", OJ_AGG_LAST, OJ_AGG_TAKES_ORDERED_GIVES_ONE, NAN},
+    {"mode", OJ_AGG_MODE, OJ_AGG_TAKES_ORDERED_GIVES_ONE, NAN},
+    {"minority", OJ_AGG_MINORITY, OJ_AGG_TAKES_ORDERED_GIVES_ONE, NAN},
+    {"unique", OJ_AGG_UNIQUE, OJ_AGG_TAKES_ORDERED, NAN},
+    {"concat", OJ_AGG_CONCAT, OJ_AGG_TAKES_WRITTEN, NAN},
+    {"weighted_sum", OJ_AGG_WEIGHTED_SUM, OJ_AGG_TAKES_NUMBERS, NAN},
+    {"weighted_mean", OJ_AGG_WEIGHTED_MEAN, OJ_AGG_TAKES_NUMBERS, NAN},
 };
+
+/* Names of functions in other programs, without _ and spaces. */
+static const struct
+{
+    const char *there, *here;
+    int is_synonym; /* 1: is taken, too */
+} other_names[] = {
+    {"avg", "mean", 1}, /* the name in SQL */
+    {"average", "mean", 0},
+    {"std", "stddev", 0},
+    {"stdev", "stddev", 0},
+    {"sd", "stddev", 0},
+    {"stddevsamp", "stddev", 0},
+    {"stdevsamp", "stddev", 0},
+    {"samplestddev", "stddev", 0},
+    {"var", "variance", 0},
+    {"varsamp", "variance", 0},
+    {"nunique", "unique", 0},
+    {"distinct", "unique", 0},
+    {"ndistinct", "unique", 0},
+    {"countdistinct", "unique", 0},
+    {"countunique", "unique", 0},
+    {"approxcountdistinct", "unique", 0},
+    {"variety", "unique", 0},
+    {"minimum", "min", 0},
+    {"maximum", "max", 0},
+    {"size", "count", 0},
+    {"total", "sum", 0},
+    {"ptp", "range", 0},
+    {"majority", "mode", 0},
+    {"mostcommon", "mode", 0},
+    {"rarest", "minority", 0},
+    {"leastcommon", "minority", 0},
+    {"quantile", "percentile(F, 90), from 0 to 100", 0},
+    {"percentilecont", "percentile(F, 90), from 0 to 100", 0},
+    {"quantilecont", "percentile(F, 90), from 0 to 100", 0},
+    {"firstquartile", "q1", 0},
+    {"lowerquartile", "q1", 0},
+    {"thirdquartile", "q3", 0},
+    {"upperquartile", "q3", 0},
+    {"stringagg", "concat", 0},
+    {"groupconcat", "concat", 0},
+    {"listagg", "concat", 0},
+    {"arrayagg", "concat", 0},
+    {"concatenate", "concat", 0},
+    {"anyvalue", "first", 0},
+    {"wavg", "weighted_mean", 0},
+    {"weightedaverage", "weighted_mean", 0},
+    {"areaweightedmean", "weighted_mean", 0},
+};
+
+static const struct oj_aggregate_function *find_function(const char *name)
+{
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    {
+        if (strcasecmp(functions[i].name, name) == 0)
+            return &functions[i];
+    }
+    return NULL;
+}
+
+/* Index in other_names; -1: not there. */
+static int find_other_name(const char *name)
+{
+    char plain[24];
+    size_t n = 0;
+    for (const char *at = name; *at != '\0' && n + 1 < sizeof plain; at++)
+    {
+        if (*at != '_' && *at != ' ')
+            plain[n++] = *at;
+    }
+    plain[n] = '\0';
+    for (size_t i = 0; i < sizeof other_names / sizeof *other_names; i++)
+    {
+        if (strcasecmp(other_names[i].there, plain) == 0)
+            return (int)i;
+    }
+    return -1;
+}
 
 oj_status oj_aggregate_find(const char *before, const char *name,
                             const struct oj_aggregate_function **out,
                             struct oj_error *err)
 {
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    const struct oj_aggregate_function *found = find_function(name);
+    int other = found == NULL ? find_other_name(name) : -1;
+    if (other >= 0 && other_names[other].is_synonym)
+        found = find_function(other_names[other].here);
+    if (found != NULL)
     {
-        if (strcasecmp(functions[i].name, name) != 0)
-            continue;
-        while (i > 0 && functions[i - 1].kind == functions[i].kind)
-            i--; /* the first name of a kind is used for columns: mean, not
-                    avg */
-        *out = &functions[i];
+        *out = found;
         return OJ_OK;
     }
     if (name[0] == '\0')
         return oj_fail(err, OJ_ERR_ARG, "%sa function is missing; there are %s",
                        before, OJ_AGGREGATE_NAMES);
+    if (other >= 0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%sthere is no function '%.60s'; write %s", before, name,
+                       other_names[other].here);
     return oj_fail(err, OJ_ERR_ARG,
                    "%sthere is no function '%.60s'; there are %s", before, name,
                    OJ_AGGREGATE_NAMES);
@@ -155,6 +262,9 @@ enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
         case OJ_AGG_MEDIAN:
         case OJ_AGG_STDDEV:
         case OJ_AGG_WEIGHTED_SUM:
+        case OJ_AGG_VARIANCE:
+        case OJ_AGG_PERCENTILE:
+        case OJ_AGG_WEIGHTED_MEAN:
             return OJ_AGG_REAL;
         case OJ_AGG_CONCAT:
             return OJ_AGG_BYTES;
@@ -216,8 +326,7 @@ enum
 {
     OF_NUMBERS = 1, /* takes numbers only */
     OF_TEXTS = 2,   /* takes texts only; stored by place */
-    SINGLE = 4,     /* has a state of its own: a chosen value or a weighted
-                       sum */
+    SINGLE = 4,     /* has a state of its own */
     SUMMED = 8,     /* uses the sum of its column */
     SQUARED = 16,   /* uses the sum (as reals) and the sum of squares */
     SORTED = 32     /* uses all values of its column, sorted */
@@ -238,11 +347,39 @@ static const unsigned char traits[] = {
     [OJ_AGG_UNIQUE] = SORTED,
     [OJ_AGG_CONCAT] = OF_TEXTS,
     [OJ_AGG_WEIGHTED_SUM] = OF_NUMBERS | SINGLE,
+    [OJ_AGG_VARIANCE] = OF_NUMBERS | SQUARED,
+    [OJ_AGG_PERCENTILE] = OF_NUMBERS | SORTED,
+    [OJ_AGG_RANGE] = OF_NUMBERS | SINGLE,
+    [OJ_AGG_MINORITY] = SORTED,
+    [OJ_AGG_WEIGHTED_MEAN] = OF_NUMBERS | SINGLE,
 };
 
 static int has_own_state(enum oj_aggregate_kind kind)
 {
     return (traits[kind] & SINGLE) != 0;
+}
+
+/* Words of the own state of an aggregate. */
+static int words_of_own_state(enum oj_aggregate_kind kind)
+{
+    switch (kind)
+    {
+        case OJ_AGG_RANGE:
+            return 2; /* least and greatest value, as sortable numbers */
+        case OJ_AGG_WEIGHTED_SUM:
+            return WORDS_OF(struct oj_exact_sum);
+        case OJ_AGG_WEIGHTED_MEAN:
+            return 2 * WORDS_OF(struct oj_exact_sum);
+        default:
+            return WORDS_OF(struct chosen);
+    }
+}
+
+/* 1: the own state is a struct chosen. */
+static int chooses_value(enum oj_aggregate_kind kind)
+{
+    return kind == OJ_AGG_MIN || kind == OJ_AGG_MAX || kind == OJ_AGG_FIRST ||
+           kind == OJ_AGG_LAST;
 }
 
 static int assign_state_offset(struct oj_aggregates *a, int n)
@@ -279,13 +416,19 @@ static void assign_offsets_of_aggregate(struct oj_aggregates *a, int i)
     if (of & SQUARED)
         assign_offset_if_unset(a, &column->squares, sum_words);
     if (of & SINGLE)
-        a->state[i] = assign_state_offset(a, what->kind == OJ_AGG_WEIGHTED_SUM
-                                                 ? sum_words
-                                                 : WORDS_OF(struct chosen));
+        a->state[i] = assign_state_offset(a, words_of_own_state(what->kind));
     if (of & SORTED)
         column->sorted = find_or_add_value_store(
             a, what->column,
             type == OJ_AGG_BYTES ? OJ_HELD_BY_BYTES : OJ_HELD_BY_NUMBER, NULL);
+    if (what->kind == OJ_AGG_MINORITY)
+        a->stores[column->sorted].has_minority = 1;
+    if (what->kind == OJ_AGG_PERCENTILE)
+    {
+        a->percentiles[a->n_percentiles].store = column->sorted;
+        a->percentiles[a->n_percentiles].percent = what->percent;
+        a->state[i] = a->n_percentiles++;
+    }
     if (of & OF_TEXTS)
         a->state[i] = find_or_add_value_store(a, what->column, OJ_HELD_BY_PLACE,
                                               what->separator);
@@ -307,6 +450,15 @@ static oj_status check_aggregate_columns(const struct oj_aggregate_plan *plan,
         if ((traits[what->kind] & OF_NUMBERS) && is_bytes)
             return oj_fail(err, OJ_ERR_ARG,
                            "aggregate %d needs a column of numbers", i);
+        if (what->kind == OJ_AGG_WEIGHTED_MEAN &&
+            (what->weight < 0 || what->weight >= plan->n_columns ||
+             plan->types[what->weight] == OJ_AGG_BYTES))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "aggregate %d needs a column of weights", i);
+        if (what->kind == OJ_AGG_PERCENTILE &&
+            !(what->percent >= 0.0 && what->percent <= 100.0))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "aggregate %d needs a percentage from 0 to 100", i);
         if ((traits[what->kind] & OF_TEXTS) && !is_bytes)
             return oj_fail(err, OJ_ERR_ARG,
                            "aggregate %d needs a column of texts", i);
@@ -321,10 +473,15 @@ static oj_status allocate_state_layout(struct oj_aggregates *a,
     a->state = oj_malloc(n, sizeof *a->state);
     a->columns = oj_malloc(n_columns, sizeof *a->columns);
     a->stores = oj_calloc(n, sizeof *a->stores);
-    if (a->state == NULL || a->columns == NULL || a->stores == NULL)
+    a->percentiles = oj_calloc(n, sizeof *a->percentiles);
+    if (a->state == NULL || a->columns == NULL || a->stores == NULL ||
+        a->percentiles == NULL)
         return oj_fail_nomem(err, n, sizeof *a->stores);
     memset(a->state, -1, (size_t)n * sizeof *a->state);
     memset(a->columns, -1, (size_t)n_columns * sizeof *a->columns);
+    for (int c = 0; c < n_columns; c++)
+        a->columns[c].is_of_pairs =
+            a->plan.is_of_pairs != NULL && a->plan.is_of_pairs[c];
     return OJ_OK;
 }
 
@@ -376,9 +533,11 @@ static void free_rows(struct oj_aggregates *a)
         for (int i = 0; i < a->plan.n_aggregates; i++)
         {
             enum oj_aggregate_kind kind = a->plan.aggregates[i].kind;
-            if (kind == OJ_AGG_WEIGHTED_SUM)
+            if (kind == OJ_AGG_WEIGHTED_SUM || kind == OJ_AGG_WEIGHTED_MEAN)
                 clear_sum(state, a->state[i]);
-            else if (has_own_state(kind))
+            if (kind == OJ_AGG_WEIGHTED_MEAN)
+                clear_sum(state, a->state[i] + WORDS_OF(struct oj_exact_sum));
+            if (chooses_value(kind))
                 oj_free(
                     ((struct chosen *)(void *)(state + a->state[i]))->bytes);
         }
@@ -397,10 +556,12 @@ void oj_aggregates_close(struct oj_aggregates *a)
         oj_value_sort_close(a->stores[i].held);
         oj_free(a->stores[i].text.bytes);
         oj_free(a->stores[i].other.bytes);
+        oj_free(a->stores[i].rarest.bytes);
     }
     oj_free(a->rows);
     oj_free(a->sum_words);
     oj_free(a->stores);
+    oj_free(a->percentiles);
     oj_free(a->columns);
     oj_free(a->state);
     oj_free(a);
@@ -468,10 +629,18 @@ static inline oj_status add_to_exact_sum(struct oj_aggregates *a,
     return OJ_OK;
 }
 
+/* Index of the value of pair p in column c. */
+static inline int64_t find_value_of_pair(const struct oj_aggregates *a, int c,
+                                         const struct oj_aggregate_pairs *pairs,
+                                         int64_t p)
+{
+    return a->columns[c].is_of_pairs ? p : pairs->at[p];
+}
+
 /* Adds a value of column c to the sum and the sum of squares (for stddev). */
 static oj_status
 add_to_sum_and_squares(struct oj_aggregates *a, uint64_t *state, int c,
-                       const struct oj_aggregate_column *column, int32_t at,
+                       const struct oj_aggregate_column *column, int64_t at,
                        struct oj_error *err)
 {
     struct oj_exact_sum *sum = sum_at(state, a->columns[c].sum);
@@ -495,7 +664,7 @@ add_to_sum_and_squares(struct oj_aggregates *a, uint64_t *state, int c,
  * share. */
 static inline oj_status
 add_to_column_state(struct oj_aggregates *a, uint64_t *state, int c,
-                    const struct oj_aggregate_column *column, int32_t at,
+                    const struct oj_aggregate_column *column, int64_t at,
                     struct oj_error *err)
 {
     const struct column_state *to = &a->columns[c];
@@ -514,7 +683,7 @@ add_to_column_state(struct oj_aggregates *a, uint64_t *state, int c,
 
 static struct oj_aggregate_value
 read_column_value(enum oj_aggregate_type type,
-                  const struct oj_aggregate_column *column, int32_t at)
+                  const struct oj_aggregate_column *column, int64_t at)
 {
     struct oj_aggregate_value value = {0};
     value.is_null = column->is_null != NULL && column->is_null[at];
@@ -574,6 +743,52 @@ static oj_status replace_chosen_if_better(struct oj_aggregates *a,
     return OJ_OK;
 }
 
+/* Widens the range of aggregate i to a value. */
+static void add_to_range(const struct oj_aggregates *a, uint64_t *state, int i,
+                         const struct oj_aggregate_value *value)
+{
+    const struct oj_aggregate *what = &a->plan.aggregates[i];
+    uint64_t *range = state + a->state[i];
+    uint64_t number =
+        encode_sortable_number(a->plan.types[what->column], value);
+    int is_first = state[a->columns[what->column].n] == 0;
+    if (is_first || number < range[0])
+        range[0] = number;
+    if (is_first || number > range[1])
+        range[1] = number;
+}
+
+static struct oj_exact_factor factor_of(enum oj_aggregate_type type,
+                                        const struct oj_aggregate_value *value)
+{
+    return (struct oj_exact_factor){value->real, value->integer,
+                                    type == OJ_AGG_INTEGER};
+}
+
+/* Adds a value and its weight to the two sums of aggregate i. */
+static oj_status add_to_weighted_mean(struct oj_aggregates *a, uint64_t *state,
+                                      int i,
+                                      const struct oj_aggregate_value *value,
+                                      const struct oj_aggregate_value *weight,
+                                      struct oj_error *err)
+{
+    const struct oj_aggregate *what = &a->plan.aggregates[i];
+    const enum oj_aggregate_type *types = a->plan.types;
+    struct oj_exact_sum *products = sum_at(state, a->state[i]);
+    struct oj_exact_sum *weights = products + 1;
+    if (weight->is_null)
+        return OJ_OK;
+    OJ_TRY(oj_exact_sum_add_product(
+        products, factor_of(types[what->column], value),
+        factor_of(types[what->weight], weight), err));
+    if (types[what->weight] == OJ_AGG_INTEGER)
+        OJ_TRY(oj_exact_sum_add_integer(weights, weight->integer, err));
+    else
+        OJ_TRY(oj_exact_sum_add(weights, weight->real, err));
+    a->owns_memory |= products->is_wide | weights->is_wide;
+    return OJ_OK;
+}
+
 /* Adds pair p to the own state of aggregate i. */
 static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
                                   int i, const struct oj_aggregate_pairs *pairs,
@@ -582,11 +797,25 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
     const struct oj_aggregate *what = &a->plan.aggregates[i];
     enum oj_aggregate_type type = a->plan.types[what->column];
     const int32_t at = pairs->at[p];
-    struct oj_aggregate_value value =
-        read_column_value(type, &pairs->columns[what->column], at);
+    struct oj_aggregate_value weight,
+        value =
+            read_column_value(type, &pairs->columns[what->column],
+                              find_value_of_pair(a, what->column, pairs, p));
     struct chosen one = {0};
     if (value.is_null)
         return OJ_OK;
+    if (what->kind == OJ_AGG_RANGE)
+    {
+        add_to_range(a, state, i, &value);
+        return OJ_OK;
+    }
+    if (what->kind == OJ_AGG_WEIGHTED_MEAN)
+    {
+        weight = read_column_value(
+            a->plan.types[what->weight], &pairs->columns[what->weight],
+            find_value_of_pair(a, what->weight, pairs, p));
+        return add_to_weighted_mean(a, state, i, &value, &weight, err);
+    }
     if (what->kind == OJ_AGG_WEIGHTED_SUM)
         return add_to_exact_sum(
             a, sum_at(state, a->state[i]),
@@ -651,7 +880,8 @@ append_pair_values_to_stores(struct oj_aggregates *a,
         const struct store *store = &a->stores[i];
         enum oj_aggregate_type type = a->plan.types[store->column];
         const struct oj_aggregate_value value =
-            read_column_value(type, &pairs->columns[store->column], at);
+            read_column_value(type, &pairs->columns[store->column],
+                              find_value_of_pair(a, store->column, pairs, p));
         struct oj_held_value held = {0};
         if (value.is_null)
             continue;
@@ -700,7 +930,8 @@ oj_status oj_aggregates_add(struct oj_aggregates *a,
         state[0]++;
         for (int c = 0; c < n_columns; c++)
             OJ_TRY(add_to_column_state(a, state, c, &pairs->columns[c],
-                                       pairs->at[p], err));
+                                       find_value_of_pair(a, c, pairs, p),
+                                       err));
         if (a->n_stores > 0)
             OJ_TRY(append_pair_values_to_stores(a, pairs, p, err));
     }
@@ -718,7 +949,7 @@ int oj_aggregates_take_sums(const struct oj_aggregates *a)
     }
     for (int c = 0; c < a->plan.n_columns; c++)
     {
-        if (a->plan.types[c] == OJ_AGG_BYTES)
+        if (a->plan.types[c] == OJ_AGG_BYTES || a->columns[c].is_of_pairs)
             return 0;
     }
     return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS;
@@ -988,18 +1219,55 @@ static const struct oj_held_value *peek_row_value(const struct store *store)
     return value != NULL && value->row == store->row ? value : NULL;
 }
 
-static oj_status find_mode_and_median_of_numbers(struct store *store,
-                                                 int64_t n_values,
-                                                 struct oj_error *err)
+/* Finds the places of the values that the percentiles of a store need among
+ * n_values, as numpy does. */
+static void find_places_of_percentiles(struct oj_aggregates *a, int store,
+                                       int64_t n_values)
 {
+    for (int i = 0; i < a->n_percentiles; i++)
+    {
+        struct percentile *p = &a->percentiles[i];
+        double at = (double)(n_values - 1) * (p->percent / 100.0);
+        if (p->store != store)
+            continue;
+        p->low = (int64_t)floor(at);
+        p->fraction = at - floor(at);
+        p->high = p->low + 1 < n_values ? p->low + 1 : n_values - 1;
+    }
+}
+
+static void take_value_for_percentiles(struct oj_aggregates *a, int store,
+                                       int64_t place, uint64_t number)
+{
+    for (int i = 0; i < a->n_percentiles; i++)
+    {
+        struct percentile *p = &a->percentiles[i];
+        if (p->store == store && p->low == place)
+            p->value[0] = number;
+        if (p->store == store && p->high == place)
+            p->value[1] = number;
+    }
+}
+
+/* Finds mode, minority, median and percentiles, and counts values. */
+static oj_status summarize_numbers(struct oj_aggregates *a, int of,
+                                   int64_t n_values, struct oj_error *err)
+{
+    struct store *store = &a->stores[of];
     const struct oj_held_value *value;
-    int64_t i = 0, n_equal = 0, n_most = 0;
+    int64_t i = 0, n_equal = 0, n_most = 0, n_least = INT64_MAX;
     uint64_t last = 0;
+    find_places_of_percentiles(a, of, n_values);
     for (; (value = peek_row_value(store)) != NULL; i++)
     {
         uint64_t number = value->number;
         if (i == 0 || number != last)
         {
+            if (i > 0 && n_equal < n_least)
+            {
+                n_least = n_equal;
+                store->minority = last;
+            }
             store->n_unique++;
             n_equal = 0;
         }
@@ -1013,16 +1281,20 @@ static oj_status find_mode_and_median_of_numbers(struct store *store,
             store->middle[0] = number;
         if (i == n_values / 2)
             store->middle[1] = number;
+        take_value_for_percentiles(a, of, i, number);
         OJ_TRY(oj_value_sort_skip(store->held, err));
     }
+    if (n_equal < n_least)
+        store->minority = last;
     return OJ_OK;
 }
 
-/* Finds the most frequent value; the smallest of several. */
-static oj_status mode_of_bytes(struct store *store, struct oj_error *err)
+/* Finds the most frequent and the rarest value; the smallest of several. */
+static oj_status find_mode_and_minority_of_bytes(struct store *store,
+                                                 struct oj_error *err)
 {
     struct text *other = &store->other, text;
-    int64_t n_equal = 0, n_most = 0;
+    int64_t n_equal = 0, n_most = 0, n_least = INT64_MAX;
     for (;;)
     {
         const struct oj_held_value *value = peek_row_value(store);
@@ -1030,6 +1302,13 @@ static oj_status mode_of_bytes(struct store *store, struct oj_error *err)
             oj_bytes_compare(value->bytes, value->n_bytes, other->bytes,
                              other->n) != 0)
         {
+            if (store->has_minority && n_equal > 0 && n_equal < n_least)
+            {
+                n_least = n_equal;
+                store->rarest.n = 0;
+                OJ_TRY(
+                    append_text(&store->rarest, other->bytes, other->n, err));
+            }
             if (n_equal > n_most)
             {
                 n_most = n_equal;
@@ -1068,9 +1347,11 @@ static oj_status concat_held_texts(struct store *store, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status summarize_stored_values(struct store *store, int64_t row,
-                                         int64_t n_values, struct oj_error *err)
+static oj_status summarize_stored_values(struct oj_aggregates *a, int of,
+                                         int64_t row, int64_t n_values,
+                                         struct oj_error *err)
 {
+    struct store *store = &a->stores[of];
     const struct oj_held_value *value;
     if (store->row == row)
         return OJ_OK;
@@ -1080,9 +1361,9 @@ static oj_status summarize_stored_values(struct store *store, int64_t row,
     store->row = row;
     store->n_unique = 0;
     if (store->order == OJ_HELD_BY_NUMBER)
-        return find_mode_and_median_of_numbers(store, n_values, err);
+        return summarize_numbers(a, of, n_values, err);
     if (store->order == OJ_HELD_BY_BYTES)
-        return mode_of_bytes(store, err);
+        return find_mode_and_minority_of_bytes(store, err);
     return concat_held_texts(store, err);
 }
 
@@ -1133,30 +1414,81 @@ static double median_of(enum oj_aggregate_type type, const uint64_t *middle)
     return isinf(sum) ? u.real / 2.0 + v.real / 2.0 : sum / 2.0;
 }
 
-static void set_value_to_stored_text(const struct store *store,
-                                     struct oj_aggregate_value *value)
+/* The value at the percentile, linear between the two around it. In the half
+ * that is nearer to the second value it is computed from there, as numpy does.
+ */
+static double value_at_percentile(enum oj_aggregate_type type,
+                                  const struct percentile *p)
 {
-    value->bytes = store->text.n > 0 ? store->text.bytes : "";
-    value->n_bytes = store->text.n;
+    struct oj_aggregate_value u = {0}, v = {0};
+    double low, high, step;
+    decode_sortable_number(type, p->value[0], &u);
+    decode_sortable_number(type, p->value[1], &v);
+    low = type == OJ_AGG_INTEGER ? (double)u.integer : u.real;
+    high = type == OJ_AGG_INTEGER ? (double)v.integer : v.real;
+    if (p->fraction == 0.0 || p->value[0] == p->value[1])
+        return low;
+    step = type == OJ_AGG_INTEGER ? (double)((s128)v.integer - (s128)u.integer)
+                                  : high - low;
+    return p->fraction >= 0.5 ? high - step * (1.0 - p->fraction)
+                              : low + step * p->fraction;
 }
 
-static oj_status compute_unique_median_or_mode(struct oj_aggregates *a,
-                                               const struct oj_aggregate *what,
-                                               int64_t row, int64_t n,
-                                               struct oj_aggregate_value *value,
-                                               struct oj_error *err)
+/* The greatest less the least of the numbers. */
+static oj_status range_of(enum oj_aggregate_type type, const uint64_t *range,
+                          int64_t row, struct oj_aggregate_value *value,
+                          struct oj_error *err)
 {
+    struct oj_aggregate_value least = {0}, greatest = {0};
+    s128 difference;
+    decode_sortable_number(type, range[0], &least);
+    decode_sortable_number(type, range[1], &greatest);
+    if (type != OJ_AGG_INTEGER)
+    {
+        value->real = greatest.real - least.real;
+        return OJ_OK;
+    }
+    difference = (s128)greatest.integer - (s128)least.integer;
+    if (difference > INT64_MAX)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the range of integers of row %lld, counted from 1, "
+                       "does not fit into 64 bits; make the field a real "
+                       "number",
+                       (long long)row + 1);
+    value->integer = (int64_t)difference;
+    return OJ_OK;
+}
+
+static void set_value_to_stored_text(const struct text *text,
+                                     struct oj_aggregate_value *value)
+{
+    value->bytes = text->n > 0 ? text->bytes : "";
+    value->n_bytes = text->n;
+}
+
+static oj_status
+compute_result_of_sorted_values(struct oj_aggregates *a, int i, int64_t row,
+                                int64_t n, struct oj_aggregate_value *value,
+                                struct oj_error *err)
+{
+    const struct oj_aggregate *what = &a->plan.aggregates[i];
+    const int is_mode = what->kind == OJ_AGG_MODE;
     struct store *store = &a->stores[a->columns[what->column].sorted];
     enum oj_aggregate_type type = a->plan.types[what->column];
-    OJ_TRY(summarize_stored_values(store, row, n, err));
+    OJ_TRY(summarize_stored_values(a, a->columns[what->column].sorted, row, n,
+                                   err));
     if (what->kind == OJ_AGG_UNIQUE)
         value->integer = store->n_unique;
     else if (what->kind == OJ_AGG_MEDIAN)
         value->real = median_of(type, store->middle);
+    else if (what->kind == OJ_AGG_PERCENTILE)
+        value->real = value_at_percentile(type, &a->percentiles[a->state[i]]);
     else if (type == OJ_AGG_BYTES)
-        set_value_to_stored_text(store, value);
+        set_value_to_stored_text(is_mode ? &store->text : &store->rarest,
+                                 value);
     else
-        decode_sortable_number(type, store->mode, value);
+        decode_sortable_number(type, is_mode ? store->mode : store->minority,
+                               value);
     return OJ_OK;
 }
 
@@ -1167,6 +1499,16 @@ static void set_result_to_chosen_value(const struct chosen *chosen,
     value->n_bytes = chosen->n_bytes;
     value->integer = (int64_t)chosen->bits;
     memcpy(&value->real, &chosen->bits, sizeof value->real);
+}
+
+/* NULL if the weights add up to 0. */
+static void weighted_mean_of(const uint64_t *sums,
+                             struct oj_aggregate_value *value)
+{
+    const struct oj_exact_sum *products = (const void *)sums;
+    const struct oj_exact_sum *weights = products + 1;
+    value->is_null = oj_exact_sum_value(weights) == 0.0;
+    value->real = oj_exact_sum_ratio(products, weights);
 }
 
 /* Precondition: the row has n > 0 values. */
@@ -1195,15 +1537,28 @@ static oj_status compute_aggregate_result(struct oj_aggregates *a,
             value->real =
                 oj_exact_sum_value((const void *)(state + a->state[i]));
             return OJ_OK;
+        case OJ_AGG_VARIANCE:
+            value->is_null = n < 2;
+            value->real = oj_exact_sum_variance(
+                (const void *)(state + column->sum),
+                (const void *)(state + column->squares), n);
+            return OJ_OK;
+        case OJ_AGG_RANGE:
+            return range_of(a->plan.types[what->column], state + a->state[i],
+                            row, value, err);
+        case OJ_AGG_WEIGHTED_MEAN:
+            weighted_mean_of(state + a->state[i], value);
+            return OJ_OK;
         case OJ_AGG_CONCAT:
-            OJ_TRY(
-                summarize_stored_values(&a->stores[a->state[i]], row, n, err));
-            set_value_to_stored_text(&a->stores[a->state[i]], value);
+            OJ_TRY(summarize_stored_values(a, a->state[i], row, n, err));
+            set_value_to_stored_text(&a->stores[a->state[i]].text, value);
             return OJ_OK;
         case OJ_AGG_MEDIAN:
+        case OJ_AGG_PERCENTILE:
         case OJ_AGG_MODE:
+        case OJ_AGG_MINORITY:
         case OJ_AGG_UNIQUE:
-            return compute_unique_median_or_mode(a, what, row, n, value, err);
+            return compute_result_of_sorted_values(a, i, row, n, value, err);
         default:
             set_result_to_chosen_value((const void *)(state + a->state[i]),
                                        value);

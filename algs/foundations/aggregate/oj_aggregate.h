@@ -7,14 +7,16 @@
  *  exact (oj_exact_sum.h), and aggregates that depend on an order sort by (FID,
  *  place) or by value.  So either side of the join may be streamed.
  *
- *  Values are fields of the join feature.  NULLs are ignored, except by
- *  OJ_AGG_COUNT.  The result of a row without values is NULL; for counts it is
- *  0. Numbers are ordered as usual, NaN after all others and equal to itself,
- *  -0 like 0; bytes as memcmp() orders them.
+ *  Values are fields of the join feature, or columns of the pair itself such as
+ *  its distance.  NULLs are ignored, except by OJ_AGG_COUNT.  The result of a
+ * row without values is NULL; for counts it is 0. Numbers are ordered as usual,
+ * NaN after all others and equal to itself, -0 like 0; bytes as memcmp() orders
+ * them.
  *
  *  count, sums, extremes, first and last need some bytes for each row; median,
- *  mode, unique and concat hold the values of their field, sorted, in memory or
- *  beyond a bound in files (oj_value_external_sort.h).
+ *  percentile, mode, minority, unique and concat hold the values of their
+ * field, sorted, in memory or beyond a bound in files
+ * (oj_value_external_sort.h).
  */
 #ifndef OJ_AGGREGATE_H
 #define OJ_AGGREGATE_H
@@ -37,10 +39,19 @@ enum oj_aggregate_kind
     OJ_AGG_FIRST,  /**< first value that is not NULL, in the order of (FID,
                         place) */
     OJ_AGG_LAST,
-    OJ_AGG_MODE,        /**< most frequent value; of several the smallest */
-    OJ_AGG_UNIQUE,      /**< number of different values */
-    OJ_AGG_CONCAT,      /**< values joined in the order of (FID, place) */
-    OJ_AGG_WEIGHTED_SUM /**< sum of value times the share of its pair */
+    OJ_AGG_MODE,         /**< most frequent value; of several the smallest */
+    OJ_AGG_UNIQUE,       /**< number of different values */
+    OJ_AGG_CONCAT,       /**< values joined in the order of (FID, place) */
+    OJ_AGG_WEIGHTED_SUM, /**< sum of value times the share of its pair */
+    OJ_AGG_VARIANCE,     /**< sample variance; NULL for n < 2 */
+    OJ_AGG_PERCENTILE,   /**< linear between the two values around the position
+                              (n - 1) * percent / 100, counted from 0 */
+    OJ_AGG_RANGE,        /**< maximum less minimum; integers: exact or an
+                              error */
+    OJ_AGG_MINORITY,     /**< rarest value; of several the smallest */
+    OJ_AGG_WEIGHTED_MEAN /**< sum of value times weight, both exact, by the sum
+                              of the weights; NULL if that is 0. Pairs without
+                              value or weight are ignored */
 };
 
 /** A value or a result, in the member of its type. */
@@ -58,6 +69,9 @@ struct oj_aggregate
     enum oj_aggregate_kind kind;
     int column;            /**< column of the values; unused by OJ_AGG_COUNT */
     const char *separator; /**< used by OJ_AGG_CONCAT */
+    int weight;            /**< column of the weights; used by
+                                OJ_AGG_WEIGHTED_MEAN */
+    double percent;        /**< 0 to 100; used by OJ_AGG_PERCENTILE */
 };
 
 /** The aggregates to compute and the types of their columns. Borrows its
@@ -71,10 +85,14 @@ struct oj_aggregate_plan
     int64_t memory; /**< maximum bytes of stored values in memory; 0: no
                          bound */
     const struct oj_held_files *files; /**< may be NULL if memory is 0 */
+    const uint8_t *is_of_pairs; /**< [n_columns] 1: value p of the column is
+                                     that of pair p; 0: value i is that of join
+                                     feature i. NULL: all are 0 */
 };
 
 /** Pairs with the values of their join features: pair p belongs to row row[p];
- * its feature has index at[p] in columns, fid and place. Borrows its arrays. */
+ * its feature has index at[p] in fid, place, and the columns that are not of
+ * pairs. Borrows its arrays. */
 struct oj_aggregate_pairs
 {
     int64_t n;
@@ -109,13 +127,17 @@ struct oj_aggregate_function
     const char *name;
     enum oj_aggregate_kind kind;
     enum oj_aggregate_takes takes;
+    double percent; /**< of q1 and q3; NaN: percentile takes it as an
+                         argument */
 };
 
 #define OJ_AGGREGATE_NAMES                                                     \
-    "count, sum, mean (or avg), min, max, median, stddev, first, last, mode, " \
-    "unique, concat, weighted_sum"
+    "count, sum, mean (or avg), min, max, range, median, percentile, q1, q3, " \
+    "stddev, variance, first, last, mode, minority, unique, concat, "          \
+    "weighted_sum, weighted_mean"
 
-/** Finds a function by name (without case). Errors begin with `before`. */
+/** Finds a function by name (without case). Errors begin with `before`; that of
+ * a name which other programs use names the function that is meant. */
 OJ_MUST_USE oj_status oj_aggregate_find(
     const char *before, const char *name,
     const struct oj_aggregate_function **out, struct oj_error *err);

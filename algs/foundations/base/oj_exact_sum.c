@@ -190,6 +190,42 @@ oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum, int64_t x,
     return x != 0 ? add_integer_times_power_of_2(sum, m * m, 0, 0, err) : OJ_OK;
 }
 
+/* Splits a finite factor: |x| = m * 2^e. */
+static void split_factor(struct oj_exact_factor x, uint64_t *m, int *e,
+                         int *negative)
+{
+    uint64_t bits;
+    if (x.is_integer)
+    {
+        *m = absolute_value_as_unsigned(x.integer);
+        *e = 0;
+        *negative = x.integer < 0;
+        return;
+    }
+    memcpy(&bits, &x.real, sizeof bits);
+    *negative = bits >> 63 != 0;
+    oj_limbs_split(bits, m, e);
+}
+
+oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
+                                   struct oj_exact_factor x,
+                                   struct oj_exact_factor y,
+                                   struct oj_error *err)
+{
+    const double u = x.is_integer ? (double)x.integer : x.real;
+    const double v = y.is_integer ? (double)y.integer : y.real;
+    uint64_t m[2];
+    int e[2], negative[2];
+    if (!isfinite(u) || !isfinite(v))
+        return oj_exact_sum_add(sum, u * v, err);
+    split_factor(x, &m[0], &e[0], &negative[0]);
+    split_factor(y, &m[1], &e[1], &negative[1]);
+    if (m[0] == 0 || m[1] == 0)
+        return OJ_OK;
+    return add_integer_times_power_of_2(sum, (u128)m[0] * m[1], e[0] + e[1],
+                                        negative[0] != negative[1], err);
+}
+
 /* Copies the limbs and the scale of a sum, narrow or wide; returns the number
  * of limbs. They are in two's complement. */
 static int read_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
@@ -310,21 +346,55 @@ double oj_exact_sum_value(const struct oj_exact_sum *sum)
     return negative && value != 0.0 ? -value : value;
 }
 
-double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
-                              const struct oj_exact_sum *squares, int64_t n)
+/* |sum| = the result * 2^*scale, rounded to 53 bits. */
+static uint64_t round_sum_to_53_bits(const struct oj_exact_sum *sum, int *scale,
+                                     int *negative)
+{
+    uint64_t limb[WIDE_LIMBS], top;
+    int n;
+    *negative = *scale = 0;
+    if (!sum->has_value)
+        return 0;
+    n = read_limbs(sum, limb, scale);
+    *negative = negate_if_negative(limb, n);
+    top = top_64_bits_of_limbs(limb, n, scale);
+    if (top == 0)
+        return 0;
+    *scale += 11;
+    return round_to_even_dropping_bits(top, 11);
+}
+
+double oj_exact_sum_ratio(const struct oj_exact_sum *sum,
+                          const struct oj_exact_sum *divisor)
+{
+    int scale[2], negative[2];
+    uint64_t m[2];
+    double ratio;
+    if (sum->not_finite != 0 || divisor->not_finite != 0)
+        return oj_exact_sum_value(sum) / oj_exact_sum_value(divisor);
+    m[0] = round_sum_to_53_bits(sum, &scale[0], &negative[0]);
+    m[1] = round_sum_to_53_bits(divisor, &scale[1], &negative[1]);
+    if (m[0] == 0 && m[1] == 0)
+        return (double)NAN;
+    if (m[0] == 0)
+        return 0.0;
+    ratio = ldexp((double)m[0] / (double)m[1], scale[0] - scale[1]);
+    return negative[0] != negative[1] ? -ratio : ratio;
+}
+
+/* n * squares - sum^2 = the result * 2^*scale, rounded to 53 bits; 0: it is
+ * zero.  All values are finite, and squares is not empty. */
+static uint64_t round_spread_to_53_bits(const struct oj_exact_sum *sum,
+                                        const struct oj_exact_sum *squares,
+                                        int64_t n, int *scale)
 {
     uint64_t a[WIDE_LIMBS], b[WIDE_LIMBS], d[SQUARE_LIMBS] = {0};
     uint64_t top;
-    int scale_a, scale_b, scale = SQUARE_SCALE, n_a, n_b;
-    double divisor = (double)n * (double)(n - 1);
-    if (n < 2 || sum->not_finite != 0 || squares->not_finite != 0)
-        return (double)NAN;
-    if (!squares->has_value)
-        return 0.0;
+    int scale_a, scale_b, n_a, n_b;
+    *scale = SQUARE_SCALE;
     n_a = read_limbs(sum, a, &scale_a);
     n_b = read_limbs(squares, b, &scale_b);
     negate_if_negative(a, n_a);
-    /* n * squares - sum^2 */
     for (int i = 0; i < n_b; i++)
     {
         if (b[i] != 0)
@@ -340,18 +410,56 @@ double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
                                      2 * scale_a + 64 * (i + j) - SQUARE_SCALE);
         }
     }
-    top = top_64_bits_of_limbs(d, SQUARE_LIMBS, &scale);
+    top = top_64_bits_of_limbs(d, SQUARE_LIMBS, scale);
+    if (top == 0)
+        return 0;
+    *scale += 11;
+    return round_to_even_dropping_bits(top, 11);
+}
+
+static double divisor_of_spread(int64_t n)
+{
+    return (double)n * (double)(n - 1);
+}
+
+static int has_spread(const struct oj_exact_sum *sum,
+                      const struct oj_exact_sum *squares, int64_t n)
+{
+    return n >= 2 && sum->not_finite == 0 && squares->not_finite == 0;
+}
+
+double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
+                              const struct oj_exact_sum *squares, int64_t n)
+{
+    uint64_t top;
+    int scale;
+    if (!has_spread(sum, squares, n))
+        return (double)NAN;
+    if (!squares->has_value)
+        return 0.0;
+    top = round_spread_to_53_bits(sum, squares, n, &scale);
     if (top == 0)
         return 0.0;
     /* The root needs an even power of two. */
-    top = round_to_even_dropping_bits(top, 11);
-    scale += 11;
     if (scale % 2 != 0)
     {
         top <<= 1;
         scale--;
     }
-    return ldexp(sqrt((double)top / divisor), scale / 2);
+    return ldexp(sqrt((double)top / divisor_of_spread(n)), scale / 2);
+}
+
+double oj_exact_sum_variance(const struct oj_exact_sum *sum,
+                             const struct oj_exact_sum *squares, int64_t n)
+{
+    uint64_t top;
+    int scale;
+    if (!has_spread(sum, squares, n))
+        return (double)NAN;
+    if (!squares->has_value)
+        return 0.0;
+    top = round_spread_to_53_bits(sum, squares, n, &scale);
+    return ldexp((double)top / divisor_of_spread(n), scale);
 }
 
 void oj_exact_sum_clear(struct oj_exact_sum *sum)

@@ -65,6 +65,21 @@ OJ_MUST_USE oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum,
                                                       int64_t x,
                                                       struct oj_error *err);
 
+/** A number to multiply: a double, or an integer where is_integer. */
+struct oj_exact_factor
+{
+    double real;
+    int64_t integer;
+    int is_integer;
+};
+
+/** Adds the exact product of x and y.  A product that is not finite counts as
+ * the double product of the two. */
+OJ_MUST_USE oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
+                                               struct oj_exact_factor x,
+                                               struct oj_exact_factor y,
+                                               struct oj_error *err);
+
 /** Adds the exact value of other. */
 OJ_MUST_USE oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
                                          const struct oj_exact_sum *other,
@@ -124,12 +139,21 @@ static inline int oj_exact_sum_try(struct oj_exact_sum *sum, double x)
  * An empty sum, and a sum of zeros of any sign, is +0. */
 double oj_exact_sum_value(const struct oj_exact_sum *sum);
 
+/** sum / divisor: both rounded to 53 bits, and their quotient once more; no sum
+ * is too large or too small for it.  NaN for 0 / 0. */
+double oj_exact_sum_ratio(const struct oj_exact_sum *sum,
+                          const struct oj_exact_sum *divisor);
+
 /** The sample standard deviation of n values with this sum and sum of squares:
  * sqrt((squares - sum^2 / n) / (n - 1)).  Only the numerator (exact before)
  * and the division are rounded before the root; the radicand is never
  * negative.  NaN for n < 2 or if a value was not finite. */
 double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
                               const struct oj_exact_sum *squares, int64_t n);
+
+/** The sample variance, likewise without the root. */
+double oj_exact_sum_variance(const struct oj_exact_sum *sum,
+                             const struct oj_exact_sum *squares, int64_t n);
 
 /** Frees memory and makes the sum empty. */
 void oj_exact_sum_clear(struct oj_exact_sum *sum);

@@ -48,6 +48,15 @@ struct oj_options
                              module */
 };
 
+/** Takes from `from` the options that may differ from batch to batch: cancel
+ * and max_batch_pairs. */
+static inline void oj_options_set_batches(struct oj_options *options,
+                                          const struct oj_options *from)
+{
+    options->cancel = from->cancel;
+    options->max_batch_pairs = from->max_batch_pairs;
+}
+
 /** Wall-clock seconds by phase, and counters, summed over all calls. */
 struct oj_stats
 {

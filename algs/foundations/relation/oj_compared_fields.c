@@ -211,35 +211,17 @@ static int read_field_pair(const char **at, char **to,
     return **at == ',' || **at == '\0';
 }
 
-static oj_status parse_field_pairs(const char *dash, const char *option,
-                                   const char *list,
-                                   struct oj_field_pairs *pairs,
-                                   struct oj_error *err)
+/* Reads "F" up to a comma, or "" for no field. Returns 0 on a syntax error. */
+static int read_field_name(const char **at, char **to,
+                           struct oj_field_pairs *names)
 {
-    const char *at = list;
-    int64_t n_most = 1;
-    char *to;
-    for (const char *c = list; *c != '\0'; c++)
-        n_most += *c == ',';
-    OJ_NEW(pairs->fields[0], 2 * n_most, err);
-    pairs->fields[1] = pairs->fields[0] + n_most;
-    /* The copies need no more room than the list: each ends with a 0 in place
-     * of a comma, an = or the end. */
-    OJ_NEW(pairs->text, (int64_t)strlen(list) + 1, err);
-    to = pairs->text;
-    while (*(at = skip_spaces(at)) != '\0')
+    if ((*at)[0] == '"' && (*at)[1] == '"' && (*at)[2] != '"')
     {
-        if (*at != ',' && !read_field_pair(&at, &to, pairs))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "%s%s takes LEFT=RIGHT, a field of the input layer "
-                           "and one of the join layer (names with = or a comma "
-                           "in double quotes), not '%.100s'",
-                           dash, option, list);
-        at += *at == ',';
+        *at = skip_spaces(*at + 2);
+        return 1;
     }
-    return pairs->n > 0
-               ? OJ_OK
-               : oj_fail(err, OJ_ERR_ARG, "%s%s names no field", dash, option);
+    names->fields[0][names->n++] = *to;
+    return read_spaced_name(at, ",", to) && (**at == ',' || **at == '\0');
 }
 
 void oj_field_pairs_free(struct oj_field_pairs *pairs)
@@ -249,47 +231,49 @@ void oj_field_pairs_free(struct oj_field_pairs *pairs)
     memset(pairs, 0, sizeof *pairs);
 }
 
-static oj_status parse_field_names(const char *dash, const char *option,
-                                   const char *list,
-                                   struct oj_field_pairs *names,
-                                   struct oj_error *err)
+/* How the items of a list are read. */
+struct item_syntax
+{
+    int (*read)(const char **at, char **to, struct oj_field_pairs *);
+    int n_sides;       /* fields of an item */
+    const char *usage; /* what the option takes */
+};
+
+static oj_status parse_items(const struct item_syntax *syntax, const char *dash,
+                             const char *option, const char *list,
+                             struct oj_field_pairs *out, struct oj_error *err)
 {
     const char *at = list;
     int64_t n_most = 1;
     char *to;
     for (const char *c = list; *c != '\0'; c++)
         n_most += *c == ',';
-    OJ_NEW(names->fields[0], n_most, err);
-    OJ_NEW(names->text, (int64_t)strlen(list) + 1, err);
-    to = names->text;
+    OJ_NEW(out->fields[0], syntax->n_sides * n_most, err);
+    if (syntax->n_sides == 2)
+        out->fields[1] = out->fields[0] + n_most;
+    /* The copies need no more room than the list: each ends with a 0 in place
+     * of a comma, an = or the end. */
+    OJ_NEW(out->text, (int64_t)strlen(list) + 1, err);
+    to = out->text;
     while (*(at = skip_spaces(at)) != '\0')
     {
-        if (at[0] == '"' && at[1] == '"' && at[2] != '"')
-            at = skip_spaces(at + 2);
-        else if (*at != ',')
-        {
-            names->fields[0][names->n++] = to;
-            if (!read_spaced_name(&at, ",", &to) || (*at != ',' && *at != '\0'))
-                return oj_fail(err, OJ_ERR_ARG,
-                               "%s%s takes FIELD,... with commas between "
-                               "fields (a name with a comma in double quotes, "
-                               "a double quote in it twice), not '%.100s'",
-                               dash, option, list);
-        }
+        if (*at != ',' && !syntax->read(&at, &to, out))
+            return oj_fail(err, OJ_ERR_ARG, "%s%s takes %s, not '%.100s'", dash,
+                           option, syntax->usage, list);
         at += *at == ',';
     }
     return OJ_OK;
 }
 
-/* What parse makes of a list; after an error *out is untouched. */
-static oj_status
-parse_list(oj_status (*parse)(const char *, const char *, const char *,
-                              struct oj_field_pairs *, struct oj_error *),
-           const char *dash, const char *option, const char *list,
-           struct oj_field_pairs *out, struct oj_error *err)
+/* After an error *out is untouched. */
+static oj_status parse_list(const struct item_syntax *syntax, const char *dash,
+                            const char *option, const char *list,
+                            struct oj_field_pairs *out, struct oj_error *err)
 {
     struct oj_field_pairs made = {0};
-    oj_status status = parse(dash, option, list, &made, err);
+    oj_status status = parse_items(syntax, dash, option, list, &made, err);
+    if (status == OJ_OK && syntax->n_sides == 2 && made.n == 0)
+        status = oj_fail(err, OJ_ERR_ARG, "%s%s names no field", dash, option);
     if (status == OJ_OK)
         *out = made;
     else
@@ -301,14 +285,22 @@ oj_status oj_field_pairs_parse(const char *dash, const char *option,
                                const char *list, struct oj_field_pairs *out,
                                struct oj_error *err)
 {
-    return parse_list(parse_field_pairs, dash, option, list, out, err);
+    static const struct item_syntax syntax = {
+        read_field_pair, 2,
+        "LEFT=RIGHT, a field of the input layer and one of the join layer "
+        "(names with = or a comma in double quotes)"};
+    return parse_list(&syntax, dash, option, list, out, err);
 }
 
 oj_status oj_field_names_parse(const char *dash, const char *option,
                                const char *list, struct oj_field_pairs *out,
                                struct oj_error *err)
 {
-    return parse_list(parse_field_names, dash, option, list, out, err);
+    static const struct item_syntax syntax = {
+        read_field_name, 1,
+        "FIELD,... with commas between fields (a name with a comma in double "
+        "quotes, a double quote in it twice)"};
+    return parse_list(&syntax, dash, option, list, out, err);
 }
 
 const char *oj_similar_end(const char *list)

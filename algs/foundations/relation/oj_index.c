@@ -38,14 +38,15 @@ void oj_index_free(const struct oj_engine *engine, struct oj_index *index)
 }
 
 oj_status oj_index_copy(const struct oj_engine *engine,
-                        const struct oj_index *from, const int *cancel,
-                        struct oj_index **out, struct oj_error *err)
+                        const struct oj_index *from,
+                        const struct oj_options *options, struct oj_index **out,
+                        struct oj_error *err)
 {
     struct oj_index *copy = oj_malloc(1, engine->index_size);
     if (copy == NULL)
         return oj_fail_nomem(err, 1, engine->index_size);
     memcpy((void *)copy, (const void *)from, engine->index_size);
-    engine->set_cancel(copy, cancel);
+    engine->set_options(copy, options);
     *out = copy;
     return OJ_OK;
 }

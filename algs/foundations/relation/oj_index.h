@@ -96,9 +96,10 @@ struct oj_engine
      * be copied. */
     void (*free_batches)(struct oj_index *index);
 
-    /** Sets the cancel flag that later batches of a copy poll; NULL: none.
-     * Present if free_batches is. */
-    void (*set_cancel)(struct oj_index *copy, const int *cancel);
+    /** Takes the options for later batches of a copy, those of
+     * oj_options_set_batches(). Present if free_batches is. */
+    void (*set_options)(struct oj_index *copy,
+                        const struct oj_options *options);
 
     /** NULL: no device does the work of this engine */
     const struct oj_engine_cost *points_cost;
@@ -121,10 +122,11 @@ void oj_index_free(const struct oj_engine *engine, struct oj_index *index);
  * first batch, an index holds no state of batches, so its struct is copied;
  * copies share the data of the join side, which batches only read or change
  * atomically. `from` must have had no batch, and must outlive the copy.
- * cancel: the flag that batches of the copy poll, or NULL. */
+ * options: those for batches of the copy, see set_options. */
 OJ_MUST_USE oj_status oj_index_copy(const struct oj_engine *engine,
                                     const struct oj_index *from,
-                                    const int *cancel, struct oj_index **out,
+                                    const struct oj_options *options,
+                                    struct oj_index **out,
                                     struct oj_error *err);
 
 /** Accepts NULL. */

@@ -823,8 +823,7 @@ static oj_status join_near_points(struct oj_index *wrapped,
     {
         if (self->general_copy == NULL)
             OJ_TRY(oj_index_copy(&oj_cpu_distance, self->general,
-                                 self->options.cancel, &self->general_copy,
-                                 err));
+                                 &self->options, &self->general_copy, err));
         return oj_cpu_distance.join(self->general_copy, input, out, stats, err);
     }
     if (self->worker == NULL)
@@ -841,12 +840,13 @@ static oj_status join_near_points(struct oj_index *wrapped,
     return status;
 }
 
-static void set_cancel(struct oj_index *wrapped, const int *cancel)
+static void set_options(struct oj_index *wrapped,
+                        const struct oj_options *options)
 {
     struct close_points_index *self = (void *)wrapped;
-    self->options.cancel = cancel;
+    oj_options_set_batches(&self->options, options);
     if (self->general_copy != NULL)
-        oj_cpu_distance.set_cancel(self->general_copy, cancel);
+        oj_cpu_distance.set_options(self->general_copy, options);
 }
 
 static const struct oj_engine_cost points_cost = {.vertex_s = 150e-9,
@@ -860,5 +860,5 @@ const struct oj_engine oj_cpu_near_points = {
     .join = join_near_points,
     .free_side = free_side,
     .free_batches = free_batches,
-    .set_cancel = set_cancel,
+    .set_options = set_options,
     .points_cost = &points_cost};

@@ -86,8 +86,8 @@ OJ_INLINE double oj_group_extent(const struct oj_segments *segments,
     for (int64_t j = 0; j < s->n_candidates; j++)
     {
         int64_t slot = s->candidate[j];
-        const struct oj_bundle *b = &segments->bundle[slot / OJ_BUNDLE];
-        int at = (int)(slot % OJ_BUNDLE);
+        const struct oj_bundle *b = oj_slot_bundle(segments, slot);
+        int at = oj_slot_place(slot);
         double ax = fabs(b->ax[at] - g->place.cx);
         double ay = fabs(b->ay[at] - g->place.cy);
         double bx = fabs(b->bx[at] - g->place.cx);
@@ -150,8 +150,8 @@ OJ_INLINE struct oj_scale oj_fill_matrix(const struct oj_segments *segments,
     for (int64_t j = 0; j < s->n_candidates; j++)
     {
         int64_t slot = s->candidate[j];
-        const struct oj_bundle *b = &segments->bundle[slot / OJ_BUNDLE];
-        int at = (int)(slot % OJ_BUNDLE);
+        const struct oj_bundle *b = oj_slot_bundle(segments, slot);
+        int at = oj_slot_place(slot);
         float ax = (float)((b->ax[at] - cx) * unit);
         float ay = (float)((b->ay[at] - cy) * unit);
         float dx = (float)((b->bx[at] - b->ax[at]) * unit);
@@ -272,8 +272,8 @@ OJ_INLINE void oj_group_pairs_distance(const struct oj_segments *segments,
         if (!has_inside || p->candidate[i] >= 0)
         {
             int64_t slot = s->candidate[p->candidate[i]];
-            const struct oj_bundle *b = &segments->bundle[slot / OJ_BUNDLE];
-            int at = (int)(slot % OJ_BUNDLE);
+            const struct oj_bundle *b = oj_slot_bundle(segments, slot);
+            int at = oj_slot_place(slot);
             ax[i] = b->ax[at];
             ay[i] = b->ay[at];
             bx[i] = b->bx[at];

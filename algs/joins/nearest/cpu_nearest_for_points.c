@@ -519,9 +519,11 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
     return join_batch_to_lists(&b, input, out, stats, err);
 }
 
-static void set_cancel(struct oj_index *wrapped, const int *cancel)
+static void set_options(struct oj_index *wrapped,
+                        const struct oj_options *options)
 {
-    ((struct nearest_points_index *)(void *)wrapped)->options.cancel = cancel;
+    struct nearest_points_index *self = (void *)wrapped;
+    oj_options_set_batches(&self->options, options);
 }
 
 static const struct oj_engine_cost points_cost = {
@@ -535,5 +537,5 @@ const struct oj_engine oj_cpu_nearest_points = {
     .join = join_nearest_points,
     .free_side = free_side,
     .free_batches = free_batches,
-    .set_cancel = set_cancel,
+    .set_options = set_options,
     .points_cost = &points_cost};

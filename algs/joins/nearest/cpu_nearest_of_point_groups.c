@@ -96,8 +96,8 @@ static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
 OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
                                     struct oj_nearest_scratch *s,
                                     const struct oj_place *place, int64_t k,
-                                    int has_high, int searches, int32_t bundle,
-                                    struct oj_bound *bound,
+                                    int chooses, int has_high, int searches,
+                                    int32_t bundle, struct oj_bound *bound,
                                     struct oj_error *err)
 {
     double d2[OJ_BUNDLE];
@@ -107,11 +107,12 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
                           d2, low);
     else
         oj_bundle_measure(&segments->bundle[bundle], place, NULL, d2, low);
-    if (!s->choice.is_all)
+    if (chooses && !s->choice.is_all)
         oj_choice_mask(segments, &s->choice, bundle, bound->keep, d2, low);
     if (has_high)
         oj_bundle_high(place, d2, high);
-    oj_bound_tighten(segments, s, place, k, searches, bundle, d2, bound);
+    oj_bound_tighten(segments, s, place, k, chooses, searches, bundle, d2,
+                     bound);
     if (s->n_candidates + OJ_BUNDLE > s->cap_candidates)
     {
         oj_candidates_compact(s, bound->keep, has_high);
@@ -183,14 +184,14 @@ OJ_INLINE void oj_front_list(struct oj_nearest_scratch *s, float reach2)
  * pass. */
 OJ_INLINE oj_status oj_visit_nearest_box(
     const struct oj_segments *segments, struct oj_nearest_scratch *s,
-    const struct oj_place *place, int64_t k, int has_high, int64_t nearest,
-    struct oj_bound *bound, struct oj_error *err)
+    const struct oj_place *place, int64_t k, int chooses, int has_high,
+    int64_t nearest, struct oj_bound *bound, struct oj_error *err)
 {
     struct oj_front_block *block = &s->near_bundles.block[nearest / OJ_FANOUT];
     int lane = (int)(nearest % OJ_FANOUT);
     if (block->d2[lane] > bound->reach2)
         return OJ_OK;
-    OJ_TRY(oj_visit_bundle(segments, s, place, k, has_high, 1,
+    OJ_TRY(oj_visit_bundle(segments, s, place, k, chooses, has_high, 1,
                            block->entry[lane], bound, err));
     block->d2[lane] = INFINITY;
     return OJ_OK;
@@ -202,7 +203,7 @@ OJ_INLINE oj_status oj_visit_nearest_box(
 OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
                                           struct oj_nearest_scratch *s,
                                           const struct oj_place *place,
-                                          int64_t k, int has_high,
+                                          int64_t k, int chooses, int has_high,
                                           int64_t expected, double cap,
                                           struct oj_error *err)
 {
@@ -228,18 +229,18 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     corners = oj_corner_boxes_make(tree, k, &bound, q);
     nearest = oj_front_measure(front, q, bound.reach2, &corners);
     if (searches)
-        OJ_TRY(oj_visit_nearest_box(segments, s, place, k, has_high, nearest,
-                                    &bound, err));
+        OJ_TRY(oj_visit_nearest_box(segments, s, place, k, chooses, has_high,
+                                    nearest, &bound, err));
     oj_front_list(s, bound.reach2);
     for (int32_t i = 0; i < s->n_near; i++)
     {
         const struct oj_front_block *block =
-            &front->block[s->near[i] / OJ_FANOUT];
-        int lane = s->near[i] % OJ_FANOUT;
+            &front->block[(uint32_t)s->near[i] / OJ_FANOUT];
+        uint32_t lane = (uint32_t)s->near[i] % OJ_FANOUT;
         if (block->d2[lane] > bound.reach2)
             continue;
-        OJ_TRY(oj_visit_bundle(segments, s, place, k, has_high, searches,
-                               block->entry[lane], &bound, err));
+        OJ_TRY(oj_visit_bundle(segments, s, place, k, chooses, has_high,
+                               searches, block->entry[lane], &bound, err));
         if (s->n_candidates > check_at)
         {
             oj_candidates_compact(s, bound.keep, has_high);
@@ -294,8 +295,8 @@ OJ_INLINE int comes_before(const struct oj_cpu_index *index, int32_t a,
  * distance 0: of how many points there are some. */
 OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
                                         const struct oj_nearest_scratch *s,
-                                        const struct oj_group *g, int excludes,
-                                        struct group_best *best)
+                                        const struct oj_group *g, int chooses,
+                                        int excludes, struct group_best *best)
 {
     int n_inside = 0;
     best->tied = 0;
@@ -307,9 +308,10 @@ OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
         int64_t n_taken = 0;
         for (int64_t k = 0; k < n; k++)
         {
-            if (!oj_choice_takes(&s->choice, feature[k]) ||
-                (excludes &&
-                 oj_excluded_class(&s->choice, feature[k]) == g->excluded[i]))
+            if (chooses &&
+                (!oj_choice_takes(&s->choice, feature[k]) ||
+                 (excludes &&
+                  oj_excluded_class(&s->choice, feature[k]) == g->excluded[i])))
                 continue;
             n_taken++;
             if (comes_before(index, feature[k], best->feature[i]))
@@ -734,8 +736,8 @@ carry_pairs_of_last_point(const struct nearest_search *search,
         int32_t candidate = f->pair_candidate[first + i];
         int64_t slot = candidate >= 0 ? s->candidate[candidate] : 0;
         const struct oj_bundle *b =
-            &search->index->segments.bundle[slot / OJ_BUNDLE];
-        int at = (int)(slot % OJ_BUNDLE);
+            oj_slot_bundle(&search->index->segments, slot);
+        int at = oj_slot_place(slot);
         *to =
             (struct oj_carried_segment){carry->x, carry->y, carry->x, carry->y,
                                         f->pair_distance[first + i]};
@@ -876,7 +878,7 @@ OJ_INLINE void leave_out_common_class(const struct nearest_search *search,
 /* Answers the points of a group, or sets s->too_many. */
 OJ_INLINE oj_status answer_group(struct nearest_search *search,
                                  struct oj_group *g, enum nearest_answer answer,
-                                 struct oj_error *err)
+                                 int chooses, struct oj_error *err)
 {
     const struct oj_cpu_index *index = search->index;
     struct oj_nearest_scratch *s = search->s;
@@ -891,12 +893,12 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     }
     /* where all are inside, only other features at distance 0 matter */
     if (answer != NEAREST_LISTED &&
-        set_containing_as_nearest(index, s, g, answer == ONE_ALLOWED, &best) ==
-            g->n)
+        set_containing_as_nearest(index, s, g, chooses, answer == ONE_ALLOWED,
+                                  &best) == g->n)
         cap = 0.0;
     if (answer == NEAREST_LISTED)
         fetch_offsets_of_lists(search, g);
-    OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k,
+    OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k, chooses,
                                  answer >= NEAREST_TIES,
                                  expected_features(search, answer), cap, err));
     if (s->too_many)
@@ -942,10 +944,12 @@ OJ_INLINE void adapt_group_limit(struct nearest_search *search,
         oj_adapt(&s->group_limit, s->n_candidates, 20, 40, base);
 }
 
-/* Answers the points of a patch, group by group. */
+/* Answers the points of a patch, group by group.  chooses, here and below: 0
+ * where all segments are looked at whatever the row, so that inner loops ask
+ * for no conditions; a constant where one is nearest. */
 OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
                                  const struct oj_ordered_point *point,
-                                 enum nearest_answer answer,
+                                 enum nearest_answer answer, int chooses,
                                  struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
@@ -956,7 +960,7 @@ OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
         OJ_TRY(oj_check_cancel(s->cancel, err));
         oj_group_take(&g, n - at, most, point + at, s->group_limit);
         g.first = at;
-        OJ_TRY(answer_group(search, &g, answer, err));
+        OJ_TRY(answer_group(search, &g, answer, chooses, err));
         if (s->too_many)
         {
             most = (g.n + 1) / 2;
@@ -994,7 +998,7 @@ OJ_INLINE void prefetch_rows(const struct nearest_search *search, int n,
 
 OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
                                   const struct oj_ordered_point *point,
-                                  enum nearest_answer answer,
+                                  enum nearest_answer answer, int chooses,
                                   struct oj_error *err)
 {
     const struct oj_cpu_index *index = search->index;
@@ -1002,7 +1006,7 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
     struct oj_place patch;
     double base = s->limit_base;
     int64_t k = answer == NEAREST_LISTED ? search->k : 1;
-    int most_at_once = s->choice.filter != NULL ? 1 : OJ_PATCH;
+    int most_at_once = chooses && s->choice.filter != NULL ? 1 : OJ_PATCH;
     int most = most_at_once;
     s->carry.distance = INFINITY;
     for (int64_t at = 0; at < n;)
@@ -1012,12 +1016,13 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
         int64_t many = answer != NEAREST_LISTED ? 96 : 256 + 8 * expected;
         int taken =
             oj_place_take(&patch, n - at, most, point + at, s->patch_limit);
-        s->choice.row = input_row_of_point(search->to, point + at);
+        if (chooses)
+            s->choice.row = input_row_of_point(search->to, point + at);
         if (answer == ONE_ALLOWED)
             leave_out_common_class(search, taken, point + at);
-        OJ_TRY(oj_patch_bundles(&index->segments, s, &patch, k, expected,
-                                greatest_reach(search, taken, point + at),
-                                err));
+        OJ_TRY(
+            oj_patch_bundles(&index->segments, s, &patch, k, chooses, expected,
+                             greatest_reach(search, taken, point + at), err));
         if (s->too_many)
         {
             most = (taken + 1) / 2;
@@ -1025,7 +1030,7 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
         }
         OJ_TRY(oj_patch_containing(s, taken, point + at, err));
         prefetch_rows(search, taken, point + at, answer);
-        OJ_TRY(answer_patch(search, taken, point + at, answer, err));
+        OJ_TRY(answer_patch(search, taken, point + at, answer, chooses, err));
         most = most_at_once;
         at += taken;
         oj_adapt(&s->patch_limit, s->near_bundles.n, few, many, 4.0 * base);
@@ -1037,21 +1042,30 @@ OJ_CLONES static oj_status
 answer_one_nearest(struct nearest_search *search, int64_t n,
                    const struct oj_ordered_point *point, struct oj_error *err)
 {
-    return answer_points(search, n, point, ONE_NEAREST, err);
+    return answer_points(search, n, point, ONE_NEAREST, 0, err);
+}
+
+OJ_CLONES static oj_status
+answer_one_nearest_of_class(struct nearest_search *search, int64_t n,
+                            const struct oj_ordered_point *point,
+                            struct oj_error *err)
+{
+    return answer_points(search, n, point, ONE_NEAREST, 1, err);
 }
 
 OJ_CLONES static oj_status
 answer_one_allowed(struct nearest_search *search, int64_t n,
                    const struct oj_ordered_point *point, struct oj_error *err)
 {
-    return answer_points(search, n, point, ONE_ALLOWED, err);
+    return answer_points(search, n, point, ONE_ALLOWED, 1, err);
 }
 
 OJ_CLONES static oj_status
 answer_nearest_ties(struct nearest_search *search, int64_t n,
                     const struct oj_ordered_point *point, struct oj_error *err)
 {
-    return answer_points(search, n, point, NEAREST_TIES, err);
+    return answer_points(search, n, point, NEAREST_TIES,
+                         !search->s->choice.is_all, err);
 }
 
 OJ_CLONES static oj_status answer_listed(struct nearest_search *search,
@@ -1059,7 +1073,8 @@ OJ_CLONES static oj_status answer_listed(struct nearest_search *search,
                                          const struct oj_ordered_point *point,
                                          struct oj_error *err)
 {
-    return answer_points(search, n, point, NEAREST_LISTED, err);
+    return answer_points(search, n, point, NEAREST_LISTED,
+                         !search->s->choice.is_all, err);
 }
 
 static oj_status answer_k_nearest(struct nearest_search *search, int64_t n,
@@ -1238,7 +1253,9 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
         search.k = s->choice.n_features > 0 ? s->choice.n_features : 1;
     if (relation->k == 1 && relation->ties != OJ_TIES_ALL &&
         !search.is_filtered)
-        return answer_one_nearest(&search, n, point, err);
+        return s->choice.is_all
+                   ? answer_one_nearest(&search, n, point, err)
+                   : answer_one_nearest_of_class(&search, n, point, err);
     if (search.is_filtered && relation->k == 1 &&
         relation->ties != OJ_TIES_ALL &&
         leaves_out_one_class(index, to->filter))

@@ -1411,5 +1411,5 @@ const struct oj_engine oj_cpu_predicate = {.name = "predicates",
                                            .join_candidates = join_candidates,
                                            .free_side = free_side,
                                            .free_batches = oj_row_batches_free,
-                                           .set_cancel = oj_row_set_cancel,
+                                           .set_options = oj_row_set_options,
                                            .points_cost = &points_cost};

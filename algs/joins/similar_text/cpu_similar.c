@@ -465,7 +465,8 @@ static const struct oj_engine_cost cost = {.expect =
         .index_size = sizeof(struct similar_index),                            \
         .build = build_similar_index, .join = join_similar,                    \
         .free_side = free_similar_index, .free_batches = oj_row_batches_free,  \
-        .set_cancel = oj_row_set_cancel, .points_cost = &cost, .variant = way  \
+        .set_options = oj_row_set_options, .points_cost = &cost,               \
+        .variant = way                                                         \
     }
 
 const struct oj_engine oj_cpu_similar =

@@ -58,4 +58,4 @@ const struct oj_engine oj_plain_vectors_engine = {
     .build = build_plain_vectors,
     .join = oj_row_join,
     .free_batches = oj_row_batches_free,
-    .set_cancel = oj_row_set_cancel};
+    .set_options = oj_row_set_options};

@@ -349,5 +349,5 @@ const struct oj_engine oj_cpu_similar_vectors = {
     .join = oj_row_join,
     .free_side = free_side,
     .free_batches = oj_row_batches_free,
-    .set_cancel = oj_row_set_cancel,
+    .set_options = oj_row_set_options,
     .points_cost = &cost};

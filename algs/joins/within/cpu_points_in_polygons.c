@@ -1079,10 +1079,11 @@ static oj_status join_points_in_polygons(struct oj_index *wrapped,
     return join_batch(&b, stats, err);
 }
 
-static void set_cancel(struct oj_index *wrapped, const int *cancel)
+static void set_options(struct oj_index *wrapped,
+                        const struct oj_options *options)
 {
     struct points_in_polygons_index *self = (void *)wrapped;
-    self->options.cancel = cancel;
+    oj_options_set_batches(&self->options, options);
 }
 
 static const struct oj_engine_cost points_cost = {.vertex_s = 28e-9,
@@ -1096,5 +1097,5 @@ const struct oj_engine oj_cpu_points_in_polygons = {
     .join = join_points_in_polygons,
     .free_side = free_side,
     .free_batches = free_batches,
-    .set_cancel = set_cancel,
+    .set_options = set_options,
     .points_cost = &points_cost};

@@ -24,10 +24,11 @@ void *oj_row_index_begin(struct oj_index *wrapped,
     return index;
 }
 
-void oj_row_set_cancel(struct oj_index *wrapped, const int *cancel)
+void oj_row_set_options(struct oj_index *wrapped,
+                        const struct oj_options *options)
 {
     struct oj_row_index *index = (void *)wrapped;
-    index->args.options.cancel = cancel;
+    oj_options_set_batches(&index->args.options, options);
 }
 
 void oj_row_batches_free(struct oj_index *wrapped)

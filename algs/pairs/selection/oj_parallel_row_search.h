@@ -85,13 +85,14 @@ void *oj_row_index_begin(struct oj_index *index,
                          const struct oj_row_method *method,
                          const struct oj_index_args *args);
 
-/** Implementations of join, free_batches and set_cancel for an engine. */
+/** Implementations of join, free_batches and set_options for an engine. */
 OJ_MUST_USE oj_status oj_row_join(struct oj_index *index,
                                   const struct oj_flat *input,
                                   struct oj_matches *out,
                                   struct oj_stats *stats, struct oj_error *err);
 void oj_row_batches_free(struct oj_index *index);
-void oj_row_set_cancel(struct oj_index *index, const int *cancel);
+void oj_row_set_options(struct oj_index *index,
+                        const struct oj_options *options);
 
 /** First half of oj_row_join(): makes workers and filter for a batch. */
 OJ_MUST_USE oj_status oj_row_batch_open(struct oj_row_index *index,

@@ -63,7 +63,7 @@ static int wants_overlap(const struct oj_pair_request *r)
 {
     return r->want[OJ_PAIR_OVERLAP_AREA] || r->want[OJ_PAIR_OVERLAP_LENGTH] ||
            r->want[OJ_PAIR_OVERLAP_PERCENT] || r->want[OJ_PAIR_JOIN_AREA] ||
-           r->want_shapes;
+           r->want[OJ_PAIR_OVERLAP_SIZE] || r->want_shapes;
 }
 
 static int wants_nearest_points(const struct oj_pair_request *r)
@@ -389,6 +389,16 @@ static void set_value(const struct pair_stage_worker *worker,
         worker->stage->values->value[which][worker->entry] = value;
 }
 
+static double overlap_size(const struct pair_stage_worker *worker, double area,
+                           double length)
+{
+    const unsigned row = kinds_of_row(worker),
+                   feature = kinds_of_feature(worker);
+    if ((row & feature & OJ_PART_POLYGON) != 0)
+        return area;
+    return row == OJ_PART_POINT || feature == OJ_PART_POINT ? 1.0 : length;
+}
+
 /* Sets the values that need the areas of the features themselves. */
 static oj_status set_percent_and_join_area(struct pair_stage_worker *worker,
                                            double area, double length,
@@ -433,6 +443,9 @@ static oj_status set_overlap_values_of_pair(struct pair_stage_worker *worker,
     }
     set_value(worker, OJ_PAIR_OVERLAP_AREA, area);
     set_value(worker, OJ_PAIR_OVERLAP_LENGTH, length);
+    set_value(worker, OJ_PAIR_OVERLAP_SIZE,
+              worker->feature >= 0 ? overlap_size(worker, area, length)
+                                   : (double)NAN);
     return set_percent_and_join_area(worker, area, length, err);
 }
 

@@ -105,7 +105,9 @@ def join(
                   smallest_area, largest_area, most_similar, max:COLUMN,
                   min:COLUMN
     agg           "count, mean(fare), concat(name, '; ') as names", or a list: one
-                  row for each of left, with aggregates of the rows it meets
+                  row for each of left, with aggregates of the rows it meets, of
+                  their columns or those of the pair: "mean(join_distance),
+                  percentile(fare, 90), weighted_mean(price, overlap_area)"
     overlap       "area,length,percent": columns of the intersection's size
     similar       "LEFT=RIGHT:0.6", or a list: only pairs with similar texts;
                   columns with + are put together.  op="similar": wherever they

@@ -102,8 +102,8 @@ class Live:
         All of it is applied, or after an error nothing.
         """
         ids = _column(ids, np.int64)
-        _sides.check_length(x, len(ids), "x is not as long as ids")
-        _sides.check_length(y, len(ids), "y is not as long as ids")
+        _sides.check_length(x, len(ids), "x", "ids")
+        _sides.check_length(y, len(ids), "y", "ids")
         x, y = _column(x, np.float64), _column(y, np.float64)
         _core.live_apply(self._live, len(ids), ids, x, y)
 

@@ -250,6 +250,8 @@ def _column_of(values: Any) -> tuple[object, object]:
     if hasattr(values, "to_numpy") and "." in type(getattr(values, "dtype", 0)).__module__:
         values = values.to_numpy(dtype=object, na_value=None)  # an extension of pandas
     values = np.asarray(values)
+    if values.ndim != 1:
+        raise InvalidError(f"on takes columns, not values of {values.ndim} dimensions")
     missing = _is_missing(values)
     bits = np.packbits(~missing, bitorder="little") if missing.any() else None
     kind = values.dtype.kind
@@ -304,31 +306,46 @@ def _shapes(made: tuple[Any, Any]) -> Any:
     return shapes
 
 
+_SIDE = {"left": "the left side", "right": "the right side"}
+
+
 def _set(
-    layer: Any, id: Any, distance: Any, classes: Any, score: Any, texts: Any
+    layer: Any,
+    which: str,
+    id: Any = None,
+    distance: Any = None,
+    classes: Any = None,
+    score: Any = None,
+    texts: Any = (),
 ) -> None:
-    n = _core.count(layer)
+    """Gives a layer of the left or right side its columns."""
+    n, of = _core.count(layer), _SIDE[which]
 
-    def column(values: Any, dtype: Any) -> Any:
-        if values is None:
-            return None
-        _sides.check_length(values, n, "columns are not as long as a layer")
-        return np.ascontiguousarray(values, dtype=dtype)
+    def column(values: Any, dtype: Any, name: str) -> Any:
+        return None if values is None else _sides.as_column(values, dtype, n, name, of)
 
-    for values in texts:
-        _sides.check_length(values, n, "texts are not as many as rows")
+    for i, values in enumerate(texts):
+        _sides.check_length(values, n, f"texts[{i}]", of)
     _core.set_columns(
         layer,
-        column(id, np.int64),
-        column(distance, np.float64),
-        column(classes, np.int32),
-        column(score, np.int64),
+        column(id, np.int64, "id"),
+        column(distance, np.float64, "max_distance"),
+        column(classes, np.int32, "on"),
+        column(score, np.int64, "score"),
     )
-    for column in texts:
-        offset, data = text_buffers(column)
-        if len(offset) != n + 1:
-            raise InvalidError("texts are not as many as rows")
+    for i, values in enumerate(texts):
+        offset, data = text_buffers(values)
+        _sides.check_length(offset[1:], n, f"texts[{i}]", of)
         _core.add_text(layer, offset, memoryview(data)[: offset[-1]])
+
+
+def _of_both(name: str, values: Any) -> tuple[Any, Any]:
+    """The left and the right values of an argument of pairs()."""
+    if values is None:
+        return None, None
+    if not isinstance(values, (tuple, list)) or len(values) != 2:
+        raise InvalidError(f"{name} takes two: the left values and the right ones")
+    return values[0], values[1]
 
 
 def _is_values(side: Any, settings: dict[str, Any], texts: Any) -> bool:
@@ -357,7 +374,7 @@ def _of_values(values: Any) -> Any:
     nowhere = np.full(n, np.nan)
     layer = _core.arrays(n, nowhere, nowhere)
     if _is_text(values):
-        _set(layer, None, None, None, None, [values])
+        _set(layer, "left", texts=[values])
         return layer
     if values.dtype != object:
         sizes = np.full(n, values.shape[1] if values.ndim == 2 else 1)
@@ -405,9 +422,27 @@ class _Plan(NamedTuple):
     texts: Any
 
     @property
+    def columns(self) -> dict[str, Any]:
+        """What there is for each left row, by the argument's name."""
+        named = {"id": self.id, "max_distance": self.max_distance, "on": self.classes}
+        named.update({f"texts[{i}]": text for i, text in enumerate(self.texts)})
+        return {name: values for name, values in named.items() if values is not None}
+
+    @property
     def has_columns(self) -> bool:
-        columns = (self.id, self.max_distance, self.classes)
-        return len(self.texts) > 0 or any(c is not None for c in columns)
+        return len(self.columns) > 0
+
+    def check_rows(self, n: int, is_all: bool = True) -> None:
+        """An error where columns are shorter than n rows, or longer where these are
+        all rows of the left side."""
+        for name, values in self.columns.items():
+            if is_all:
+                _sides.check_length(values, n, name, _SIDE["left"])
+            elif len(values) < n:
+                raise InvalidError(
+                    f"{name} has {len(values)} values, and the left side has {n} rows "
+                    "or more: give one for each"
+                )
 
 
 class Index:
@@ -453,10 +488,10 @@ class Index:
         self._crs = _crs.of_side(right)
         self._indexes: dict[Any, Any] = {}  # the last few that were asked for
         self._rows: Any = None  # this side with its columns, for join()
-        _set(self._layer, id, None, None, score, texts)
+        _set(self._layer, "right", id, score=score, texts=texts)
         self._classes: Any = None  # of values, as the C library compares them
         if on is not None:
-            _sides.check_length(on, len(self), "columns are not as long as a layer")
+            _sides.check_length(on, len(self), "on", _SIDE["right"])
             self._classes = _core.classes(*_column_of(on))
         # Layers by the address of their classes: numbers, which are compared with
         # numbers in one way and with texts in another, have two of them.
@@ -491,9 +526,10 @@ class Index:
     def __len__(self) -> int:
         return _core.count(self._layer)
 
-    def _classes_of(self, on: Any, n: int) -> tuple[Any, Any]:
-        """Classes of the left rows, and the layer with those of this side."""
-        _sides.check_length(on, n, "columns are not as long as a layer")
+    def _classes_of(self, on: Any) -> tuple[Any, Any]:
+        """Classes of the left values, and the layer with those of this side."""
+        if not hasattr(on, "__len__"):
+            raise InvalidError("on is no column of values, one for each left row")
         of_left = np.empty(len(on), dtype=np.int32)
         found = _core.find_classes(self._classes, *_column_of(on), of_left, len(self))
         of_right = np.frombuffer(found, "i")
@@ -503,7 +539,7 @@ class Index:
             if self._with_classes:
                 settings, column, texts, id, score = self._remake
                 layer = self._make_layer(self._right, "right", settings, column, texts)
-                _set(layer, id, None, None, score, texts)
+                _set(layer, "right", id, score=score, texts=texts)
             _core.set_columns(layer, None, None, of_right, None)
             self._with_classes[key] = layer
         return of_left, self._with_classes[key]
@@ -527,7 +563,7 @@ class Index:
     def _index_of_rows(self, left: Any, words: dict[str, Any]) -> Any:
         """That of join() with these words, where pairs() has it, too; None: the rows
         make one of their own, by columns that pairs() does not take."""
-        if self._classes is not None or any(words.get(name) for name in _OF_COLUMNS):
+        if self._classes is not None or any(name in words for name in _OF_COLUMNS):
             return None
         asked = {k: v for k, v in words.items() if k not in _NOT_OF_INDEX}
         try:
@@ -576,9 +612,13 @@ class Index:
         pieces = [(0, left)]
         if progress is not None and not is_whole:
             pieces = _sides.slices(left, _PROGRESS_ROWS)
+            if len(pieces) > 1:
+                plan.check_rows(pieces[-1][0] + len(pieces[-1][1]))
         joined = []
         for first, piece in pieces:
             layer = self._make_layer(piece, "left", plan.settings, column, texts)
+            if len(pieces) == 1:
+                plan.check_rows(_core.count(layer))
             joined.append(self._join_layer(plan, layer, first))
             if progress is not None:
                 n = first + _core.count(layer)
@@ -631,9 +671,13 @@ class Index:
         return self._batches(plan, left, batch_size)
 
     def _batches(self, plan: _Plan, left: Any, batch_size: int) -> Iterator[Pairs]:
+        n = 0
         try:
             for first, layer in self._layers(plan, left, batch_size):
+                n = first + _core.count(layer)
+                plan.check_rows(n, False)
                 yield self._join_layer(plan, layer, first)
+            plan.check_rows(n)
         finally:
             _core.trim(plan.index)
 
@@ -643,6 +687,8 @@ class Index:
         """(first row, layer) of so many rows each."""
         stream = _sides.stream_of(left, plan.column)
         if stream is not None:
+            if n_rows := _sides.count_rows(left):
+                plan.check_rows(n_rows, False)
             capsule = stream.__arrow_c_stream__()
             source, first = _core.source(capsule, plan.column, plan.reading), 0
             while (layer := _core.next_layer(source, batch_size)) is not None:
@@ -656,7 +702,10 @@ class Index:
                         yield first, layer
                         first += _core.count(layer)
         else:
-            for first, piece in _sides.slices(left, batch_size):
+            pieces = _sides.slices(left, batch_size)
+            if len(pieces) > 1:
+                plan.check_rows(pieces[-1][0] + len(pieces[-1][1]), False)
+            for first, piece in pieces:
                 layer = self._make_layer(
                     piece, "left", plan.settings, plan.column, plan.texts
                 )
@@ -688,7 +737,7 @@ class Index:
             raise InvalidError("on takes the values of both sides")
         classes, layer = None, None
         if on is not None:
-            classes, layer = self._classes_of(on, len(on))
+            classes, layer = self._classes_of(on)
         return _Plan(
             settings,
             self._index(_crs.of_side(left), settings, layer),
@@ -711,7 +760,7 @@ class Index:
             id = np.arange(first, first + n)
         texts = [t[rows] for t in plan.texts]
         if texts or any(c is not None for c in (id, distance, classes)):
-            _set(layer, id, distance, classes, None, texts)
+            _set(layer, "left", id, distance, classes, texts=texts)
         made = _core.join(plan.index, layer)
         return _of_arrays(made, plan.settings["op"], first, plan.index)
 
@@ -885,13 +934,16 @@ def pairs(
     backend   None: auto; ogrjoin.backends() lists them
     progress  called with (left rows done, of all); if it raises, that is all
     """
+    left_on, right_on = _of_both("on", on)
+    left_id, right_id = _of_both("id", id)
+    left_texts, right_texts = _of_both("texts", texts)
     index = Index(
         right,
         column=right_column,
-        on=None if on is None else on[1],
-        id=None if id is None else id[1],
+        on=right_on,
+        id=right_id,
         score=score,
-        texts=() if texts is None else texts[1],
+        texts=() if right_texts is None else right_texts,
         **_compared({**settings, "op": op}),
         threads=threads,
         backend=backend,
@@ -900,9 +952,9 @@ def pairs(
         left,
         op,
         column=left_column,
-        on=None if on is None else on[0],
-        id=None if id is None else id[0],
-        texts=() if texts is None else texts[0],
+        on=left_on,
+        id=left_id,
+        texts=() if left_texts is None else left_texts,
         crs=crs,
         progress=progress,
         **settings,

@@ -40,15 +40,27 @@ def is_points(array: Any) -> bool:
     return bool((kind <= 0).all())
 
 
-def check_length(values: Any, n: int, says: str) -> None:
-    """Before values are copied or converted; what has no length is seen later."""
+def check_length(values: Any, n: int, name: str, of: str) -> None:
+    """An error where values, an argument of this name, are more or fewer than the n
+    rows of a side. Before they are copied; what has no length is seen later."""
     if hasattr(values, "__len__") and len(values) != n:
-        raise InvalidError(says)
+        raise InvalidError(
+            f"{name} has {len(values)} values, and {of} has {n}: give one for each"
+        )
+
+
+def as_column(values: Any, dtype: Any, n: int, name: str, of: str) -> Any:
+    """n values as a contiguous array of numpy."""
+    check_length(values, n, name, of)
+    array = np.ascontiguousarray(values, dtype=dtype)
+    if array.shape != (n,):
+        raise InvalidError(f"{name} is no column of {n} values, one for each of {of}")
+    return array
 
 
 def _points(x: Any, y: Any) -> Any:
     if hasattr(x, "__len__"):
-        check_length(y, len(x), "x and y are not two columns of the same length")
+        check_length(y, len(x), "y", "x")
     x = np.ascontiguousarray(x, dtype=np.float64)
     y = np.ascontiguousarray(y, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape:
@@ -142,7 +154,7 @@ def slices(side: Any, n_rows: int) -> Any:
     """(first row, rows) of side in pieces, where it can be cut, or all of it."""
     array = shapely_array(side)
     if isinstance(side, tuple) and len(side) == 2:
-        check_length(side[1], len(side[0]), "x and y are not two columns of the same length")
+        check_length(side[1], len(side[0]), "y", "x")
         array = np.column_stack(side)
     elif array is None and isinstance(side, (np.ndarray, list, tuple)):
         array = side

@@ -58,7 +58,9 @@ class TableSide:
         elif (shapes := _sides.shapely_array(side)) is not None:
             side = _table_of_shapes(shapes, _crs.of_side(side))
         elif isinstance(side, tuple) and len(side) == 2:
-            side = pa.table({"x": np.asarray(side[0]), "y": np.asarray(side[1])})
+            x, y = np.asarray(side[0]), np.asarray(side[1])
+            _sides.check_length(y, len(x), "y", "x")
+            side = pa.table({"x": x, "y": y})
             settings.update({f"{which}_x": "x", f"{which}_y": "y"})
         elif isinstance(side, list) and not _sides.is_iterator(side):
             shapes = np.empty(len(side), dtype=object)

@@ -97,7 +97,10 @@ class JoinByLocation(JoinAlgorithm):
     )
 
 
-OF_NUMBERS = ("sum", "mean", "median", "stddev", "weighted_sum")
+OF_NUMBERS = (
+    "sum", "mean", "median", "stddev", "weighted_sum", "range", "q1", "q3", "variance",
+    "weighted_mean",
+)  # fmt: skip
 
 # Aggregate function, and whether "all" includes it.
 SUMMARIES = (
@@ -114,6 +117,12 @@ SUMMARIES = (
     ("last", False),
     ("concat", False),
     ("weighted_sum", False),
+    ("range", False),
+    ("q1", False),
+    ("q3", False),
+    ("variance", False),
+    ("minority", False),
+    ("weighted_mean", False),
 )
 
 NUMBERS = (
@@ -148,9 +157,11 @@ class JoinByLocationSummary(JoinAlgorithm):
         "field and summary one as fare_mean. Sums are exact and do not depend on "
         "order or threads; NULLs are left out; stddev is that of a sample; first "
         "and last are by FID; mode takes the smallest of several; weighted_sum "
-        "shares a value out by overlapping area or length.</p>"
+        "shares a value out by overlapping area or length, and weighted_mean weights "
+        "by it.</p>"
         "<p><i>Aggregates</i> (advanced) takes a list as ogrjoin does instead: "
-        "count, mean(fare) as fare, concat(name, '; ').</p>"
+        "count, mean(fare) as fare, concat(name, '; '), percentile(fare, 90), "
+        "max(overlap_area).</p>"
     )
 
     PARAMETERS = (

@@ -18,30 +18,65 @@ enum
 {
     ROWS = 9,
     MOST_PAIRS = 4000,
-    COLUMNS = 3 /* an integer, a real, a text */
+    COLUMNS = 4 /* an integer, a real, a text, a real of pairs */
 };
 
 static const enum oj_aggregate_type types[COLUMNS] = {
-    OJ_AGG_INTEGER, OJ_AGG_REAL, OJ_AGG_BYTES};
+    OJ_AGG_INTEGER, OJ_AGG_REAL, OJ_AGG_BYTES, OJ_AGG_REAL};
+static const uint8_t is_of_pairs[COLUMNS] = {0, 0, 0, 1};
 
 static const struct oj_aggregate all[] = {
-    {OJ_AGG_COUNT, 0, NULL},        {OJ_AGG_COUNT_VALUES, 0, NULL},
-    {OJ_AGG_COUNT_VALUES, 2, NULL}, {OJ_AGG_SUM, 0, NULL},
-    {OJ_AGG_SUM, 1, NULL},          {OJ_AGG_MEAN, 0, NULL},
-    {OJ_AGG_MEAN, 1, NULL},         {OJ_AGG_MIN, 0, NULL},
-    {OJ_AGG_MIN, 1, NULL},          {OJ_AGG_MIN, 2, NULL},
-    {OJ_AGG_MAX, 0, NULL},          {OJ_AGG_MAX, 1, NULL},
-    {OJ_AGG_MAX, 2, NULL},          {OJ_AGG_MEDIAN, 0, NULL},
-    {OJ_AGG_MEDIAN, 1, NULL},       {OJ_AGG_STDDEV, 0, NULL},
-    {OJ_AGG_STDDEV, 1, NULL},       {OJ_AGG_FIRST, 0, NULL},
-    {OJ_AGG_FIRST, 1, NULL},        {OJ_AGG_FIRST, 2, NULL},
-    {OJ_AGG_LAST, 0, NULL},         {OJ_AGG_LAST, 1, NULL},
-    {OJ_AGG_LAST, 2, NULL},         {OJ_AGG_MODE, 0, NULL},
-    {OJ_AGG_MODE, 1, NULL},         {OJ_AGG_MODE, 2, NULL},
-    {OJ_AGG_UNIQUE, 0, NULL},       {OJ_AGG_UNIQUE, 1, NULL},
-    {OJ_AGG_UNIQUE, 2, NULL},       {OJ_AGG_CONCAT, 2, "; "},
-    {OJ_AGG_CONCAT, 2, ""},         {OJ_AGG_WEIGHTED_SUM, 0, NULL},
-    {OJ_AGG_WEIGHTED_SUM, 1, NULL},
+    {OJ_AGG_COUNT, 0, NULL, 0, 0.0},
+    {OJ_AGG_COUNT_VALUES, 0, NULL, 0, 0.0},
+    {OJ_AGG_COUNT_VALUES, 2, NULL, 0, 0.0},
+    {OJ_AGG_SUM, 0, NULL, 0, 0.0},
+    {OJ_AGG_SUM, 1, NULL, 0, 0.0},
+    {OJ_AGG_MEAN, 0, NULL, 0, 0.0},
+    {OJ_AGG_MEAN, 1, NULL, 0, 0.0},
+    {OJ_AGG_MIN, 0, NULL, 0, 0.0},
+    {OJ_AGG_MIN, 1, NULL, 0, 0.0},
+    {OJ_AGG_MIN, 2, NULL, 0, 0.0},
+    {OJ_AGG_MAX, 0, NULL, 0, 0.0},
+    {OJ_AGG_MAX, 1, NULL, 0, 0.0},
+    {OJ_AGG_MAX, 2, NULL, 0, 0.0},
+    {OJ_AGG_MEDIAN, 0, NULL, 0, 0.0},
+    {OJ_AGG_MEDIAN, 1, NULL, 0, 0.0},
+    {OJ_AGG_STDDEV, 0, NULL, 0, 0.0},
+    {OJ_AGG_STDDEV, 1, NULL, 0, 0.0},
+    {OJ_AGG_FIRST, 0, NULL, 0, 0.0},
+    {OJ_AGG_FIRST, 1, NULL, 0, 0.0},
+    {OJ_AGG_FIRST, 2, NULL, 0, 0.0},
+    {OJ_AGG_LAST, 0, NULL, 0, 0.0},
+    {OJ_AGG_LAST, 1, NULL, 0, 0.0},
+    {OJ_AGG_LAST, 2, NULL, 0, 0.0},
+    {OJ_AGG_MODE, 0, NULL, 0, 0.0},
+    {OJ_AGG_MODE, 1, NULL, 0, 0.0},
+    {OJ_AGG_MODE, 2, NULL, 0, 0.0},
+    {OJ_AGG_UNIQUE, 0, NULL, 0, 0.0},
+    {OJ_AGG_UNIQUE, 1, NULL, 0, 0.0},
+    {OJ_AGG_UNIQUE, 2, NULL, 0, 0.0},
+    {OJ_AGG_CONCAT, 2, "; ", 0, 0.0},
+    {OJ_AGG_CONCAT, 2, "", 0, 0.0},
+    {OJ_AGG_WEIGHTED_SUM, 0, NULL, 0, 0.0},
+    {OJ_AGG_WEIGHTED_SUM, 1, NULL, 0, 0.0},
+    {OJ_AGG_VARIANCE, 0, NULL, 0, 0.0},
+    {OJ_AGG_VARIANCE, 1, NULL, 0, 0.0},
+    {OJ_AGG_PERCENTILE, 0, NULL, 0, 0.0},
+    {OJ_AGG_PERCENTILE, 0, NULL, 0, 99.9},
+    {OJ_AGG_PERCENTILE, 1, NULL, 0, 25.0},
+    {OJ_AGG_PERCENTILE, 1, NULL, 0, 62.5},
+    {OJ_AGG_PERCENTILE, 3, NULL, 0, 100.0},
+    {OJ_AGG_RANGE, 0, NULL, 0, 0.0},
+    {OJ_AGG_RANGE, 1, NULL, 0, 0.0},
+    {OJ_AGG_MINORITY, 0, NULL, 0, 0.0},
+    {OJ_AGG_MINORITY, 1, NULL, 0, 0.0},
+    {OJ_AGG_MINORITY, 2, NULL, 0, 0.0},
+    {OJ_AGG_WEIGHTED_MEAN, 0, NULL, 1, 0.0},
+    {OJ_AGG_WEIGHTED_MEAN, 1, NULL, 3, 0.0},
+    {OJ_AGG_WEIGHTED_MEAN, 3, NULL, 0, 0.0},
+    {OJ_AGG_MEAN, 3, NULL, 0, 0.0},
+    {OJ_AGG_MIN, 3, NULL, 0, 0.0},
+    {OJ_AGG_UNIQUE, 3, NULL, 0, 0.0},
 };
 
 enum
@@ -110,6 +145,7 @@ static void make_pairs(void)
             p->value[1].real = -0.0;
         if (seed % 5 == 0 && one_in(40))
             p->value[1].real = one_in(2) ? (double)NAN : (double)INFINITY;
+        p->value[3].real = one_in(4) ? pick(4) : unit();
         p->value[2].bytes = texts[pick(7)];
         p->value[2].n_bytes = (int64_t)strlen(p->value[2].bytes);
     }
@@ -122,14 +158,15 @@ static oj_status add_pairs(struct oj_aggregates *a, int first, int n,
 {
     static int64_t row[MOST_PAIRS], fid[MOST_PAIRS], place[MOST_PAIRS];
     static int64_t integer[MOST_PAIRS];
-    static double real[MOST_PAIRS], share[MOST_PAIRS];
+    static double real[MOST_PAIRS], share[MOST_PAIRS], of_pair[MOST_PAIRS];
     static struct oj_aggregate_bytes bytes[MOST_PAIRS];
     static uint8_t is_null[COLUMNS][MOST_PAIRS];
     static int32_t at[MOST_PAIRS];
     static const struct oj_aggregate_column columns[COLUMNS] = {
         {.integer = integer, .is_null = is_null[0]},
         {.real = real, .is_null = is_null[1]},
-        {.bytes = bytes, .is_null = is_null[2]}};
+        {.bytes = bytes, .is_null = is_null[2]},
+        {.real = of_pair, .is_null = is_null[3]}};
     const struct oj_aggregate_pairs block = {n,   row,   at,   columns,
                                              fid, place, share};
     for (int i = 0; i < n; i++)
@@ -145,8 +182,9 @@ static oj_status add_pairs(struct oj_aggregates *a, int first, int n,
         real[k] = p->value[1].real;
         bytes[k].bytes = p->value[2].bytes;
         bytes[k].n = p->value[2].n_bytes;
+        of_pair[i] = p->value[3].real;
         for (int c = 0; c < COLUMNS; c++)
-            is_null[c][k] = (uint8_t)p->value[c].is_null;
+            is_null[c][c == 3 ? i : k] = (uint8_t)p->value[c].is_null;
     }
     return oj_aggregates_add(a, &block, err);
 }
@@ -213,14 +251,18 @@ static int select_pairs(int64_t row, int c, int is_sorted)
 
 static char joined[MOST_PAIRS * 20];
 
+static double as_real(int c, const struct oj_aggregate_value *value)
+{
+    return c == 0 ? (double)value->integer : value->real;
+}
+
 static double add_up(int c, int n, int what)
 {
     struct oj_exact_sum sum = {0}, squares = {0};
     double result;
     for (int i = 0; i < n; i++)
     {
-        double x =
-            c == 0 ? (double)mine[i]->value[0].integer : mine[i]->value[1].real;
+        double x = as_real(c, &mine[i]->value[c]);
         if (what == OJ_AGG_WEIGHTED_SUM)
             must(oj_exact_sum_add(&sum, x * mine[i]->share, NULL));
         else if (c == 0)
@@ -237,16 +279,20 @@ static double add_up(int c, int n, int what)
         }
     }
     result = what == OJ_AGG_STDDEV ? oj_exact_sum_deviation(&sum, &squares, n)
-                                   : oj_exact_sum_value(&sum);
+             : what == OJ_AGG_VARIANCE
+                 ? oj_exact_sum_variance(&sum, &squares, n)
+                 : oj_exact_sum_value(&sum);
     oj_exact_sum_clear(&sum);
     oj_exact_sum_clear(&squares);
     return what == OJ_AGG_MEAN ? result / n : result;
 }
 
-static struct oj_aggregate_value mode_of(int c, int n, int64_t *n_unique)
+/* is_minority: the rarest value instead. */
+static struct oj_aggregate_value mode_of(int c, int n, int is_minority,
+                                         int64_t *n_unique)
 {
     struct oj_aggregate_value best = {0};
-    int most = 0;
+    int most = is_minority ? MOST_PAIRS + 1 : 0;
     *n_unique = 0;
     for (int first = 0, end; first < n; first = end)
     {
@@ -254,13 +300,59 @@ static struct oj_aggregate_value mode_of(int c, int n, int64_t *n_unique)
                                              &mine[first]->value[c]) == 0;)
             end++;
         ++*n_unique;
-        if (end - first > most)
+        if (is_minority ? end - first < most : end - first > most)
         {
             most = end - first;
             best = mine[first]->value[c];
         }
     }
     return best;
+}
+
+static double percentile_of(int c, int n, double percent)
+{
+    const double at = (n - 1) * (percent / 100.0);
+    const int low = (int)at;
+    const int high = low + 1 < n ? low + 1 : low;
+    const double rest = at - low;
+    const double u = as_real(c, &mine[low]->value[c]);
+    const double v = as_real(c, &mine[high]->value[c]);
+    double step = v - u;
+    if (c == 0)
+        step = (double)(mine[high]->value[0].integer -
+                        mine[low]->value[0].integer);
+    if (rest == 0.0 ||
+        compare(c, &mine[low]->value[c], &mine[high]->value[c]) == 0)
+        return u;
+    return rest < 0.5 ? u + step * rest : v - step * (1.0 - rest);
+}
+
+static struct oj_exact_factor factor(int c,
+                                     const struct oj_aggregate_value *value)
+{
+    return (struct oj_exact_factor){value->real, value->integer, c == 0};
+}
+
+static struct oj_aggregate_value weighted_mean_of(int c, int w, int n)
+{
+    static const struct oj_aggregate_value one = {.integer = 1};
+    struct oj_aggregate_value result = {0};
+    struct oj_exact_sum products = {0}, weights = {0};
+    for (int i = 0; i < n; i++)
+    {
+        const struct oj_aggregate_value *weight = &mine[i]->value[w];
+        if (weight->is_null)
+            continue;
+        must(oj_exact_sum_add_product(&products, factor(c, &mine[i]->value[c]),
+                                      factor(w, weight), NULL));
+        must(oj_exact_sum_add_product(&weights, factor(0, &one),
+                                      factor(w, weight), NULL));
+    }
+    result.is_null = oj_exact_sum_value(&weights) == 0.0;
+    result.real = oj_exact_sum_ratio(&products, &weights);
+    oj_exact_sum_clear(&products);
+    oj_exact_sum_clear(&weights);
+    return result;
 }
 
 static double median_of(int c, int n)
@@ -293,11 +385,14 @@ static struct oj_aggregate_value plain(const struct oj_aggregate *what,
     result.integer = n;
     if (what->kind == OJ_AGG_COUNT_VALUES)
         return result;
-    mode = mode_of(c, n, &n_unique);
+    mode = mode_of(c, n, what->kind == OJ_AGG_MINORITY, &n_unique);
     result.integer = n_unique;
     if (what->kind == OJ_AGG_UNIQUE)
         return result;
-    result.is_null = n == 0 || (what->kind == OJ_AGG_STDDEV && n < 2);
+    result.is_null =
+        n == 0 ||
+        ((what->kind == OJ_AGG_STDDEV || what->kind == OJ_AGG_VARIANCE) &&
+         n < 2);
     if (result.is_null)
         return result;
     switch (what->kind)
@@ -309,7 +404,18 @@ static struct oj_aggregate_value plain(const struct oj_aggregate *what,
         case OJ_AGG_LAST:
             return mine[n - 1]->value[c];
         case OJ_AGG_MODE:
+        case OJ_AGG_MINORITY:
             return mode;
+        case OJ_AGG_PERCENTILE:
+            result.real = percentile_of(c, n, what->percent);
+            return result;
+        case OJ_AGG_RANGE:
+            result.integer =
+                mine[n - 1]->value[c].integer - mine[0]->value[c].integer;
+            result.real = mine[n - 1]->value[c].real - mine[0]->value[c].real;
+            return result;
+        case OJ_AGG_WEIGHTED_MEAN:
+            return weighted_mean_of(c, what->weight, n);
         case OJ_AGG_MEDIAN:
             result.real = median_of(c, n);
             return result;

@@ -9,8 +9,8 @@
 
 static struct oj_aggregate_plan make_plan(int64_t memory)
 {
-    struct oj_aggregate_plan plan = {all,     N_ALL,  types,
-                                     COLUMNS, memory, &files};
+    struct oj_aggregate_plan plan = {all,    N_ALL,  types,      COLUMNS,
+                                     memory, &files, is_of_pairs};
     return plan;
 }
 
@@ -181,9 +181,9 @@ TEST(unit_counts)
 TEST(unit_integer_sums)
 {
     static const enum oj_aggregate_type type = OJ_AGG_INTEGER;
-    static const struct oj_aggregate list[] = {{OJ_AGG_SUM, 0, NULL},
-                                               {OJ_AGG_MEAN, 0, NULL}};
-    const struct oj_aggregate_plan plan = {list, 2, &type, 1, 0, NULL};
+    static const struct oj_aggregate list[] = {{OJ_AGG_SUM, 0, NULL, 0, 0.0},
+                                               {OJ_AGG_MEAN, 0, NULL, 0, 0.0}};
+    const struct oj_aggregate_plan plan = {list, 2, &type, 1, 0, NULL, NULL};
     struct oj_aggregates *a;
     struct oj_aggregate_value value = {0};
     int64_t integer = INT64_MAX;
@@ -210,15 +210,21 @@ TEST(unit_integer_sums)
 
 TEST(unit_wrong_plans)
 {
-    static const struct oj_aggregate wrong[] = {{OJ_AGG_SUM, 2, NULL},
-                                                {OJ_AGG_MEDIAN, 2, NULL},
-                                                {OJ_AGG_CONCAT, 0, ","},
-                                                {OJ_AGG_MIN, 3, NULL},
-                                                {OJ_AGG_MIN, -1, NULL}};
-    for (int i = 0; i < 5; i++)
+    static const struct oj_aggregate wrong[] = {
+        {OJ_AGG_SUM, 2, NULL, 0, 0.0},
+        {OJ_AGG_MEDIAN, 2, NULL, 0, 0.0},
+        {OJ_AGG_CONCAT, 0, ",", 0, 0.0},
+        {OJ_AGG_MIN, 4, NULL, 0, 0.0},
+        {OJ_AGG_MIN, -1, NULL, 0, 0.0},
+        {OJ_AGG_RANGE, 2, NULL, 0, 0.0},
+        {OJ_AGG_PERCENTILE, 1, NULL, 0, 100.5},
+        {OJ_AGG_PERCENTILE, 1, NULL, 0, (double)NAN},
+        {OJ_AGG_WEIGHTED_MEAN, 1, NULL, 2, 0.0},
+        {OJ_AGG_WEIGHTED_MEAN, 1, NULL, 4, 0.0}};
+    for (int i = 0; i < (int)(sizeof wrong / sizeof *wrong); i++)
     {
-        const struct oj_aggregate_plan plan = {&wrong[i], 1, types,
-                                               COLUMNS,   0, NULL};
+        const struct oj_aggregate_plan plan = {&wrong[i], 1,    types, COLUMNS,
+                                               0,         NULL, NULL};
         struct oj_aggregates *a = NULL;
         struct oj_error error;
         ck_assert_int_eq(oj_aggregates_open(&plan, &a, &error), OJ_ERR_ARG);

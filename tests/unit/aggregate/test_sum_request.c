@@ -179,14 +179,18 @@ static void same_results(struct oj_aggregates *a, struct oj_aggregates *b,
 TEST(property_sums_of_pairs)
 {
     static const struct oj_aggregate aggregates[] = {
-        {OJ_AGG_COUNT, 0, NULL},        {OJ_AGG_SUM, 0, NULL},
-        {OJ_AGG_MEAN, 0, NULL},         {OJ_AGG_COUNT_VALUES, 0, NULL},
-        {OJ_AGG_SUM, 1, NULL},          {OJ_AGG_MEAN, 1, NULL},
-        {OJ_AGG_COUNT_VALUES, 2, NULL}, {OJ_AGG_MEAN, 3, NULL}};
+        {OJ_AGG_COUNT, 0, NULL, 0, 0.0},
+        {OJ_AGG_SUM, 0, NULL, 0, 0.0},
+        {OJ_AGG_MEAN, 0, NULL, 0, 0.0},
+        {OJ_AGG_COUNT_VALUES, 0, NULL, 0, 0.0},
+        {OJ_AGG_SUM, 1, NULL, 0, 0.0},
+        {OJ_AGG_MEAN, 1, NULL, 0, 0.0},
+        {OJ_AGG_COUNT_VALUES, 2, NULL, 0, 0.0},
+        {OJ_AGG_MEAN, 3, NULL, 0, 0.0}};
     static const enum oj_aggregate_type types[COLUMNS] = {
         OJ_AGG_REAL, OJ_AGG_INTEGER, OJ_AGG_INTEGER, OJ_AGG_REAL};
-    const struct oj_aggregate_plan plan = {aggregates, 8, types,
-                                           COLUMNS,    0, NULL};
+    const struct oj_aggregate_plan plan = {aggregates, 8,    types, COLUMNS,
+                                           0,          NULL, NULL};
     struct oj_aggregates *by_pairs = NULL, *by_sums = NULL;
     static struct summed_rows rows;
     must(oj_aggregates_open(&plan, &by_pairs, NULL));
@@ -220,12 +224,14 @@ TEST(property_sums_of_pairs)
 TEST(unit_plans_that_are_not_summed)
 {
     static const struct oj_aggregate aggregates[] = {
-        {OJ_AGG_SUM, 0, NULL}, {OJ_AGG_STDDEV, 0, NULL}, {OJ_AGG_MIN, 0, NULL}};
+        {OJ_AGG_SUM, 0, NULL, 0, 0.0},
+        {OJ_AGG_STDDEV, 0, NULL, 0, 0.0},
+        {OJ_AGG_MIN, 0, NULL, 0, 0.0}};
     static const enum oj_aggregate_type types[] = {OJ_AGG_REAL};
     for (int first = 0; first < 3; first++)
     {
         const struct oj_aggregate_plan plan = {
-            aggregates + first, 1, types, 1, 0, NULL};
+            aggregates + first, 1, types, 1, 0, NULL, NULL};
         struct oj_aggregates *a = NULL;
         must(oj_aggregates_open(&plan, &a, NULL));
         ck_assert_int_eq(oj_aggregates_take_sums(a), first == 0);
@@ -237,8 +243,8 @@ TEST(unit_plans_that_are_not_summed)
 static struct oj_aggregates *open_sum(const enum oj_aggregate_type *type,
                                       int64_t n_rows)
 {
-    static const struct oj_aggregate sum = {OJ_AGG_SUM, 0, NULL};
-    const struct oj_aggregate_plan plan = {&sum, 1, type, 1, 0, NULL};
+    static const struct oj_aggregate sum = {OJ_AGG_SUM, 0, NULL, 0, 0.0};
+    const struct oj_aggregate_plan plan = {&sum, 1, type, 1, 0, NULL, NULL};
     struct oj_aggregates *sums;
     must(oj_aggregates_open(&plan, &sums, NULL));
     must(oj_aggregates_start(sums, n_rows, NULL));

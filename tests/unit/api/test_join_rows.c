@@ -51,9 +51,10 @@ struct side_stream
     int at, n_arrays;
 };
 
+static const char *const formats[N_COLUMNS] = {"l", "g", "g", "u"};
+
 static int give_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
-    static const char *const formats[] = {"l", "g", "g", "u"};
     static const char *const names[] = {"id", "px", "py", "name"};
     oj_status status =
         oj_arrow_schema_make("+s", "", NULL, 0, N_COLUMNS, out, NULL);
@@ -67,31 +68,36 @@ static int give_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
     return status == OJ_OK ? 0 : ENOMEM;
 }
 
+static oj_status put_row(const struct point_side *side, int row, int i,
+                         struct oj_arrow_column *columns)
+{
+    const char *name = side->name[row];
+    char *to;
+    OJ_TRY(oj_arrow_column_put_integer(&columns[0], i, 10 + row, NULL));
+    OJ_TRY(oj_arrow_column_put_real(&columns[1], i, side->x[row], NULL));
+    OJ_TRY(oj_arrow_column_put_real(&columns[2], i, 0, NULL));
+    if (name == NULL)
+        return oj_arrow_column_put_null(&columns[3], i, NULL);
+    OJ_TRY(oj_arrow_column_put_bytes(&columns[3], i, (int64_t)strlen(name), &to,
+                                     NULL));
+    memcpy(to, name, strlen(name));
+    return OJ_OK;
+}
+
 static oj_status put_rows(const struct point_side *side, int first, int n,
                           struct ArrowArray *out)
 {
-    struct oj_arrow_bytes_column names;
-    void *values[3];
+    struct oj_arrow_column columns[N_COLUMNS];
     oj_status status = OJ_OK;
-    memset(&names, 0, sizeof names);
-    for (int i = 0; i < 3; i++)
-        OJ_TRY(
-            oj_arrow_column_numbers(n, 8, out->children[i], &values[i], NULL));
+    memset(columns, 0, sizeof columns);
+    for (int c = 0; c < N_COLUMNS && status == OJ_OK; c++)
+        status = oj_arrow_column_open_format(formats[c], n, &columns[c], NULL);
     for (int i = 0; i < n && status == OJ_OK; i++)
-    {
-        const char *name = side->name[first + i];
-        char *to;
-        ((int64_t *)values[0])[i] = 10 + first + i;
-        ((double *)values[1])[i] = side->x[first + i];
-        ((double *)values[2])[i] = 0;
-        status = oj_arrow_bytes_column_add(
-            &names, name != NULL ? (int64_t)strlen(name) : -1, &to, NULL);
-        if (status == OJ_OK && name != NULL)
-            memcpy(to, name, strlen(name));
-    }
-    if (status == OJ_OK)
-        status = oj_arrow_bytes_column_finish(&names, out->children[3], NULL);
-    oj_arrow_bytes_column_free(&names);
+        status = put_row(side, first + i, i, columns);
+    for (int c = 0; c < N_COLUMNS && status == OJ_OK; c++)
+        status = oj_arrow_column_finish(&columns[c], n, out->children[c], NULL);
+    for (int c = 0; c < N_COLUMNS; c++)
+        oj_arrow_column_free(&columns[c]);
     return status;
 }
 

@@ -130,6 +130,109 @@ TEST(unit_sums_of_fractions)
     ck_assert_int_ge(n_cases, 250);
 }
 
+/* A random factor m * 2^-30 with its m, as a double or (times 2^30) as an
+ * integer. */
+static struct oj_exact_factor random_factor(int is_integer, int bits,
+                                            int64_t *m)
+{
+    *m = (int64_t)(random_bits() >> (64 - bits));
+    if (random_bits() % 2)
+        *m = -*m;
+    return (struct oj_exact_factor){.real = ldexp((double)*m, -30),
+                                    .integer = *m,
+                                    .is_integer = is_integer};
+}
+
+/* Products against integers of 128 bits, and ratios of sums; integers have more
+ * bits than doubles. */
+TEST(property_products_and_ratios)
+{
+    for (int trial = 0; trial < 400; trial++)
+    {
+        struct oj_exact_sum products = {0}, weights = {0};
+        const int is_integer[2] = {pick(2), pick(2)};
+        const int scale = -30 * (2 - is_integer[0] - is_integer[1]);
+        s128 exact = 0, all = 0;
+        double ratio, expected;
+        for (int i = 1 + pick(50); i > 0; i--)
+        {
+            int64_t m[2];
+            struct oj_exact_factor x =
+                random_factor(is_integer[0], is_integer[0] ? 60 : 52, &m[0]);
+            struct oj_exact_factor y = random_factor(is_integer[1], 52, &m[1]);
+            exact += (s128)m[0] * m[1];
+            all += m[1];
+            must(oj_exact_sum_add_product(&products, x, y, NULL));
+            if (is_integer[1])
+                must(oj_exact_sum_add_integer(&weights, m[1], NULL));
+            else
+                must(oj_exact_sum_add(&weights, y.real, NULL));
+        }
+        ck_assert(same_bits(oj_exact_sum_value(&products),
+                            ldexp((double)exact, scale)));
+        ratio = oj_exact_sum_ratio(&products, &weights);
+        expected = ldexp((double)exact / (double)all, is_integer[0] ? 0 : -30);
+        ck_assert_msg(same_bits(ratio, expected) || all == 0, "%a, not %a",
+                      ratio, expected);
+        oj_exact_sum_clear(&products);
+        oj_exact_sum_clear(&weights);
+    }
+}
+
+static double ratio_of(double value, double weight, int n)
+{
+    const struct oj_exact_factor x = {.real = value}, y = {.real = weight};
+    struct oj_exact_sum products = {0}, weights = {0};
+    double ratio;
+    for (int i = 0; i < n; i++)
+    {
+        must(oj_exact_sum_add_product(&products, x, y, NULL));
+        must(oj_exact_sum_add(&weights, weight, NULL));
+    }
+    ratio = oj_exact_sum_ratio(&products, &weights);
+    oj_exact_sum_clear(&products);
+    oj_exact_sum_clear(&weights);
+    return ratio;
+}
+
+/* Neither sum is a double, but the ratio is. */
+TEST(truth_ratios_of_any_size)
+{
+    ck_assert(fabs(ratio_of(1e300, 1e300, 3) - 1e300) <= ulp(1e300));
+    ck_assert(fabs(ratio_of(-1e-300, 1e-300, 3) + 1e-300) <= ulp(1e-300));
+    ck_assert(same_bits(ratio_of(5e-324, 5e-324, 3), 5e-324));
+    ck_assert(same_bits(ratio_of(0.0, 3.0, 3), 0.0));
+    ck_assert(isnan(ratio_of(3.0, 0.0, 3)) || isinf(ratio_of(3.0, 0.0, 3)));
+    ck_assert(isnan(ratio_of((double)NAN, 1.0, 3)));
+    ck_assert(isnan(ratio_of((double)INFINITY, 0.0, 1)));
+    ck_assert(
+        same_bits(ratio_of(-(double)INFINITY, 2.0, 1), -(double)INFINITY));
+}
+
+/* The variance is the square of the deviation, but for rounding. */
+TEST(property_variance)
+{
+    for (int trial = 0; trial < 200; trial++)
+    {
+        struct oj_exact_sum sum = {0}, squares = {0};
+        int n = 2 + pick(20);
+        double deviation, variance;
+        for (int i = 0; i < n; i++)
+        {
+            double x = any_size(-100, 100);
+            must(oj_exact_sum_add(&sum, x, NULL));
+            must(oj_exact_sum_add_square(&squares, x, NULL));
+        }
+        deviation = oj_exact_sum_deviation(&sum, &squares, n);
+        variance = oj_exact_sum_variance(&sum, &squares, n);
+        ck_assert_msg(fabs(variance - deviation * deviation) <=
+                          4 * ulp(variance),
+                      "%a, not %a", variance, deviation * deviation);
+        oj_exact_sum_clear(&sum);
+        oj_exact_sum_clear(&squares);
+    }
+}
+
 /* Whole numbers times 2^-30: their sum fits into 128 bits, and so does that of
  * their squares. */
 TEST(property_against_integers)

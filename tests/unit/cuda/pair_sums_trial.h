@@ -117,11 +117,11 @@ static int try_sums(struct oj_join *join, const struct oj_flat *input,
                     int64_t n, const struct oj_matches *truth)
 {
     static const struct oj_aggregate aggregates[] = {
-        {OJ_AGG_COUNT, 0, NULL}, {OJ_AGG_COUNT_VALUES, 0, NULL},
-        {OJ_AGG_SUM, 0, NULL},   {OJ_AGG_SUM, 1, NULL},
-        {OJ_AGG_MEAN, 1, NULL},  {OJ_AGG_MEAN, 2, NULL}};
-    const struct oj_aggregate_plan plan = {aggregates, 6, column_types,
-                                           N_COLUMNS,  0, NULL};
+        {OJ_AGG_COUNT, 0, NULL, 0, 0.0}, {OJ_AGG_COUNT_VALUES, 0, NULL, 0, 0.0},
+        {OJ_AGG_SUM, 0, NULL, 0, 0.0},   {OJ_AGG_SUM, 1, NULL, 0, 0.0},
+        {OJ_AGG_MEAN, 1, NULL, 0, 0.0},  {OJ_AGG_MEAN, 2, NULL, 0, 0.0}};
+    const struct oj_aggregate_plan plan = {
+        aggregates, 6, column_types, N_COLUMNS, 0, NULL, NULL};
     struct oj_aggregates *ours = NULL, *expected = NULL;
     struct value_columns columns;
     int n_turns = 0;

@@ -140,6 +140,57 @@ TEST_LOOP(bounds, 0, 3)
                      4);
 }
 
+static int n_copies;
+
+/* A copy keeps to the bound that it is taken with, and the next one that is
+ * taken has none again. */
+static void copies_keep_to_bound(struct bounded_join *q)
+{
+    struct oj_join *join, *taken;
+    struct oj_flat_slice row = {0};
+    MATCHES out = {0};
+    q->relation.k = 5;
+    if (q->backend == oj_backend_find("sphere"))
+        q->relation.max_distance = 1e6;
+    q->options.n_threads = 2;
+    must(oj_flat_slice_make(&q->input, 0, 1, &row, &error));
+    must(oj_join_open(&q->join, &q->relation, q->backend->name, &q->options,
+                      &join, &error));
+    for (int round = 0; round < 3; round++)
+    {
+        const int64_t bound = round == 1 ? 60 : 0;
+        oj_status status;
+        must(oj_join_take_bounded(join, NULL, bound, &taken, &error));
+        status = oj_join_batch(taken, &q->input, &out, &error);
+        if (taken == join)
+            must(status);
+        else
+            ck_assert_msg(status == (bound > 0 ? OJ_ERR_TOO_MANY_PAIRS : OJ_OK),
+                          "%s, -op %s, round %d: %s", q->backend->name,
+                          oj_op_get(q->relation.op)->name, round,
+                          oj_status_name(status));
+        must(oj_join_batch(taken, &row.flat, &out, &error));
+        n_copies += taken != join;
+        oj_join_give_back(taken);
+    }
+    oj_flat_slice_free(&row);
+    oj_join_close(join);
+}
+
+TEST_LOOP(bounds_of_copies, 0, 3)
+{
+    LAYER join_buf = {0}, point_buf = {0}, square_buf = {0};
+    struct oj_flat join = make_squares(&join_buf, 60, 0.0, 1.0);
+    struct oj_flat points = make_points(&point_buf, 40);
+    struct oj_flat squares = make_squares(&square_buf, 40, 0.5, 1.0);
+    n_copies = 0;
+    if (ops[_i] != OJ_OP_INTERSECTS)
+        for_all_backends(ops[_i], &points, &points, copies_keep_to_bound);
+    for_all_backends(ops[_i], &join, &points, copies_keep_to_bound);
+    for_all_backends(ops[_i], &join, &squares, copies_keep_to_bound);
+    ck_assert_int_ge(n_copies, ops[_i] == OJ_OP_INTERSECTS ? 6 : 9);
+}
+
 /* The bound is one on the pairs of all threads together: a few rows that have
  * nearly all pairs are found by few of many threads. */
 static void counts_all_threads_together(struct bounded_join *q)

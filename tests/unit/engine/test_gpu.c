@@ -464,10 +464,12 @@ static uint8_t nulls[MANY];
 static struct oj_aggregates *open_sums(void)
 {
     static const enum oj_aggregate_type types[] = {OJ_AGG_REAL, OJ_AGG_INTEGER};
-    static const struct oj_aggregate what[] = {{OJ_AGG_COUNT_VALUES, 0, NULL},
-                                               {OJ_AGG_SUM, 0, NULL},
-                                               {OJ_AGG_COUNT_VALUES, 1, NULL}};
-    static const struct oj_aggregate_plan plan = {what, 3, types, 2, 0, NULL};
+    static const struct oj_aggregate what[] = {
+        {OJ_AGG_COUNT_VALUES, 0, NULL, 0, 0.0},
+        {OJ_AGG_SUM, 0, NULL, 0, 0.0},
+        {OJ_AGG_COUNT_VALUES, 1, NULL, 0, 0.0}};
+    static const struct oj_aggregate_plan plan = {what, 3,    types, 2,
+                                                  0,    NULL, NULL};
     struct oj_aggregates *sums = NULL;
     must(oj_aggregates_open(&plan, &sums, &error));
     must(oj_aggregates_start(sums, 40, &error));

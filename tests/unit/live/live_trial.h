@@ -72,6 +72,8 @@ enum batch_kind
     BATCH_ONE_PLACE,
     BATCH_FAR_AWAY,   /* out of the old extent */
     BATCH_ON_BORDERS, /* of cells: a grid of powers of two */
+    BATCH_ON_LINES,   /* few values of x, any of y: one axis cannot be cut */
+    BATCH_ASIDE,      /* y stays and x does not */
     BATCH_REMOVALS,
     BATCH_MIXED, /* removed, put and moved, and ids more than once */
     BATCH_ALL_GONE,
@@ -126,6 +128,13 @@ static inline void put_random_change(struct random_batch *b,
         case BATCH_ON_BORDERS:
             x = on_border();
             y = on_border();
+            break;
+        case BATCH_ON_LINES:
+            x = 16.0 * pick(3);
+            break;
+        case BATCH_ASIDE:
+            if (p->is_there[key])
+                y = p->y[key];
             break;
         case BATCH_REMOVALS:
         case BATCH_ALL_GONE:

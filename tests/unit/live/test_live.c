@@ -110,6 +110,42 @@ TEST_LOOP(pages_are_used_again, OJ_LIVE_QUADTREE, OJ_LIVE_KDTREE + 1)
     }
 }
 
+/* Points on a line have cells that are not cut along it; one that leaves it by
+ * much, and stays in its page or not, is found where it is. */
+TEST_LOOP(leaving_a_line, OJ_LIVE_QUADTREE, OJ_LIVE_KDTREE + 1)
+{
+    struct oj_live *live = NULL;
+    memset(&points, 0, sizeof points);
+    points.n_keys = 1600;
+    ck_assert(oj_live_new((enum oj_live_tree)_i, 1, &live, NULL) == OJ_OK);
+    batch.n = 0;
+    for (int key = 0; key < points.n_keys; key++)
+        batch_put(&batch, key, key < 800 ? 0.0 : 20.0, key % 800);
+    (void)apply_and_check(live, &points, &batch);
+    for (int i = 0; i < 20; i++)
+    {
+        int key = 800 + 37 * i;
+        batch.n = 0;
+        batch_put(&batch, key, i % 2 == 0 ? -100.0 - i : 5000.0, key % 800);
+        (void)apply_and_check(live, &points, &batch);
+    }
+    oj_live_free(live);
+}
+
+/* Before memory for them is asked for. */
+TEST(more_ids_than_can_be_numbered)
+{
+    struct live_ids ids = {0};
+    struct oj_error err;
+    int is_moved;
+    ck_assert_int_eq(live_ids_reserve(&ids, INT64_C(3) << 30, &is_moved, &err),
+                     OJ_ERR_LIMIT);
+    ck_assert_int_eq(
+        live_ids_reserve(&ids, LIVE_MOST_IDS + INT64_C(1), &is_moved, &err),
+        OJ_ERR_LIMIT);
+    ck_assert_int_eq(ids.size, 0);
+}
+
 /* --- joins -----------------------------------------------------------------
  */
 

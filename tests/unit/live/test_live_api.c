@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void fails(int status, int expected, const char *text)
@@ -372,6 +373,20 @@ TEST(broken_files)
           "cannot be opened");
 }
 
+/* A FIFO would be waited for. */
+TEST(what_is_no_file_is_not_read)
+{
+    struct ogrjoin_live *live = NULL;
+    name_file();
+    ck_assert(mkfifo(path, 0600) == 0);
+    fails(ogrjoin_live_load(path, NULL, &live, &live_error), OGRJOIN_ERR_IO,
+          "is no file: name one");
+    unlink(path);
+    fails(ogrjoin_live_load("/tmp", NULL, &live, &live_error), OGRJOIN_ERR_IO,
+          "is no file: name one");
+    ck_assert_ptr_null(live);
+}
+
 TEST(files_that_cannot_be_written)
 {
     struct ogrjoin_live *live = NULL;
@@ -498,6 +513,70 @@ TEST_LOOP(two_readers_and_a_writer, 0, 3)
     ck_assert_int_eq(ogrjoin_live_count(r.live), N_TOGETHER);
     ogrjoin_live_free(r.live);
     ogrjoin_settings_free(r.settings);
+}
+
+/* A batch waits for no join, nor for one of all points, which keeps its index
+ * to itself. */
+struct near_reader
+{
+    struct ogrjoin_live *live;
+    atomic_int call; /* number of the call of near pairs; 0: none */
+    atomic_int is_done;
+};
+
+static void *find_near_until_done(void *user)
+{
+    struct near_reader *r = user;
+    struct ogrjoin_settings *settings = settings_of("max_distance=1 threads=1");
+    struct ogrjoin_error err;
+    for (int call = 1; !atomic_load(&r->is_done); call++)
+    {
+        struct ogrjoin_pairs *pairs = NULL;
+        atomic_store(&r->call, call);
+        ck_assert_msg(ogrjoin_live_near_pairs(r->live, settings, &pairs,
+                                              &err) == OGRJOIN_OK,
+                      "%s", err.message);
+        atomic_store(&r->call, 0);
+        ogrjoin_pairs_free(pairs);
+    }
+    ogrjoin_settings_free(settings);
+    return NULL;
+}
+
+TEST(batches_do_not_wait_for_near_pairs)
+{
+    enum
+    {
+        N = 3000,
+        MANY = 5 /* one batch may come before the call has begun to search */
+    };
+    static int64_t id[N];
+    static double x[N], y[N];
+    struct near_reader r = {0};
+    pthread_t thread;
+    time_t end = time(NULL) + 20;
+    int call = 0, n_within = 0;
+    must(ogrjoin_live_new(NULL, &r.live, &live_error));
+    for (int i = 0; i < N; i++)
+        id[i] = i;
+    apply(r.live, N, id, x, y);
+    ck_assert(pthread_create(&thread, NULL, find_near_until_done, &r) == 0);
+    for (int i = 0; time(NULL) < end && n_within < MANY; i++)
+    {
+        double far_x = 1e5 + i, far_y = 0.0;
+        int64_t far_id = N;
+        int before = atomic_load(&r.call), after;
+        apply(r.live, 1, &far_id, &far_x, &far_y);
+        after = atomic_load(&r.call);
+        if (before == 0 || before != after)
+            continue;
+        n_within = before == call ? n_within + 1 : 1;
+        call = before;
+    }
+    atomic_store(&r.is_done, 1);
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(n_within, MANY);
+    ogrjoin_live_free(r.live);
 }
 
 int main(void)

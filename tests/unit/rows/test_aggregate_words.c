@@ -36,6 +36,19 @@ static int find_field(const char *name)
 }
 
 /* Parsed and bound to the fields of side. */
+/* Weights are the field r. */
+static oj_status bind(struct oj_aggregate_words *words, int i, int column,
+                      struct oj_error *err)
+{
+    const int weight = find_field("r");
+    const struct oj_aggregate_operand values = {OJ_COLUMN_JOIN, column,
+                                                column >= 0 ? side[column].kind
+                                                            : OJ_FIELD_NULL};
+    const struct oj_aggregate_operand weights = {OJ_COLUMN_JOIN, weight,
+                                                 side[weight].kind};
+    return oj_aggregate_words_bind(words, i, &values, &weights, err);
+}
+
 static oj_status read_words(const char *dash, const char *text,
                             struct oj_aggregate_words *words,
                             struct oj_error *err)
@@ -48,8 +61,7 @@ static oj_status read_words(const char *dash, const char *text,
         if (column == N_FIELDS)
             status = oj_fail(err, OJ_ERR_ARG, "no field %s", name);
         else
-            status = oj_aggregate_words_bind(
-                words, i, column, column >= 0 ? &side[column] : NULL, err);
+            status = bind(words, i, column, err);
         if (status != OJ_OK)
             oj_aggregate_words_free(words);
     }
@@ -105,6 +117,14 @@ static const char *const meanings[][2] = {
      "first_n=first:without any value:0 sum_n=sum:Integer64:0 "
      "mean_n=mean:Real:0 "
      "concat_n=concat:String:1 unique_n=unique:Integer64:0"},
+    {"percentile(r, 90),Percentile( i ,99.9 ),q1(r),q3(\"i\") as q",
+     "percentile_r_90=percentile:Real:0 percentile_i_99_9=percentile:Real:1 "
+     "q1_r=q1:Real:0 q=q3:Real:1"},
+    {"range(i),range(r),variance(h),minority(t)",
+     "range_i=range:Integer64:0 range_r=range:Real:1 "
+     "variance_h=variance:Real:2 minority_t=minority:String:3"},
+    {"weighted_mean(i),weighted_mean(i, r) as w",
+     "weighted_mean_i=weighted_mean:Real:0 w=weighted_mean:Real:0"},
     {"count(o),count(x),count(is),count(n)",
      "count_o=count_values:Integer64:0 count_x=count_values:Integer64:1 "
      "count_is=count_values:Integer64:2 count_n=count_values:Integer64:3"},
@@ -157,13 +177,15 @@ TEST(unit_what_pairs_need)
 
 /* Which kinds each function takes: y, by field of side. */
 static const char *const takes[][2] = {
-    {"count", "yyyyyyyyyyyyyyyyy"},  {"sum", "yyyyyy.........y."},
-    {"mean", "yyyyyy.........y."},   {"median", "yyyyyy.........y."},
-    {"stddev", "yyyyyy.........y."}, {"weighted_sum", "yyyyyy.........y."},
-    {"min", "yyyyyyy.yyy....y."},    {"max", "yyyyyyy.yyy....y."},
-    {"first", "yyyyyyy.yyy....y."},  {"last", "yyyyyyy.yyy....y."},
-    {"mode", "yyyyyyy.yyy....y."},   {"unique", "yyyyyyy.yyy....y."},
-    {"concat", "yyyyyyy.yyyyyyyyy"}};
+    {"count", "yyyyyyyyyyyyyyyyy"},    {"sum", "yyyyyy.........y."},
+    {"mean", "yyyyyy.........y."},     {"median", "yyyyyy.........y."},
+    {"stddev", "yyyyyy.........y."},   {"weighted_sum", "yyyyyy.........y."},
+    {"variance", "yyyyyy.........y."}, {"weighted_mean", "yyyyyy.........y."},
+    {"q1", "yyyyyy.........y."},       {"range", "yyyyyy.........y."},
+    {"minority", "yyyyyyy.yyy....y."}, {"min", "yyyyyyy.yyy....y."},
+    {"max", "yyyyyyy.yyy....y."},      {"first", "yyyyyyy.yyy....y."},
+    {"last", "yyyyyyy.yyy....y."},     {"mode", "yyyyyyy.yyy....y."},
+    {"unique", "yyyyyyy.yyy....y."},   {"concat", "yyyyyyy.yyyyyyyyy"}};
 
 TEST_LOOP(unit_which_kinds_functions_take, 0, sizeof takes / sizeof *takes)
 {
@@ -204,6 +226,34 @@ static const char *const refused[][2] = {
                      "concat(name, '; ')"},
     {"concat(t, ';', 1)", "concat takes one field; a field whose name has a "
                           "comma goes in double quotes"},
+    {"stdev(i)", "there is no function 'stdev'; write stddev"},
+    {"Count_Distinct(i)",
+     "there is no function 'Count_Distinct'; write unique"},
+    {"nunique(i)", "there is no function 'nunique'; write unique"},
+    {"average(i)", "there is no function 'average'; write mean"},
+    {"majority(i)", "there is no function 'majority'; write mode"},
+    {"quantile(i, 0.5)", "there is no function 'quantile'; write percentile(F, "
+                         "90), from 0 to 100"},
+    {"percentile", "percentile needs a field, as in percentile(F, 90)"},
+    {"percentile(i)", "percentile needs a number from 0 to 100 after the "
+                      "field, as in percentile(F, 90)"},
+    {"percentile(i, 101)", "percentile needs a number from 0 to 100 after the "
+                           "field, as in percentile(F, 90)"},
+    {"percentile(i, nan)", "percentile needs a number from 0 to 100 after the "
+                           "field, as in percentile(F, 90)"},
+    {"percentile(i, 1, 2)", "percentile takes one field and one number; a "
+                            "field whose name has a comma goes in double "
+                            "quotes"},
+    {"percentile(i, 1", "the bracket of percentile is not closed in "
+                        "percentile(i, 1"},
+    {"q1(i, 1)", "q1 takes one field; a field whose name has a comma goes in "
+                 "double quotes"},
+    {"weighted_mean(i,)", "weighted_mean names no column after the comma; "
+                          "without one the weight is the size of the overlap"},
+    {"weighted_mean(i, r, r)", "weighted_mean takes a field and a column of "
+                               "weights; a field whose name has a comma goes "
+                               "in double quotes"},
+    {"range(d)", "range(d) needs numbers; the field is Date"},
     {"count as", "a comma is missing before \"as\""},
     {"count as ", "the name after \"as\" is missing"},
     {"count as ,sum(i)", "the name after \"as\" is missing"},

@@ -74,19 +74,47 @@ TEST_LOOP(unit_texts_that_are_no_distance, 0,
     ck_assert_str_eq(err.message, expected + 1);
 }
 
-TEST(unit_units_of_fields)
+static int is_field(const void *name, const char *asked)
 {
+    return strcmp(name, asked) == 0;
+}
+
+/* A word that is the name of a field has no unit; quotes end a name. */
+TEST(unit_fields_of_distances)
+{
+    static const struct
+    {
+        const char *word, *field, *name;
+        enum oj_unit unit;
+    } cases[] = {{"reach", "reach", "reach", OJ_UNIT_CRS},
+                 {"reach:KM", "reach", "reach", OJ_UNIT_KM},
+                 {"a:b", "a:b", "a:b", OJ_UNIT_CRS},
+                 {"a:km", "a:km", "a:km", OJ_UNIT_CRS},
+                 {"\"a:km\"", "", "a:km", OJ_UNIT_CRS},
+                 {"\"a:b\":m", "", "a:b", OJ_UNIT_M},
+                 {"\"say \"\"x\"\"\":ft", "", "say \"x\"", OJ_UNIT_FT}};
     enum oj_unit unit;
     struct oj_error err;
-    ck_assert_int_eq(
-        oj_distance_unit_read("-", "f", "reach:KM", "KM", &unit, &err), OJ_OK);
-    ck_assert_int_eq((int)unit, OJ_UNIT_KM);
-    ck_assert_int_eq(oj_distance_unit_read("-", "max_distance_field", "reach:x",
-                                           "x", &unit, &err),
+    char name[40];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        ck_assert_int_eq(oj_distance_field_parse("-", "f", cases[i].word,
+                                                 is_field, cases[i].field, name,
+                                                 &unit, &err),
+                         OJ_OK);
+        ck_assert_str_eq(name, cases[i].name);
+        ck_assert_int_eq((int)unit, (int)cases[i].unit);
+    }
+    ck_assert_int_eq(oj_distance_field_parse("-", "max_distance_field",
+                                             "reach:x", is_field, "reach", name,
+                                             &unit, &err),
                      OJ_ERR_ARG);
     ck_assert_str_eq(err.message,
                      "-max_distance_field reach:x: unknown unit 'x'; known are "
                      "m, km, ft, us-ft, mi and deg");
+    ck_assert_int_eq(oj_distance_field_parse("-", "f", "\"a\"b:m", is_field,
+                                             "a", name, &unit, &err),
+                     OJ_ERR_ARG);
 }
 
 /* ---- the table ----------------------------------------------------------- */

@@ -170,7 +170,7 @@ TEST(truth_columns_of_aggregates)
         OJ_OK);
     for (int i = 0; i < 2; i++)
     {
-        ck_assert_int_eq(oj_aggregate_words_bind(&words, i, -1, NULL, &error),
+        ck_assert_int_eq(oj_aggregate_words_bind(&words, i, NULL, NULL, &error),
                          OJ_OK);
         column = oj_computed_column_of_aggregate(&words.word[i], i);
         ck_assert_int_eq(column.origin, OJ_COLUMN_AGGREGATE);
@@ -183,6 +183,132 @@ TEST(truth_columns_of_aggregates)
             ck_assert_ptr_null(column.option);
     }
     oj_aggregate_words_free(&words);
+}
+
+/* ---- what aggregates name -------------------------------------------------
+ */
+
+static const struct oj_field_description join_fields[] = {
+    {"v", OJ_FIELD_FLOAT64, 1}, {"Join_FID", OJ_FIELD_TEXT, 1}};
+
+static oj_status find_join_field(void *user, const char *name, int *column,
+                                 struct oj_field_description *field,
+                                 struct oj_error *err)
+{
+    (void)user;
+    for (int i = 0; i < 2; i++)
+    {
+        if (strcasecmp(join_fields[i].name, name) != 0)
+            continue;
+        *column = i;
+        *field = join_fields[i];
+        return OJ_OK;
+    }
+    return oj_fail(err, OJ_ERR_ARG, "no field '%s'", name);
+}
+
+static const struct oj_join_field_finder finder = {find_join_field, NULL};
+
+static oj_status bind_text(const struct oj_row_column_words *words,
+                           const char *text, struct oj_aggregate_words *out,
+                           unsigned char *want, const char **hidden)
+{
+    oj_status status = oj_aggregate_words_parse("-", text, out, &error);
+    ck_assert_int_eq(status, OJ_OK);
+    status =
+        oj_aggregate_columns_bind(words, &finder, out, want, hidden, &error);
+    if (status != OJ_OK)
+        oj_aggregate_words_free(out);
+    return status;
+}
+
+TEST(truth_aggregates_of_pairs)
+{
+    static const enum oj_column_origin origins[] = {
+        OJ_COLUMN_MEASURE, OJ_COLUMN_RANK,       OJ_COLUMN_PAIR_VALUE,
+        OJ_COLUMN_JOIN,    OJ_COLUMN_PAIR_VALUE, OJ_COLUMN_JOIN};
+    struct oj_relation near = relation_of(OJ_OP_NEAREST, 3);
+    struct oj_row_column_words words = words_of(&near);
+    struct oj_aggregate_words bound = {0};
+    unsigned char want[OJ_N_PAIR_VALUES] = {0};
+    const char *hidden = NULL;
+    words.choice.aggregates = 1;
+    ck_assert_int_eq(
+        bind_text(&words,
+                  "mean(JOIN_distance), max(join_rank), "
+                  "weighted_mean(overlap_area, v), weighted_mean(v), "
+                  "first(join_fid), max(nearest_x)",
+                  &bound, want, &hidden),
+        OJ_OK);
+    ck_assert_str_eq(hidden, "join_fid");
+    ck_assert_int_eq(bound.n_fields, 7);
+    ck_assert_int_eq(bound.n_of_pairs, 5);
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq((int)bound.fields[i].origin, (int)origins[i]);
+    ck_assert_int_eq(bound.fields[2].column, OJ_PAIR_OVERLAP_AREA);
+    ck_assert_int_eq(bound.fields[4].column, OJ_PAIR_OVERLAP_SIZE);
+    ck_assert_int_eq((int)bound.word[1].kind, OJ_FIELD_INT32);
+    ck_assert_int_eq((int)bound.word[4].kind, OJ_FIELD_TEXT);
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+        ck_assert_int_eq(want[i], i == OJ_PAIR_OVERLAP_AREA ||
+                                      i == OJ_PAIR_OVERLAP_SIZE ||
+                                      i == OJ_PAIR_NEAREST_X);
+    oj_aggregate_words_free(&bound);
+}
+
+TEST(truth_aggregates_that_are_refused)
+{
+    static const struct
+    {
+        int k;
+        const char *text, *name_distance, *says;
+    } cases[] = {
+        {3, "max(w)", NULL,
+         "no field 'w'; pairs have: join_fid, join_distance, join_rank, "
+         "overlap_area, overlap_length, overlap_percent, nearest_x, nearest_y, "
+         "join_bearing"},
+        {1, "max(join_rank)", NULL, "no field 'join_rank'; pairs have: "},
+        {1, "count(distinct v)", NULL,
+         "-agg: different values are counted by unique(v)"},
+        {1, "mean(join_distance)", "d", "no field 'join_distance'; pairs"},
+        {1, "mean(v)", "d",
+         "-name_distance: no aggregate names 'd', as in \"mean(d)\""},
+        {1, "mean(v)", "V",
+         "-name_distance: the join layer has a field 'V' already"},
+        {1, "mean(v)", "",
+         "-name_distance: aggregates have no such column to leave out"},
+        {1, "sum(join_fid)", NULL,
+         "-agg: sum(join_fid) needs numbers; the field is String"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        struct oj_relation near = relation_of(OJ_OP_NEAREST, cases[i].k);
+        struct oj_row_column_words words = words_of(&near);
+        struct oj_aggregate_words bound = {0};
+        unsigned char want[OJ_N_PAIR_VALUES] = {0};
+        const char *hidden = NULL;
+        words.name_distance = cases[i].name_distance;
+        ck_assert_int_eq(
+            bind_text(&words, cases[i].text, &bound, want, &hidden),
+            OJ_ERR_ARG);
+        ck_assert_msg(strstr(error.message, cases[i].says) == error.message,
+                      "%s, not %s", error.message, cases[i].says);
+    }
+}
+
+TEST(truth_given_name_of_pairs)
+{
+    struct oj_relation near = relation_of(OJ_OP_NEAREST, 1);
+    struct oj_row_column_words words = words_of(&near);
+    struct oj_aggregate_words bound = {0};
+    unsigned char want[OJ_N_PAIR_VALUES] = {0};
+    const char *hidden = NULL;
+    words.name_distance = "feet";
+    ck_assert_int_eq(bind_text(&words, "mean(feet)", &bound, want, &hidden),
+                     OJ_OK);
+    ck_assert_ptr_null(hidden);
+    ck_assert_int_eq((int)bound.fields[0].origin, OJ_COLUMN_MEASURE);
+    ck_assert_str_eq(bound.word[0].name, "mean_feet");
+    oj_aggregate_words_free(&bound);
 }
 
 /* ---- names ----------------------------------------------------------------

@@ -1,0 +1,175 @@
+"""agg= against numpy and pandas: random points in random polygons, with NULLs, NaN,
+integers beyond 2^53, dates and groups without rows; and columns of the pairs."""
+
+import numpy as np
+import pytest
+
+import ogrjoin
+
+pa = pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+pytest.importorskip("geopandas")
+import shapely
+
+FUNCTIONS = {
+    "count": lambda v: len(v),
+    "sum": np.sum,
+    "min": np.min,
+    "max": np.max,
+    "range": np.ptp,
+    "unique": lambda v: len(np.unique(v)),
+    "mean": np.mean,
+    "median": np.median,
+    "q1": lambda v: np.percentile(v, 25),
+    "q3": lambda v: np.percentile(v, 75),
+    "stddev": lambda v: np.std(v, ddof=1) if len(v) > 1 else None,
+    "variance": lambda v: np.var(v, ddof=1) if len(v) > 1 else None,
+    "mode": lambda v: pd.Series(v).mode().min(),
+    "minority": lambda v: pd.Series(v).value_counts().pipe(lambda c: c[c == c.min()].index.min()),
+}
+EXACT = {"count", "sum", "min", "max", "range", "unique", "mode", "minority", "q1", "q3"}
+
+
+def make_layers(seed):
+    rng = np.random.default_rng(seed)
+    n = 400
+    big = rng.integers(-(2**61), 2**61, n) // rng.choice([1, 2**59], n)
+    real = np.where(rng.random(n) < 0.3, rng.integers(0, 5, n) / 4, rng.normal(size=n))
+    missing = rng.random(n) < 0.15
+    days = rng.integers(0, 20000, n).astype("datetime64[D]")
+    points = pa.table({
+        "geometry": pa.array(shapely.to_wkb(shapely.points(rng.random((n, 2)) * 10))),
+        "big": pa.array(big, mask=missing),
+        "small": pa.array(rng.integers(-3, 4, n).astype("int16"), mask=rng.random(n) < 0.1),
+        "real": pa.array(real, mask=rng.random(n) < 0.1),
+        "day": pa.array(days, mask=missing),
+    })
+    zones = shapely.box(*(lambda a, s: (*a, *(a + s)))(rng.random((2, 25)) * 10, rng.random((2, 25)) * 3))
+    zones[3] = shapely.box(50, 50, 51, 51)
+    return pa.table({"geometry": pa.array(shapely.to_wkb(zones))}), points
+
+
+def groups_of(zones, points):
+    shapes = shapely.from_wkb(points["geometry"].to_numpy(zero_copy_only=False))
+    for zone in shapely.from_wkb(zones["geometry"].to_numpy(zero_copy_only=False)):
+        yield np.flatnonzero(shapely.contains(zone, shapes))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_functions_of_numpy(seed):
+    zones, points = make_layers(seed)
+    columns = ("big", "small", "real")
+    words = [f"{f}({c})" for f in FUNCTIONS for c in columns if (f, c) != ("sum", "big")]
+    words += ["percentile(real, 99.9)", "percentile(small, 10)", "weighted_mean(real, small) as w"]
+    got = ogrjoin.join(zones, points, "contains", agg=", ".join(words)).read_all()
+    n_empty = 0
+    for i, rows in enumerate(groups_of(zones, points)):
+        group = points.take(pa.array(rows))
+        for column in columns:
+            values = group[column].drop_null().to_numpy()
+            n_empty += len(values) == 0
+            for name, function in FUNCTIONS.items():
+                if (name, column) == ("sum", "big"):
+                    continue
+                have = got[f"{name}_{column}"][i].as_py()
+                if len(values) == 0 and name not in ("count", "unique"):
+                    assert have is None, (name, column)
+                    continue
+                # integers of 64 bits, in which numpy would overflow
+                exact = values.astype(object) if column != "real" and name in ("range", "sum") else values
+                want = max(exact) - min(exact) if name == "range" else function(exact)
+                if want is None:
+                    assert have is None, (name, column)
+                elif name in EXACT and not (name == "sum" and column == "real"):
+                    if name in ("q1", "q3") and column == "big":
+                        assert have == pytest.approx(float(want), rel=1e-15, abs=2.0**10)
+                    else:
+                        assert have == want, (name, column, len(values))
+                else:
+                    assert have == pytest.approx(float(want), rel=1e-12, abs=1e-12), (name, column)
+        values = group["real"].drop_null().to_numpy()
+        if len(values):
+            assert got["percentile_real_99_9"][i].as_py() == np.percentile(values, 99.9)
+        both = group.select(["real", "small"]).to_pandas().dropna()
+        total = both["small"].sum()
+        if total == 0:
+            assert got["w"][i].as_py() is None
+        else:
+            want = (both["real"] * both["small"]).sum() / total
+            assert got["w"][i].as_py() == pytest.approx(want, rel=1e-11, abs=1e-12)
+    assert n_empty >= 3
+
+
+def test_dates():
+    zones, points = make_layers(77)
+    got = ogrjoin.join(zones, points, "contains", agg="min(day), max(day), mode(day), minority(day), unique(day)").read_all()
+    for i, rows in enumerate(groups_of(zones, points)):
+        days = points["day"].take(pa.array(rows)).drop_null().to_pandas()
+        if len(days) == 0:
+            assert got["minority_day"][i].as_py() is None
+            continue
+        counts = days.value_counts()
+        assert got["min_day"][i].as_py() == days.min()
+        assert got["max_day"][i].as_py() == days.max()
+        assert got["mode_day"][i].as_py() == counts[counts == counts.max()].index.min()
+        assert got["minority_day"][i].as_py() == counts[counts == counts.min()].index.min()
+        assert got["unique_day"][i].as_py() == len(counts)
+
+
+def test_nan_comes_after_all_numbers():
+    zones = pa.table({"geometry": [shapely.to_wkb(shapely.box(0, 0, 9, 9))]})
+    points = pa.table({"geometry": [shapely.to_wkb(shapely.Point(i, i)) for i in range(1, 6)],
+                       "v": pa.array([1.0, float("nan"), 3.0, None, 2.0])})
+    got = ogrjoin.join(zones, points, "contains",
+                       agg="range(v), percentile(v, 50), q3(v), minority(v), mean(v), variance(v), weighted_mean(v)").read_all()
+    row = {name: got[name][0].as_py() for name in got.schema.names}
+    assert row["percentile_v_50"] == 2.5 and row["minority_v"] == 1.0
+    for name in ("range_v", "q3_v", "mean_v", "variance_v", "weighted_mean_v"):
+        assert row[name] is not None and np.isnan(row[name]), name
+
+
+@pytest.mark.parametrize("named, columns", [
+    (dict(op="nearest", k=5), ("join_distance", "join_rank", "join_fid", "nearest_x")),
+    (dict(op="dwithin", max_distance=1.5), ("join_distance", "join_fid", "join_bearing")),
+    (dict(op="intersects"), ("overlap_area", "overlap_length", "overlap_percent", "join_fid")),
+])
+def test_columns_of_pairs(named, columns):
+    zones, points = make_layers(5)
+    right = zones if named["op"] == "intersects" else points
+    extra = {"overlap": "area,length,percent"} if named["op"] == "intersects" else \
+        {"nearest_point": True, "bearing": True}
+    left = zones.append_column("id", pa.array(range(len(zones))))
+    rows = ogrjoin.join(left, right, **named, **extra).read_all().to_pandas().dropna(subset="join_fid")
+    functions = ("mean", "min", "max", "median", "q1", "q3", "unique", "count", "stddev")
+    words = [f"{f}({c})" for f in functions for c in columns] + [f"weighted_mean({columns[0]}, {columns[1]}) as w"]
+    got = ogrjoin.join(left, right, **named, agg=words).read_all()
+    for i in range(len(left)):
+        mine = rows[rows["id"] == i]
+        for column in columns:
+            values = mine[column].dropna().to_numpy()
+            for name in functions:
+                have = got[f"{name}_{column}"][i].as_py()
+                if len(values) == 0 and name not in ("count", "unique"):
+                    assert have is None
+                    continue
+                want = FUNCTIONS[name](values)
+                assert have == (want if want is None else pytest.approx(want, rel=1e-12, abs=1e-12)), (name, column)
+    assert got.schema.field("max_join_fid").type == pa.int64()
+
+
+def test_names_of_other_programs():
+    zones, points = make_layers(1)
+    for agg, says in (("stdev(real)", "write stddev"), ("nunique(big)", "write unique"),
+                      ("mean(join_distance)", "pairs have: join_fid"), ("percentile(real)", "0 to 100")):
+        with pytest.raises(ogrjoin.Error, match=says):
+            ogrjoin.join(zones, points, "contains", agg=agg)
+
+
+def test_a_column_hides_that_of_the_pairs():
+    zones, points = make_layers(2)
+    right = points.append_column("join_distance", pa.array(np.full(len(points), 7.5)))
+    with pytest.warns(UserWarning, match="hides that of the pairs"):
+        got = ogrjoin.join(zones, right, "nearest", agg="max(join_distance)").read_all()
+    assert set(got["max_join_distance"].to_pylist()) == {7.5}
+    got = ogrjoin.join(zones, right, "nearest", agg="max(d)", name_distance="d").read_all()
+    assert 7.5 not in set(got["max_d"].to_pylist())
