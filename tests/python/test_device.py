@@ -229,21 +229,3 @@ def test_far_points():
             assert (right[:4] < 0).all()
         else:
             assert to_host(pairs.offsets)[4] == 0
-
-
-def test_live_on_a_device():
-    fleet = ogrjoin.Live(backend="cuda")
-    here = ogrjoin.Live(backend="cpu")
-    ids = np.arange(len(XY)) * 7 - 900
-    for live in (fleet, here):
-        live.apply(ids, *XY.T)
-        live.apply(ids[:500], *(XY[:500] + 3.0).T)
-        live.apply(ids[500:600], np.full(100, np.nan), np.zeros(100))
-    assert len(fleet) == len(here) == len(XY) - 101
-    for asked in ({"op": "nearest", "k": 3}, {"op": "dwithin", "max_distance": 2}):
-        of_device, of_host = (live.pairs(CENTRE, **asked) for live in (fleet, here))
-        assert len(of_device.left) > 0
-        for a, b in zip(of_device[:3], of_host[:3]):
-            assert a.tobytes() == b.tobytes()
-    of_device, of_host = (live.pairs(BOXES, "contains") for live in (fleet, here))
-    assert of_device.right.tobytes() == of_host.right.tobytes()
