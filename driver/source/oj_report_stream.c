@@ -66,6 +66,7 @@ struct oj_report_stream
     int64_t n_records;  /* complete ones */
     int64_t n_scanned;
     struct place_in_record place;
+    int has_begun;      /* the first byte of the first record is there */
     int has_separators; /* records begin with one */
     int is_header_known;
     int at_end;
@@ -108,10 +109,14 @@ int oj_report_stream_is_name(const char *name)
 /* ---- records --------------------------------------------------------------
  */
 
-/* By its first bytes; GeoJSON begins with a brace. */
+/* By its first bytes, behind a byte order mark: GeoJSON begins with a brace.
+ * While these have not come, has_begun stays 0. */
 static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
 {
-    int64_t i = 0;
+    static const char mark[3] = {'\xEF', '\xBB', '\xBF'};
+    const size_t n_mark =
+        s->n_bytes < (int64_t)sizeof mark ? (size_t)s->n_bytes : sizeof mark;
+    int64_t i = memcmp(s->bytes, mark, n_mark) == 0 ? (int64_t)n_mark : 0;
     if (s->format == FORMAT_UNKNOWN &&
         memchr(s->bytes, '\0', (size_t)s->n_bytes) != NULL)
         return oj_fail(err, OJ_ERR_DATA,
@@ -122,10 +127,17 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
         i++;
     if (i == s->n_bytes)
         return OJ_OK;
+    s->has_begun = 1;
     s->has_separators = s->bytes[i] == RECORD_SEPARATOR;
     if (s->format == FORMAT_UNKNOWN)
         s->format = s->has_separators || s->bytes[i] == '{' ? FORMAT_SEQUENCE
                                                             : FORMAT_CSV;
+    if (s->format == FORMAT_SEQUENCE)
+    {
+        /* GDAL's driver wants the record, or its separator, to come first. */
+        s->n_bytes -= i;
+        memmove(s->bytes, s->bytes + i, (size_t)s->n_bytes);
+    }
     return OJ_OK;
 }
 
@@ -174,9 +186,9 @@ static int is_blank(const char *bytes, int64_t n)
 static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
 {
     struct place_in_record place = s->place;
-    if (s->n_scanned == 0 && s->n_bytes > 0)
+    if (!s->has_begun && s->n_bytes > 0)
         OJ_TRY(find_format(s, err));
-    if (s->format == FORMAT_UNKNOWN && !s->at_end)
+    if (!s->has_begun)
         return OJ_OK; /* white space so far */
     for (int64_t i = s->n_scanned; i < s->n_bytes; i++)
     {

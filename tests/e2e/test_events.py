@@ -483,9 +483,27 @@ def check_keys_of_64_bits():
         true("fit" not in r.err, f"{r}")
 
 
+def check_first_bytes_in_pieces():
+    """A byte order mark and white space before the first record, each by itself."""
+    fences("fences.gpkg")
+    inside = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
+    record = feature(1, "v", inside.GetX(), inside.GetY())
+    pretty = "\x1e" + json.dumps(json.loads(record), indent=1) + "\n"
+    for name in ("/vsistdin/", "GeoJSONSeq:/vsistdin/"):
+        for text in (record + "\n", pretty):
+            for pieces in ([b"\xef", b"\xbb\xbf", text], [b"\n", b" ", text]):
+                f = stream("-flush", "40ms", to="GeoJSONSeq", name=name)
+                for piece in pieces:
+                    f.send(piece)
+                    time.sleep(0.1)
+                r = f.end()
+                true(r.rc == 0 and r.out.count('"enter"') > 0, f"{name} {pieces}: {r}")
+
+
 def check_odd_streams():
     fences("fences.gpkg")
     for bytes_, says in ((b"", "ends before the first report"), (b"\n\n", "before the first report"),
+                         (b"\xef\xbb\xbf", "before the first report"),
                          (b"\x00\x01\x02", "CSV or GeoJSONSeq"),
                          (b"id,vehicle,a,b\n1,v,1,2\n", "no geometry"),
                          (b'{"type":"Feature",\n', "GeoJSONSeq")):
