@@ -113,6 +113,7 @@ struct oj_report_stream
     int has_separators; /* records begin with one */
     int is_header_known;
     struct columns columns;
+    int has_integer_keys; /* the first report has one */
     int is_too_long; /* the record that has begun: left out up to its end */
     int at_end;
     double first_s; /* when the first record of the batch came */
@@ -873,22 +874,49 @@ static oj_status collect_records(struct oj_report_stream *s,
     return OJ_OK;
 }
 
-/* Makes a field of 32-bit integers hold what may follow: 64 bits in the key; of
- * GeoJSON, where 3 may be followed by 3.5, reals in others. */
-static void widen_integer_field(const struct oj_report_stream *s, int field)
+/* 1 when the key of the first report is an integer: then all are, whatever the
+ * reports of its batch make GDAL choose. */
+static int is_first_key_integer(const struct oj_report_stream *s)
 {
-    OGRFieldDefnH defn =
-        OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(s->layer), field);
-    const char *name = OGR_Fld_GetNameRef(defn);
+    const struct record *first = s->records;
+    const int64_t n = s->n_records > 0 ? first->begin + first->n : 0;
+    GDALDatasetH dataset =
+        n > 0 ? open_bytes(s, s->bytes, n, s->open_options) : NULL;
+    OGRLayerH layer = dataset != NULL ? GDALDatasetGetLayer(dataset, 0) : NULL;
+    int is_integer = 0;
+    if (layer != NULL)
+    {
+        OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+        const int key = OGR_FD_GetFieldIndex(defn, s->options.key);
+        OGRFieldType type = OFTString;
+        if (key >= 0)
+            type = OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, key));
+        is_integer = type == OFTInteger || type == OFTInteger64;
+    }
+    close_bytes(s, dataset);
+    return is_integer;
+}
+
+/* Makes a field like that one. Those of 32-bit integers hold what may follow:
+ * 64 bits in the key, also where the first batch has other keys behind an
+ * integer; of GeoJSON, where 3 may be followed by 3.5, reals in others. */
+static int add_field(const struct oj_report_stream *s, OGRFieldDefnH like)
+{
+    const char *name = OGR_Fld_GetNameRef(like);
+    const OGRFieldType type = OGR_Fld_GetType(like);
     const int is_key = strcasecmp(name, s->options.key) == 0;
+    const int is_mixed_key =
+        is_key && s->has_integer_keys && (type == OFTString || type == OFTReal);
     OGRFieldDefnH wider;
-    if (OGR_Fld_GetType(defn) != OFTInteger ||
-        OGR_Fld_GetSubType(defn) != OFSTNone ||
-        (!is_key && s->format != FORMAT_SEQUENCE))
-        return;
+    OGRErr result;
+    if (!is_mixed_key &&
+        (type != OFTInteger || OGR_Fld_GetSubType(like) != OFSTNone ||
+         (!is_key && s->format != FORMAT_SEQUENCE)))
+        return OGR_L_CreateField(s->layer, like, TRUE) == OGRERR_NONE;
     wider = OGR_Fld_Create(name, is_key ? OFTInteger64 : OFTReal);
-    (void)OGR_L_AlterFieldDefn(s->layer, field, wider, ALTER_TYPE_FLAG);
+    result = OGR_L_CreateField(s->layer, wider, TRUE);
     OGR_Fld_Destroy(wider);
+    return result == OGRERR_NONE;
 }
 
 /* The layer in memory, like this one. */
@@ -903,11 +931,8 @@ static oj_status make_layer(struct oj_report_stream *s, OGRLayerH like,
                                       OGR_L_GetSpatialRef(like), type, NULL);
     for (int i = 0; s->layer != NULL && i < OGR_FD_GetFieldCount(defn); i++)
     {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, i);
-        if (OGR_L_CreateField(s->layer, field, TRUE) != OGRERR_NONE)
+        if (!add_field(s, OGR_FD_GetFieldDefn(defn, i)))
             s->layer = NULL;
-        else
-            widen_integer_field(s, i);
     }
     return s->layer != NULL ? OJ_OK
                             : oj_fail(err, OJ_ERR_INTERNAL,
@@ -1007,10 +1032,10 @@ static int is_report_sound(struct oj_report_stream *s,
                          OGR_L_GetLayerDefn(s->layer), map[key])),
                      from, key))
     {
-        note_unread(s, record,
-                    "its %.60s is '%.60s', and those of the first reports are "
-                    "integers",
-                    s->options.key, OGR_F_GetFieldAsString(from, key));
+        note_unread(
+            s, record,
+            "its %.60s is '%.60s', and that of the first report an integer",
+            s->options.key, OGR_F_GetFieldAsString(from, key));
         return 0;
     }
     if (s->columns.wkt >= 0 && OGR_F_GetGeometryRef(from) == NULL)
@@ -1081,10 +1106,15 @@ static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
     const struct record *last =
         s->n_records > 0 ? &s->records[s->n_records - 1] : NULL;
     const int64_t end = last != NULL ? last->begin + last->n : s->n_header;
-    GDALDatasetH records = open_bytes(s, s->bytes, end, s->open_options);
-    OGRLayerH from = records != NULL ? GDALDatasetGetLayer(records, 0) : NULL;
+    GDALDatasetH records;
+    OGRLayerH from;
     oj_status status = OJ_OK;
     int64_t n_read = 0;
+    if (dataset != NULL)
+        s->has_integer_keys = is_first_key_integer(s);
+    oj_ogr_errors_forget(errors);
+    records = open_bytes(s, s->bytes, end, s->open_options);
+    from = records != NULL ? GDALDatasetGetLayer(records, 0) : NULL;
     if (from != NULL && dataset != NULL)
         status = make_layer(s, from, dataset, err);
     if (from != NULL && status == OJ_OK)
