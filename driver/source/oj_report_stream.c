@@ -55,7 +55,7 @@ struct place_in_record
 };
 
 /* One report, or the first line of CSV. */
-struct record
+struct report_record
 {
     int64_t begin, n; /* its bytes, with the line break */
     int64_t number;   /* among the reports, from 1 on */
@@ -64,7 +64,7 @@ struct record
 };
 
 /* Of CSV, by index; -1: none. */
-struct columns
+struct csv_columns
 {
     char separator; /* '\0': rows may have any number of fields */
     int n;
@@ -103,7 +103,7 @@ struct oj_report_stream
     int64_t n_bytes, cap_bytes;
     int64_t n_header;   /* bytes before each batch */
     int64_t n_complete; /* bytes up to the end of the last complete record */
-    struct record *records;
+    struct report_record *records;
     int64_t n_records, cap_records; /* complete ones */
     int64_t n_reports;              /* of all batches */
     int64_t line;                   /* at n_complete, from 1 on */
@@ -112,7 +112,7 @@ struct oj_report_stream
     int has_begun;      /* the first byte of the first record is there */
     int has_separators; /* records begin with one */
     int is_header_known;
-    struct columns columns;
+    struct csv_columns columns;
     int has_integer_keys; /* the first report has one */
     int is_too_long; /* the record that has begun: left out up to its end */
     int at_end;
@@ -218,19 +218,16 @@ static void step_json(struct place_in_record *place, char c)
 }
 
 /* 1 when a record ends with this byte. A quoted line break of CSV does not end
- * one, nor does a line break in an object that begins with a separator; of
- * plain lines each is one. */
+ * one, nor does a line break in an object that begins with a separator. */
 static int ends_record(const struct oj_report_stream *s,
                        struct place_in_record *place, char c)
 {
-    if (s->format == FORMAT_CSV && !s->is_too_long)
+    if (s->format == FORMAT_CSV)
     {
         place->is_quoted ^= c == '"';
         place->n_lines += c == '\n';
         return c == '\n' && !place->is_quoted;
     }
-    if (!s->has_separators)
-        return c == '\n';
     step_json(place, c);
     return c == '\n' && !place->is_quoted && place->depth <= 0;
 }
@@ -276,11 +273,13 @@ static void write_excerpt(const char *bytes, int64_t n, char *text, size_t size)
 
 /* A report that cannot be read, and why. Of several the first is kept, with the
  * reports in any order. */
-static void note_unread(struct oj_report_stream *s, const struct record *record,
-                        const char *format, ...) OJ_PRINTF(3, 4);
+static void note_unread(struct oj_report_stream *s,
+                        const struct report_record *record, const char *format,
+                        ...) OJ_PRINTF(3, 4);
 
-static void note_unread(struct oj_report_stream *s, const struct record *record,
-                        const char *format, ...)
+static void note_unread(struct oj_report_stream *s,
+                        const struct report_record *record, const char *format,
+                        ...)
 {
     struct findings *found = &s->found;
     const int is_header = s->format == FORMAT_CSV && !s->is_header_known;
@@ -313,7 +312,7 @@ static void note_unread(struct oj_report_stream *s, const struct record *record,
  * as those do that a program has written. A stray quotation mark takes the
  * lines up to the next one instead. */
 static int are_quotes_at_borders(const struct oj_report_stream *s,
-                                 const struct record *record)
+                                 const struct report_record *record)
 {
     const char *bytes = s->bytes + record->begin;
     const char separator = s->columns.separator;
@@ -350,7 +349,7 @@ static void leave_out_quotation(struct oj_report_stream *s, int64_t end,
     const char *line_end =
         memchr(s->bytes + begin, '\n', (size_t)(end - begin));
     const struct place_in_record start = {0};
-    struct record record = {.begin = begin, .line = s->line};
+    struct report_record record = {.begin = begin, .line = s->line};
     record.n =
         line_end != NULL ? line_end + 1 - (s->bytes + begin) : end - begin;
     record.number = ++s->n_reports;
@@ -367,7 +366,7 @@ static oj_status end_record(struct oj_report_stream *s, int64_t end,
                             struct oj_error *err)
 {
     const struct place_in_record start = {0};
-    struct record record = {.begin = s->n_complete, .line = s->line};
+    struct report_record record = {.begin = s->n_complete, .line = s->line};
     int64_t n_lines;
     record.n = end - record.begin;
     n_lines = count_line_breaks(s->bytes + record.begin, record.n);
@@ -396,7 +395,7 @@ static oj_status end_record(struct oj_report_stream *s, int64_t end,
 /* The record that has begun is longer than a report can be. */
 static void leave_out_long_record(struct oj_report_stream *s)
 {
-    struct record record = {.begin = s->n_complete, .line = s->line};
+    struct report_record record = {.begin = s->n_complete, .line = s->line};
     if (s->format == FORMAT_CSV && s->place.n_lines > 0)
     {
         leave_out_quotation(s, s->n_scanned,
@@ -423,25 +422,33 @@ static void leave_out_long_record(struct oj_report_stream *s)
 static void find_record_end(struct oj_report_stream *s, int64_t *end)
 {
     struct place_in_record place = s->place;
-    const int64_t most = s->n_complete + MOST_REPORT_BYTES;
+    const int64_t begin = s->n_complete;
+    const int64_t most = s->n_bytes < begin + MOST_REPORT_BYTES
+                             ? s->n_bytes
+                             : begin + MOST_REPORT_BYTES;
     int64_t i = s->n_scanned;
     *end = -1;
-    while (i < s->n_bytes && i < most && place.n_lines < MOST_REPORT_LINES)
+    if (!s->has_separators && (s->format != FORMAT_CSV || s->is_too_long))
+    {
+        const char *line_end = memchr(s->bytes + i, '\n', (size_t)(most - i));
+        s->n_scanned = line_end != NULL ? line_end + 1 - s->bytes : most;
+        if (line_end != NULL)
+            *end = s->n_scanned;
+        return;
+    }
+    while (i < most && *end < 0 && place.n_lines < MOST_REPORT_LINES)
     {
         const char c = s->bytes[i];
         /* A record that is cut off ends where the next one begins. */
-        if (s->has_separators && c == RECORD_SEPARATOR &&
-            !is_blank(s->bytes + s->n_complete, i - s->n_complete))
+        if (c == RECORD_SEPARATOR && s->has_separators &&
+            !is_blank(s->bytes + begin, i - begin))
         {
             *end = i;
             break;
         }
         i++;
         if (ends_record(s, &place, c))
-        {
             *end = i;
-            break;
-        }
     }
     s->place = place;
     s->n_scanned = i;
@@ -613,7 +620,7 @@ static void write_probe_rows(char *text, size_t size, int n, char separator)
 }
 
 /* Which columns GDAL makes the geometry of: those whose values it has. */
-static void find_geometry_columns(OGRLayerH layer, struct columns *columns)
+static void find_geometry_columns(OGRLayerH layer, struct csv_columns *columns)
 {
     for (int row = 0; layer != NULL && row < 2; row++)
     {
@@ -658,12 +665,12 @@ static char find_separator(const char *line, int64_t n, int n_fields)
 
 /* Asks GDAL about two rows that are made up. n_fields: of the first line. */
 static oj_status find_columns(struct oj_report_stream *s,
-                              const struct record *first, int n_fields,
+                              const struct report_record *first, int n_fields,
                               struct oj_error *err)
 {
     const char *line = s->bytes + first->begin;
     const int64_t n = length_without_line_break(line, first->n);
-    struct columns *columns = &s->columns;
+    struct csv_columns *columns = &s->columns;
     char *text, *rows;
     int64_t size;
     int n_probed;
@@ -692,7 +699,7 @@ static oj_status find_columns(struct oj_report_stream *s,
  * all batches, and no report. */
 static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
 {
-    const struct record first = s->records[0];
+    const struct report_record first = s->records[0];
     const int64_t end = first.begin + first.n;
     int has_header = 0, n_fields = 0;
     GDALDatasetH dataset;
@@ -757,9 +764,10 @@ static int is_coordinate(const char *field, int64_t n)
 
 /* 0 when a row has other fields than the first line. Separators behind the last
  * of them do no harm. */
-static int is_row_sound(struct oj_report_stream *s, const struct record *record)
+static int is_row_sound(struct oj_report_stream *s,
+                        const struct report_record *record)
 {
-    const struct columns *columns = &s->columns;
+    const struct csv_columns *columns = &s->columns;
     const char *bytes = s->bytes + record->begin;
     const int64_t n = length_without_line_break(bytes, record->n);
     int count = 0, used = 0;
@@ -784,13 +792,32 @@ static int is_row_sound(struct oj_report_stream *s, const struct record *record)
     return 0;
 }
 
+/* 0 when each brace but the first follows a colon or a bracket, as those of
+ * members do. */
+static int may_have_second_object(const char *bytes, int64_t n)
+{
+    const char *end = bytes + n, *brace = memchr(bytes, '{', (size_t)n);
+    while (brace != NULL &&
+           (brace = memchr(brace + 1, '{', (size_t)(end - brace - 1))) != NULL)
+    {
+        const char *before = brace - 1;
+        while (is_blank(before, 1))
+            before--;
+        if (*before != ':' && *before != '[')
+            return 1;
+    }
+    return 0;
+}
+
 /* 1 when another object follows in the line: GDAL would leave it out. */
 static int has_second_object(const struct oj_report_stream *s,
-                             const struct record *record)
+                             const struct report_record *record)
 {
     const char *bytes = s->bytes + record->begin;
     struct place_in_record place = {0};
     int has_ended = 0;
+    if (!may_have_second_object(bytes, record->n))
+        return 0;
     for (int64_t i = 0; i < record->n; i++)
     {
         if (has_ended && bytes[i] == '{')
@@ -808,7 +835,7 @@ static void mark_unsound_records(struct oj_report_stream *s)
         s->format == FORMAT_CSV && s->columns.separator != '\0';
     for (int64_t i = 0; i < s->n_records; i++)
     {
-        struct record *record = &s->records[i];
+        struct report_record *record = &s->records[i];
         if (has_columns)
             record->is_broken = !is_row_sound(s, record);
         else if (s->format == FORMAT_SEQUENCE && has_second_object(s, record))
@@ -828,7 +855,7 @@ static void pack_records(struct oj_report_stream *s)
     int64_t n = 0, end = s->n_header;
     for (int64_t i = 0; i < s->n_records; i++)
     {
-        struct record record = s->records[i];
+        struct report_record record = s->records[i];
         if (s->failure.status != OJ_OK &&
             record.number >= s->found.first_unread)
             break;
@@ -878,7 +905,7 @@ static oj_status collect_records(struct oj_report_stream *s,
  * reports of its batch make GDAL choose. */
 static int is_first_key_integer(const struct oj_report_stream *s)
 {
-    const struct record *first = s->records;
+    const struct report_record *first = s->records;
     const int64_t n = s->n_records > 0 ? first->begin + first->n : 0;
     GDALDatasetH dataset =
         n > 0 ? open_bytes(s, s->bytes, n, s->open_options) : NULL;
@@ -1023,7 +1050,7 @@ static oj_status add_report(struct oj_report_stream *s, OGRFeatureH from,
 /* 0 when the key does not fit the type of the first ones, or a text is there
  * that is no geometry. */
 static int is_report_sound(struct oj_report_stream *s,
-                           const struct record *record, OGRFeatureH from,
+                           const struct report_record *record, OGRFeatureH from,
                            int key, const int *map)
 {
     const char *bytes = s->bytes + record->begin;
@@ -1103,7 +1130,7 @@ static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_ogr_errors *errors, int *is_complete,
                               struct oj_error *err)
 {
-    const struct record *last =
+    const struct report_record *last =
         s->n_records > 0 ? &s->records[s->n_records - 1] : NULL;
     const int64_t end = last != NULL ? last->begin + last->n : s->n_header;
     GDALDatasetH records;
@@ -1127,10 +1154,10 @@ static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
 
 /* 1 when GDAL makes one feature of each of n records of GeoJSONSeq. */
 static int are_records_read(const struct oj_report_stream *s,
-                            const struct record *records, int64_t n,
+                            const struct report_record *records, int64_t n,
                             struct oj_ogr_errors *errors)
 {
-    const struct record *last = &records[n - 1];
+    const struct report_record *last = &records[n - 1];
     GDALDatasetH dataset =
         open_bytes(s, s->bytes + records->begin,
                    last->begin + last->n - records->begin, s->open_options);
@@ -1149,7 +1176,7 @@ static int are_records_read(const struct oj_report_stream *s,
 
 /* Marks those of n records that GDAL cannot read, by halves. */
 static void mark_unread_records(struct oj_report_stream *s,
-                                struct record *records, int64_t n,
+                                struct report_record *records, int64_t n,
                                 struct oj_ogr_errors *errors)
 {
     if (n == 0 || are_records_read(s, records, n, errors))
