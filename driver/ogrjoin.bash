@@ -12,6 +12,9 @@ _ogrjoin()
     elif [[ $cur != -* ]]; then
         words=$(grep -v '^-' <<<"$words")
     fi
+    if [[ $cur == --* ]]; then # two dashes are accepted, too
+        words+=$'\n'$(sed -n 's/^-\([^-]\)/--\1/p' <<<"$words")
+    fi
     COMPREPLY=($(compgen -W "$words" -- "$cur"))
     if [[ $has_file == 1 && $cur != -* ]]; then
         COMPREPLY+=($(compgen -f -- "$cur"))

@@ -5,6 +5,7 @@
 #include "base/oj_large_stack.h"
 #include "base/oj_message.h"
 #include "command/oj_help.h"
+#include "command/oj_option_table.h"
 #include "command/oj_parsed_command.h"
 #include "dataset/oj_dataset_name.h"
 #include "run/oj_run.h"
@@ -99,6 +100,30 @@ static void limit_malloc_retention(void)
 #endif
 }
 
+static int exit_code_of_status(oj_status status, const struct oj_error *err)
+{
+    if (status != OJ_OK)
+        oj_report_error(err);
+    return status == OJ_OK ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
+}
+
+/* "--help WORD". */
+static int print_help_of_word(const char *word)
+{
+    struct oj_error err = {OJ_OK, ""};
+    char hint[300], option[128];
+    if (oj_help_print_topic(word))
+        return OJ_EXIT_COMPLETE;
+    snprintf(option, sizeof option, "%s%.100s", word[0] == '-' ? "" : "-",
+             word);
+    oj_option_hint(option, hint, sizeof hint);
+    return exit_code_of_status(
+        oj_fail(&err, OJ_ERR_ARG,
+                "--help %.100s: no option, join or section has this word%s",
+                word, hint),
+        &err);
+}
+
 static int parse_arguments_and_run(int argc, char **argv)
 {
     struct oj_error err = {OJ_OK, ""};
@@ -107,9 +132,11 @@ static int parse_arguments_and_run(int argc, char **argv)
     oj_status status;
     if (argc < 2)
     {
-        oj_help_print();
+        oj_help_print_usage();
         return OJ_EXIT_ERROR;
     }
+    if (argc == 3 && oj_command_asks_for_help(1, (const char *const *)argv + 1))
+        return print_help_of_word(argv[2]);
     status = oj_command_parse(argc - 1, (const char *const *)argv + 1, &command,
                               &err);
     if (status == OJ_OK && command.help)
@@ -155,13 +182,6 @@ static oj_status print_devices(int argc, char **argv, struct oj_error *err)
                        argv[other]);
     oj_help_print_devices();
     return OJ_OK;
-}
-
-static int exit_code_of_status(oj_status status, const struct oj_error *err)
-{
-    if (status != OJ_OK)
-        oj_report_error(err);
-    return status == OJ_OK ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
 }
 
 static int run_program(int argc, char **argv)

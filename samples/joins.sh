@@ -125,6 +125,12 @@ join "Three layers in one pass: pairs, and what is left on either side" \
 join "A line from each pickup to its lot, and which way it leads" \
     -op nearest -max_distance 100ft -how inner -geometry connection \
     -nearest_point_fields -bearing_field lines.fgb pickups.fgb lots.fgb
+join "How far along its street is each pickup, and on which side of it?" \
+    -op nearest -how inner -along_field along -offset_field offset \
+    -side_field side along.fgb pickups.fgb streets.fgb
+join "How do lots and zones lie to each other?" \
+    -op intersects -how inner -relation_field relation -matrix_field matrix \
+    relations.fgb lots.fgb zones.fgb
 join "Lots cut along the zones" \
     -how inner -geometry intersection -overlap area,percent \
     pieces.fgb lots.fgb zones.fgb

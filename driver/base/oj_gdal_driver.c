@@ -1,5 +1,6 @@
 #include "oj_gdal_driver.h"
 
+#include "../../flatten/text/oj_spelling.h"
 #include "oj_shell_words.h"
 
 #include <cpl_minixml.h>
@@ -18,6 +19,14 @@ int oj_driver_is(GDALDriverH driver, const char *names)
 {
     return driver != NULL &&
            oj_words_find(names, GDALGetDescription(driver)) >= 0;
+}
+
+static int is_word_in_list(const char *words, const char *word)
+{
+    char **list = CSLTokenizeString2(words, " ", 0);
+    int found = CSLFindString(list, word) >= 0;
+    CSLDestroy(list);
+    return found;
 }
 
 static int can_create_vector_files(GDALDriverH driver)
@@ -69,6 +78,53 @@ static GDALDriverH find_by_extension(const char *path)
     return best;
 }
 
+/* The driver that a wrong -f means: format is a word of its names, an
+ * extension, or its name with at most two wrong letters. NULL: none. */
+static const char *driver_meant(const char *format)
+{
+    enum
+    {
+        MOST_WRONG = 2
+    };
+    const char *best = NULL;
+    int least = MOST_WRONG + 1;
+    for (int i = 0; i < GDALGetDriverCount(); i++)
+    {
+        GDALDriverH driver = GDALGetDriver(i);
+        const char *name = GDALGetDescription(driver);
+        int wrong = oj_spelling_distance(format, name);
+        char path[64];
+        if (!can_create_vector_files(driver))
+            continue;
+        snprintf(path, sizeof path, "x.%.60s", format);
+        if (is_word_in_list(GDALGetDriverLongName(driver), format) ||
+            is_word_in_list(name, format) ||
+            length_of_matching_extension(driver, path) == strlen(format))
+            wrong = 0;
+        if (wrong < least && wrong < (int)strlen(format) - 1)
+        {
+            least = wrong;
+            best = name;
+        }
+    }
+    return best;
+}
+
+/* Fails: GDAL has no driver of this name. */
+static oj_status fail_unknown_format(const char *format, struct oj_error *err)
+{
+    const char *meant = driver_meant(format);
+    if (meant != NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-f %s: there is no such format; did you mean %s? "
+                       "(ogrjoin --formats lists all)",
+                       format, meant);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-f %s: there is no such format: this GDAL (%s) has no "
+                   "driver %s; ogrjoin --formats lists those it has",
+                   format, GDALVersionInfo("RELEASE_NAME"), format);
+}
+
 oj_status oj_driver_choose(const char *format, const char *path,
                            GDALDriverH *out, struct oj_error *err)
 {
@@ -78,19 +134,17 @@ oj_status oj_driver_choose(const char *format, const char *path,
         driver = find_by_extension(path);
         if (driver == NULL)
             return oj_fail(err, OJ_ERR_ARG,
-                           "no format is known for the name %s; give it a "
-                           "usual extension (.gpkg, .fgb, .shp, .geojson, "
-                           ".csv) or name the format with -f",
+                           "no format is known for the name %s: no driver of "
+                           "this GDAL writes files so named; give it a usual "
+                           "extension (.gpkg, .fgb, .shp, .geojson, .csv) or "
+                           "name the format with -f",
                            path);
         *out = driver;
         return OJ_OK;
     }
     driver = GDALGetDriverByName(format);
     if (driver == NULL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-f %s: there is no such format; ogrjoin --formats "
-                       "lists all",
-                       format);
+        return fail_unknown_format(format, err);
     if (!can_create_vector_files(driver))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-f %s: this driver cannot create vector datasets",
@@ -129,14 +183,6 @@ int oj_driver_is_database(GDALDriverH driver)
     const char *prefix = metadata_item(driver, GDAL_DMD_CONNECTION_PREFIX);
     return prefix != NULL && prefix[0] != '\0' &&
            metadata_item(driver, GDAL_DMD_EXTENSION) == NULL;
-}
-
-static int is_word_in_list(const char *words, const char *word)
-{
-    char **list = CSLTokenizeString2(words, " ", 0);
-    int found = CSLFindString(list, word) >= 0;
-    CSLDestroy(list);
-    return found;
 }
 
 int oj_driver_takes_field(GDALDriverH driver, OGRFieldType type)

@@ -16,6 +16,7 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,6 +123,7 @@ int oj_command_needs_shapes(const struct oj_command *command)
     return oj_relation_is_of_shapes(&command->relation) ||
            first_given_option(command,
                               "max_distance|min_distance|overlap|bearing_field|"
+                              "matrix_field|relation_field|"
                               "nearest_point_fields|geometry|centroid_of|"
                               "point_on_surface_of") != NULL ||
            (command->pick != NULL &&
@@ -470,6 +472,9 @@ struct argument_reader
     const char *positional[3];
     /* folder of the spec file, to which paths are relative; "": none */
     const char *folder;
+    /* index in argv of a value without unit whose next word is its unit, as in
+     * "-max_distance 10 ft"; 0: none */
+    int cut_value;
 };
 
 /* Copies text into command->texts, which owns it. */
@@ -737,6 +742,34 @@ static oj_status check_repeated(const struct oj_option *option,
                    option->once != NULL ? option->once : "leave one out");
 }
 
+/* 1 when the value of option and the word after it make a value, as 10 and ft
+ * do. The word alone could also name a dataset. */
+static int is_value_with_unit(const struct oj_option *option, const char *value,
+                              const char *unit)
+{
+    struct oj_error err = {OJ_OK, ""};
+    struct oj_distance distance;
+    char text[64];
+    double seconds;
+    int64_t bytes;
+    if (strchr("0123456789.", value[0]) == NULL || value[0] == '\0' ||
+        !isalpha((unsigned char)unit[0]))
+        return 0;
+    snprintf(text, sizeof text, "%.30s%.30s", value, unit);
+    switch (option->kind)
+    {
+        case OJ_OPTION_DISTANCE:
+            return oj_distance_parse("-", option->name, text, &distance,
+                                     &err) == OJ_OK;
+        case OJ_OPTION_SECONDS:
+            return read_seconds(option, text, &seconds, &err) == OJ_OK;
+        case OJ_OPTION_BYTES:
+            return oj_memory_size_read(text, &bytes);
+        default:
+            return 0;
+    }
+}
+
 static oj_status read_option(struct argument_reader *r, const char *word,
                              struct oj_error *err)
 {
@@ -758,14 +791,30 @@ static oj_status read_option(struct argument_reader *r, const char *word,
                        option->name, option->name, option->arguments);
     if (r->command->given[row])
         OJ_TRY(check_repeated(option, err));
+    if (n == 1 && r->next + 1 < r->argc && r->cut_value == 0 &&
+        is_value_with_unit(option, words[0], words[1]))
+        r->cut_value = r->next;
     r->next += n;
     r->command->given[row] = 1;
     return read_value(r, option, words, err);
 }
 
+/* Fails: there are too many datasets because a unit stands apart. */
+static oj_status fail_unit_apart(const struct argument_reader *r,
+                                 struct oj_error *err)
+{
+    const char *const *at = &r->argv[r->cut_value];
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%.40s %.40s %.40s: the unit belongs to the number, write "
+                   "%.40s %.40s%.40s",
+                   at[-1], at[0], at[1], at[-1], at[0], at[1]);
+}
+
 static oj_status read_positional(struct argument_reader *r, const char *word,
                                  struct oj_error *err)
 {
+    if (r->positionals == 3 && r->cut_value > 0)
+        return fail_unit_apart(r, err);
     if (r->positionals == 3)
         return oj_fail(err, OJ_ERR_ARG,
                        "one word too many: '%.100s', after '%.100s' '%.100s' "
@@ -798,6 +847,8 @@ static oj_status assign_positionals(struct argument_reader *r,
                                    : "",
              has_join ? "" : "-window XMIN YMIN XMAX YMAX ",
              has_dst ? " dst_ds" : "", has_join ? " join_ds" : "");
+    if (r->positionals > needed && r->cut_value > 0)
+        return fail_unit_apart(r, err);
     if (r->positionals > needed)
         return oj_fail(err, OJ_ERR_ARG,
                        "%d datasets given, %d needed (the last one is '%s'): "
@@ -822,7 +873,7 @@ static oj_status assign_positionals(struct argument_reader *r,
     return OJ_OK;
 }
 
-static int asks_for_help(int argc, const char *const *argv)
+int oj_command_asks_for_help(int argc, const char *const *argv)
 {
     for (int i = 0; i < argc; i++)
     {
@@ -867,7 +918,7 @@ static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
     r.folder = folder;
     r.command = &empty;
     r.argc = argc;
-    empty.help = !is_dataset && asks_for_help(argc, argv);
+    empty.help = !is_dataset && oj_command_asks_for_help(argc, argv);
     r.argv = empty.words = CPLCalloc((size_t)argc + 1, sizeof *argv);
     for (int i = 0; i < argc; i++)
         empty.words[i] = CPLStrdup(argv[i]);

@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum
 {
@@ -49,13 +50,74 @@ static void print_entry(const char *left, const char *text)
     print_wrapped(text, TEXT_COLUMN);
 }
 
-static void print_options(void)
+/* Finds word in text, ignoring case, or NULL. */
+static const char *find_word_part(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (; *text != '\0'; text++)
+    {
+        if (strncasecmp(text, word, n) == 0)
+            return text;
+    }
+    return NULL;
+}
+
+/* 1 when name is the word, or has it as a part. A part of one or two letters
+ * would match by chance. */
+static int is_name_of_topic(const char *name, const char *word)
+{
+    return strcasecmp(name, word) == 0 ||
+           (strlen(word) > 2 && find_word_part(name, word) != NULL);
+}
+
+/* 1 when text has the word as a word. */
+static int is_text_of_topic(const char *text, const char *word)
+{
+    const char *at = text;
+    for (; (at = find_word_part(at, word)) != NULL; at++)
+    {
+        if ((at == text || !isalnum((unsigned char)at[-1])) &&
+            !isalnum((unsigned char)at[strlen(word)]))
+            return 1;
+    }
+    return 0;
+}
+
+/* What of an option is compared with the word of --help. */
+enum topic_part
+{
+    TOPIC_NAMES, /* its name, section, joins and arguments */
+    TOPIC_TEXT   /* its help */
+};
+
+static int is_option_of_topic(const struct oj_option *option, const char *word,
+                              enum topic_part part)
+{
+    const char *choices = option->choices;
+    if (part == TOPIC_TEXT)
+        return is_text_of_topic(option->help, word);
+    if (option->kind == OJ_OPTION_CHOICE)
+        choices = oj_option_choices(option);
+    return is_name_of_topic(option->name, word) ||
+           (option->alias != NULL && strcasecmp(option->alias, word) == 0) ||
+           is_name_of_topic(option->group, word) ||
+           (option->ops != NULL && oj_words_find(option->ops, word) >= 0) ||
+           (choices != NULL && oj_words_find(choices, word) >= 0);
+}
+
+/* Prints the options that match the word, or all if it is NULL. Returns their
+ * number. */
+static int print_options(const char *word, enum topic_part part)
 {
     const struct oj_option *option;
     const char *group = NULL;
+    int n = 0;
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
         char left[96];
+        if (word != NULL && !is_option_of_topic(option, word, part))
+            continue;
+        n++;
         if (group != option->group)
             printf("\n%s:\n", option->group);
         group = option->group;
@@ -65,6 +127,7 @@ static void print_options(void)
                  option->arguments[0] != '\0' ? " " : "", option->arguments);
         print_entry(left, option->help);
     }
+    return n;
 }
 
 typedef void (*entry_printer)(const char *name, const char *text);
@@ -127,7 +190,7 @@ static const struct
      "    ogrjoin -write_spec near.ogrjoin -op nearest pickups.gpkg lots.gpkg"},
 };
 
-void oj_help_print(void)
+static void print_purpose_and_usage(void)
 {
     printf(
         "ogrjoin joins two vector layers: each feature of the input layer gets "
@@ -136,6 +199,63 @@ void oj_help_print(void)
         "\n");
     for (size_t i = 0; i < sizeof usage / sizeof *usage; i++)
         printf("  ogrjoin %s\n", usage[i]);
+}
+
+static void print_examples(size_t n)
+{
+    printf("\nExamples:\n");
+    for (size_t i = 0; i < n; i++)
+        printf("  %s:\n    %s\n", examples[i].what, examples[i].words);
+}
+
+void oj_help_print_usage(void)
+{
+    enum
+    {
+        N_EXAMPLES = 3
+    };
+    print_purpose_and_usage();
+    print_examples(N_EXAMPLES);
+    printf("\n"
+           "ogrjoin --help lists all joins and options; ogrjoin --help WORD "
+           "those with the\nword in their name or section, as --help agg, "
+           "--help nearest or --help crs.\n");
+}
+
+/* Prints the joins whose name or synonym is the word. Returns their number. */
+static int print_joins_of_topic(const char *word)
+{
+    int n = 0;
+    for (int i = 0; i < OJ_N_OPS; i++)
+    {
+        const struct oj_op_info *op = oj_op_get((enum oj_op)i);
+        if (!is_name_of_topic(op->name, word) &&
+            (op->synonyms == NULL || oj_words_find(op->synonyms, word) < 0))
+            continue;
+        if (n++ == 0)
+            printf("Joins (-op):\n");
+        print_entry(op->name, op->description);
+    }
+    return n;
+}
+
+int oj_help_print_topic(const char *word)
+{
+    int n;
+    while (*word == '-')
+        word++;
+    if (*word == '\0')
+        return 0;
+    n = print_joins_of_topic(word);
+    n += print_options(word, TOPIC_NAMES);
+    if (n == 0 && strlen(word) > 2)
+        n = print_options(word, TOPIC_TEXT);
+    return n > 0;
+}
+
+void oj_help_print(void)
+{
+    print_purpose_and_usage();
     printf(
         "\n"
         "The output has the input's rows in their order, one per pair, with "
@@ -145,7 +265,7 @@ void oj_help_print(void)
         "one row per input row.\n");
     printf("\nJoins (-op):\n");
     print_joins(print_entry);
-    print_options();
+    print_options(NULL, TOPIC_NAMES);
     printf("\nGDAL's own:\n");
     print_entry("--formats", "formats that can be read and written");
     print_entry("--version", "versions of ogrjoin and GDAL");
@@ -154,10 +274,8 @@ void oj_help_print(void)
            "use):\n");
     print_backends(print_entry);
     printf("\nExit codes: 0 complete, 1 error, 3 -validate found a difference, "
-           "130 interrupted.\n"
-           "\nExamples:\n");
-    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
-        printf("  %s:\n    %s\n", examples[i].what, examples[i].words);
+           "130 interrupted.\n");
+    print_examples(sizeof examples / sizeof *examples);
 }
 
 /* ---- the man page -------------------------------------------------------- */

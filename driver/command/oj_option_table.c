@@ -30,6 +30,9 @@ static const char running[] = "How to run";
 static const char proof[] = "Proof and measurement";
 static const char messages[] = "Messages";
 
+/* Joins by distance, whose pairs have a place on a line. */
+#define LINE_OPS "nearest|dwithin"
+
 /* Values of oj_option.not_read: why the option cannot be used in a dataset. */
 static const char writes_rows[] = "the rows are read, not written";
 static const char own_run[] = "it is a separate run of the command";
@@ -175,9 +178,10 @@ static const struct oj_option options[] = {
     {rows, "name_count", "NAME",
      "add a column of this name with the number of the input row's pairs",
      VALUE(TEXT, name_count)},
-    {rows, "overlap", "area,length,percent",
+    {rows, "overlap", "area,length,percent,iou,input_area,join_area",
      "add columns with the size of the intersection: overlap_area, "
-     "overlap_length, overlap_percent (of the input feature)",
+     "overlap_length, overlap_percent (of the input feature), overlap_iou (of "
+     "the union of both); and input_area, join_area of the features themselves",
      VALUE(TEXT, overlap), .choices = OJ_OVERLAP_WORDS,
      .once = "write one list, as -overlap area,percent"},
     {rows, "nearest_point_fields", "",
@@ -188,6 +192,43 @@ static const struct oj_option options[] = {
      "add join_bearing: the direction to that point, degrees clockwise from "
      "north; on the sphere the initial direction",
      VALUE(FLAG, bearing_field)},
+    {rows, "along_field", "NAME",
+     "add a column of this name: the measure along the join feature, a line or "
+     "the rings of a polygon, from its start to the place nearest to the input "
+     "feature; in units of distances",
+     VALUE(TEXT, named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .ops = LINE_OPS},
+    {rows, "along_percent_field", "NAME",
+     "as -along_field, in percent of the whole length",
+     VALUE(TEXT, named[OJ_PAIR_ALONG_PERCENT - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .ops = LINE_OPS},
+    {rows, "offset_field", "NAME",
+     "add a column of this name: the distance from that place, positive on the "
+     "left of the line, negative on the right",
+     VALUE(TEXT, named[OJ_PAIR_OFFSET - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .ops = LINE_OPS},
+    {rows, "side_field", "NAME",
+     "add a column of this name: left, right or on (the line)",
+     VALUE(TEXT, named[OJ_PAIR_SIDE - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .ops = LINE_OPS},
+    {rows, "segment_field", "NAME",
+     "add a column of this name: the number of the segment with that place; "
+     "the first is 1",
+     VALUE(TEXT, named[OJ_PAIR_SEGMENT - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .ops = LINE_OPS},
+    {rows, "line_bearing_field", "NAME",
+     "add a column of this name: the direction of that segment, degrees "
+     "clockwise from north; on the sphere that at its start",
+     VALUE(TEXT, named[OJ_PAIR_LINE_BEARING - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .ops = LINE_OPS},
+    {rows, "matrix_field", "NAME",
+     "add a column of this name: the DE-9IM matrix of the two features, as "
+     "212101212",
+     VALUE(TEXT, named[OJ_PAIR_MATRIX - OJ_FIRST_NAMED_PAIR_VALUE])},
+    {rows, "relation_field", "NAME",
+     "add a column of this name: the first of equals, contains, within, "
+     "touches, crosses, overlaps, intersects, disjoint that holds",
+     VALUE(TEXT, named[OJ_PAIR_RELATION - OJ_FIRST_NAMED_PAIR_VALUE])},
     {rows, "geometry", OJ_ROW_GEOMETRY_WORDS,
      "the geometry of an output row: the input feature's (default), the join "
      "feature's, the join feature's nearest point, the line to it, or the "
@@ -260,11 +301,13 @@ static const struct oj_option options[] = {
      VALUE(LIST, output.layer_options), .not_read = writes_rows},
     {output, "doo", "NAME=VALUE", "open option of an existing dst_ds",
      VALUE(LIST, output.open_options), .not_read = writes_rows},
-    {output, "nlt", "PROMOTE_TO_MULTI|NONE",
+    {output, "nlt", "PROMOTE_TO_MULTI|NONE|POLYGON|LINESTRING|POINT",
      "write single points, lines and polygons as multi-geometries, for layers "
-     "that mix both; or write no geometry",
+     "that mix both; or write no geometry; or, with -geometry intersection, "
+     "keep only its polygons, lines or points, as multi-geometries, and drop "
+     "the pairs that have none",
      VALUE(CHOICE, output.layer_type),
-     .choices = "AS_IS|PROMOTE_TO_MULTI|NONE"},
+     .choices = "AS_IS|PROMOTE_TO_MULTI|NONE|" OJ_ROW_PART_WORDS},
     {output, "overwrite", "",
      "replace the layer in an existing dst_ds; the old one remains until the "
      "new one is complete",
@@ -376,8 +419,10 @@ static const struct oj_option options[] = {
      VALUE(FLAG, progress)},
     {messages, "json_summary", "FILE", "write the summary as JSON",
      VALUE(TEXT, json_summary), .not_read = writes_rows},
-    {messages, "help", "", "show this text", VALUE(FLAG, help), .alias = "h",
-     .not_read = own_run},
+    {messages, "help", "",
+     "show this text; with a word after it, as --help agg, only what the word "
+     "is about",
+     VALUE(FLAG, help), .alias = "h", .not_read = own_run},
 };
 
 enum

@@ -11,6 +11,7 @@
 #include "../../algs/api/rows/oj_distance_unit.h"
 #include "../../algs/foundations/relation/oj_compared_fields.h"
 #include "../../algs/foundations/relation/oj_relation.h"
+#include "../../flatten/arrays/oj_pair_values.h"
 #include "../../flatten/base/oj_output_row_modes.h"
 #include "../../flatten/base/oj_status.h"
 
@@ -49,8 +50,26 @@ enum oj_layer_type
 {
     OJ_LAYER_AS_IS = 0,
     OJ_LAYER_MULTI, /**< single geometries become multi-geometries */
-    OJ_LAYER_NONE   /**< without geometry */
+    OJ_LAYER_NONE,  /**< without geometry */
+
+    /* Intersections: only parts of this kind, as multi-geometries. */
+    OJ_LAYER_POLYGON,
+    OJ_LAYER_LINE,
+    OJ_LAYER_POINT
 };
+
+/** 1 if intersections keep the parts of one kind. */
+static inline int oj_layer_type_keeps_parts(int layer_type)
+{
+    return layer_type >= OJ_LAYER_POLYGON;
+}
+
+/** 1 if geometries are written as multi-geometries. */
+static inline int oj_layer_type_is_multi(int layer_type)
+{
+    return layer_type == OJ_LAYER_MULTI ||
+           oj_layer_type_keeps_parts(layer_type);
+}
 
 enum
 {
@@ -87,7 +106,7 @@ struct oj_output_options
     int layer_type; /**< enum oj_layer_type */
 };
 
-#define OJ_MAX_OPTIONS 112
+#define OJ_MAX_OPTIONS 128
 
 struct oj_command
 {
@@ -133,6 +152,8 @@ struct oj_command
     const char *name_similarity, *name_difference;
     const char *overlap; /**< comma-separated: area, length, percent; or NULL */
     int nearest_point_fields, bearing_field;
+    /** names of the columns of values from OJ_FIRST_NAMED_PAIR_VALUE on */
+    const char *named[OJ_N_NAMED_PAIR_VALUES];
     int geometry; /**< enum oj_write_geometry */
 
     /* The two sides. */
@@ -199,6 +220,9 @@ struct oj_command
 OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
                                        struct oj_command *command,
                                        struct oj_error *err);
+
+/** 1 when -h, -help or --help is one of the words. */
+int oj_command_asks_for_help(int argc, const char *const *argv);
 
 /** Parses the text of a dataset name (dataset/oj_dataset_name.h), quoted as in
  *  a shell. There is no destination, and options that apply to a run only are

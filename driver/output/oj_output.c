@@ -179,6 +179,42 @@ static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
     return plan_layer_in_open_dataset(o, &o->layers[0], err);
 }
 
+/* Appends the names of the layers of the dataset that this run does not write
+ * to text. Returns their number. */
+static int append_other_layers(const struct oj_output *o, GDALDatasetH dataset,
+                               char *text, size_t size)
+{
+    int n = GDALDatasetGetLayerCount(dataset), n_others = 0;
+    for (int i = 0; i < n; i++)
+    {
+        const char *name = OGR_L_GetName(GDALDatasetGetLayer(dataset, i));
+        int is_other = 1;
+        for (int j = 0; j < o->n_layers; j++)
+            is_other = is_other && strcasecmp(name, o->layers[j].name) != 0;
+        if (is_other)
+            oj_message_append_name(text, size, name);
+        n_others += is_other;
+    }
+    return n_others;
+}
+
+/* -overwrite replaces layers, not files, where a file has other layers. Tables
+ * of a database are not listed. */
+static void notice_layers_that_stay(const struct oj_output *o)
+{
+    const struct oj_output_options *asked = o->asked;
+    char names[256] = "";
+    int n;
+    if (!asked->overwrite || asked->update || oj_driver_is_connection(o->path))
+        return;
+    n = append_other_layers(o, o->dataset, names, sizeof names);
+    if (n > 0)
+        oj_notice("%s %s %s in %s: -overwrite replaces only the layers of "
+                  "this run",
+                  oj_word_for(n, "layer", "layers"), names,
+                  oj_word_for(n, "stays", "stay"), asked->dst);
+}
+
 /* 1 when the dataset contains other layers, or rasters, which a new file of the
  * layer alone would lose. */
 static int has_other_layers_or_rasters(GDALDatasetH dataset,
@@ -231,6 +267,40 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
     return OJ_OK;
 }
 
+/* Fails: the output exists, and no option allows changing it. Opens the file
+ * only if its driver has several layers: text formats would be read whole. */
+static oj_status fail_output_exists(const struct oj_output *o,
+                                    struct oj_error *err)
+{
+    GDALDriverH driver = GDALIdentifyDriver(o->path, NULL);
+    GDALDatasetH old = NULL;
+    char names[256] = "";
+    if (driver != NULL &&
+        GDALGetMetadataItem(driver, GDAL_DCAP_MULTIPLE_VECTOR_LAYERS, NULL) !=
+            NULL)
+    {
+        CPLPushErrorHandler(CPLQuietErrorHandler);
+        old = GDALOpenEx(o->path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL,
+                         NULL);
+        CPLPopErrorHandler();
+    }
+    if (old != NULL)
+    {
+        append_other_layers(o, old, names, sizeof names);
+        GDALClose(old);
+    }
+    if (names[0] != '\0')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s exists, with other layers (%s): -overwrite writes "
+                       "layer '%s' anew and keeps the others, -append adds "
+                       "rows to its layer, -update adds a layer",
+                       o->asked->dst, names, o->layers[0].name);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s exists: -overwrite replaces it, -append adds rows to "
+                   "its layer, -update adds a layer",
+                   o->asked->dst);
+}
+
 static oj_status plan_existing(struct oj_output *o, int is_folder,
                                struct oj_error *err)
 {
@@ -245,10 +315,7 @@ static oj_status plan_existing(struct oj_output *o, int is_folder,
     if (is_folder && !EQUAL(CPLGetExtension(o->path), "gdb"))
         return oj_fail(err, OJ_ERR_ARG, "%s is a folder: name the file in it",
                        asked->dst);
-    return oj_fail(err, OJ_ERR_ARG,
-                   "%s exists: -overwrite replaces it, -append adds rows to "
-                   "its layer, -update adds a layer",
-                   o->asked->dst);
+    return fail_output_exists(o, err);
 }
 
 static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
@@ -588,7 +655,9 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
             break;
     }
     OJ_TRY(begin_transaction(o, err));
-    return clear_replaced_layers(o, err);
+    OJ_TRY(clear_replaced_layers(o, err));
+    notice_layers_that_stay(o);
+    return OJ_OK;
 }
 
 /* ---- finish -------------------------------------------------------------- */

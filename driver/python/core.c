@@ -779,12 +779,19 @@ static int run_join_work(void *data, struct ogrjoin_error *err)
 static PyObject *make_value_buffers(PyObject *owner,
                                     const struct ogrjoin_pairs *pairs)
 {
-    static const char *const names[] = {
-        "overlap_area", "overlap_length", "overlap_percent", "nearest_x",
-        "nearest_y",    "from_x",         "from_y",          "bearing",
-        "similarity",   "similarity_2",   "similarity_3",    "similarity_4",
-        "similarity_5", "similarity_6",   "similarity_7",    "similarity_8",
-        "difference",   "change"};
+    static const char *const names[] = {"overlap_area",    "overlap_length",
+                                        "overlap_percent", "nearest_x",
+                                        "nearest_y",       "from_x",
+                                        "from_y",          "bearing",
+                                        "similarity",      "similarity_2",
+                                        "similarity_3",    "similarity_4",
+                                        "similarity_5",    "similarity_6",
+                                        "similarity_7",    "similarity_8",
+                                        "difference",      "change",
+                                        "line_along",      "line_along_percent",
+                                        "line_offset",     "line_side",
+                                        "line_segment",    "line_bearing",
+                                        "matrix",          "relation"};
     PyObject *out = PyDict_New();
     for (size_t i = 0; out != NULL && i < sizeof names / sizeof *names; i++)
     {
@@ -863,6 +870,17 @@ static PyObject *py_join(PyObject *module, PyObject *args)
         return NULL;
     w.input = input->layer;
     return join_to_buffers(&w, index);
+}
+
+/* py_pair_word(name, value): the word for a value of pairs, or None. */
+static PyObject *py_pair_word(PyObject *module, PyObject *args)
+{
+    const char *name;
+    double value;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "sd", &name, &value))
+        return NULL;
+    return Py_BuildValue("z", ogrjoin_pairs_word(name, value));
 }
 
 /* py_fill_left(offsets, first, left): writes first + i for each pair of row i
@@ -2030,6 +2048,7 @@ static PyMethodDef methods[] = {
     {"next_layer", py_next_layer, METH_VARARGS, NULL},
     {"join_source", py_join_source, METH_VARARGS, NULL},
     {"trim", py_trim, METH_O, NULL},
+    {"pair_word", py_pair_word, METH_VARARGS, NULL},
     {"fill_left", py_fill_left, METH_VARARGS, NULL},
     {"validate", py_validate, METH_VARARGS, NULL},
     {"join_device", join_device, METH_VARARGS, NULL},

@@ -250,6 +250,19 @@ static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
     return create_report_fields(proof, err);
 }
 
+/* The reference finds pairs and measures, and no place on a line, no matrix. */
+static void notice_columns_not_compared(const struct oj_command *command)
+{
+    for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
+    {
+        if (command->named[i] == NULL || command->named[i][0] == '\0')
+            continue;
+        oj_notice("-validate compares pairs and distances; it does not check "
+                  "columns of places on lines and of relations");
+        return;
+    }
+}
+
 static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
 {
     const struct oj_job *job = proof->job;
@@ -264,6 +277,7 @@ static oj_status open_proof(struct oj_proof *proof, struct oj_error *err)
                        "-validate %s: the join itself runs on this backend, so "
                        "the comparison would prove nothing; name another one",
                        job->command->validate);
+    notice_columns_not_compared(job->command);
     if (job->command->validate_report == NULL)
         return OJ_OK;
     return open_report(proof, err);

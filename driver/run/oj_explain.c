@@ -32,6 +32,8 @@ struct explanation
     int is_part;
     struct oj_flat sample; /* the first rows of the input, and their answer */
     struct oj_matches *matches;
+    /* the error of a run, if the output exists and no option allows that */
+    struct oj_error missing;
 };
 
 static void print_line(const char *key, const char *format, ...)
@@ -446,13 +448,30 @@ static void print_output(const struct explanation *e)
         print_line("output", "%s layer '%s' in %s%s",
                    GDALGetDescription(e->run->output.driver), layer->name,
                    command->output.dst,
-                   layer->appends    ? ", rows added"
+                   layer->appends                  ? ", rows added"
+                   : e->missing.message[0] != '\0' ? ""
                    : layer->replaces ? ", which replaces what is there"
                                      : "");
+    if (e->missing.message[0] != '\0')
+        print_line("", "a run would stop: %s", e->missing.message);
     if (!command->in_place)
         print_line("written by", "%s",
                    text_of_reading_method(oj_output_lane(&e->run->output)));
     print_line("", "nothing was written");
+}
+
+/* Plans the output. If only -overwrite, -append or -update is missing, keeps
+ * the error of a run as a line of the explanation. */
+static oj_status plan_output(struct explanation *e, struct oj_error *err)
+{
+    const struct oj_output_options *asked = &e->job->command->output;
+    oj_status status = oj_run_plan_output(e->run, err);
+    struct oj_error with_overwrite = {OJ_OK, ""};
+    if (status != OJ_ERR_ARG || asked->overwrite || asked->append ||
+        oj_run_plan_output_if_replaced(e->run, &with_overwrite) != OJ_OK)
+        return status;
+    e->missing = *err;
+    return OJ_OK;
 }
 
 oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
@@ -461,7 +480,7 @@ oj_status oj_explain_run(struct oj_command_run *run, struct oj_error *err)
     struct oj_job *job = &run->pass.job;
     struct explanation e = {.run = run, .job = job, .matches = &run->pass.one};
     if (command->output.dst != NULL)
-        OJ_TRY(oj_run_plan_output(run, err));
+        OJ_TRY(plan_output(&e, err));
     e.n_input = oj_source_count(&job->input, command->limit);
     e.n_join = oj_source_count(&job->join, -1);
     print_join_and_conditions(&e);

@@ -357,13 +357,27 @@ static oj_status write_join_output(struct oj_command_run *run,
 
 /* ---- common to all ways of running --------------------------------------- */
 
-oj_status oj_run_plan_output(struct oj_command_run *run, struct oj_error *err)
+static oj_status plan_main_layer(struct oj_command_run *run,
+                                 const struct oj_output_options *asked,
+                                 struct oj_error *err)
 {
     const struct oj_job *job = &run->pass.job;
-    const char *name = run->command->output.layer;
-    return oj_output_plan(&run->command->output,
-                          name != NULL ? name : job->input.name, &job->input,
-                          &job->join, &run->output, err);
+    return oj_output_plan(asked,
+                          asked->layer != NULL ? asked->layer : job->input.name,
+                          &job->input, &job->join, &run->output, err);
+}
+
+oj_status oj_run_plan_output_if_replaced(struct oj_command_run *run,
+                                         struct oj_error *err)
+{
+    run->explained = run->command->output;
+    run->explained.overwrite = 1;
+    return plan_main_layer(run, &run->explained, err);
+}
+
+oj_status oj_run_plan_output(struct oj_command_run *run, struct oj_error *err)
+{
+    return plan_main_layer(run, &run->command->output, err);
 }
 
 static oj_status run_command(struct oj_command_run *run, struct oj_error *err)

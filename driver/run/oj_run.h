@@ -17,6 +17,8 @@ struct oj_command_run
     const struct oj_command *command;
     struct oj_pass pass;     /**< for -benchmark only its job is used */
     struct oj_output output; /**< if the run has a destination */
+    /** -explain: what the output is planned with */
+    struct oj_output_options explained;
     /** printed at the end if the run has a destination */
     struct oj_summary summary;
     /** some answer differs from the reference's: sets the exit code */
@@ -27,7 +29,12 @@ struct oj_command_run
 OJ_MUST_USE oj_status oj_run_plan_output(struct oj_command_run *run,
                                          struct oj_error *err);
 
-/** -explain: opens both sides, does all checks that a run does before reading,
+/** As oj_run_plan_output(), as if -overwrite were given. */
+OJ_MUST_USE oj_status oj_run_plan_output_if_replaced(struct oj_command_run *run,
+                                                     struct oj_error *err);
+
+/** -explain: opens both sides, does all checks that a run does before reading
+ *  (an output that exists is no error: nothing is written),
  *  reads the join side (if it is large, the first rows) and the first rows of
  *  the input, joins them, and prints the findings on stdout.  Writes no
  *  files. */

@@ -8,6 +8,7 @@
 #include "../../flatten/write/oj_flat_to_ogr_geometry.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
+#include "../base/oj_shell_words.h"
 #include "../base/oj_transaction.h"
 #include "../files/oj_path.h"
 
@@ -190,6 +191,21 @@ static int is_csv(const struct oj_source *s)
            oj_driver_is(GDALGetDatasetDriver(s->dataset), "CSV");
 }
 
+/* How two tables are joined by the fields of -on, or "". Joins that were named
+ * need a geometry. */
+static const char *hint_for_tables(const struct oj_command *command)
+{
+    const char *on = command->on;
+    int n = on != NULL ? (int)strcspn(on, ",") : 0;
+    if (oj_command_given(command, "op"))
+        return "";
+    if (n == 0 || strchr(on, '"') != NULL)
+        return "; tables are joined by a field with -on F -similar F:1";
+    return CPLSPrintf("; tables are joined by fields with -on %s -similar "
+                      "%s:1",
+                      on, oj_words_start(on, (size_t)n));
+}
+
 static oj_status check_geometry(const struct oj_source *s,
                                 const struct oj_command *command,
                                 struct oj_error *err)
@@ -200,11 +216,12 @@ static oj_status check_geometry(const struct oj_source *s,
         return oj_fail(err, OJ_ERR_DATA,
                        LAYER_FORMAT " has no geometry; name its columns, for "
                                     "example -%s X_POSSIBLE_NAMES=lon -%s "
-                                    "Y_POSSIBLE_NAMES=lat",
+                                    "Y_POSSIBLE_NAMES=lat%s",
                        s->role, s->name, s->role[0] == 'i' ? "oo" : "joo",
-                       s->role[0] == 'i' ? "oo" : "joo");
-    return oj_fail(err, OJ_ERR_DATA, LAYER_FORMAT " has no geometry", s->role,
-                   s->name);
+                       s->role[0] == 'i' ? "oo" : "joo",
+                       hint_for_tables(command));
+    return oj_fail(err, OJ_ERR_DATA, LAYER_FORMAT " has no geometry%s", s->role,
+                   s->name, hint_for_tables(command));
 }
 
 static oj_status fail_where(const struct oj_source *s, const char *where,

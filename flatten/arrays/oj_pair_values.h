@@ -2,7 +2,8 @@
  *  where they are nearest, how similar their texts and how different their
  *  vectors are; and which pair of a row was picked. Belongs to a struct
  *  oj_matches: if is_picked, the values belong to the entries of picked, which
- *  has one entry per row; else to those of the matches. */
+ *  has one entry per row, and if is_kept to those of kept; else to those of the
+ *  matches. */
 #ifndef OJ_PAIR_VALUES_H
 #define OJ_PAIR_VALUES_H
 
@@ -27,12 +28,53 @@ enum oj_pair_value
     /** Size of the intersection as a weight: its area if both features have
      *  polygons, else its length if both have lines or polygons, else 1. */
     OJ_PAIR_OVERLAP_SIZE,
+    /** Area of the intersection by that of the union of both features. */
+    OJ_PAIR_OVERLAP_IOU,
+    OJ_PAIR_INPUT_AREA, /**< area of the input feature, the union of its parts
+                         */
     OJ_PAIR_DIFFERENCE, /**< difference of the vectors */
+
+    /* Values whose columns the user names, in the order of their columns. Those
+     * up to the bearing are of the nearest place on the lines and rings of the
+     * join feature (algs/pairs/values/oj_along_line.h). */
+    OJ_PAIR_ALONG,         /**< measure from the start to the place */
+    OJ_PAIR_ALONG_PERCENT, /**< in percent of the whole length */
+    OJ_PAIR_OFFSET,        /**< distance from the place, > 0 on the left */
+    OJ_PAIR_SIDE,          /**< 1: left, 0: on the line, -1: right */
+    OJ_PAIR_SEGMENT,       /**< number of the segment, from 1 on */
+    OJ_PAIR_LINE_BEARING,  /**< direction of the segment, degrees from north */
+    OJ_PAIR_MATRIX,        /**< DE-9IM matrix: oj_pair_matrix_code() */
+    OJ_PAIR_RELATION,      /**< index in OJ_PAIR_RELATIONS */
+
     /** Similarity by the first condition on texts; by condition i:
      *  OJ_PAIR_SIMILARITY + i. */
     OJ_PAIR_SIMILARITY,
-    OJ_N_PAIR_VALUES = OJ_PAIR_SIMILARITY + 8
+    OJ_N_PAIR_VALUES = OJ_PAIR_SIMILARITY + 8,
+
+    OJ_FIRST_NAMED_PAIR_VALUE = OJ_PAIR_ALONG,
+    OJ_N_NAMED_PAIR_VALUES = OJ_PAIR_RELATION + 1 - OJ_FIRST_NAMED_PAIR_VALUE
 };
+
+/** Names of relations: that of a pair is the first that holds. */
+#define OJ_PAIR_RELATIONS                                                      \
+    "equals", "contains", "within", "touches", "crosses", "overlaps",          \
+        "intersects", "disjoint"
+
+enum oj_pair_kind
+{
+    OJ_PAIR_KIND_REAL,
+    OJ_PAIR_KIND_INTEGER,
+    OJ_PAIR_KIND_TEXT /**< the value is a code: oj_pair_value_text() */
+};
+
+enum oj_pair_kind oj_pair_value_kind(enum oj_pair_value which);
+
+/** The text for a value of kind OJ_PAIR_KIND_TEXT, valid for ever; NULL for NaN
+ *  and what is no code. */
+const char *oj_pair_value_text(enum oj_pair_value which, double value);
+
+/** The code of a matrix, nine letters of F012 that end in 2. */
+double oj_pair_matrix_code(const char *matrix);
 
 /** Owner; zeroed memory is a valid empty one, and an object may be used for
  *  many answers (it keeps its memory). */
@@ -40,6 +82,11 @@ struct oj_pair_values
 {
     int is_picked;
     struct oj_matches picked; /**< one-to-one form */
+
+    /** If is_kept, the values belong to these entries, the pairs whose
+     *  intersection has a part of the kinds that are wanted, in list form. */
+    int is_kept;
+    struct oj_matches kept;
 
     int64_t n_entries;
     double *value[OJ_N_PAIR_VALUES]; /**< [n_entries]; NULL: not requested */
@@ -60,6 +107,8 @@ static inline const struct oj_matches *
 oj_pair_values_matches(const struct oj_pair_values *values,
                        const struct oj_matches *matches)
 {
+    if (values != NULL && values->is_kept)
+        return &values->kept;
     return values != NULL && values->is_picked ? &values->picked : matches;
 }
 

@@ -34,6 +34,14 @@ struct oj_row_cursor
 
 /* ---- columns and their fields -------------------------------------------- */
 
+static OGRFieldType type_of_pair_value(enum oj_pair_value which)
+{
+    static const OGRFieldType types[] = {[OJ_PAIR_KIND_REAL] = OFTReal,
+                                         [OJ_PAIR_KIND_INTEGER] = OFTInteger64,
+                                         [OJ_PAIR_KIND_TEXT] = OFTString};
+    return types[oj_pair_value_kind(which)];
+}
+
 /* Initialises the setter of column i. For the input the types are known only
  * with the first batch. */
 static oj_status init_setter(struct oj_row_cursor *cursor, int i,
@@ -64,8 +72,10 @@ static oj_status init_setter(struct oj_row_cursor *cursor, int i,
                                  &subtype);
             break;
         case OJ_COLUMN_MEASURE:
-        case OJ_COLUMN_PAIR_VALUE:
             type = OFTReal;
+            break;
+        case OJ_COLUMN_PAIR_VALUE:
+            type = type_of_pair_value((enum oj_pair_value)column->source);
             break;
         case OJ_COLUMN_AGGREGATE:
             type = column->type;
@@ -381,6 +391,22 @@ static void find_event_name(const struct oj_row_sources *sources,
         oj_value_set_null(value);
 }
 
+static void set_pair_value(const struct oj_row_sources *sources,
+                           enum oj_pair_value which, int64_t entry,
+                           struct oj_value *value)
+{
+    const double number = pair_value(sources, which, entry);
+    const enum oj_pair_kind kind = oj_pair_value_kind(which);
+    if (isnan(number))
+        oj_value_set_null(value);
+    else if (kind == OJ_PAIR_KIND_REAL)
+        value->raw.Real = number;
+    else if (kind == OJ_PAIR_KIND_INTEGER)
+        value->raw.Integer64 = (int64_t)number;
+    else
+        value->raw.String = (char *)oj_pair_value_text(which, number);
+}
+
 /* The value of a column in a row with a pair. */
 static void find_pair_value(const struct oj_row_cursor *cursor,
                             const struct oj_column *column,
@@ -404,10 +430,8 @@ static void find_pair_value(const struct oj_row_cursor *cursor,
             value->raw.Integer64 = place->rank;
             break;
         case OJ_COLUMN_PAIR_VALUE:
-            value->raw.Real = pair_value(
-                sources, (enum oj_pair_value)column->source, place->entry);
-            if (isnan(value->raw.Real))
-                oj_value_set_null(value);
+            set_pair_value(sources, (enum oj_pair_value)column->source,
+                           place->entry, value);
             break;
         default:
             value->raw.Integer64 =

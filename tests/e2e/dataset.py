@@ -60,6 +60,8 @@ JOINS = """
 -op nearest -unsetFid points.gpkg zones.gpkg
 -op intersects -geometry intersection zones.gpkg zones.fgb
 -op nearest -geometry connection -nearest_point_fields -bearing_field points.gpkg zones.gpkg
+-op nearest -along_field along -offset_field offset -side_field side -segment_field piece points.gpkg lines.gpkg
+-op intersects -relation_field relation -matrix_field matrix zones.gpkg zones.fgb
 -op nearest -geometry join -nlt PROMOTE_TO_MULTI points.gpkg zones.gpkg
 -op intersects -overlap area,percent -pick largest_overlap zones.gpkg zones.fgb
 -op window -window 980050 200050 980300 200300 -window 980200 200200 980400 200450 points.gpkg

@@ -362,6 +362,7 @@ def check_columns_and_rows():
         ("-overlap", "area,length,percent"),
         ("-nearest_point_fields",),
         ("-bearing_field",),
+        ("-matrix_field", "matrix", "-relation_field", "relation"),
         ("-geometry", "join"),
         ("-geometry", "nearest_point"),
         ("-geometry", "connection"),

@@ -247,6 +247,63 @@ def check_help_and_version():
     r = run()
     same(r.rc, 1, "no words")
     true("ogrjoin [options] dst_ds input_ds join_ds" in r.out, str(r))
+    true("--help WORD" in r.out and r.out.count("\n") < 30, str(r))
+
+
+def check_help_of_a_word():
+    everything = run("--help").out
+    for words in (("--help", "agg"), ("-help", "agg"), ("-h", "-agg"), ("--help", "--AGG")):
+        r = run(*words)
+        same((r.rc, r.err), (0, ""))
+        true("  -agg LIST " in r.out and "-max_distance" not in r.out, str(r))
+        true(r.out.strip("\n").replace("Rows and columns of the output:\n", "") in everything, str(r))
+    r = run("--help", "nearest")  # a join, and the options that it takes
+    true(r.out.startswith("Joins (-op):\n  nearest ") and "  -ties" in r.out and "-on " not in r.out, str(r))
+    r = run("--help", "k")  # a short word is a name, not a part of one
+    same([line.split()[0] for line in r.out.splitlines() if line.startswith("  -")], ["-k"], str(r))
+    r = run("--help", "coordinate")  # a section
+    true("  -t_srs CRS" in r.out and "  -s_srs" in r.out and "  -agg" not in r.out, str(r))
+    true("  -how" in run("--help", "anti").out, "an argument")
+    true("  -agg LIST" in run("--help", "median").out, "a word of the text alone")
+    fails("--help", "overwrit_", op=False,
+          says=["no option, join or section has this word", "did you mean -overwrite?"])
+    fails("--help", "-zzzzzz", op=False, says="ogrjoin --help lists all")
+    same(run("--help", "agg", "nearest").out, everything)
+    same(run("-op", "nearest", "--help").out, everything)
+
+
+def check_completion_of_two_dashes():
+    script = os.path.join(HERE, "..", "..", "driver", "ogrjoin.bash")
+    def completed(word):
+        line = f'. "{script}"; COMP_WORDS=(ogrjoin "{word}"); COMP_CWORD=1; _ogrjoin; printf "%s\n" "${{COMPREPLY[@]}}"'
+        path = os.path.dirname(os.path.abspath(OGRJOIN)) + ":" + os.environ["PATH"]
+        return subprocess.run(["bash", "-c", line], env=dict(os.environ, PATH=path),
+                              capture_output=True, text=True, check=True).stdout.split()
+    one, two = completed("-ma"), completed("--ma")
+    true("-max_distance" in one, str(one))
+    same(two, ["-" + word for word in one])
+    true("--version" in completed("--ver"), "those of GDAL")
+
+
+def check_tables_without_geometry():
+    layers()
+    with open("stats.csv", "w") as file:
+        file.write("name,v\n" "a,1\n")
+    fails("-on", "name", "o.gpkg", "points.gpkg", "stats.csv", op=False,
+          says=["X_POSSIBLE_NAMES=lon", "with -on name -similar name:1"])
+    fails("-on", "name=a,b", "o.gpkg", "points.gpkg", "stats.csv", op=False,
+          says="with -on name=a,b -similar name=a:1")
+    fails("o.gpkg", "points.gpkg", "stats.csv", op=False, says="-on F -similar F:1")
+    message = fails("-on", "name", "o.gpkg", "points.gpkg", "stats.csv", says="has no geometry")
+    true("-similar" not in message, message)
+    # What the message names is the join of equal fields, row by row.
+    make("keys.gpkg", [("POINT (0 0)", {"key": 1}), ("POINT (0 0)", {"key": 12}), (None, {"key": 3})],
+         fields=[("key", ogr.OFTInteger)])
+    with open("more.csv", "w") as file:
+        file.write("key,v\n" "12,a\n" "1,b\n" "12,c\n" "121,d\n" ",e\n")
+    succeeds("-on", "key", "-similar", "key:1", "o.gpkg", "keys.gpkg", "more.csv")
+    same([(row[2]["key"], row[2]["v"]) for row in Layer("o.gpkg").rows],
+         [(1, "b"), (12, "a"), (12, "c"), (3, None)])
 
 
 def check_config():

@@ -112,6 +112,30 @@ def check_overwrite_one_layer_of_several():
     same(Layer("d.gpkg", "other").column("name"), ["other"])
 
 
+def check_overwrite_names_layers_that_stay():
+    one("p.gpkg")
+    one("q.gpkg", layer="q")
+    join("d.gpkg", "p.gpkg", "q.gpkg")
+    fails("d.gpkg", "p.gpkg", "q.gpkg", says="d.gpkg exists: -overwrite replaces it,")
+    # the file holds another layer alone, which is not replaced
+    fails("d.gpkg", "q.gpkg", "p.gpkg",
+          says="d.gpkg exists, with other layers (p): -overwrite writes layer 'q' anew and keeps the others")
+    r = join("-overwrite", "d.gpkg", "q.gpkg", "p.gpkg", "-unmatched_layer", "rest")
+    true("layer p stays in d.gpkg: -overwrite replaces only" in r.err, str(r))
+    same(sorted(Layer("d.gpkg", "q").layers), ["p", "q", "rest"])
+    r = join("-overwrite", "d.gpkg", "q.gpkg", "p.gpkg", "-unmatched_layer", "rest", "-nln", "p")
+    true("layer q stays in d.gpkg" in r.err, str(r))
+    r = join("-overwrite", "d.gpkg", "q.gpkg", "p.gpkg", "-nln", "new")
+    true("layers p, rest, q stay in d.gpkg" in r.err or "layers q, p, rest stay in d.gpkg" in r.err
+         or "layers q, rest, p stay in d.gpkg" in r.err, str(r))
+    for how in (["-q"], ["-update"]):  # -update: the user has said that others stay
+        r = join("-overwrite", *how, "d.gpkg", "q.gpkg", "p.gpkg", "-nln", "new")
+        true("stay" not in r.err, str(r))
+    join("e.gpkg", "p.gpkg", "q.gpkg")
+    r = join("-overwrite", "e.gpkg", "p.gpkg", "q.gpkg")
+    true("stay" not in r.err, str(r))
+
+
 def check_update():
     one("p.gpkg")
     one("d.gpkg", {"name": "other"}, layer="other")
@@ -196,6 +220,19 @@ def check_formats_by_name_and_extension():
     fails("-f", "Nonsense", "o.gpkg", "p.gpkg", twin("p.gpkg"), says="Nonsense")
     fails("-f", "OSM", "o.gpkg", "p.gpkg", twin("p.gpkg"), says=["OSM", "create"])
     fails("-f", "GTiff", "o.gpkg", "p.gpkg", twin("p.gpkg"), says="GTiff")
+
+
+def check_format_that_is_not_there():
+    one("p.gpkg")
+    for word, meant in (("geopackage", "GPKG"), ("shp", "ESRI Shapefile"), ("Shapefile", "ESRI Shapefile"),
+                        ("GeoJSN", "GeoJSON"), ("flatgeobuff", "FlatGeobuf")):
+        fails("-f", word, "o.x", "p.gpkg", twin("p.gpkg"),
+              says=f"-f {word}: there is no such format; did you mean {meant}?")
+    # no driver of any GDAL has this name or one like it
+    fails("-f", "Qwertyuiop", "o.x", "p.gpkg", twin("p.gpkg"), says="has no driver Qwertyuiop")
+    if gdal.GetDriverByName("Parquet") is None:
+        fails("-f", "Parquet", "o.parquet", "p.gpkg", twin("p.gpkg"), says="this GDAL")
+        fails("o.parquet", "p.gpkg", twin("p.gpkg"), says="no driver of this GDAL writes files so named")
 
 
 def check_no_geometry():

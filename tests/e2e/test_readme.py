@@ -66,6 +66,8 @@ def layers():
     layer_file("lots.gpkg", lots)
     layer_file("pickups.gpkg", random_points(40))
     layer_file("zones.gpkg", random_polygons(20, seed=5))
+    with open("stats.csv", "w", encoding="utf-8") as file:
+        file.write("name,jobs\n" "n1,10\n" "n2,20\n")
     for path, like in (("input.gpkg", "zones.gpkg"), ("join.gpkg", "lots.gpkg"),
                        ("places_a.gpkg", "pickups.gpkg"), ("places_b.gpkg", "pickups.gpkg"),
                        ("reports.gpkg", "pickups.gpkg"), ("fences.gpkg", "zones.gpkg")):

@@ -261,6 +261,119 @@ def check_bearing_of_the_compass():
         near(row[2]["join_bearing"], float(row[2]["join_name"]), 1e-12)
 
 
+# --- places on lines, and relations ----------------------------------------------
+
+PLACE = ("-along_field", "along", "-along_percent_field", "percent", "-offset_field", "offset",
+         "-side_field", "side", "-segment_field", "piece", "-line_bearing_field", "course")
+PLACES = ("along", "percent", "offset", "side", "piece", "course")
+
+
+def place_of(p, parts):
+    """A plain loop over the segments; the side is that of the segment, as the
+    lines have one or two segments and points beside them only."""
+    best, so_far, n = None, 0.0, 0
+    for part in parts:
+        for (ax, ay), (bx, by) in zip(part, part[1:]):
+            n += 1
+            dx, dy = bx - ax, by - ay
+            length = math.hypot(dx, dy)
+            t = min(max(((p[0] - ax) * dx + (p[1] - ay) * dy) / length**2, 0), 1)
+            d = math.hypot(p[0] - ax - t * dx, p[1] - ay - t * dy)
+            cross = dx * (p[1] - ay) - dy * (p[0] - ax)
+            if best is None or d < best[0]:
+                best = (d, so_far + t * length, cross, n, bearing((ax, ay), (bx, by)))
+            so_far += length
+    d, along, cross, n, course = best
+    side = "on" if d == 0 else "left" if cross > 0 else "right"
+    return along, 100 * along / so_far, d if cross >= 0 else -d, side, n, course
+
+
+def check_places_on_lines():
+    r = random.Random(4)
+    lines = []
+    for i in range(30):
+        parts = []
+        for _ in range(1 + i % 2):
+            x, y = r.uniform(0, 100), r.uniform(0, 100)
+            parts.append([(x, y), (x + r.uniform(-20, 20), y + r.uniform(1, 20))])
+        lines.append(parts)
+    wkt = ["MULTILINESTRING (" + ", ".join("(" + ", ".join(f"{x!r} {y!r}" for x, y in part) + ")" for part in parts) + ")"
+           for parts in lines]
+    points = [(r.uniform(0, 100), r.uniform(0, 100)) for _ in range(80)]
+    make("l.gpkg", [(w, {"name": str(i)}) for i, w in enumerate(wkt)])
+    make("p.gpkg", [(f"POINT ({x!r} {y!r})", {"name": str(i)}) for i, (x, y) in enumerate(points)]
+         + [(None, {"name": "none"})])
+    sides = set()
+    for out in ("o.gpkg", "o.fgb", "o.geojson", "o.shp", "o.csv"):
+        go("-op", "nearest", "-k", 2, *PLACE, "-unsetFid", "-threads", 1 + len(out) % 2, out, "p.gpkg", "l.gpkg")
+        n = 0
+        for _, _, v in Layer(out).rows:
+            if v["name"] == "none":
+                same([v[k] or None for k in PLACES], [None] * 6)
+                continue
+            n += 1
+            expected = place_of(points[int(v["name"])], lines[int(v["join_name"])])
+            for k, e in zip(PLACES, expected):
+                if k == "side":
+                    same(v[k], e)
+                    sides.add(e)
+                else:
+                    near(float(v[k]), e, 1e-9, f"{out} {k}")
+            near(abs(float(v["offset"])), float(v["join_dista" if out == "o.shp" else "join_distance"]), 1e-9)
+        same(n, 160)
+    true(sides >= {"left", "right"}, "a fair trial")
+    fields = Layer("o.gpkg").fields
+    same([fields[k][0] for k in PLACES], ["Real"] * 3 + ["String", "Integer64", "Real"])
+    # In place.
+    shutil.copy("p.gpkg", "q.gpkg")
+    go("-in_place", "-op", "nearest", *PLACE, "q.gpkg", "l.gpkg")
+    go("-op", "nearest", *PLACE, "one.gpkg", "p.gpkg", "l.gpkg")
+    expected = [r[2] for r in Layer("one.gpkg").rows]
+    same([r[2] for r in Layer("q.gpkg").rows], expected)
+    r = go("-op", "nearest", *PLACE, "-validate", "-overwrite", "o.gpkg", "p.gpkg", "l.gpkg")
+    true("does not check columns" in r.err, str(r))
+    # What does not go with them.
+    fails("-op", "intersects", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="nearest or dwithin")
+    fails("-op", "nearest", "-along_field", "name", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="name")
+    fails("-op", "nearest", "-distance", "hausdorff", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,
+          says="least distance")
+    fails("-op", "nearest", "-agg", "count", "-side_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,
+          says="several join features")
+
+
+def check_relations_of_pairs():
+    """Through GDAL's predicates; the matrices are those of -relate."""
+    inputs_file()
+    zones_file("zones.gpkg")
+    zones_file("other.gpkg", seed=11)
+    lines_file()
+    words = ("equals", "contains", "within", "touches", "crosses", "overlaps")
+    found = set()
+    for left in ("points.gpkg", "lines.gpkg", "other.gpkg", "zones.gpkg"):
+        inputs = {r[0]: r[1] and ogr.CreateGeometryFromWkb(r[1]) for r in Layer(left).rows}
+        zones = {r[0]: r[1] and ogr.CreateGeometryFromWkb(r[1]) for r in Layer("zones.gpkg").rows}
+        for out in ("o.fgb", "o.gpkg"):
+            go("-op", "intersects", "-exclude", "same_geometry", "-how", "inner", "-name_count", "n", "-unsetFid",
+               "-matrix_field", "m", "-relation_field", "r", "-nln", "o", "-overwrite", out, left, "zones.gpkg")
+        rows = Layer("o.gpkg").rows
+        same(sorted(str(r[2]) for r in Layer("o.fgb").rows), sorted(str(r[2]) for r in rows))
+        matrices = {}
+        for _, wkb, v in rows:
+            a, b = ogr.CreateGeometryFromWkb(wkb), zones[v["join_fid"]]
+            if a.IsValid() and b.IsValid():
+                holds = [w for w in words if getattr(a, w.capitalize())(b)]
+                same(v["r"], holds[0] if holds else "intersects", f"{a} {b}")
+                found.add(v["r"])
+            matrices[v["m"]] = matrices.get(v["m"], 0) + 1
+        for m, n in sorted(matrices.items())[:4]:
+            go("-relate", m, "-exclude", "same_geometry", "-how", "inner", "-nln", "o", "-overwrite", "-unsetFid",
+               "s.gpkg", left, "zones.gpkg")
+            same(len(Layer("s.gpkg").rows), n, m)
+    true(found >= {"within", "crosses", "overlaps"}, str(found))
+    fails("-op", "nearest", "-metric", "sphere", "-matrix_field", "m", "x.gpkg", "points.gpkg", "zones.gpkg", op=False,
+          says="in the plane")
+
+
 # --- geometries ------------------------------------------------------------------
 
 
@@ -289,6 +402,43 @@ def check_geometry_of_the_join_feature():
         got = Layer("o.gpkg")
         same(got.kind, kind)
         same({s.GetGeometryType() for s in got.shapes() if s is not None}, {kind})
+
+
+def check_intersections_of_one_kind():
+    """-nlt POLYGON, LINESTRING, POINT: only such parts; pairs without are no pairs."""
+    square = "POLYGON (({0} {1}, {2} {1}, {2} {3}, {0} {3}, {0} {1}))".format
+    make("a.gpkg", [(square(0, 0, 10, 10), {"name": "meets"}), (square(20, 0, 30, 10), {"name": "touches"}),
+                    (square(90, 90, 95, 95), {"name": "none"})])
+    two = f"MULTIPOLYGON ({square(5, 5, 12, 12)[8:]}, {square(-5, 0, 0, 4)[8:]})"  # a part, and an edge
+    make("b.gpkg", [(two, {"b": "part and edge"}), (square(30, 2, 40, 4), {"b": "edge"}),
+                    (square(10, -5, 15, 0), {"b": "corner"})], [("b", ogr.OFTString)])
+    both = [("meets", "corner"), ("meets", "part and edge"), ("touches", "edge")]
+    for kind, pairs, shape in (
+        ("POLYGON", [("meets", "part and edge")], "MULTIPOLYGON"),
+        ("LINESTRING", [("meets", "part and edge"), ("touches", "edge")], "MULTILINESTRING"),
+        ("POINT", [("meets", "corner")], "MULTIPOINT"),
+    ):
+        for name in (f"{kind}.{end}" for end in ("gpkg", "fgb", "shp", "geojson")):
+            go("-op", "intersects", "-how", "inner", "-geometry", "intersection", "-nlt", kind, "-overwrite",
+               "-name_count", "n", name, "a.gpkg", "b.gpkg")
+            got = Layer(name)
+            same(sorted((row[2]["name"], row[2]["b"]) for row in got.rows), pairs, f"{kind} {name}")
+            same({s.GetGeometryName().replace("MULTI", "") for s in got.shapes()}, {shape[5:]}, name)
+            if name.endswith(("gpkg", "fgb")):
+                same({s.GetGeometryName() for s in got.shapes()}, {shape}, name)
+        # what has no such pair is a row of the left join, and a leftover of either side
+        go("-op", "intersects", "-geometry", "intersection", "-nlt", kind, "-overwrite", "-how", "full", "f.gpkg",
+           "a.gpkg", "b.gpkg")
+        rows = [(row[2]["name"], row[2]["b"]) for row in Layer("f.gpkg").rows]
+        want = pairs + [(a, None) for a in ("meets", "touches", "none") if a not in dict(pairs)]
+        want += [(None, b) for _, b in both if b not in [p[1] for p in pairs]]
+        same(sorted(map(str, rows)), sorted(map(str, want)), kind)
+        go("-op", "intersects", "-how", "inner", "-geometry", "intersection", "-nlt", kind, "-overwrite",
+           "-unmatched_layer", "left", "-unmatched_join_layer", "other", "u.gpkg", "a.gpkg", "b.gpkg")
+        same(sorted(Layer("u.gpkg", "left").column("name")),
+             sorted(a for a in ("meets", "touches", "none") if a not in dict(pairs)), kind)
+        same(sorted(Layer("u.gpkg", "other").column("b")),
+             sorted(b for _, b in both if b not in [p[1] for p in pairs]), kind)
 
 
 def check_intersections_as_shapefile():

@@ -90,12 +90,25 @@ def test_what_apply_takes():
         live.apply([1, 2], [1], [1])
     with pytest.raises(ogrjoin.InvalidError, match="x is no column of 2 values"):
         live.apply([1, 2], [[1, 1], [2, 2]], [1, 2])
+    with pytest.raises(ogrjoin.InvalidError, match="ids: whole numbers"):
+        live.apply(["a"], [1], [1])
+    with pytest.raises(ogrjoin.InvalidError, match="y: numbers are needed"):
+        live.apply([5], [1], ["north"])
     counts = live.counts
     assert (counts["n"], counts["n_batches"], counts["n_unknown"]) == (4, 3, 1)
     assert "quadtree" in counts["tree"]
     assert repr(live) == "<ogrjoin.Live: 4 points>"
     with pytest.raises(ogrjoin.UnsupportedError, match="cpu or auto"):
         ogrjoin.Live(backend="geos")
+
+
+def test_places_that_no_join_takes_are_removed():
+    for x, y in ((np.inf, 1), (1, -np.inf), (1e151, 1), (1, np.nan)):
+        live = ogrjoin.Live()
+        live.apply([5, 6], [1, 2], [3, 4])
+        live.apply([5], [x], [y])
+        assert live.to_arrow()["id"].to_pylist() == [6]
+        assert live.counts["n_unjoinable"] == 1
 
 
 def test_ids_are_whole_numbers_of_64_bits():

@@ -261,6 +261,31 @@ def test_the_output_is_no_side(tmp_path):
     assert content(tmp_path / "left") == before
 
 
+def test_folder_around_the_output(tmp_path):
+    left, right = sides(tmp_path)
+    with pytest.raises(ogrjoin.InvalidError, match="there is no folder .*/no: make it first"):
+        join_files(left, right, tmp_path / "no" / "out", op="within")
+    assert sorted(os.listdir(tmp_path)) == ["left", "right"]
+
+
+def test_a_script_that_its_processes_would_run_again(tmp_path):
+    left, right = sides(tmp_path)
+    call = f"join_files({left!r}, {right!r}, {str(tmp_path / 'out')!r}, op='within', processes=2)"
+    script = tmp_path / "script.py"
+    script.write_text(f"from ogrjoin.scale import join_files\n{call}\n")
+    made = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert made.returncode == 1
+    assert made.stderr.count("Traceback") == 1
+    assert 'under if __name__ == "__main__":' in made.stderr.splitlines()[-1]
+    assert sorted(os.listdir(tmp_path)) == ["left", "right", "script.py"]
+    script.write_text(
+        f"from ogrjoin.scale import join_files\nif __name__ == '__main__':\n    {call}\n"
+    )
+    made = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert (made.returncode, made.stderr) == (0, "")
+    same_files(tmp_path / "out", left, right, op="within")
+
+
 def test_no_rows_are_a_folder_with_columns(tmp_path):
     left, right = sides(tmp_path)
     options = {"op": "equals", "how": "inner"}  # no point is a box

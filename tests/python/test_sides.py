@@ -3,6 +3,7 @@ wrong."""
 
 import decimal
 import json
+import os
 import pickle
 
 import numpy as np
@@ -106,6 +107,44 @@ def test_tables_of_texts(tmp_path):
     rows = ogrjoin.join(tmp_path / "a.csv", tmp_path / "b.csv", "similar", similar="name:0.9")
     assert rows.read_all()["join_name"].to_pylist() == ["foo bar", "baz", "foo baz"]
     assert ogrjoin.scan(tmp_path / "a.csv").schema.names == ["name"]
+
+
+def test_numbers_of_csv(tmp_path):
+    """As the command reads it with -oo AUTODETECT_TYPE=YES: numbers are numbers, and
+    what begins with 0 stays a text."""
+    path = tmp_path / "places.csv"
+    path.write_text("id,lon,lat,zip\n1,1,1.5,00501\n2,12,12.5,10001\n3,,,10002\n")
+    rows = ogrjoin.join(path, ZONES, x="lon", y="lat", left_crs=4326).read_all()
+    assert rows["z"].to_pylist() == ["a", "b", None]
+    assert rows["id"].to_pylist() == [1, 2, 3]
+    assert rows["zip"].to_pylist() == ["00501", "10001", "10002"]
+    (tmp_path / "places.csvt").write_text('"String","Real","Real","String"\n')
+    assert ogrjoin.scan(path).reader().read_all()["id"].to_pylist() == ["1", "2", "3"]
+
+
+def test_several_layers(tmp_path):
+    """None is taken by its place; the only one with geometries is."""
+    path = tmp_path / "zones.gpkg"
+    ZONES.to_file(path, layer="one")
+    table = pa.table({"styles": ["red"]})
+    pyogrio.write_arrow(table, path, layer="styles", driver="GPKG", append=True)
+    assert zones_of(ogrjoin.join(ZONES[["geometry"]], path)) == ["a", "b"]
+    ZONES.to_file(path, layer="two")
+    for word, ask in (
+        ("right_layer", lambda: ogrjoin.join(ZONES, path)),
+        ("left_layer", lambda: ogrjoin.join(path, ZONES)),
+        ("layer", lambda: ogrjoin.scan(path)),
+    ):
+        with pytest.raises(ogrjoin.InvalidError, match=f"3 layers, name one by {word}=: one, two"):
+            ask()
+
+
+def test_folder_of_an_output_that_is_not_there(tmp_path):
+    path = tmp_path / "nodir" / "x.parquet"
+    with pytest.raises(FileNotFoundError) as caught:
+        ogrjoin.join(PLACES, ZONES).to_parquet(path)
+    assert caught.value.filename == str(path)
+    assert os.listdir(tmp_path) == []
 
 
 # --- CRS and units -----------------------------------------------------------

@@ -70,6 +70,8 @@ static struct oj_pair_request make_request(const struct api_pair_settings *s,
     want[OJ_PAIR_NEAREST_X] = want[OJ_PAIR_NEAREST_Y] = s->nearest_point != 0;
     want[OJ_PAIR_FROM_X] = want[OJ_PAIR_FROM_Y] = s->from_point != 0;
     want[OJ_PAIR_BEARING] = s->bearing != 0;
+    for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
+        want[OJ_FIRST_NAMED_PAIR_VALUE + i] = s->named[i] != 0;
     request.want_shapes = s->intersection;
     for (int i = 0; i < relation->n_similar; i++)
         want[OJ_PAIR_SIMILARITY + i] = 1;
@@ -566,29 +568,55 @@ const double *ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs)
     return pairs->measure;
 }
 
+static const char *const value_names[OJ_N_PAIR_VALUES] = {
+    [OJ_PAIR_OVERLAP_AREA] = "overlap_area",
+    [OJ_PAIR_OVERLAP_LENGTH] = "overlap_length",
+    [OJ_PAIR_OVERLAP_PERCENT] = "overlap_percent",
+    [OJ_PAIR_FROM_X] = "from_x",
+    [OJ_PAIR_FROM_Y] = "from_y",
+    [OJ_PAIR_NEAREST_X] = "nearest_x",
+    [OJ_PAIR_NEAREST_Y] = "nearest_y",
+    [OJ_PAIR_BEARING] = "bearing",
+    [OJ_PAIR_DIFFERENCE] = "difference",
+    [OJ_PAIR_ALONG] = "line_along",
+    [OJ_PAIR_ALONG_PERCENT] = "line_along_percent",
+    [OJ_PAIR_OFFSET] = "line_offset",
+    [OJ_PAIR_SIDE] = "line_side",
+    [OJ_PAIR_SEGMENT] = "line_segment",
+    [OJ_PAIR_LINE_BEARING] = "line_bearing",
+    [OJ_PAIR_MATRIX] = "matrix",
+    [OJ_PAIR_RELATION] = "relation",
+    [OJ_PAIR_SIMILARITY] = "similarity"};
+
+const char *api_pairs_value_name(enum oj_pair_value which)
+{
+    return value_names[which];
+}
+
+/* The value with this name; -1: none. */
+static int find_value(const char *name)
+{
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+    {
+        if (value_names[i] != NULL && strcmp(value_names[i], name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+const char *ogrjoin_pairs_word(const char *name, double value)
+{
+    int which = find_value(name);
+    return which >= 0 ? oj_pair_value_text((enum oj_pair_value)which, value)
+                      : NULL;
+}
+
 const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
                                   const char *name)
 {
-    static const struct
-    {
-        const char *name;
-        enum oj_pair_value value;
-    } named[] = {{"overlap_area", OJ_PAIR_OVERLAP_AREA},
-                 {"overlap_length", OJ_PAIR_OVERLAP_LENGTH},
-                 {"overlap_percent", OJ_PAIR_OVERLAP_PERCENT},
-                 {"nearest_x", OJ_PAIR_NEAREST_X},
-                 {"nearest_y", OJ_PAIR_NEAREST_Y},
-                 {"from_x", OJ_PAIR_FROM_X},
-                 {"from_y", OJ_PAIR_FROM_Y},
-                 {"bearing", OJ_PAIR_BEARING},
-                 {"similarity", OJ_PAIR_SIMILARITY},
-                 {"difference", OJ_PAIR_DIFFERENCE}};
-    int condition = 0;
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-    {
-        if (strcmp(named[i].name, name) == 0)
-            return pairs->value[named[i].value];
-    }
+    int which = find_value(name), condition = 0;
+    if (which >= 0)
+        return pairs->value[which];
     if (strcmp(name, "change") == 0)
         return pairs->change;
     /* similarity_2 is that of the second condition, and so on */

@@ -39,6 +39,8 @@ struct api_pair_settings
     int one_to_one;
     int overlap_area, overlap_length, overlap_percent;
     int nearest_point, from_point, bearing, share, intersection;
+    int named[OJ_N_NAMED_PAIR_VALUES]; /**< values from
+                                            OJ_FIRST_NAMED_PAIR_VALUE on */
 };
 
 #define API_PICK_NAMES                                                         \
@@ -109,6 +111,9 @@ OJ_MUST_USE oj_status api_pairs_add(struct api_pair_maker *maker,
                                     struct oj_matches *matches,
                                     struct ogrjoin_pairs *pairs,
                                     struct oj_error *err);
+
+/** The name of a value as ogrjoin_pairs_value() has it. */
+const char *api_pairs_value_name(enum oj_pair_value which);
 
 /** Makes matches of a one-to-one choice whose labels are rows 0 to n_rows - 1.
  */

@@ -20,6 +20,9 @@
     .kind = OJ_PARAMETER_##type,                                               \
     .offset = offsetof(struct ogrjoin_settings, field)
 
+/* Joins by distance, whose pairs have a place on a line. */
+#define LINE_OPS "nearest|dwithin"
+
 /* Settings other than the parameters of joins. */
 static const struct oj_parameter own_settings[] = {
     {"op", .help = "what makes a pair: nearest (default), intersects, ...",
@@ -74,6 +77,41 @@ static const struct oj_parameter own_settings[] = {
     {"bearing",
      .help = "1: direction to that point, degrees clockwise from north (0)",
      VALUE(INT, pairs.bearing), .most = 1},
+    {"line_along",
+     .help = "1: measure along the right feature, a line or rings, from its "
+             "start to the place nearest to the left one (0)",
+     VALUE(INT, pairs.named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .most = 1, .ops = LINE_OPS},
+    {"line_along_percent",
+     .help = "1: that measure, in percent of the length (0)",
+     VALUE(INT, pairs.named[OJ_PAIR_ALONG_PERCENT - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .most = 1, .ops = LINE_OPS},
+    {"line_offset",
+     .help = "1: distance from that place, above 0 on the left of the line, "
+             "below 0 on the right (0)",
+     VALUE(INT, pairs.named[OJ_PAIR_OFFSET - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .most = 1, .ops = LINE_OPS},
+    {"line_side", .help = "1: that side: 1 left, -1 right, 0 on the line (0)",
+     VALUE(INT, pairs.named[OJ_PAIR_SIDE - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .most = 1, .ops = LINE_OPS},
+    {"line_segment",
+     .help = "1: number of the segment with that place, from 1 on (0)",
+     VALUE(INT, pairs.named[OJ_PAIR_SEGMENT - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .most = 1, .ops = LINE_OPS},
+    {"line_bearing",
+     .help = "1: direction of that segment, degrees clockwise from north (0)",
+     VALUE(INT, pairs.named[OJ_PAIR_LINE_BEARING - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .most = 1, .ops = LINE_OPS},
+    {"matrix",
+     .help = "1: DE-9IM matrix of the features, a number for "
+             "ogrjoin_pairs_word() (0)",
+     VALUE(INT, pairs.named[OJ_PAIR_MATRIX - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .most = 1},
+    {"relation",
+     .help = "1: the first of equals, contains, within, touches, crosses, "
+             "overlaps, intersects, disjoint that holds, as such a number (0)",
+     VALUE(INT, pairs.named[OJ_PAIR_RELATION - OJ_FIRST_NAMED_PAIR_VALUE]),
+     .most = 1},
     {"share",
      .help = "1: weighted_sum is to be asked of the pairs, which needs their "
              "overlaps (0)",
@@ -115,9 +153,9 @@ static const struct oj_parameter own_settings[] = {
          "words that stand for others in texts: lines of two, \"st,street\"",
      VALUE(TEXT, word_map)},
     {"tree", OJ_LIVE_TREE_WORDS,
-     .help =
-         "of a kept index: quadtree, kdtree, or auto (default): a quadtree, "
-         "unless that would be deep or badly filled",
+     .help = "of a kept index: quadtree, kdtree (not on GPUs), or auto "
+             "(default): a "
+             "quadtree, unless that would be deep or badly filled",
      VALUE(CHOICE, tree)},
     {"changes",
      .help =
@@ -148,8 +186,9 @@ static const struct oj_parameter row_settings[] = {
              "commas between them: no such pairs",
      .kind = OJ_PARAMETER_KEPT},
     {"overlap",
-     .help = "rows: area, length, percent, with commas between them: columns "
-             "with the size of the intersection",
+     .help = "rows: area, length, percent, iou, input_area, join_area, with "
+             "commas between them: columns with the size of the intersection "
+             "and of both",
      .kind = OJ_PARAMETER_KEPT},
     {"unordered_pairs", .help = "another name of unordered",
      VALUE(INT, relation.unordered_pairs), .most = 1},
@@ -157,11 +196,46 @@ static const struct oj_parameter row_settings[] = {
      VALUE(INT, pairs.nearest_point), .most = 1},
     {"bearing_field", .help = "another name of bearing",
      VALUE(INT, pairs.bearing), .most = 1},
+    {"along_field",
+     .help = "rows: name of a column with the measure along the right feature, "
+             "a line or rings, from its start to the place nearest to the left "
+             "one",
+     .kind = OJ_PARAMETER_KEPT, .ops = LINE_OPS},
+    {"along_percent_field",
+     .help = "rows: as along_field, in percent of the length",
+     .kind = OJ_PARAMETER_KEPT, .ops = LINE_OPS},
+    {"offset_field",
+     .help = "rows: name of a column with the distance from that place, above "
+             "0 on the left of the line, below 0 on the right",
+     .kind = OJ_PARAMETER_KEPT, .ops = LINE_OPS},
+    {"side_field",
+     .help = "rows: name of a column with left, right or on (the line)",
+     .kind = OJ_PARAMETER_KEPT, .ops = LINE_OPS},
+    {"segment_field",
+     .help = "rows: name of a column with the number of the segment with that "
+             "place, from 1 on",
+     .kind = OJ_PARAMETER_KEPT, .ops = LINE_OPS},
+    {"line_bearing_field",
+     .help = "rows: name of a column with the direction of that segment, "
+             "degrees clockwise from north",
+     .kind = OJ_PARAMETER_KEPT, .ops = LINE_OPS},
+    {"matrix_field",
+     .help = "rows: name of a column with the DE-9IM matrix of the features",
+     .kind = OJ_PARAMETER_KEPT},
+    {"relation_field",
+     .help = "rows: name of a column with the first of equals, contains, "
+             "within, touches, crosses, overlaps, intersects, disjoint that "
+             "holds",
+     .kind = OJ_PARAMETER_KEPT},
     {"geometry", API_GEOMETRY_WORDS,
      .help = "rows: the geometry of a row: that of the input (default), of the "
              "join side, its nearest point, the line to that, what both have "
              "in common, or none",
      VALUE(CHOICE, rows.geometry)},
+    {"nlt", "AS_IS|" OJ_ROW_PART_WORDS,
+     .help = "rows: of geometry intersection only the polygons, lines or "
+             "points; pairs without are dropped",
+     VALUE(CHOICE, rows.parts)},
     {"prefix",
      .help = "rows: put before names of the join side that are taken (join_)",
      .kind = OJ_PARAMETER_KEPT},
@@ -749,7 +823,12 @@ oj_status api_settings_copy(const struct ogrjoin_settings *settings,
 static const char of_rows[] =
     "pick|one_to_one|overlap_area|overlap_length|overlap_percent|nearest_point|"
     "from_point|intersection|bearing|share|side|how|agg|overlap|"
-    "nearest_point_fields|bearing_field|geometry|prefix|name_fid|name_distance|"
+    "line_along|line_along_percent|line_offset|line_side|line_segment|"
+    "line_bearing|matrix|relation|"
+    "along_field|along_percent_field|offset_field|side_field|segment_field|"
+    "line_bearing_field|matrix_field|relation_field|"
+    "nearest_point_fields|bearing_field|geometry|nlt|prefix|name_fid|name_"
+    "distance|"
     "name_rank|name_similarity|name_difference|name_count|left_column|left_x|"
     "left_y|left_select|right_select|left_fid|left_crs|right_crs|crs|"
     "batch_rows|input_rows|events|key|state";
@@ -814,6 +893,14 @@ static const struct
     {"overlap", "overlap|overlap_area|overlap_length|overlap_percent"},
     {"nearest_point_fields", "nearest_point_fields|nearest_point"},
     {"bearing_field", "bearing_field|bearing"},
+    {"along_field", "along_field|line_along"},
+    {"along_percent_field", "along_percent_field|line_along_percent"},
+    {"offset_field", "offset_field|line_offset"},
+    {"side_field", "side_field|line_side"},
+    {"segment_field", "segment_field|line_segment"},
+    {"line_bearing_field", "line_bearing_field|line_bearing"},
+    {"matrix_field", "matrix_field|matrix"},
+    {"relation_field", "relation_field|relation"},
     {"join_select", "right_select"},
 };
 
@@ -840,13 +927,19 @@ static const char *settings_of_option(const char *option)
     return option;
 }
 
+/* 1 if a setting that was set is a number of 0. */
+static int is_switched_off(const struct ogrjoin_settings *settings, int place)
+{
+    return setting_at(place)->kind == OJ_PARAMETER_INT &&
+           strcmp(settings->given[place], "0") == 0;
+}
+
 /* The value of an option as set; NULL if it was not set, or to 0. */
 static const char *word_given(const void *user, const char *option)
 {
     const struct ogrjoin_settings *settings = user;
     int place = find_given(settings, settings_of_option(option));
-    if (place < 0 || (setting_at(place)->kind == OJ_PARAMETER_INT &&
-                      strcmp(settings->given[place], "0") == 0))
+    if (place < 0 || is_switched_off(settings, place))
         return NULL;
     return settings->given[place];
 }
@@ -914,8 +1007,8 @@ static oj_status check_settings_fit_op(const struct ogrjoin_settings *s,
     const struct oj_parameter *setting;
     for (int i = 0; (setting = setting_at(i)) != NULL; i++)
     {
-        if (s->given[i] != NULL && setting->ops != NULL &&
-            oj_words_find(setting->ops, op->name) < 0)
+        if (s->given[i] != NULL && !is_switched_off(s, i) &&
+            setting->ops != NULL && oj_words_find(setting->ops, op->name) < 0)
             return oj_fail(err, OJ_ERR_ARG,
                            "%s has no effect on op %s: it goes with op %s",
                            setting->name, op->name, setting->ops);

@@ -15,7 +15,7 @@
 enum
 {
     API_BACKEND_NAME = 40,
-    API_MOST_SETTINGS = 120
+    API_MOST_SETTINGS = 144
 };
 
 /** The side for which a layer is read from Arrow. */
@@ -31,6 +31,7 @@ struct api_row_settings
 {
     int how;      /**< enum oj_how */
     int geometry; /**< enum oj_write_geometry, or API_GEOMETRY_NONE */
+    int parts;    /**< 0: all; else 1 + the argument of oj_row_keep_parts() */
     int crs;      /**< enum api_crs_mode */
     int64_t batch_rows, input_rows;
     struct oj_distance max_distance, min_distance, densify;

@@ -1,6 +1,7 @@
 #include "oj_option_clash.h"
 
 #include "../../../flatten/base/oj_word_list.h"
+#include "oj_row_words.h"
 #include "oj_rows_per_input.h"
 
 #include <stdio.h>
@@ -100,9 +101,13 @@ struct clash
     const char *why, *text;
 };
 
+#define ROW_COLUMNS_OF_LINES                                                   \
+    "along_field|along_percent_field|offset_field|side_field|segment_field|"   \
+    "line_bearing_field"
 #define ROW_COLUMNS_OF_PAIRS                                                   \
     "name_similarity|name_difference|name_rank|name_count|overlap|"            \
-    "nearest_point_fields|bearing_field"
+    "nearest_point_fields|bearing_field|matrix_field|"                         \
+    "relation_field|" ROW_COLUMNS_OF_LINES
 #define ROW_COLUMNS "name_fid|name_distance|" ROW_COLUMNS_OF_PAIRS
 #define NEW_DATASET                                                            \
     "f|nln|dsco|lco|doo|nlt|overwrite|append|update|unsetFid|a_srs"
@@ -122,6 +127,8 @@ static const struct clash clashes[] = {
              "plane it is {validate geos}"},
     {"metric", "sphere", "distance_to", "boundary",
      .text = "{distance_to boundary} is possible with {metric planar} only"},
+    {"metric", "sphere", "matrix_field|relation_field",
+     .why = "matrices are of features in the plane"},
     {"geometry", "nearest_point|connection", .when = compares_shapes,
      .text = "{geometry nearest_point} and connection go with "
              "{distance least} only: nearest points are those of it"},
@@ -145,11 +152,12 @@ static const struct clash clashes[] = {
     {"agg", NULL, "overlap|nearest_point_fields|bearing_field",
      .why = "aggregates name such columns themselves, as in "
             "max(overlap_area)"},
-    {"agg", NULL, "geometry",
+    {"agg", NULL, "geometry|matrix_field|relation_field|" ROW_COLUMNS_OF_LINES,
      .why = "a row of aggregates stands for several join features"},
     {"agg", NULL, "join_select",
      .why = "the aggregates name the join side's fields"},
-    {"distance", "!least", "nearest_point_fields|bearing_field",
+    {"distance", "!least",
+     "nearest_point_fields|bearing_field|" ROW_COLUMNS_OF_LINES,
      .why = "nearest points are those of the least distance"},
     {"window", NULL,
      "join_layer|join_where|join_sql|join_select|join_srs|joo|on|exclude|"
@@ -183,6 +191,16 @@ static const struct clash clashes[] = {
      ROW_COLUMNS "|geometry|pick|agg|prefix|join_select|unmatched_join_layer",
      .why = "only the input layer's geometry and fields are written"},
     {"nlt", "NONE", "geometry|a_srs", .why = "no geometry is written"},
+    {"nlt", OJ_ROW_PART_WORDS, "geometry", "!intersection",
+     .text = "{nlt *} keeps parts of intersections: it needs "
+             "{geometry intersection}"},
+    {"pick", "!all", "nlt", OJ_ROW_PART_WORDS,
+     .text = "{nlt *} drops pairs, and {pick *} chooses before it does"},
+    {"one_to_one", NULL, "nlt", OJ_ROW_PART_WORDS,
+     .text = "{nlt *} drops pairs, and {one_to_one} chooses before it does"},
+    {"nlt", OJ_ROW_PART_WORDS, .without = "geometry",
+     .text = "{nlt *} keeps parts of intersections: it needs "
+             "{geometry intersection}"},
 
     /* Each side is joined by one point or by its shape. */
     {"centroid_of", "input|both", "point_on_surface_of", "input|both",

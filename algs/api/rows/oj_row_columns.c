@@ -38,11 +38,38 @@ static void add_pair_value_column(const struct choice *c,
                                   enum oj_pair_value which, const char *usual,
                                   const char *given, const char *option)
 {
+    static const enum oj_field_kind kinds[] = {
+        [OJ_PAIR_KIND_REAL] = OJ_FIELD_FLOAT64,
+        [OJ_PAIR_KIND_INTEGER] = OJ_FIELD_INT64,
+        [OJ_PAIR_KIND_TEXT] = OJ_FIELD_TEXT};
     int n = c->columns->n;
     add_computed_column(c->columns, OJ_COLUMN_PAIR_VALUE, (int)which,
-                        OJ_FIELD_FLOAT64, usual, given, option);
+                        kinds[oj_pair_value_kind(which)], usual, given, option);
     if (c->columns->n > n)
         c->want[which] = 1;
+}
+
+const char *oj_row_column_option(enum oj_pair_value which)
+{
+    static const char *const options[] = {
+        "along_field",  "along_percent_field", "offset_field",
+        "side_field",   "segment_field",       "line_bearing_field",
+        "matrix_field", "relation_field"};
+    _Static_assert(sizeof options / sizeof *options == OJ_N_NAMED_PAIR_VALUES,
+                   "one option for each named value");
+    return options[which - OJ_FIRST_NAMED_PAIR_VALUE];
+}
+
+/* Adds the columns that the user names. */
+static void add_named_columns(const struct choice *c)
+{
+    for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
+    {
+        enum oj_pair_value which =
+            (enum oj_pair_value)(OJ_FIRST_NAMED_PAIR_VALUE + i);
+        add_pair_value_column(c, which, "", c->words->named[i],
+                              oj_row_column_option(which));
+    }
 }
 
 /* Adds a column for each condition on texts: named first, then first with _2,
@@ -72,19 +99,17 @@ static oj_status add_similarity_columns(const struct choice *c,
 static oj_status add_overlap_columns(const struct choice *c,
                                      struct oj_error *err)
 {
-    static const char *const names[] = {"overlap_area", "overlap_length",
-                                        "overlap_percent"};
     unsigned char asked[OJ_N_PAIR_VALUES] = {0};
     if (c->words->overlap == NULL && !c->offers_all)
         return OJ_OK;
     if (!c->offers_all)
         OJ_TRY(
             oj_row_overlap_read(c->words->dash, c->words->overlap, asked, err));
-    for (unsigned i = 0; i < 3; i++)
+    for (int i = 0; i < OJ_N_OVERLAP_WORDS; i++)
     {
-        if (c->offers_all || asked[OJ_PAIR_OVERLAP_AREA + i])
-            add_pair_value_column(c, OJ_PAIR_OVERLAP_AREA + i, names[i], NULL,
-                                  NULL);
+        if (c->offers_all || asked[oj_overlap_columns[i].value])
+            add_pair_value_column(c, oj_overlap_columns[i].value,
+                                  oj_overlap_columns[i].name, NULL, NULL);
     }
     return OJ_OK;
 }
@@ -121,6 +146,7 @@ static oj_status add_all_computed_columns(const struct choice *c,
     }
     if (words->bearing_field || offers_points)
         add_pair_value_column(c, OJ_PAIR_BEARING, "join_bearing", NULL, NULL);
+    add_named_columns(c);
     return OJ_OK;
 }
 

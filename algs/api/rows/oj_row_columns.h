@@ -48,6 +48,9 @@ struct oj_row_column_words
     const char *name_similarity, *name_difference;
     const char *overlap; /**< oj_row_words.h */
     int nearest_point_fields, bearing_field;
+    /** [OJ_N_NAMED_PAIR_VALUES] names of the columns of values from
+     * OJ_FIRST_NAMED_PAIR_VALUE on; NULL or "": no such column */
+    const char *named[OJ_N_NAMED_PAIR_VALUES];
     int has_events; /**< 1: rows are events */
 };
 
@@ -67,9 +70,9 @@ struct oj_computed_column
 
 enum
 {
-    /* Event, FID, measure, similarities, difference, rank, count, three sizes
+    /* Event, FID, measure, similarities, difference, rank, count, six sizes
      * of the overlap, nearest point and bearing. */
-    OJ_MOST_COMPUTED_COLUMNS = 12 + OJ_MOST_TEXTS
+    OJ_MOST_COMPUTED_COLUMNS = 15 + OJ_MOST_TEXTS + OJ_N_NAMED_PAIR_VALUES
 };
 
 /** Owner of names that it makes; borrows the others. Zeroed memory is a valid
@@ -80,6 +83,10 @@ struct oj_computed_columns
     int n;
     char *made_name[OJ_MOST_TEXTS]; /* of similarities, or NULL */
 };
+
+/** The option that names the column of this value, one of the named ones:
+ * "along_field", ... */
+const char *oj_row_column_option(enum oj_pair_value which);
 
 /** Chooses the columns of pairs, in their order in a row, and sets want
  *  [OJ_N_PAIR_VALUES] of the values of pairs that they hold. Not for semi and
@@ -95,9 +102,12 @@ struct oj_computed_columns
  *   join_rank                       a row has several pairs, by their measure
  *   (none; the number of pairs)     name_count is given
  *   overlap_area, overlap_length,   overlap names them
- *     overlap_percent
+ *     overlap_percent, overlap_iou,
+ *     input_area, join_area
  *   nearest_x, nearest_y            nearest_point_fields
  *   join_bearing                    bearing_field
+ *   (none; a place on a line, the   along_field and the others of
+ *     matrix, the relation)         oj_row_column_option()
  *
  *  OJ_ERR_ARG: an unknown overlap. Names for columns that there are not are
  *  refused by oj_option_clash.h. */

@@ -249,6 +249,14 @@ static oj_status choose_computed(const struct ogrjoin_settings *s,
 {
     struct oj_row_column_words words = rows_output_column_words(s, request);
     char overlap[40];
+    for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
+    {
+        enum oj_pair_value which =
+            (enum oj_pair_value)(OJ_FIRST_NAMED_PAIR_VALUE + i);
+        words.named[i] = api_setting_given(s, oj_row_column_option(which));
+        if (words.named[i] == NULL && s->pairs.named[i])
+            words.named[i] = api_pairs_value_name(which);
+    }
     if (words.overlap == NULL &&
         (s->pairs.overlap_area || s->pairs.overlap_length ||
          s->pairs.overlap_percent))
@@ -319,8 +327,12 @@ static oj_status plan_columns(struct rows_output *o,
         asked.computed = computed.column;
         asked.n_computed = computed.n;
         if (is_made_geometry(o->geometry))
+        {
             oj_row_geometry_request((enum oj_write_geometry)o->geometry,
                                     request);
+            if (s->rows.parts > 0)
+                oj_row_keep_parts(s->rows.parts - 1, request);
+        }
     }
     if (status == OJ_OK)
         status = name_columns(o, s, &asked, fields, err);
@@ -693,6 +705,59 @@ static oj_status fill_counts(const struct batch *b,
     return OJ_OK;
 }
 
+static oj_status fill_integers(const struct batch *b, int which,
+                               struct oj_arrow_column *column,
+                               struct oj_error *err)
+{
+    int64_t *to = column->values;
+    for (int64_t i = 0; i < b->n; i++)
+    {
+        double value = pair_value(b, which, i);
+        if (isnan(value))
+            OJ_TRY(oj_arrow_column_put_null(column, i, err));
+        else
+            to[i] = (int64_t)value;
+    }
+    return OJ_OK;
+}
+
+static oj_status fill_texts(const struct batch *b, enum oj_pair_value which,
+                            struct oj_arrow_column *column,
+                            struct oj_error *err)
+{
+    for (int64_t i = 0; i < b->n; i++)
+    {
+        const char *text =
+            oj_pair_value_text(which, pair_value(b, (int)which, i));
+        const size_t n = text != NULL ? strlen(text) : 0;
+        char *to;
+        if (text == NULL)
+        {
+            OJ_TRY(oj_arrow_column_put_null(column, i, err));
+            continue;
+        }
+        OJ_TRY(put_bytes(column, i, (int64_t)n, &to, err));
+        memcpy(to, text, n);
+    }
+    return OJ_OK;
+}
+
+static oj_status fill_pair_values(const struct batch *b,
+                                  enum oj_pair_value which,
+                                  struct oj_arrow_column *column,
+                                  struct oj_error *err)
+{
+    switch (oj_pair_value_kind(which))
+    {
+        case OJ_PAIR_KIND_INTEGER:
+            return fill_integers(b, (int)which, column, err);
+        case OJ_PAIR_KIND_TEXT:
+            return fill_texts(b, which, column, err);
+        default:
+            return fill_reals(b, (int)which, column, err);
+    }
+}
+
 static oj_status fill_event_names(const struct batch *b,
                                   struct oj_arrow_column *column,
                                   struct oj_error *err)
@@ -730,7 +795,8 @@ static oj_status fill_computed(const struct batch *b,
         case OJ_COLUMN_COUNT:
             return fill_counts(b, column, err);
         case OJ_COLUMN_PAIR_VALUE:
-            return fill_reals(b, named->source, column, err);
+            return fill_pair_values(b, (enum oj_pair_value)named->source,
+                                    column, err);
         case OJ_COLUMN_EVENT:
             return fill_event_names(b, column, err);
         case OJ_COLUMN_JOIN:

@@ -8,6 +8,8 @@
 #include "../selection/oj_feature_area_length.h"
 #include "../selection/oj_nearest_points.h"
 #include "../selection/oj_pair_filter.h"
+#include "oj_along_line.h"
+#include "oj_pair_matrix.h"
 #include "oj_pick.h"
 
 #include <math.h>
@@ -28,6 +30,7 @@ struct pair_stage_worker
     struct oj_nearest_work nearest;
     struct oj_flat_buf common; /* the current intersection */
     struct oj_flat_buf shapes; /* intersections that are returned */
+    struct oj_pair_matrix_work matrix;
     int64_t n_undecided, first_undecided;
     char text[256];
 
@@ -43,11 +46,19 @@ struct oj_pair_stage
     struct oj_pair_side join_side;
     struct oj_sphere_side sphere; /* the join side on the sphere, if nearest
                                      points there are wanted */
+    struct oj_along_side along;   /* its lines, if places on them are wanted */
+    unsigned along_wants;         /* enum oj_along_want */
+    struct oj_pair_matrix_side matrices; /* if matrices are wanted */
     int n_workers;
     struct pair_stage_worker *worker;
     int64_t *area_score; /* [join features], or NULL */
     int64_t *score;      /* per entry */
     int64_t *shape_at;   /* per entry: worker + n_workers * index, or -1 */
+
+    /* Of the entries that are kept. */
+    int64_t *shape_of_kept;
+    double *value_of_kept[OJ_N_PAIR_VALUES];
+    int64_t cap_shape_of_kept, cap_value_of_kept[OJ_N_PAIR_VALUES];
     int64_t cap_area_score, cap_score, cap_shape_at;
     int64_t n_undecided;
     char text[256];
@@ -63,13 +74,33 @@ static int wants_overlap(const struct oj_pair_request *r)
 {
     return r->want[OJ_PAIR_OVERLAP_AREA] || r->want[OJ_PAIR_OVERLAP_LENGTH] ||
            r->want[OJ_PAIR_OVERLAP_PERCENT] || r->want[OJ_PAIR_JOIN_AREA] ||
-           r->want[OJ_PAIR_OVERLAP_SIZE] || r->want_shapes;
+           r->want[OJ_PAIR_OVERLAP_SIZE] || r->want[OJ_PAIR_OVERLAP_IOU] ||
+           r->want[OJ_PAIR_INPUT_AREA] || r->want_shapes;
 }
 
 static int wants_nearest_points(const struct oj_pair_request *r)
 {
     return r->want[OJ_PAIR_FROM_X] || r->want[OJ_PAIR_NEAREST_X] ||
            r->want[OJ_PAIR_BEARING];
+}
+
+static int wants_along(const struct oj_pair_request *r)
+{
+    int wants = 0;
+    for (int i = OJ_PAIR_ALONG; i <= OJ_PAIR_LINE_BEARING; i++)
+        wants |= r->want[i];
+    return wants;
+}
+
+/* A place on a line is that of the input feature's nearest point. */
+static int finds_nearest_points(const struct oj_pair_request *r)
+{
+    return wants_nearest_points(r) || wants_along(r);
+}
+
+static int wants_matrix(const struct oj_pair_request *r)
+{
+    return r->want[OJ_PAIR_MATRIX] || r->want[OJ_PAIR_RELATION];
 }
 
 int oj_pair_request_is_needed(const struct oj_pair_request *request)
@@ -149,6 +180,27 @@ static oj_status score_features_by_union_area(struct oj_pair_stage *stage,
     return status;
 }
 
+static oj_status prepare_lines_and_matrices(struct oj_pair_stage *stage,
+                                            const struct oj_pair_side *side,
+                                            struct oj_error *err)
+{
+    if (wants_along(&stage->request))
+    {
+        const unsigned char *want = stage->request.want;
+        stage->along_wants =
+            OJ_ALONG_MEASURE |
+            (want[OJ_PAIR_ALONG_PERCENT] ? OJ_ALONG_PERCENT : 0U) |
+            (want[OJ_PAIR_OFFSET] || want[OJ_PAIR_SIDE] ? OJ_ALONG_SIDE : 0U) |
+            (want[OJ_PAIR_LINE_BEARING] ? OJ_ALONG_BEARING : 0U);
+        oj_along_side_free(&stage->along);
+        OJ_TRY(oj_along_side_build(&stage->along, side->joined,
+                                   is_on_sphere(stage), stage->n_workers, err));
+    }
+    return wants_matrix(&stage->request)
+               ? oj_pair_matrix_side_make(&stage->matrices, side->whole, err)
+               : OJ_OK;
+}
+
 oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
                                       const struct oj_pair_side *side,
                                       struct oj_error *err)
@@ -160,7 +212,8 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
         stage->worker[i].geos = NULL;
         stage->worker[i].has_input = 0;
     }
-    if (is_on_sphere(stage) && wants_nearest_points(&stage->request))
+    OJ_TRY(prepare_lines_and_matrices(stage, side, err));
+    if (is_on_sphere(stage) && finds_nearest_points(&stage->request))
     {
         oj_sphere_side_free(&stage->sphere);
         OJ_TRY(oj_sphere_side_build(&stage->sphere, side->joined, 1,
@@ -208,12 +261,18 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
         oj_nearest_work_free(&stage->worker[i].nearest);
         oj_flat_buf_free(&stage->worker[i].common);
         oj_flat_buf_free(&stage->worker[i].shapes);
+        oj_pair_matrix_work_free(&stage->worker[i].matrix);
     }
     oj_sphere_side_free(&stage->sphere);
+    oj_along_side_free(&stage->along);
+    oj_pair_matrix_side_free(&stage->matrices);
     oj_free(stage->worker);
     oj_free(stage->area_score);
     oj_free(stage->score);
     oj_free(stage->shape_at);
+    oj_free(stage->shape_of_kept);
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+        oj_free(stage->value_of_kept[i]);
     oj_free(stage);
 }
 
@@ -399,24 +458,39 @@ static double overlap_size(const struct pair_stage_worker *worker, double area,
     return row == OJ_PART_POINT || feature == OJ_PART_POINT ? 1.0 : length;
 }
 
+/* NaN if neither feature has an area. */
+static double intersection_by_union(double common, double a, double b)
+{
+    const double all = a + b - common;
+    return all > 0.0 ? common / all : (double)NAN;
+}
+
 /* Sets the values that need the areas of the features themselves. */
-static oj_status set_percent_and_join_area(struct pair_stage_worker *worker,
-                                           double area, double length,
-                                           struct oj_error *err)
+static oj_status set_values_of_areas(struct pair_stage_worker *worker,
+                                     double area, double length,
+                                     struct oj_error *err)
 {
     double of_row = (double)NAN, of_feature = (double)NAN;
     int wants_percent =
         !isnan(area) && wants_value(worker, OJ_PAIR_OVERLAP_PERCENT);
+    int wants_iou =
+        worker->feature >= 0 && wants_value(worker, OJ_PAIR_OVERLAP_IOU);
     OJ_TRY(open_geos_for_worker(worker, err));
-    if (wants_percent)
+    if (wants_percent || wants_iou ||
+        (worker->feature >= 0 && wants_value(worker, OJ_PAIR_INPUT_AREA)))
         OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
-    if (worker->feature >= 0 && wants_value(worker, OJ_PAIR_JOIN_AREA))
+    if (worker->feature >= 0 &&
+        (wants_iou || wants_value(worker, OJ_PAIR_JOIN_AREA)))
         OJ_TRY(oj_geos_pairs_area(worker->geos, 0, worker->feature, &of_feature,
                                   err));
     set_value(worker, OJ_PAIR_OVERLAP_PERCENT,
               wants_percent ? overlap_percent(worker, of_row, area, length)
                             : NAN);
     set_value(worker, OJ_PAIR_JOIN_AREA, of_feature);
+    set_value(worker, OJ_PAIR_INPUT_AREA, of_row);
+    set_value(worker, OJ_PAIR_OVERLAP_IOU,
+              wants_iou ? intersection_by_union(area, of_row, of_feature)
+                        : (double)NAN);
     return OJ_OK;
 }
 
@@ -446,7 +520,7 @@ static oj_status set_overlap_values_of_pair(struct pair_stage_worker *worker,
     set_value(worker, OJ_PAIR_OVERLAP_SIZE,
               worker->feature >= 0 ? overlap_size(worker, area, length)
                                    : (double)NAN);
-    return set_percent_and_join_area(worker, area, length, err);
+    return set_values_of_areas(worker, area, length, err);
 }
 
 static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
@@ -509,6 +583,113 @@ static oj_status set_closest_point_values(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
+/* ---- places on lines ----------------------------------------------------- */
+
+/* The point of the input feature that is nearest to the join feature; to its
+ * rings, if that is a polygon. */
+static oj_status find_point_beside_line(struct pair_stage_worker *worker,
+                                        struct oj_nearest_points *p,
+                                        struct oj_error *err)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_flat *input = stage->input.joined;
+    const struct oj_flat *side = stage->join_side.joined;
+    if (oj_flat_is_one_point(input, worker->row))
+    {
+        int64_t v, end;
+        oj_flat_vertices(input, worker->row, &v, &end);
+        if (v < end)
+            *p = (struct oj_nearest_points){INFINITY, input->x[v], input->y[v],
+                                            NAN, NAN};
+        return OJ_OK;
+    }
+    OJ_TRY(find_closest_points(worker, p, err));
+    if (is_on_sphere(stage) || p->distance > 0.0 ||
+        (oj_flat_kinds(side, worker->feature) & OJ_PART_POLYGON) == 0)
+        return OJ_OK;
+    return oj_nearest_points_find(input, worker->row, side, worker->feature,
+                                  OJ_TO_BOUNDARY, &worker->nearest, p, err);
+}
+
+/* Where lines cross, the crossing point is rounded, and still on both. */
+static int are_crossing(const struct pair_stage_worker *worker,
+                        const struct oj_nearest_points *p)
+{
+    return p->distance <= 0.0 &&
+           (oj_flat_kinds(worker->stage->join_side.joined, worker->feature) &
+            OJ_PART_POINT) == 0;
+}
+
+/* The distance of the pair, where it is the one from the line. */
+static double most_distance_of_place(const struct pair_stage_worker *worker)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_flat *side = stage->join_side.joined;
+    return !is_on_sphere(stage) && side->part_kinds == OJ_PART_LINE &&
+                   oj_flat_is_points(stage->input.joined)
+               ? stage->entries->measure[worker->entry]
+               : (double)INFINITY;
+}
+
+/* Lines are met in random order. */
+static void prefetch_lines_of_next_pairs(const struct pair_stage_worker *worker)
+{
+    const struct oj_matches *entries = worker->stage->entries;
+    for (int step = 0; step < 2; step++)
+    {
+        int64_t ahead = worker->entry + 8 * (2 - step);
+        if (ahead < entries->n_entries && entries->join_row[ahead] >= 0)
+            oj_along_prefetch(&worker->stage->along, entries->join_row[ahead],
+                              step);
+    }
+}
+
+static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
+                                          struct oj_error *err)
+{
+    struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
+    struct oj_along place = {NAN, NAN, NAN, NAN, NAN, NAN};
+    prefetch_lines_of_next_pairs(worker);
+    if (worker->feature >= 0)
+    {
+        OJ_TRY(find_point_beside_line(worker, &p, err));
+        place = oj_along_find(&worker->stage->along, worker->feature, p.ax,
+                              p.ay, most_distance_of_place(worker),
+                              worker->stage->along_wants);
+    }
+    if (!isnan(place.along) && are_crossing(worker, &p))
+        place.offset = place.side = 0.0;
+    set_value(worker, OJ_PAIR_ALONG, place.along);
+    set_value(worker, OJ_PAIR_ALONG_PERCENT, place.percent);
+    set_value(worker, OJ_PAIR_OFFSET, place.offset);
+    set_value(worker, OJ_PAIR_SIDE, place.side);
+    set_value(worker, OJ_PAIR_SEGMENT, place.segment);
+    set_value(worker, OJ_PAIR_LINE_BEARING, place.bearing);
+    return OJ_OK;
+}
+
+/* ---- matrices ------------------------------------------------------------ */
+
+static oj_status set_matrix_values_of_pair(struct pair_stage_worker *worker,
+                                           struct oj_error *err)
+{
+    struct oj_pair_stage *stage = worker->stage;
+    struct oj_matrix matrix;
+    double code = (double)NAN, relation = (double)NAN;
+    if (worker->feature >= 0 && kinds_of_row(worker) != 0 &&
+        kinds_of_feature(worker) != 0)
+    {
+        OJ_TRY(oj_pair_matrix_find(
+            &stage->matrices, stage->input.whole, worker->row, worker->feature,
+            stage->request.cancel, &worker->matrix, &matrix, err));
+        code = oj_pair_matrix_code(matrix.at);
+        relation = oj_pair_matrix_relation(&matrix);
+    }
+    set_value(worker, OJ_PAIR_MATRIX, code);
+    set_value(worker, OJ_PAIR_RELATION, relation);
+    return OJ_OK;
+}
+
 /* ---- similarities ---------------------------------------------------------
  */
 
@@ -554,7 +735,93 @@ static oj_status set_values_of_pair(struct pair_stage_worker *worker,
         OJ_TRY(set_overlap_values_of_pair(worker, err));
     if (wants_nearest_points(request))
         OJ_TRY(set_closest_point_values(worker, err));
+    if (worker->stage->along_wants != 0)
+        OJ_TRY(set_along_values_of_pair(worker, err));
+    if (wants_matrix(request))
+        OJ_TRY(set_matrix_values_of_pair(worker, err));
     set_similarity_values_of_pair(worker);
+    return OJ_OK;
+}
+
+/* ---- pairs that are dropped ---------------------------------------------- */
+
+/* 1 if the intersection of an entry has a part of the wanted kinds. */
+static int has_wanted_part(const struct oj_pair_stage *stage, int64_t entry)
+{
+    const int64_t at = stage->shape_at[entry];
+    struct oj_flat from;
+    if (at < 0)
+        return 0;
+    from = oj_flat_buf_view(&stage->worker[at % stage->n_workers].shapes);
+    if (from.part_offset == NULL)
+        return 0;
+    for (int64_t part = from.part_offset[at / stage->n_workers];
+         part < from.part_offset[at / stage->n_workers + 1]; part++)
+    {
+        if ((stage->request.shape_kinds & from.part_kind[part]) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* Moves an entry with its values to the next one that is kept. */
+static void keep_entry(struct oj_pair_stage *stage,
+                       const struct oj_matches *entries, int64_t entry)
+{
+    struct oj_pair_values *values = stage->values;
+    const int64_t n = values->n_entries++;
+    values->kept.join_row[n] = entries->join_row[entry];
+    values->kept.measure[n] = entries->measure[entry];
+    stage->shape_of_kept[n] = stage->shape_at[entry];
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+    {
+        if (stage->request.want[i])
+            stage->value_of_kept[i][n] = values->value[i][entry];
+    }
+}
+
+/* Makes the kept entries of all rows: entries of a row may lie anywhere, so
+ * that values are copied to arrays of their own, which then replace them. */
+static oj_status drop_pairs_without_part(struct oj_pair_stage *stage,
+                                         const struct oj_matches *entries,
+                                         struct oj_error *err)
+{
+    struct oj_pair_values *values = stage->values;
+    struct oj_matches *kept = &values->kept;
+    OJ_TRY(
+        oj_matches_reserve(kept, entries->n_rows, entries->n_entries, 1, err));
+    OJ_ROOM(stage->shape_of_kept, 0, entries->n_entries + 1,
+            stage->cap_shape_of_kept, err);
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+    {
+        if (stage->request.want[i])
+            OJ_TRY(
+                oj_reserve(&stage->value_of_kept[i], 0, entries->n_entries + 1,
+                           &stage->cap_value_of_kept[i], sizeof(double), err));
+    }
+    values->n_entries = 0;
+    for (int64_t row = 0; row < entries->n_rows; row++)
+    {
+        int64_t end = oj_matches_end(entries, row);
+        kept->offset[row] = values->n_entries;
+        for (int64_t i = oj_matches_first(entries, row); i < end; i++)
+        {
+            if (has_wanted_part(stage, i))
+                keep_entry(stage, entries, i);
+        }
+        kept->n_matched += values->n_entries > kept->offset[row];
+    }
+    kept->offset[entries->n_rows] = values->n_entries;
+    kept->n_entries = kept->n_pairs = values->n_entries;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+    {
+        if (stage->request.want[i])
+            memcpy(values->value[i], stage->value_of_kept[i],
+                   (size_t)values->n_entries * sizeof(double));
+    }
+    memcpy(stage->shape_at, stage->shape_of_kept,
+           (size_t)values->n_entries * sizeof *stage->shape_at);
+    values->is_kept = 1;
     return OJ_OK;
 }
 
@@ -581,7 +848,9 @@ static oj_status fill_values(struct oj_pair_stage *stage,
     if (n_wanted > 0)
         OJ_TRY(
             visit_pairs_in_parallel(stage, entries, set_values_of_pair, err));
-    for (int64_t i = 0; stage->request.want_shapes && i < entries->n_entries;
+    if (stage->request.want_shapes && stage->request.drops_pairs)
+        OJ_TRY(drop_pairs_without_part(stage, entries, err));
+    for (int64_t i = 0; stage->request.want_shapes && i < values->n_entries;
          i++)
         OJ_TRY(copy_intersection_shape(stage, i, &values->shapes, err));
     return OJ_OK;
@@ -677,8 +946,12 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
 {
     stage->input = *input;
     stage->values = values;
+    values->is_kept = 0;
     for (int i = 0; i < stage->n_workers; i++)
+    {
         stage->worker[i].has_input = 0;
+        oj_pair_matrix_forget(&stage->worker[i].matrix);
+    }
     OJ_TRY(pick_one_per_row(stage, matches, values, err));
     return fill_values(stage, oj_pair_values_matches(values, matches), err);
 }

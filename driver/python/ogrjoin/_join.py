@@ -108,7 +108,8 @@ def join(
                   row for each of left, with aggregates of the rows it meets, of
                   their columns or those of the pair: "mean(join_distance),
                   percentile(fare, 90), weighted_mean(price, overlap_area)"
-    overlap       "area,length,percent": columns of the intersection's size
+    overlap       "area,length,percent,iou,input_area,join_area": columns of the
+                  intersection's size and of both
     similar       "LEFT=RIGHT:0.6", or a list: only pairs with similar texts;
                   columns with + are put together.  op="similar": wherever they
                   are; sides then need no geometry
@@ -121,6 +122,8 @@ def join(
     geometry      input; join: that of the right side; nearest_point: its point
                   nearest to the left one; connection: the line to that;
                   intersection: what both have in common; none
+    nlt           with geometry="intersection": POLYGON, LINESTRING or POINT:
+                  only such parts, and no pairs without
     left_column   of geometries, where a side has several; x, y: columns of the
                   left side that are points (right_x, right_y: of the right one)
     left_crs      of a side that does not state it: "EPSG:2263", PROJJSON, WKT, or

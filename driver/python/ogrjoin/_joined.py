@@ -130,6 +130,11 @@ class Joined:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
+        except OSError as error:
+            if error.filename != temporary:
+                raise
+            # the name that was asked for, not the one that is no more
+            raise type(error)(error.errno, error.strerror, path) from None
         finally:
             if os.path.exists(temporary):
                 os.remove(temporary)

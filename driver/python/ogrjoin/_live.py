@@ -90,6 +90,9 @@ class Live:
     def apply(self, ids: Any, x: Any, y: Any) -> None:
         """Puts or moves points, and removes those whose x is NaN, as one instant.
 
+        An id is also removed where x or y is a coordinate that no join takes: NaN,
+        infinite, or beyond 1e150; counts["n_unjoinable"] has their number.
+
         ids, x, y  arrays of numpy, columns of Arrow or pandas, lists; ids are
                    whole numbers, a missing x counts as NaN; of several changes
                    of an id the last one holds

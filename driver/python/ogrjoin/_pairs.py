@@ -29,7 +29,9 @@ class Pairs:
     n_left       left rows
     values       {name: float64} of what was asked for: overlap_area,
                  overlap_length, overlap_percent, nearest_x, nearest_y, from_x,
-                 from_y, bearing, similarity, similarity_2 ..., difference;
+                 from_y, bearing, line_along, line_along_percent, line_offset,
+                 line_segment, line_bearing, similarity, similarity_2 ..., difference;
+                 line_side, matrix, relation: str, or None;
                  intersection: WKB
 
     offsets, right32, distance and values are read-only: the memory of the
@@ -143,11 +145,24 @@ class Pairs:
         return Pairs, (*arrays, self.n_left, values, self.first)
 
 
+# Values that stand for words.
+_WORDS = {"line_side", "matrix", "relation"}
+
+
+def _words(name: str, values: Any) -> Any:
+    codes, at = np.unique(values, return_inverse=True)
+    words = np.empty(len(codes), dtype=object)
+    words[:] = [_core.pair_word(name, code) for code in codes]
+    return words[at]
+
+
 def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
     """What the C library has made, of left rows from first on."""
     handle, offsets, right32, measure, values, shapes, n_undecided = made
     offsets, right32 = np.frombuffer(offsets, "q"), np.frombuffer(right32, "i")
     named = {name: np.frombuffer(column, "d") for name, column in values.items()}
+    for name in _WORDS.intersection(named):
+        named[name] = _words(name, named[name])
     if shapes is not None:
         named["intersection"] = _shapes(shapes)
     distance = None
@@ -220,6 +235,8 @@ _NOT_OF_INDEX = {
 } | {
     "pick", "one_to_one", "overlap_area", "overlap_length", "overlap_percent",
     "nearest_point", "nearest_point_fields", "from_point", "bearing", "bearing_field",
+    "line_along", "line_along_percent", "line_offset", "line_side", "line_segment",
+    "line_bearing", "matrix", "relation",
     "intersection", "share", "side", "max_pairs", "threads", "backend",
 }  # fmt: skip
 
@@ -914,8 +931,8 @@ def pairs(
               relate, bbox, similar
     settings  those of the C library, by name: max_distance (dwithin: of each
               left row, too), k, ties, metric, relate, exclude_self, pick,
-              one_to_one, overlap_area, bearing, word_map (a dict, or a
-              file of lines "st,street") ...;
+              one_to_one, overlap_area, bearing, line_along, line_offset,
+              line_side, relation, word_map (a dict, or a file of lines "st,street") ...;
               ogrjoin.settings() lists them
     similar   "LEFT=RIGHT:0.6", or a list: only pairs with similar texts, those of
               columns with + put together; or numbers alone, for texts=;

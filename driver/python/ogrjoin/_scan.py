@@ -8,6 +8,8 @@ from typing import Any, Iterator
 
 import pyarrow as pa
 
+from ._errors import InvalidError
+
 NAME, METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
 
 
@@ -41,10 +43,32 @@ def extension_of(field: Any) -> str:
     return name if name.startswith("geoarrow.") else ""
 
 
+_CSV = (".csv", ".tsv", ".psv")
+# Their drivers have one layer; to list it, some read all of a file.
+_OF_ONE_LAYER = (*_CSV, ".geojson", ".geojsonl", ".geojsons", ".fgb", ".shp")
+
+
+def _only_layer(path: str, option: str) -> str | None:
+    """Of a file with several layers, the only one with geometries, as the command
+    has it; option: the argument that names one where there are more."""
+    if path.lower().endswith(_OF_ONE_LAYER):
+        return None
+    from pyogrio import list_layers
+
+    layers = list_layers(path).tolist()
+    spatial = [name for name, kind in layers if kind is not None]
+    if len(layers) > 1 and len(spatial) != 1:
+        names = ", ".join(name for name, _ in layers)
+        raise InvalidError(f"{path} has {len(layers)} layers, name one by {option}=: {names}")
+    return spatial[0] if len(layers) > 1 else None
+
+
 class Scan:
     """A file or a folder as an Arrow stream, as often as it is asked for."""
 
-    def __init__(self, path: str, layer: str | int | None = None) -> None:
+    def __init__(
+        self, path: str, layer: str | int | None = None, option: str = "layer"
+    ) -> None:
         self._dataset: Any = None
         self._table: Any = None
         self._path = path
@@ -56,7 +80,11 @@ class Scan:
             return
         from pyogrio import read_arrow
 
-        told, table = read_arrow(path, layer=layer)
+        if layer is None:
+            layer = _only_layer(path, option)
+        # Numbers are numbers, unless a .csvt file beside it says otherwise.
+        csv = {"AUTODETECT_TYPE": "YES"} if path.lower().endswith(_CSV) else {}
+        told, table = read_arrow(path, layer=layer, **csv)
         self.geometry = told["geometry_name"] or "wkb_geometry"
         self.schema = table.schema
         i = table.schema.get_field_index(self.geometry)
@@ -94,5 +122,5 @@ class Scan:
 
 def scan(path: str | os.PathLike[str], layer: str | int | None = None) -> Scan:
     """GeoParquet (a file or a folder of files) by pyarrow, every other format by
-    pyogrio; layer: of a file with several."""
+    pyogrio, CSV with types detected; layer: of a file with several."""
     return Scan(os.fspath(path), layer)

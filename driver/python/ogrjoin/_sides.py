@@ -58,7 +58,10 @@ def as_column(values: Any, dtype: Any, n: int, name: str, of: str) -> Any:
         raise InvalidError(f"{name} is no column of {n} values, one for each of {of}")
     if dtype is np.int64:
         return _as_int64(array, name)
-    return np.ascontiguousarray(array, dtype=dtype)
+    try:
+        return np.ascontiguousarray(array, dtype=dtype)
+    except (TypeError, ValueError):
+        raise InvalidError(f"{name}: numbers are needed, not {array.dtype}") from None
 
 
 def _as_int64(array: Any, name: str) -> Any:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from . import _crs, _sides
 from ._errors import InvalidError
 from ._joined import Joined
-from ._scan import extension_of, mark_geometries, scan, wkb_metadata
+from ._scan import Scan, extension_of, mark_geometries, wkb_metadata
 
 
 def _table_of_shapes(array: Any, crs: str | None) -> Any:
@@ -40,7 +40,7 @@ class TableSide:
     def __init__(self, side: Any, which: str, settings: dict[str, Any]) -> None:
         layer = settings.pop(f"{which}_layer", None)
         if isinstance(side, (str, os.PathLike)):
-            side = scan(side, layer)
+            side = Scan(os.fspath(side), layer, f"{which}_layer")
         elif layer is not None:
             raise InvalidError(f"{which}_layer is of a path to a file")
         self.index: list[str] = []  # columns that were the index of pandas

@@ -36,6 +36,10 @@ class JoinByNearest(JoinAlgorithm):
         "features the one with the smallest FID is taken, so there is one row per "
         "input feature and neighbour; <i>Keep all that are equally near</i> does "
         "as the algorithm of QGIS.</p>"
+        "<p>The place along a line is that of the point of the second layer's line, "
+        "or ring, which is nearest: <b>line_along</b>, its distance from the start of "
+        "the line, <b>line_offset</b>, the distance from it, positive on the left, and "
+        "<b>line_side</b> (left, right, on).</p>"
         "<p>A greatest distance costs nothing and saves time where most features "
         "are far from any other.</p>"
     )
@@ -61,6 +65,12 @@ class JoinByNearest(JoinAlgorithm):
             "NEAREST_POINT",
             "Add the nearest point (nearest_x, nearest_y)",
             ("-nearest_point_fields",),
+            is_advanced=True,
+        ),
+        shared.flag(
+            "ALONG",
+            "Add the place along a line (line_along, line_offset, line_side)",
+            shared.ALONG,
             is_advanced=True,
         ),
         shared.METRIC,

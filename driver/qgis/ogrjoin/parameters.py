@@ -319,6 +319,10 @@ SHAPE_DISTANCE = choice(
     ],
     JOIN,
 )
+# Columns of a place along a line.
+ALONG = (
+    "-along_field", "line_along", "-offset_field", "line_offset", "-side_field", "line_side",
+)  # fmt: skip
 METRIC = choice("METRIC", "Distances", METRICS, is_advanced=True)
 
 

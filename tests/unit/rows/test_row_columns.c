@@ -95,6 +95,14 @@ TEST(truth_columns_that_options_add)
     words.nearest_point_fields = words.bearing_field = 1;
     check_columns(&words, "join_fid join_distance n overlap_area "
                           "overlap_percent nearest_x nearest_y join_bearing");
+    words.named[0] = "along";
+    words.named[OJ_PAIR_SIDE - OJ_FIRST_NAMED_PAIR_VALUE] = "";
+    words.named[OJ_PAIR_SEGMENT - OJ_FIRST_NAMED_PAIR_VALUE] = "piece";
+    words.named[OJ_PAIR_RELATION - OJ_FIRST_NAMED_PAIR_VALUE] = "how";
+    check_columns(&words, "join_fid join_distance n overlap_area "
+                          "overlap_percent nearest_x nearest_y join_bearing "
+                          "along piece how");
+    memset(words.named, 0, sizeof words.named);
     words.overlap = "length";
     words.name_count = "";
     check_columns(&words, "join_fid join_distance overlap_length nearest_x "
@@ -123,15 +131,24 @@ TEST(truth_kinds_and_options)
     struct oj_row_column_words words = words_of(&three);
     struct oj_computed_columns columns = {0};
     unsigned char want[OJ_N_PAIR_VALUES] = {0};
-    static const enum oj_field_kind kinds[] = {OJ_FIELD_INT64, OJ_FIELD_FLOAT64,
-                                               OJ_FIELD_INT32, OJ_FIELD_INT64};
+    static const enum oj_field_kind kinds[] = {
+        OJ_FIELD_INT64,   OJ_FIELD_FLOAT64, OJ_FIELD_INT32,   OJ_FIELD_INT64,
+        OJ_FIELD_FLOAT64, OJ_FIELD_FLOAT64, OJ_FIELD_FLOAT64, OJ_FIELD_TEXT,
+        OJ_FIELD_INT64,   OJ_FIELD_FLOAT64, OJ_FIELD_TEXT,    OJ_FIELD_TEXT};
+    for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
+        words.named[i] = oj_row_column_option(
+            (enum oj_pair_value)(OJ_FIRST_NAMED_PAIR_VALUE + i));
     words.name_distance = "d";
     words.name_count = "n";
     ck_assert_int_eq(oj_computed_columns_choose(&words, &columns, want, NULL),
                      OJ_OK);
-    ck_assert_int_eq(columns.n, 4);
-    for (int i = 0; i < 4; i++)
+    ck_assert_int_eq(columns.n, 12);
+    for (int i = 0; i < 12; i++)
         ck_assert_int_eq(columns.column[i].kind, kinds[i]);
+    ck_assert_str_eq(columns.column[4].name, "along_field");
+    ck_assert_str_eq(columns.column[11].option, "relation_field");
+    for (int i = OJ_FIRST_NAMED_PAIR_VALUE; i <= OJ_PAIR_RELATION; i++)
+        ck_assert_int_eq(want[i], 1);
     ck_assert_ptr_null(columns.column[0].option);
     ck_assert_str_eq(columns.column[1].option, "name_distance");
     ck_assert_ptr_null(columns.column[2].option);
@@ -150,15 +167,17 @@ TEST(truth_unknown_overlap)
     ck_assert_int_eq(oj_computed_columns_choose(&words, &columns, want, &error),
                      OJ_ERR_ARG);
     ck_assert_str_eq(error.message,
-                     "-overlap takes area, length and percent, with commas "
-                     "between them, not 'volume'");
+                     "-overlap takes area, length, percent, iou, input_area "
+                     "and join_area, with commas between them, not 'volume'");
     ck_assert_int_eq(columns.n, 0);
     ck_assert_int_eq(want[OJ_PAIR_OVERLAP_AREA], 0);
     words.dash = "";
     words.overlap = " , ";
     ck_assert_int_eq(oj_computed_columns_choose(&words, &columns, want, &error),
                      OJ_ERR_ARG);
-    ck_assert_str_eq(error.message, "overlap needs area, length or percent");
+    ck_assert_str_eq(error.message,
+                     "overlap needs area, length, percent, iou, input_area or "
+                     "join_area");
 }
 
 TEST(truth_columns_of_aggregates)
@@ -265,8 +284,8 @@ TEST(truth_aggregates_that_are_refused)
     } cases[] = {
         {3, "max(w)", NULL,
          "no field 'w'; pairs have: join_fid, join_distance, join_rank, "
-         "overlap_area, overlap_length, overlap_percent, nearest_x, nearest_y, "
-         "join_bearing"},
+         "overlap_area, overlap_length, overlap_percent, overlap_iou, "
+         "input_area, join_area, nearest_x, nearest_y, join_bearing"},
         {1, "max(join_rank)", NULL, "no field 'join_rank'; pairs have: "},
         {1, "count(distinct v)", NULL,
          "-agg: different values are counted by unique(v)"},

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import secrets
 import warnings
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Iterator, NamedTuple
 
 import numpy as np
@@ -218,12 +219,20 @@ def _numbered(batches: Any, schema: Any) -> Iterator[Any]:
 
 # ---- in processes of this machine -------------------------------------------
 
+def _end_process_that_imports() -> None:
+    """Ends a process of a pool that has come here by importing the script: it would
+    join again. The process that began it raises the error."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise SystemExit(1)
+
+
 _work: tuple[FilesPlan, ParquetOutput, bool] | None = None  # of a process of a pool
 
 
-def _take_work(plan: FilesPlan, output: ParquetOutput, threads: bool) -> None:
+def _take_work(plan: FilesPlan, output: ParquetOutput, threads: bool, has_begun: Any) -> None:
     global _work
     _work = plan, output, threads
+    has_begun.set()
 
 
 def _run_task(tile: int) -> tuple[str, int, Any]:
@@ -269,7 +278,7 @@ def join_files(
     the rows that ogrjoin.join() gives, in its order; returns their number.
 
     left, right  paths, or URIs that pyarrow opens (s3://...)
-    out          a folder, which is there when all is written
+    out          a folder, which is there when all is written, in one that exists
     processes    at work at once, each with its share of threads; with more than one,
                  a script calls it under if __name__ == "__main__":, since Python
                  starts them by importing the script
@@ -283,6 +292,7 @@ def join_files(
     """
     left, right, out = (os.fspath(path) for path in (left, right, out))
     if processes > 1:
+        _end_process_that_imports()
         options.setdefault("threads", max(1, len(os.sched_getaffinity(0)) // processes))
     plan, output = prepare_files(left, right, out, options, tiles=tiles, overwrite=overwrite)
     try:
@@ -345,7 +355,17 @@ def _run(
         for tile in range(plan.n_tiles):
             yield run_task(plan, output, True, tile)
         return
-    with concurrent.futures.ProcessPoolExecutor(
-        processes, multiprocessing.get_context("spawn"), _take_work, (plan, output, False)
-    ) as pool:
-        yield from pool.map(_run_task, range(plan.n_tiles))
+    context = multiprocessing.get_context("spawn")
+    has_begun = context.Event()  # a process has imported the script to its end
+    try:
+        with concurrent.futures.ProcessPoolExecutor(
+            processes, context, _take_work, (plan, output, False, has_begun)
+        ) as pool:
+            yield from pool.map(_run_task, range(plan.n_tiles))
+    except BrokenProcessPool:
+        if has_begun.is_set():
+            raise
+        raise InvalidError(
+            f"processes={processes}: they begin by importing the script, and none came to "
+            'its end: the script has to call join_files() under if __name__ == "__main__":'
+        ) from None

@@ -113,6 +113,9 @@ class ParquetOutput:
             raise InvalidError(f"{self._path} is a file: the output is a folder of its own")
         if kind == pyarrow.fs.FileType.Directory and not self._overwrite:
             raise InvalidError(f"{self._path} exists: remove it, or write overwrite=True")
+        parent = folder.rpartition("/")[0] or "/"
+        if filesystem.type_name == "local" and not os.path.isdir(parent):
+            raise InvalidError(f"{self._path}: there is no folder {parent}: make it first")
         filesystem.create_dir(temporary, recursive=True)
 
     def _makes_box(self) -> bool:

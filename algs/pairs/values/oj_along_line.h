@@ -1,0 +1,124 @@
+/** Where a point is along and beside the lines and rings of a feature: what a
+ *  linear reference system and a map matcher take as input.
+ *
+ *            p
+ *            |  offset > 0, left          along   from the start to the place
+ *   a -------+--------- b                 segment a b, the nearest one of p
+ *     along                               bearing its direction, from north
+ *
+ *  The lines and rings of the feature follow each other, in the order of its
+ *  parts and of the rings of each part, as one path: the measure goes on where
+ *  the next begins, and so does the number of the segment, which counts from 1.
+ *  Parts that are points are no part of it. Of polygons the rings count, also
+ *  for points inside.
+ *
+ *  place     the nearest point of the path; beyond an end of a line the end.
+ *            Of equally near segments the first counts; a segment of length 0
+ *            only where the line or ring has no other there.
+ *  offset    distance from p to the place, > 0 on the left, < 0 on the right
+ *  side      1 left, -1 right, 0 on the line
+ *
+ *  The side of an inner point of a segment is the sign of the orientation,
+ *  which is exact in the plane.  At a vertex between two segments, where p is
+ *  nearest to both, it is that of both, if they agree; else p is outside of the
+ *  turn: right of a turn to the left, left of a turn to the right; where the
+ *  line turns back on itself the side of the segment before counts.  Closed
+ *  lines and rings have such a vertex at their start, too. Beyond an end of an
+ *  open line it is the side of the last segment, continued; straight beyond it
+ *  counts as left. Source: ours; the rule at a vertex is that of the
+ *  pseudo-normal (Baerentzen and Aanaes 2005) in exact signs.
+ *
+ *  On the sphere measures and offsets are in metres along great circles; the
+ *  bearing is that at the start of the segment.
+ */
+#ifndef OJ_ALONG_LINE_H
+#define OJ_ALONG_LINE_H
+
+#include "../../../flatten/arrays/oj_flat.h"
+#include "../../foundations/kernels/oj_box.h"
+#include "../../joins/sphere/cpu_sphere_side.h"
+
+/** Measures are in units of the coordinates, on the sphere in metres. NaN where
+ * there is none. */
+struct oj_along
+{
+    double along;
+    double percent; /**< of the length of the path; NaN if it is 0 */
+    double offset;
+    double side; /**< NaN beside a line whose points are all equal */
+    double segment;
+    double bearing; /**< NaN if the segment has no length */
+};
+
+/** A vertex, in one piece of memory. */
+struct oj_along_vertex
+{
+    double x, y;
+    double measure; /**< length of the feature's path up to here */
+};
+
+/** A feature that is a single line of a few segments. */
+struct oj_short_line
+{
+    int64_t first;      /**< its first vertex */
+    int64_t n_segments; /**< 0: the feature is another one */
+};
+
+/** The features of a layer, prepared. Owner; zeroed memory is a valid empty
+ * one. */
+struct oj_along_side
+{
+    const struct oj_flat *flat;     /**< outlives this */
+    struct oj_along_vertex *vertex; /**< [n_vertices] */
+    struct oj_short_line *line;     /**< [n_features] */
+    struct oj_box *box;             /**< planar: [n_vertices / 16 + 1] of the
+                                         segments that start at vertices 16 i to
+                                         16 i + 15; widened */
+    int is_on_sphere;
+    struct oj_sphere_side sphere;
+};
+
+/** Prepares the features of flat. O(vertices), on n_threads. */
+OJ_MUST_USE oj_status oj_along_side_build(struct oj_along_side *side,
+                                          const struct oj_flat *flat,
+                                          int is_on_sphere, int n_threads,
+                                          struct oj_error *err);
+
+void oj_along_side_free(struct oj_along_side *side);
+
+/** Loads what oj_along_find() needs of a feature, in two steps: step 0 some
+ * time before step 1, and that before the call. */
+static inline void oj_along_prefetch(const struct oj_along_side *side,
+                                     int64_t feature, int step)
+{
+    if (side->line == NULL)
+        return;
+    if (step == 0)
+    {
+        __builtin_prefetch(&side->line[feature]);
+        return;
+    }
+    __builtin_prefetch(&side->vertex[side->line[feature].first]);
+    __builtin_prefetch(&side->vertex[side->line[feature].first + 2]);
+}
+
+/** What is wanted of a place. */
+enum oj_along_want
+{
+    OJ_ALONG_MEASURE = 1, /**< along and segment, which are always there */
+    OJ_ALONG_PERCENT = 2,
+    OJ_ALONG_SIDE = 4, /**< and offset */
+    OJ_ALONG_BEARING = 8
+};
+
+/** Finds the place of (x, y) on a feature; all are NaN if it has no line or
+ * ring, or x is NaN.
+ * most   the distance from the path, or more; INFINITY: unknown.  It saves time
+ *        in the plane
+ * want   enum oj_along_want or'ed; the others are NaN
+ * O(vertices of the feature), in steps of 16 where they are far away; on the
+ * sphere O(log) of them. */
+struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
+                              double x, double y, double most, unsigned want);
+
+#endif

@@ -1,0 +1,104 @@
+#include "oj_pair_matrix.h"
+
+#include "../../../flatten/arrays/oj_pair_values.h"
+#include "../../../flatten/base/oj_alloc.h"
+
+#include <string.h>
+
+enum niceness
+{
+    NOT_KNOWN,
+    NOT_NICE,
+    NICE
+};
+
+oj_status oj_pair_matrix_side_make(struct oj_pair_matrix_side *side,
+                                   const struct oj_flat *flat,
+                                   struct oj_error *err)
+{
+    oj_pair_matrix_side_free(side);
+    OJ_NEW_ZEROED(side->niceness, flat->n_features + 1, err);
+    side->flat = flat;
+    return OJ_OK;
+}
+
+void oj_pair_matrix_side_free(struct oj_pair_matrix_side *side)
+{
+    oj_free((void *)side->niceness);
+    memset(side, 0, sizeof *side);
+}
+
+void oj_pair_matrix_forget(struct oj_pair_matrix_work *work)
+{
+    oj_relate_forget(&work->relate);
+    oj_relate_figure_forget(&work->figure);
+    work->row = -1;
+}
+
+void oj_pair_matrix_work_free(struct oj_pair_matrix_work *work)
+{
+    oj_relate_scratch_free(&work->relate);
+    oj_relate_figure_free(&work->figure);
+    memset(work, 0, sizeof *work);
+}
+
+static oj_status set_row(struct oj_pair_matrix_work *work,
+                         const struct oj_flat *input, int64_t row,
+                         struct oj_error *err)
+{
+    if (work->row == row)
+        return OJ_OK;
+    work->row = -1;
+    work->shape = oj_shape_of(input, row);
+    OJ_TRY(oj_shape_is_nice(&work->shape, &work->figure, &work->relate.node,
+                            &work->row_is_nice, err));
+    work->row = row;
+    return OJ_OK;
+}
+
+/* The threads that ask for a feature first may find its niceness twice. */
+static oj_status find_niceness(struct oj_pair_matrix_side *side,
+                               struct oj_pair_matrix_work *work,
+                               int64_t feature, int *is_nice,
+                               struct oj_error *err)
+{
+    _Atomic uint8_t *known = &side->niceness[feature];
+    uint8_t niceness = atomic_load_explicit(known, memory_order_relaxed);
+    if (niceness == NOT_KNOWN)
+    {
+        OJ_TRY(oj_shape_is_nice(&work->other, &work->figure, &work->relate.node,
+                                is_nice, err));
+        niceness = *is_nice ? NICE : NOT_NICE;
+        atomic_store_explicit(known, niceness, memory_order_relaxed);
+    }
+    *is_nice = niceness == NICE;
+    return OJ_OK;
+}
+
+oj_status oj_pair_matrix_find(struct oj_pair_matrix_side *side,
+                              const struct oj_flat *input, int64_t row,
+                              int64_t feature, const int *cancel,
+                              struct oj_pair_matrix_work *work,
+                              struct oj_matrix *matrix, struct oj_error *err)
+{
+    int is_nice;
+    OJ_TRY(set_row(work, input, row, err));
+    work->other = oj_shape_of(side->flat, feature);
+    OJ_TRY(find_niceness(side, work, feature, &is_nice, err));
+    return oj_shapes_relate(NULL, &work->shape, work->row_is_nice, &work->other,
+                            is_nice, cancel, &work->relate, matrix, err);
+}
+
+int oj_pair_matrix_relation(const struct oj_matrix *matrix)
+{
+    static const char *const names[] = {OJ_PAIR_RELATIONS};
+    const int n = (int)(sizeof names / sizeof *names);
+    struct oj_relation relation = oj_relation_default();
+    for (int i = 0; i < n; i++)
+    {
+        relation.op = (enum oj_op)oj_op_find(names[i]);
+        if (oj_matrix_holds(matrix, &relation))
+            return i;
+    }
+    return n - 1;
+}
