@@ -352,6 +352,10 @@ static const struct oj_option options[] = {
      "of reports in CSV or GeoJSONSeq on /vsistdin/: none waits longer until "
      "it is joined and its events are written, as 1s (default) or 200ms",
      VALUE(SECONDS, flush), .needs = "events", .not_read = one_stream},
+    {events, "skipfailures", "",
+     "leave out the reports on /vsistdin/ that cannot be read, and count them; "
+     "the first one ends the run otherwise",
+     VALUE(FLAG, skip_failures), .needs = "events", .not_read = one_stream},
 
     {running, "threads", "N|ALL_CPUS",
      "threads of the join; default: the configuration option GDAL_NUM_THREADS, "
@@ -543,7 +547,6 @@ static const struct
     {"fid", "write -where \"fid = N\", with the name of the FID column"},
     {"preserve_fid", "FIDs are kept if no input row gives two rows"},
     {"ds_transaction", "the output is always written in one transaction"},
-    {"skipfailures", "a row that cannot be written is an error"},
     {"join_spat|join_limit", "-join_where or -join_sql chooses join rows"},
     {"layer", "write -input_layer NAME or -join_layer NAME"},
     {"group_by", "-agg makes one row per input row"},

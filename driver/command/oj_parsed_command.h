@@ -174,6 +174,7 @@ struct oj_command
     const char *events; /**< NULL: none; "" or "all" */
     const char *key, *state;
     double flush; /**< seconds */
+    int skip_failures;
 
     /* Execution. */
     const char *backend;

@@ -813,6 +813,8 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
     }
     if (status == OJ_OK && is_input_read_again(pass))
         status = check_read_again_unchanged(pass, 0, err);
+    if (status == OJ_OK)
+        OJ_TRY(oj_report_stream_failure(job->input.stream, err));
     if (pass->reader != NULL)
         job->input_counts = *oj_layer_reader_counts(pass->reader);
     if (status != OJ_OK)

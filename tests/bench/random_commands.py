@@ -346,6 +346,7 @@ OPTIONS = {
     "key": (1, ["code", "name", "id", "big", "!nofield", "!v"], lambda now: "-events" in now["words"]),
     "state": (0.5, ["events.state"], lambda now: "-events" in now["words"]),
     "flush": (0.1, ["1s", "!0"], lambda now: "-events" in now["words"]),
+    "skipfailures": (0.03, ["!"], lambda now: "-events" in now["words"]),
     "overlap": (0.12, ["area", "length", "percent", "area,percent", "area,length,percent", "iou,join_area", "input_area", "!volume"], of_pairs),
     "nearest_point_fields": (0.15, [""], of_pairs),
     "bearing_field": (0.12, [""], of_pairs),

@@ -153,9 +153,9 @@ static const struct oj_parameter own_settings[] = {
          "words that stand for others in texts: lines of two, \"st,street\"",
      VALUE(TEXT, word_map)},
     {"tree", OJ_LIVE_TREE_WORDS,
-     .help =
-         "of a kept index: quadtree, kdtree, or auto (default): a quadtree, "
-         "unless that would be deep or badly filled",
+     .help = "of a kept index: quadtree, kdtree (not on GPUs), or auto "
+             "(default): a "
+             "quadtree, unless that would be deep or badly filled",
      VALUE(CHOICE, tree)},
     {"changes",
      .help =

@@ -5,8 +5,10 @@
 #include "../../live/oj_live.h"
 #include "../arrow/oj_arrow_array.h"
 #include "api_index.h"
+#include "live_device.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,6 +17,7 @@
  *  input -> pairs of its points found in the pages
  *        -> candidates in the pages -> index of these -> pairs
  *        -> index of all points, kept until the next batch -> pairs
+ *        -> pairs found on GPUs, where the points are there
  *
  * A join takes the first of these ways that supports it and is estimated not to
  * cost more than the next. All give the pairs of a fresh index of all
@@ -41,8 +44,10 @@ struct kept_index
 struct ogrjoin_live
 {
     struct oj_live *live;
-    pthread_mutex_t lock; /* guards the members below */
-    int64_t edition;      /* edition of the state from which all was made */
+    struct live_device *device; /* holds the points, of which live is a copy;
+                                   NULL: the points are in live */
+    pthread_mutex_t lock;       /* guards the members below */
+    int64_t edition; /* edition of the state from which all was made */
     struct ogrjoin_layer *all; /* points of that state, sorted by id, or NULL */
     struct kept_index kept[MOST_KEPT];
     int n_kept, next_kept;
@@ -56,17 +61,23 @@ struct ogrjoin_live
 /* --- making and changing ---------------------------------------------------
  */
 
-static oj_status check_backend(const struct ogrjoin_settings *settings,
-                               struct oj_error *err)
+static int is_backend(const struct ogrjoin_settings *settings, const char *name)
 {
-    if (strcasecmp(settings->backend, oj_auto_backend.name) == 0 ||
-        strcasecmp(settings->backend, "cpu") == 0)
+    return strcasecmp(settings->backend, name) == 0;
+}
+
+/* Which backend keeps the points: *is_device is set for that of GPUs. */
+static oj_status read_backend(const struct ogrjoin_settings *settings,
+                              int *is_device, struct oj_error *err)
+{
+    *is_device = settings != NULL && is_backend(settings, "cuda");
+    if (settings == NULL || *is_device || is_backend(settings, "cpu") ||
+        is_backend(settings, oj_auto_backend.name))
         return OJ_OK;
-    return oj_fail(
-        err, OJ_ERR_UNSUPPORTED,
-        "a kept index is one of the CPU: backend is cpu or auto, not "
-        "%s",
-        settings->backend);
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "a kept index is one of the CPU or of GPUs: backend is cpu, "
+                   "cuda or auto, not %s",
+                   settings->backend);
 }
 
 static oj_status new_live(const struct ogrjoin_settings *settings,
@@ -76,19 +87,19 @@ static oj_status new_live(const struct ogrjoin_settings *settings,
         settings != NULL ? (enum oj_live_tree)settings->tree : OJ_LIVE_AUTO;
     struct ogrjoin_live *live;
     oj_status status;
-    if (settings != NULL)
-        OJ_TRY(check_backend(settings, err));
+    int is_device;
+    OJ_TRY(read_backend(settings, &is_device, err));
     OJ_NEW_ZEROED(live, 1, err);
+    pthread_mutex_init(&live->lock, NULL);
     status =
         oj_live_new(tree, api_settings_threads(settings), &live->live, err);
-    if (status != OJ_OK)
-    {
-        oj_free(live);
-        return status;
-    }
-    pthread_mutex_init(&live->lock, NULL);
-    *out = live;
-    return OJ_OK;
+    if (status == OJ_OK && is_device)
+        status = live_device_new(settings, live->live, &live->device, err);
+    if (status == OJ_OK)
+        *out = live;
+    else
+        ogrjoin_live_free(live);
+    return status;
 }
 
 int ogrjoin_live_new(const struct ogrjoin_settings *settings,
@@ -118,8 +129,17 @@ void ogrjoin_live_free(struct ogrjoin_live *live)
     oj_free(live->near_left);
     oj_free(live->near_right);
     pthread_mutex_destroy(&live->lock);
+    live_device_free(live->device);
     oj_live_free(live->live);
     oj_free(live);
+}
+
+static oj_status apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
+                       const double *x, const double *y, struct oj_error *err)
+{
+    return live->device != NULL
+               ? live_device_apply(live->device, n, id, x, y, err)
+               : oj_live_apply(live->live, n, id, x, y, err);
 }
 
 int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
@@ -127,7 +147,7 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
                        struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    oj_status status = oj_live_apply(live->live, n, id, x, y, &why);
+    oj_status status = apply(live, n, id, x, y, &why);
     /* The kept indexes are out of date and only use memory.  If a join holds
      * the lock, they stay: the next join of all points, or the next batch,
      * frees them. */
@@ -142,10 +162,25 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
 /* --- what there is to say --------------------------------------------------
  */
 
+/* The state of the points in host memory, to be given back. */
+static oj_status read_state(struct ogrjoin_live *live,
+                            const struct live_state **out, struct oj_error *err)
+{
+    if (live->device != NULL)
+        OJ_TRY(live_device_update_host(live->device, err));
+    *out = oj_live_read(live->live);
+    return OJ_OK;
+}
+
 int64_t ogrjoin_live_count(struct ogrjoin_live *live)
 {
-    const struct live_state *state = oj_live_read(live->live);
-    int64_t n = state->n_points;
+    const struct live_state *state;
+    char tree[200];
+    int64_t n;
+    if (live->device != NULL)
+        return live_device_count(live->device, tree, sizeof tree).n;
+    state = oj_live_read(live->live);
+    n = state->n_points;
     oj_live_give_back(live->live, state);
     return n;
 }
@@ -156,12 +191,19 @@ int ogrjoin_live_counts(struct ogrjoin_live *live,
 {
     struct oj_error why = {OJ_OK, ""};
     struct oj_live_counts c;
+    char tree[sizeof out->tree];
     if (out->size < sizeof *out)
         return api_error_export(
             oj_fail(&why, OJ_ERR_ARG,
                     "size must be sizeof(struct ogrjoin_live_counts)"),
             &why, err);
-    c = oj_live_count(live->live);
+    if (live->device != NULL)
+        c = live_device_count(live->device, tree, sizeof tree);
+    else
+    {
+        c = oj_live_count(live->live);
+        oj_live_explain(live->live, tree, sizeof tree);
+    }
     *out = (struct ogrjoin_live_counts){.size = out->size,
                                         .n = c.n,
                                         .n_batches = c.n_batches,
@@ -174,7 +216,7 @@ int ogrjoin_live_counts(struct ogrjoin_live *live,
                                         .n_rebuilt = c.n_rebuilt,
                                         .n_pages = c.n_pages,
                                         .n_bytes = c.n_bytes};
-    oj_live_explain(live->live, out->tree, sizeof out->tree);
+    snprintf(out->tree, sizeof out->tree, "%s", tree);
     return OGRJOIN_OK;
 }
 
@@ -380,6 +422,12 @@ static oj_status join_with_index(const struct live_join *j,
     return OJ_OK;
 }
 
+/* 1: pairs are found, and nothing else is picked or measured. */
+static int asks_for_pairs_alone(const struct live_join *j)
+{
+    return j->empty->maker.stage == NULL && !j->settings->pairs.one_to_one;
+}
+
 static struct live_query make_query(const struct live_join *j)
 {
     const struct ogrjoin_settings *s = &j->empty->settings;
@@ -411,7 +459,9 @@ static oj_status make_pairs(const struct live_join *j, struct live_pairs *found,
     }
     pairs->n = found->n;
     pairs->n_rows = found->n_rows;
-    pairs->has_measure = pairs->are_ids = 1;
+    pairs->has_measure =
+        oj_op_get(j->empty->settings.relation.op)->measure != NULL;
+    pairs->are_ids = 1;
     pairs->right = found->id;
     pairs->measure = found->distance;
     found->id = NULL;
@@ -464,17 +514,10 @@ static oj_status join_candidates(const struct live_join *j,
     return status;
 }
 
-/* 1 if the settings ask for pairs without picking some of them or measuring
- * them. */
-static int asks_for_pairs_alone(const struct live_join *j)
-{
-    return j->empty->maker.stage == NULL && !j->settings->pairs.one_to_one;
-}
-
 static int is_answered_by_cpu(const struct ogrjoin_settings *settings)
 {
-    return strcasecmp(settings->backend, oj_auto_backend.name) == 0 ||
-           strcasecmp(settings->backend, "cpu") == 0;
+    return is_backend(settings, oj_auto_backend.name) ||
+           is_backend(settings, "cpu");
 }
 
 static oj_status choose_and_join(const struct live_join *j,
@@ -494,15 +537,52 @@ static oj_status choose_and_join(const struct live_join *j,
     return join_all(j, out, err);
 }
 
-static oj_status join_state(struct live_join *j, struct ogrjoin_pairs **out,
-                            struct oj_error *err)
+/* 1: the join is one of the devices, which have the points. */
+static int is_answered_by_device(const struct live_join *j)
+{
+    return j->live->device != NULL &&
+           (is_backend(j->settings, oj_auto_backend.name) ||
+            is_backend(j->settings, "cuda")) &&
+           asks_for_pairs_alone(j) &&
+           live_device_takes(&j->empty->settings.relation, &j->flat);
+}
+
+static oj_status join_on_device(const struct live_join *j,
+                                struct ogrjoin_pairs **out,
+                                struct oj_error *err)
+{
+    const struct ogrjoin_settings *s = &j->empty->settings;
+    struct live_pairs found = {0};
+    oj_status status =
+        live_device_join(j->live->device, &s->relation, &j->flat,
+                         s->options.max_batch_pairs, &found, err);
+    if (status == OJ_OK)
+        status = make_pairs(j, &found, out, err);
+    live_pairs_free(&found);
+    return status;
+}
+
+static oj_status join_in_host_memory(struct live_join *j,
+                                     struct ogrjoin_pairs **out,
+                                     struct oj_error *err)
+{
+    oj_status status;
+    OJ_TRY(read_state(j->live, &j->state, err));
+    status = choose_and_join(j, out, err);
+    oj_live_give_back(j->live->live, j->state);
+    return status;
+}
+
+static oj_status join_points(struct live_join *j, struct ogrjoin_pairs **out,
+                             struct oj_error *err)
 {
     struct layer_sets sets = {0};
     oj_status status = make_empty_index(j->settings, &j->empty, err);
     if (status == OJ_OK)
         status = api_index_view_input(j->empty, j->input, &sets, &j->flat, err);
     if (status == OJ_OK)
-        status = choose_and_join(j, out, err);
+        status = is_answered_by_device(j) ? join_on_device(j, out, err)
+                                          : join_in_host_memory(j, out, err);
     api_layer_sets_free(&sets);
     ogrjoin_index_free(j->empty);
     return status;
@@ -521,9 +601,7 @@ static oj_status join_live(struct ogrjoin_live *live,
     if (settings == NULL)
         return oj_fail_nomem(err, 1, sizeof *settings);
     j.settings = settings;
-    j.state = oj_live_read(live->live);
-    status = join_state(&j, out, err);
-    oj_live_give_back(live->live, j.state);
+    status = join_points(&j, out, err);
     ogrjoin_settings_free(defaults);
     return status;
 }
@@ -686,8 +764,9 @@ static oj_status near_pairs(struct ogrjoin_live *live,
     const struct live_state *state;
     oj_status status = complete_near_settings(settings, &complete, err);
     if (status == OJ_OK)
+        status = read_state(live, &state, err);
+    if (status == OJ_OK)
     {
-        state = oj_live_read(live->live);
         pthread_mutex_lock(&live->lock);
         status = find_near_pairs(live, state, complete, &pairs, err);
         if (status == OJ_OK && complete->changes)
@@ -719,8 +798,10 @@ int ogrjoin_live_near_pairs(struct ogrjoin_live *live,
 static oj_status read_points(struct ogrjoin_live *live, struct live_points *out,
                              struct oj_error *err)
 {
-    const struct live_state *state = oj_live_read(live->live);
-    oj_status status = live_search_all(state, out, err);
+    const struct live_state *state;
+    oj_status status;
+    OJ_TRY(read_state(live, &state, err));
+    status = live_search_all(state, out, err);
     oj_live_give_back(live->live, state);
     return status;
 }
@@ -729,9 +810,13 @@ int ogrjoin_live_layer(struct ogrjoin_live *live, struct ogrjoin_layer **out,
                        struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    const struct live_state *state = oj_live_read(live->live);
-    oj_status status = make_layer_of_all(state, out, &why);
-    oj_live_give_back(live->live, state);
+    const struct live_state *state;
+    oj_status status = read_state(live, &state, &why);
+    if (status == OJ_OK)
+    {
+        status = make_layer_of_all(state, out, &why);
+        oj_live_give_back(live->live, state);
+    }
     return api_error_export(status, &why, err);
 }
 
@@ -827,8 +912,7 @@ static oj_status load_live(const char *path,
     if (status == OJ_OK)
         status = live_file_read(path, &points, err);
     if (status == OJ_OK)
-        status = oj_live_apply(live->live, points.n, points.id, points.x,
-                               points.y, err);
+        status = apply(live, points.n, points.id, points.x, points.y, err);
     live_points_free(&points);
     if (status == OJ_OK)
         *out = live;

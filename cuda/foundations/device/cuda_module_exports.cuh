@@ -34,6 +34,13 @@ MEMBER(quadrant_index) oj_cuda_quadrant_index;
 MEMBER(quadrant_join) oj_cuda_quadrant_join;
 MEMBER(quadrant_free) oj_cuda_quadrant_free;
 
+MEMBER(live_new) oj_cuda_live_new;
+MEMBER(live_apply) oj_cuda_live_apply;
+MEMBER(live_join) oj_cuda_live_join;
+MEMBER(live_points) oj_cuda_live_points;
+MEMBER(live_count) oj_cuda_live_count;
+MEMBER(live_free) oj_cuda_live_free;
+
 #undef MEMBER
 
 #endif
