@@ -29,7 +29,7 @@ struct live_entry
     int64_t id;
     uint32_t page; /**< or LIVE_NO_ENTRY, LIVE_NOWHERE */
     uint16_t slot;
-    uint16_t mark; /**< mark of the last batch that changed the id */
+    uint16_t mark; /**< number of the last batch with the id, from 1 on */
 };
 
 /** Owner; zeroed memory is a valid empty one. */
@@ -39,7 +39,7 @@ struct live_ids
     int64_t size;             /**< 0, or a power of two */
     int64_t n;                /**< entries in use */
     int shift; /**< right shift of the hash; its upper bits choose the entry */
-    uint16_t mark; /**< mark of the current batch */
+    uint16_t mark; /**< number of the current batch */
 };
 
 /** Bytes of the table. */
@@ -51,7 +51,7 @@ int64_t live_ids_bytes(const struct live_ids *ids);
 OJ_MUST_USE oj_status live_ids_reserve(struct live_ids *ids, int64_t n,
                                        int *is_moved, struct oj_error *err);
 
-/** Returns a mark that no entry has, for a new batch. */
+/** Returns the mark of a new batch, a number that no entry has. */
 uint16_t live_ids_next_mark(struct live_ids *ids);
 
 static inline int64_t live_ids_home(const struct live_ids *ids, int64_t id)

@@ -167,7 +167,8 @@ static void open_children(struct descent *d, const struct live_state *state,
         int at = top;
         if (opened.child == LIVE_NO_CHILD)
             continue;
-        /* d2 stays 0 for a chain: each of its pages has a box */
+        /* d2 stays 0 for a chain, which is always searched: its pages have
+         * boxes, the whole chain has none */
         if (opened.child >= 0)
             opened.d2 =
                 box_distance2(&d->box, &state->node[opened.child].cover);
@@ -273,8 +274,8 @@ static int by_square(const void *left, const void *right)
     return (a->d2 > b->d2) - (a->d2 < b->d2);
 }
 
-/* Returns a bound for ties of the k-th square: slightly greater squares can
- * have an equal root. */
+/* Returns an upper bound of the squares whose roots can equal that of kth2:
+ * points up to there can tie with the k-th. */
 static double square_of_ties(double kth2)
 {
     return kth2 * (1.0 + 0x1p-50);

@@ -126,8 +126,9 @@ static inline void live_drop_block(struct oj_live *live,
         live_blocks_retire(&live->blocks, page->block, live->newest_read);
 }
 
-/** Rebuilds the whole tree from these points; entry is known or -1.
- *  Allocations come first: after an error live is unchanged, except for ids. */
+/** Rebuilds the whole tree from n points, whose member entry may be -1 (not
+ *  looked up).  Allocations come first: after an error live is unchanged,
+ *  except for ids. */
 OJ_MUST_USE oj_status live_rebuild(struct oj_live *live, int64_t n,
                                    struct live_point *point,
                                    struct live_point *scratch,

@@ -31,8 +31,8 @@
  * an index of all points and searching that. */
 #define ROWS_PER_POINT 4
 
-/* Maximum number of indexes of all points that are kept, one for each of the
- * last settings. */
+/* Maximum number of kept indexes of all points: one for each of the settings
+ * used last. */
 #define MOST_KEPT 4
 
 struct kept_index

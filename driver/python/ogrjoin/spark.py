@@ -499,7 +499,7 @@ class _Tiled(NamedTuple):
 def _plan_tiles(
     left: Any, right: Any, job: TileJoin, n_left: int, n_right: int | None, n_tiles: int | None
 ) -> _Tiled:
-    """n_right: rows of the join side, or None if they were not counted."""
+    """Plans the tiles of a shuffle.  n_right: number of join rows; None: not counted."""
     session = left.sparkSession
     if n_tiles is None:
         cores = int(session.conf.get("spark.sql.shuffle.partitions", "8"))
