@@ -400,8 +400,8 @@ struct ogrjoin_validation
 
 /** Joins input twice, with the index and with a reference, and compares the
  *  answers.
- *  reference  name of a backend; NULL: geos; on the sphere sphere; for texts
- *             and vectors without geometries lists
+ *  reference  name of a backend; NULL: sphere for metric sphere, lists for
+ *             texts or vectors without geometries, else geos
  *  Cost       that of both joins; the references use one thread
  *  Errors     those of ogrjoin_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int
@@ -557,9 +557,10 @@ ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
 /** Streams that are still in use keep what they need. */
 OGRJOIN_API void ogrjoin_rows_free(struct ogrjoin_rows *rows);
 
-/** ogrjoin_rows_join() with an index that is there, of a layer of the join
- *  side's features in their order, as ogrjoin_layer_from_stream() reads them:
- *  where the settings ask for its pairs no other is made.  NULL: none */
+/** ogrjoin_rows_join() with an index that exists already. Its layer must hold
+ *  the features of the join side in their order, as ogrjoin_layer_from_stream()
+ *  reads them. If the index does not find the pairs that the settings ask for,
+ *  another one is made.  index NULL: as ogrjoin_rows_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_rows_join_index(
     struct ogrjoin_rows *rows, struct ogrjoin_index *index,
     struct ArrowArrayStream *input, const struct ogrjoin_settings *settings,
@@ -741,7 +742,12 @@ OGRJOIN_API void ogrjoin_events_free(struct ogrjoin_events *events);
  *  another join has that state, too; else it waits for the batch, which then
  *  changes pages in place.  A batch never waits for joins.  Pages that joins
  *  still read are copied where a batch changes them, and used again when those
- *  joins have ended. */
+ *  joins have ended.
+ *
+ *  With backend cuda the pages are in the memory of GPUs, which apply batches
+ *  and answer some joins (ogrjoin_live_join()); for all else the points are
+ *  copied to host memory, once after a batch.  Batches and joins on GPUs wait
+ *  for one another. */
 
 /** Points with ids, to be joined with and changed by any threads. */
 struct ogrjoin_live;
@@ -749,10 +755,13 @@ struct ogrjoin_live;
 /** Without points.
  *  settings  tree: quadtree cuts squares in the middle, kdtree at medians, auto
  *            takes a quadtree, and a k-d tree where that would reach its depth
- *            of 24 or leave pages badly filled; threads; backend: cpu or auto.
- *            NULL: the defaults; others are not read
- *  Errors    OGRJOIN_ERR_ARG, OGRJOIN_ERR_UNSUPPORTED: another backend;
- *            OGRJOIN_ERR_NOMEM */
+ *            of 24 or leave pages badly filled; threads; backend: cpu or auto,
+ *            or cuda: on the devices of gpus, which share the points by their
+ *            ids, with gpu_memory bytes of each; the tree is a quadtree whose
+ *            leaves lie in Morton order.  NULL: the defaults; others are not
+ *            read
+ *  Errors    OGRJOIN_ERR_ARG, OGRJOIN_ERR_UNSUPPORTED: another backend, or a
+ *            k-d tree on a GPU; OGRJOIN_ERR_NO_DEVICE; OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_new(const struct ogrjoin_settings *settings,
                  struct ogrjoin_live **out, struct ogrjoin_error *err);
@@ -768,9 +777,9 @@ OGRJOIN_API void ogrjoin_live_free(struct ogrjoin_live *live);
  *            counted; so is the removal of an id that is not there
  *  Cost      O(n): a point that stays in its page is overwritten there, others
  *            are sorted by page, and a page is cut or rewritten at most once.
- *            Where more than three quarters of the points change pages, all is
- *            built anew.  Pages without points are used again, so that memory
- *            does not grow from batch to batch
+ *            Where more than three quarters of the points (on a GPU two
+ *            fifths) change pages, all is built anew.  Pages without points are
+ *            used again, so that memory does not grow from batch to batch
  *  Errors    all changes are applied or, after an error, none.
  *            OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT: more than 2^30 ids, new ones
  *            of the batch with them, or changes.  One batch at a time: other
@@ -819,7 +828,9 @@ ogrjoin_live_counts(struct ogrjoin_live *live, struct ogrjoin_live_counts *out,
  *            eighth as many rows as there are points, joins on the sphere, by
  *            shape, disjoint, and backends other than cpu: an index of all
  *            points, which is kept for joins with equal settings until the next
- *            batch
+ *            batch.  Of points on GPUs these answer, with backend auto or cuda:
+ *            dwithin and nearest with k up to 32 of points, and predicates of
+ *            points with points, in the plane, and bbox of any features
  *  Errors    as of ogrjoin_index_new() and ogrjoin_join();
  *            ogrjoin_pairs_aggregate() is not possible with such pairs */
 OGRJOIN_MUST_USE OGRJOIN_API int

@@ -124,6 +124,12 @@ static const struct oj_gpu_module module = {
     oj_cuda_index_free_resident,
     oj_cuda_device_of,
     oj_cuda_order_streams,
+    oj_cuda_live_new,
+    oj_cuda_live_apply,
+    oj_cuda_live_join,
+    oj_cuda_live_points,
+    oj_cuda_live_count,
+    oj_cuda_live_free,
 };
 
 extern "C" OJ_EXPORT const struct oj_gpu_module *oj_gpu_module(uint32_t abi)

@@ -47,6 +47,9 @@ set(OJ_CUDA_SOURCES
   cuda/foundations/index/cuda_batches.cu
   cuda/foundations/index/cuda_pair_sums.cu
   cuda/foundations/index/cuda_resident_points.cu
+  cuda/live/cuda_live_apply.cu
+  cuda/live/cuda_live_find.cu
+  cuda/live/cuda_live.cu
   cuda/cuda_module.cu)
 
 # Plain C. The module links no library of the project: it contains its own copies

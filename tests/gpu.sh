@@ -13,6 +13,7 @@
 #       build/tests/{oj_bench,test_cuda,test_cuda_quadrant,test_cuda_screen} \
 #       build/tests/test_cuda_{errors,grid,layers,similar_text,similar_shapes} \
 #       build/tests/test_cuda_similar_vectors build/tests/oj_bench_similar \
+#       build/tests/test_cuda_live build/tests/oj_bench_live \
 #       build/tests/test_cases
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -126,7 +127,7 @@ try "unit tests of the papers' method" test_cuda_quadrant
 try "unit tests of lines and polygons" test_cuda_screen
 for program in test_cuda_layers test_cuda_grid test_cuda_errors \
     test_cuda_similar_text test_cuda_similar_shapes \
-    test_cuda_similar_vectors; do
+    test_cuda_similar_vectors test_cuda_live; do
     if command -v "$program" >/dev/null; then
         try "$program" "$program"
     else
@@ -134,6 +135,13 @@ for program in test_cuda_layers test_cuda_grid test_cuda_errors \
     fi
 done
 try "truth cases on every backend" test_cases
+if command -v oj_bench_live >/dev/null; then
+    try "the kept index, 1M points" oj_bench_live --gpu 1 --n 1000000 \
+        --batches 20 --queries 200000
+    grep '^LIVE gpu' "$work/log"
+else
+    skip "oj_bench_live: it is missing"
+fi
 
 # Answers that other programs gave, too.
 answers "10M, nearest lot boundary" \
@@ -289,6 +297,13 @@ else
         checked $tool --layer lots --op dwithin --max_distance 30
         checked $tool --layer streets --k 3 --ties all
         checked $tool --layer lots --max_distance 100 "${papers[@]}"
+        if command -v oj_bench_live >/dev/null; then
+            try "$tool: the kept index" compute-sanitizer --tool "$tool" \
+                --error-exitcode 9 oj_bench_live --gpu 1 --n 20000 \
+                --batches 5 --queries 500
+        else
+            skip "$tool: oj_bench_live is missing"
+        fi
         if [ -e "$work/city/S.done" ]; then
             checked $tool --data "$work/city/S" --input points --layer points \
                 --op dwithin --max_distance 20 --unordered

@@ -178,9 +178,10 @@ static const struct oj_option options[] = {
     {rows, "name_count", "NAME",
      "add a column of this name with the number of the input row's pairs",
      VALUE(TEXT, name_count)},
-    {rows, "overlap", "area,length,percent",
+    {rows, "overlap", "area,length,percent,iou,input_area,join_area",
      "add columns with the size of the intersection: overlap_area, "
-     "overlap_length, overlap_percent (of the input feature)",
+     "overlap_length, overlap_percent (of the input feature), overlap_iou (of "
+     "the union of both); and input_area, join_area of the features themselves",
      VALUE(TEXT, overlap), .choices = OJ_OVERLAP_WORDS,
      .once = "write one list, as -overlap area,percent"},
     {rows, "nearest_point_fields", "",
@@ -300,11 +301,13 @@ static const struct oj_option options[] = {
      VALUE(LIST, output.layer_options), .not_read = writes_rows},
     {output, "doo", "NAME=VALUE", "open option of an existing dst_ds",
      VALUE(LIST, output.open_options), .not_read = writes_rows},
-    {output, "nlt", "PROMOTE_TO_MULTI|NONE",
+    {output, "nlt", "PROMOTE_TO_MULTI|NONE|POLYGON|LINESTRING|POINT",
      "write single points, lines and polygons as multi-geometries, for layers "
-     "that mix both; or write no geometry",
+     "that mix both; or write no geometry; or, with -geometry intersection, "
+     "keep only its polygons, lines or points, as multi-geometries, and drop "
+     "the pairs that have none",
      VALUE(CHOICE, output.layer_type),
-     .choices = "AS_IS|PROMOTE_TO_MULTI|NONE"},
+     .choices = "AS_IS|PROMOTE_TO_MULTI|NONE|" OJ_ROW_PART_WORDS},
     {output, "overwrite", "",
      "replace the layer in an existing dst_ds; the old one remains until the "
      "new one is complete",
@@ -349,6 +352,10 @@ static const struct oj_option options[] = {
      "of reports in CSV or GeoJSONSeq on /vsistdin/: none waits longer until "
      "it is joined and its events are written, as 1s (default) or 200ms",
      VALUE(SECONDS, flush), .needs = "events", .not_read = one_stream},
+    {events, "skipfailures", "",
+     "leave out the reports on /vsistdin/ that cannot be read, and count them; "
+     "the first one ends the run otherwise",
+     VALUE(FLAG, skip_failures), .needs = "events", .not_read = one_stream},
 
     {running, "threads", "N|ALL_CPUS",
      "threads of the join; default: the configuration option GDAL_NUM_THREADS, "
@@ -540,7 +547,6 @@ static const struct
     {"fid", "write -where \"fid = N\", with the name of the FID column"},
     {"preserve_fid", "FIDs are kept if no input row gives two rows"},
     {"ds_transaction", "the output is always written in one transaction"},
-    {"skipfailures", "a row that cannot be written is an error"},
     {"join_spat|join_limit", "-join_where or -join_sql chooses join rows"},
     {"layer", "write -input_layer NAME or -join_layer NAME"},
     {"group_by", "-agg makes one row per input row"},

@@ -50,8 +50,26 @@ enum oj_layer_type
 {
     OJ_LAYER_AS_IS = 0,
     OJ_LAYER_MULTI, /**< single geometries become multi-geometries */
-    OJ_LAYER_NONE   /**< without geometry */
+    OJ_LAYER_NONE,  /**< without geometry */
+
+    /* Intersections: only parts of this kind, as multi-geometries. */
+    OJ_LAYER_POLYGON,
+    OJ_LAYER_LINE,
+    OJ_LAYER_POINT
 };
+
+/** 1 if intersections keep the parts of one kind. */
+static inline int oj_layer_type_keeps_parts(int layer_type)
+{
+    return layer_type >= OJ_LAYER_POLYGON;
+}
+
+/** 1 if geometries are written as multi-geometries. */
+static inline int oj_layer_type_is_multi(int layer_type)
+{
+    return layer_type == OJ_LAYER_MULTI ||
+           oj_layer_type_keeps_parts(layer_type);
+}
 
 enum
 {
@@ -156,6 +174,7 @@ struct oj_command
     const char *events; /**< NULL: none; "" or "all" */
     const char *key, *state;
     double flush; /**< seconds */
+    int skip_failures;
 
     /* Execution. */
     const char *backend;

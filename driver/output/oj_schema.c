@@ -344,7 +344,7 @@ OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
     if (asked->layer_type == OJ_LAYER_NONE)
         return wkbNone;
-    if (asked->layer_type == OJ_LAYER_MULTI &&
+    if (oj_layer_type_is_multi(asked->layer_type) &&
         (flat == wkbPoint || flat == wkbLineString || flat == wkbPolygon))
         return OGR_GT_GetCollection(type);
     return type;

@@ -813,6 +813,8 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
     }
     if (status == OJ_OK && is_input_read_again(pass))
         status = check_read_again_unchanged(pass, 0, err);
+    if (status == OJ_OK)
+        OJ_TRY(oj_report_stream_failure(job->input.stream, err));
     if (pass->reader != NULL)
         job->input_counts = *oj_layer_reader_counts(pass->reader);
     if (status != OJ_OK)
@@ -881,7 +883,9 @@ static oj_status make_answer(struct oj_pass *pass,
     answer->join_side = answer->side.ordinal == NULL ? &pass->rows.join_as_read
                                                      : &answer->side.flat;
     answer->join_table = answer->side.table;
-    oj_pass_unmatched_mark(&pass->unmatched, pairs, &answer->side);
+    if (answer->values != NULL && answer->values->is_kept)
+        answer->matches = &answer->values->kept; /* others are no matches */
+    oj_pass_unmatched_mark(&pass->unmatched, answer->matches, &answer->side);
     if (pass->events.is_open && !pass->pairs_only)
         return oj_pass_events_answer(&pass->events, answer->batch,
                                      answer->first_row, part->flat, pairs,

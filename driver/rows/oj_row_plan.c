@@ -103,6 +103,9 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     {
         rows->geometry = (enum oj_write_geometry)command->geometry;
         oj_row_geometry_request(rows->geometry, &rows->request);
+        if (oj_layer_type_keeps_parts(command->output.layer_type))
+            oj_row_keep_parts(command->output.layer_type - OJ_LAYER_POLYGON,
+                              &rows->request);
     }
     if (!is_one)
         OJ_TRY(plan_columns(rows, err));
@@ -255,7 +258,7 @@ void oj_rows_fill_write_options(const struct oj_rows *rows,
     options->aggregate_user = rows->aggregation;
     options->geometry = rows->geometry;
     options->promote_to_multi =
-        job->command->output.layer_type == OJ_LAYER_MULTI;
+        oj_layer_type_is_multi(job->command->output.layer_type);
     options->multi_shapes =
         rows->geometry == OJ_WRITE_JOIN && is_multi(job->join.type);
 }
@@ -352,6 +355,13 @@ static oj_status set_shapefile_overlap_type(struct oj_rows *rows, unsigned a,
     return OJ_OK;
 }
 
+static OGRwkbGeometryType type_of_parts(unsigned kind)
+{
+    return kind == OJ_PART_POLYGON ? wkbPolygon
+           : kind == OJ_PART_LINE  ? wkbLineString
+                                   : wkbPoint;
+}
+
 oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
                        struct oj_error *err)
 {
@@ -372,10 +382,13 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
         case OJ_WRITE_SHAPE:
             /* The intersection with a point is a point; otherwise the type
              * varies. */
-            *type =
-                OGR_GT_Flatten(a) == wkbPoint || OGR_GT_Flatten(b) == wkbPoint
-                    ? wkbPoint
-                    : wkbUnknown;
+            if (rows->request.drops_pairs)
+                *type = type_of_parts(rows->request.shape_kinds);
+            else
+                *type = OGR_GT_Flatten(a) == wkbPoint ||
+                                OGR_GT_Flatten(b) == wkbPoint
+                            ? wkbPoint
+                            : wkbUnknown;
             if (holds_one_type && *type == wkbUnknown)
                 return set_shapefile_overlap_type(rows, part_kind_of_type(a),
                                                   part_kind_of_type(b), err);

@@ -308,8 +308,10 @@ static const char *pairs_text(const struct oj_job *job)
 /* Those that there were, as "3 enter, 2 exit". */
 static void notice_events(const struct oj_summary *summary)
 {
+    const int64_t n_unread =
+        oj_report_stream_unread(summary->job->input.stream);
     struct oj_event_counts counts;
-    char text[256] = "";
+    char text[256] = "", unread[64] = "";
     if (!summary->events->is_open)
         return;
     oj_events_count(summary->events->events, &counts);
@@ -320,10 +322,13 @@ static void notice_events(const struct oj_summary *summary)
                               text[0] != '\0' ? ", " : "",
                               (long long)counts.n_events[i], oj_event_names[i]);
     }
+    if (n_unread > 0)
+        snprintf(unread, sizeof unread, ", %lld that cannot be read",
+                 (long long)n_unread);
     oj_notice("events: %s; %lld reports without a key, %lld without a "
-              "geometry; %s inside of join features",
+              "geometry%s; %s inside of join features",
               text[0] != '\0' ? text : "none", (long long)counts.n_without_key,
-              (long long)counts.n_without_place,
+              (long long)counts.n_without_place, unread,
               oj_counted(counts.n_inside, "key is", "keys are"));
 }
 
@@ -342,8 +347,9 @@ static void write_json_events(FILE *file, const struct oj_summary *summary)
                 (long long)counts.n_events[i]);
     fprintf(file,
             "\"without_key\": %lld, \"without_geometry\": %lld, "
-            "\"inside\": %lld},\n",
+            "\"unread\": %lld, \"inside\": %lld},\n",
             (long long)counts.n_without_key, (long long)counts.n_without_place,
+            (long long)oj_report_stream_unread(summary->job->input.stream),
             (long long)counts.n_inside);
 }
 

@@ -3,6 +3,8 @@
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_timed_wait.h"
+#include "../../flatten/base/oj_utf8.h"
+#include "../../flatten/read/oj_ogr_errors.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
@@ -15,6 +17,7 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -24,6 +27,10 @@ enum
 {
     READ_BYTES = 1 << 18,
     MOST_BYTES = 1 << 26, /* of a batch, unless a record is longer */
+    MOST_REPORT_BYTES = 1 << 24,
+    MOST_REPORT_LINES = 100, /* of CSV, in quotes */
+    EXCERPT_CHARACTERS = 60, /* of a report, in messages */
+    MOST_COLUMNS = 4096,     /* that are probed */
     RECORD_SEPARATOR = 0x1E
 };
 
@@ -43,13 +50,46 @@ static const char *const drivers[] = {NULL, "CSV", "GeoJSONSeq"};
 struct place_in_record
 {
     int is_quoted, is_escaped;
-    int64_t depth; /* of brackets */
+    int64_t depth;   /* of brackets */
+    int64_t n_lines; /* of CSV, that have ended in quotes */
+};
+
+/* One report, or the first line of CSV. */
+struct report_record
+{
+    int64_t begin, n; /* its bytes, with the line break */
+    int64_t number;   /* among the reports, from 1 on */
+    int64_t line;     /* its first one, from 1 on */
+    int is_broken;    /* it cannot be read */
+};
+
+/* Of CSV, by index; -1: none. */
+struct csv_columns
+{
+    char separator; /* '\0': rows may have any number of fields */
+    int n;
+    int x, y, wkt; /* the geometry */
+};
+
+/* What the warnings are made of. */
+struct findings
+{
+    int64_t n_left_out;
+    char left_out[128]; /* the first field that was left out */
+    int64_t n_not_held;
+    char not_held[128]; /* the field of the first value that was not held */
+    int64_t n_unread;
+    int64_t first_unread; /* number of the first report that was not read */
+    char unread[640];     /* what is wrong with it */
 };
 
 /* Bytes of stdin:
  *
  *   [header][records: complete ... ][begun]
  *           n_header         n_complete    n_bytes
+ *
+ * A report that cannot be read ends the stream: failure waits until the reports
+ * before it are given out.  With skip_failures it is counted instead.
  */
 struct oj_report_stream
 {
@@ -63,21 +103,26 @@ struct oj_report_stream
     int64_t n_bytes, cap_bytes;
     int64_t n_header;   /* bytes before each batch */
     int64_t n_complete; /* bytes up to the end of the last complete record */
-    int64_t n_records;  /* complete ones */
+    struct report_record *records;
+    int64_t n_records, cap_records; /* complete ones */
+    int64_t n_reports;              /* of all batches */
+    int64_t line;                   /* at n_complete, from 1 on */
     int64_t n_scanned;
     struct place_in_record place;
     int has_begun;      /* the first byte of the first record is there */
     int has_separators; /* records begin with one */
     int is_header_known;
+    struct csv_columns columns;
+    int has_integer_keys; /* the first report has one */
+    int is_too_long; /* the record that has begun: left out up to its end */
     int at_end;
     double first_s; /* when the first record of the batch came */
 
     OGRLayerH layer;
     int64_t n_rows; /* of layer */
-    int64_t n_left_out;
-    char left_out[128]; /* the first field that was left out */
-    int64_t n_not_held;
-    char not_held[128]; /* the field of the first value that was not held */
+    struct findings found;
+    struct oj_error failure;
+    int has_failed; /* all reports before the failure were given out */
 };
 
 /* ---- names ----------------------------------------------------------------
@@ -109,6 +154,18 @@ int oj_report_stream_is_name(const char *name)
 /* ---- records --------------------------------------------------------------
  */
 
+static int64_t count_line_breaks(const char *bytes, int64_t n)
+{
+    const char *at = bytes, *end = bytes + n;
+    int64_t count = 0;
+    while (at < end && (at = memchr(at, '\n', (size_t)(end - at))) != NULL)
+    {
+        count++;
+        at++;
+    }
+    return count;
+}
+
 /* By its first bytes, behind a byte order mark: GeoJSON begins with a brace.
  * While these have not come, has_begun stays 0. */
 static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
@@ -135,28 +192,17 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
     if (s->format == FORMAT_SEQUENCE)
     {
         /* GDAL's driver wants the record, or its separator, to come first. */
+        s->line += count_line_breaks(s->bytes, i);
         s->n_bytes -= i;
         memmove(s->bytes, s->bytes + i, (size_t)s->n_bytes);
     }
     return OJ_OK;
 }
 
-/* 1 when a record ends with this byte. A quoted line break of CSV does not end
- * one, nor does a line break in an object that begins with a separator; of
- * plain lines each is one. */
-static int ends_record(const struct oj_report_stream *s,
-                       struct place_in_record *place, char c)
+/* The next byte of a JSON text. */
+static void step_json(struct place_in_record *place, char c)
 {
-    if (s->format == FORMAT_CSV)
-    {
-        place->is_quoted ^= c == '"';
-        return c == '\n' && !place->is_quoted;
-    }
-    if (!s->has_separators)
-        return c == '\n';
-    if (c == RECORD_SEPARATOR)
-        memset(place, 0, sizeof *place);
-    else if (place->is_escaped)
+    if (place->is_escaped)
         place->is_escaped = 0;
     else if (place->is_quoted)
     {
@@ -169,6 +215,20 @@ static int ends_record(const struct oj_report_stream *s,
         place->depth++;
     else if (c == '}' || c == ']')
         place->depth--;
+}
+
+/* 1 when a record ends with this byte. A quoted line break of CSV does not end
+ * one, nor does a line break in an object that begins with a separator. */
+static int ends_record(const struct oj_report_stream *s,
+                       struct place_in_record *place, char c)
+{
+    if (s->format == FORMAT_CSV)
+    {
+        place->is_quoted ^= c == '"';
+        place->n_lines += c == '\n';
+        return c == '\n' && !place->is_quoted;
+    }
+    step_json(place, c);
     return c == '\n' && !place->is_quoted && place->depth <= 0;
 }
 
@@ -182,28 +242,264 @@ static int is_blank(const char *bytes, int64_t n)
     return 1;
 }
 
-/* Finds the ends of the records among the bytes that have come. */
-static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
+/* Writes the beginning of a record, with escapes for what is no text. */
+static void write_excerpt(const char *bytes, int64_t n, char *text, size_t size)
+{
+    int64_t i = 0;
+    while (i < n && (bytes[i] == RECORD_SEPARATOR || is_blank(bytes + i, 1)))
+        i++;
+    while (n > i && is_blank(bytes + n - 1, 1))
+        n--;
+    text[0] = '\0';
+    for (int count = 0; i < n && count < EXCERPT_CHARACTERS; count++)
+    {
+        uint32_t code = 0;
+        const int width =
+            oj_utf8_decode((const unsigned char *)bytes + i, n - i, &code);
+        if (bytes[i] == '\n' || bytes[i] == '\r' || bytes[i] == '\t')
+            oj_message_append(text, size, "\\%c",
+                              bytes[i] == '\n'   ? 'n'
+                              : bytes[i] == '\r' ? 'r'
+                                                 : 't');
+        else if (width == 0 || code < 0x20 || (code >= 0x7F && code < 0xA0))
+            oj_message_append(text, size, "\\x%02X", (unsigned char)bytes[i]);
+        else
+            oj_message_append(text, size, "%.*s", width, bytes + i);
+        i += width > 1 && code >= 0xA0 ? width : 1;
+    }
+    if (i < n)
+        oj_message_append(text, size, "...");
+}
+
+/* A report that cannot be read, and why. Of several the first is kept, with the
+ * reports in any order. */
+static void note_unread(struct oj_report_stream *s,
+                        const struct report_record *record, const char *format,
+                        ...) OJ_PRINTF(3, 4);
+
+static void note_unread(struct oj_report_stream *s,
+                        const struct report_record *record, const char *format,
+                        ...)
+{
+    struct findings *found = &s->found;
+    const int is_header = s->format == FORMAT_CSV && !s->is_header_known;
+    const int is_first =
+        found->n_unread == 0 || record->number < found->first_unread;
+    char why[256], excerpt[512], place[80] = "the first line";
+    va_list args;
+    found->n_unread++;
+    if (!is_first)
+        return;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    write_excerpt(s->bytes + record->begin, record->n, excerpt, sizeof excerpt);
+    if (!is_header)
+        snprintf(place, sizeof place, "report %lld (line %lld)",
+                 (long long)record->number, (long long)record->line);
+    found->first_unread = record->number;
+    snprintf(found->unread, sizeof found->unread,
+             "%s on %s cannot be read: %s: '%.300s'", place, s->options.name,
+             why, excerpt);
+    if (is_header)
+        oj_fail(&s->failure, OJ_ERR_DATA, "%s", found->unread);
+    else if (!s->options.skip_failures)
+        oj_fail(&s->failure, OJ_ERR_DATA,
+                "%s; -skipfailures leaves such reports out", found->unread);
+}
+
+/* 1 when the quotation of a row in several lines begins and ends with a field,
+ * as those do that a program has written. A stray quotation mark takes the
+ * lines up to the next one instead. */
+static int are_quotes_at_borders(const struct oj_report_stream *s,
+                                 const struct report_record *record)
+{
+    const char *bytes = s->bytes + record->begin;
+    const char separator = s->columns.separator;
+    int is_quoted = 0;
+    for (int64_t i = 0; i < record->n; i++)
+    {
+        if (bytes[i] != '"')
+            continue;
+        if (is_quoted && i + 1 < record->n && bytes[i + 1] == '"')
+            i++; /* a quotation mark in the text */
+        else if (is_quoted)
+        {
+            is_quoted = 0;
+            if (i + 1 < record->n && bytes[i + 1] != separator &&
+                strchr(" \r\n", bytes[i + 1]) == NULL)
+                return 0;
+        }
+        else
+        {
+            is_quoted = 1;
+            if (i > 0 && bytes[i - 1] != separator && bytes[i - 1] != ' ')
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Leaves out the first line of the record that has begun, since a stray
+ * quotation mark is there, and goes on with the next line. */
+static void leave_out_quotation(struct oj_report_stream *s, int64_t end,
+                                const char *why)
+{
+    const int64_t begin = s->n_complete;
+    const char *line_end =
+        memchr(s->bytes + begin, '\n', (size_t)(end - begin));
+    const struct place_in_record start = {0};
+    struct report_record record = {.begin = begin, .line = s->line};
+    record.n =
+        line_end != NULL ? line_end + 1 - (s->bytes + begin) : end - begin;
+    record.number = ++s->n_reports;
+    note_unread(s, &record, "%s", why);
+    s->n_complete = s->n_scanned = begin + record.n;
+    s->place = start;
+    s->line++;
+}
+
+static oj_status find_header(struct oj_report_stream *s, struct oj_error *err);
+
+/* The bytes up to end are a record, unless they are blank. */
+static oj_status end_record(struct oj_report_stream *s, int64_t end,
+                            struct oj_error *err)
+{
+    const struct place_in_record start = {0};
+    struct report_record record = {.begin = s->n_complete, .line = s->line};
+    int64_t n_lines;
+    record.n = end - record.begin;
+    n_lines = count_line_breaks(s->bytes + record.begin, record.n);
+    if (n_lines > 1 && s->format == FORMAT_CSV && !s->is_too_long &&
+        s->columns.separator != '\0' && !are_quotes_at_borders(s, &record))
+    {
+        leave_out_quotation(s, end,
+                            "a quotation begins in it that does not end at the "
+                            "end of a field");
+        return OJ_OK;
+    }
+    s->n_complete = end;
+    s->line += n_lines;
+    s->place = start;
+    if (s->is_too_long || is_blank(s->bytes + record.begin, record.n))
+    {
+        s->is_too_long = 0;
+        return OJ_OK;
+    }
+    record.number = ++s->n_reports;
+    OJ_ROOM(s->records, s->n_records, s->n_records + 1, s->cap_records, err);
+    s->records[s->n_records++] = record;
+    return s->is_header_known ? OJ_OK : find_header(s, err);
+}
+
+/* The record that has begun is longer than a report can be. */
+static void leave_out_long_record(struct oj_report_stream *s)
+{
+    struct report_record record = {.begin = s->n_complete, .line = s->line};
+    if (s->format == FORMAT_CSV && s->place.n_lines > 0)
+    {
+        leave_out_quotation(s, s->n_scanned,
+                            CPLSPrintf("a quotation begins in it that is not "
+                                       "closed within %d lines or %d MB",
+                                       MOST_REPORT_LINES,
+                                       MOST_REPORT_BYTES >> 20));
+        return;
+    }
+    record.n = s->n_scanned - record.begin;
+    if (!s->is_too_long)
+    {
+        record.number = ++s->n_reports;
+        note_unread(s, &record, "it is longer than %d MB",
+                    MOST_REPORT_BYTES >> 20);
+    }
+    s->is_too_long = 1;
+    s->line += count_line_breaks(s->bytes + record.begin, record.n);
+    s->n_complete = s->n_scanned;
+}
+
+/* Scans up to the end of the record that has begun. *end: behind it, or -1 when
+ * it has not come. */
+static void find_record_end(struct oj_report_stream *s, int64_t *end)
 {
     struct place_in_record place = s->place;
+    const int64_t begin = s->n_complete;
+    const int64_t most = s->n_bytes < begin + MOST_REPORT_BYTES
+                             ? s->n_bytes
+                             : begin + MOST_REPORT_BYTES;
+    int64_t i = s->n_scanned;
+    *end = -1;
+    if (!s->has_separators && (s->format != FORMAT_CSV || s->is_too_long))
+    {
+        const char *line_end = memchr(s->bytes + i, '\n', (size_t)(most - i));
+        s->n_scanned = line_end != NULL ? line_end + 1 - s->bytes : most;
+        if (line_end != NULL)
+            *end = s->n_scanned;
+        return;
+    }
+    while (i < most && *end < 0 && place.n_lines < MOST_REPORT_LINES)
+    {
+        const char c = s->bytes[i];
+        /* A record that is cut off ends where the next one begins. */
+        if (c == RECORD_SEPARATOR && s->has_separators &&
+            !is_blank(s->bytes + begin, i - begin))
+        {
+            *end = i;
+            break;
+        }
+        i++;
+        if (ends_record(s, &place, c))
+            *end = i;
+    }
+    s->place = place;
+    s->n_scanned = i;
+}
+
+static oj_status scan_bytes(struct oj_report_stream *s, struct oj_error *err)
+{
+    while (s->n_scanned < s->n_bytes && s->failure.status == OJ_OK)
+    {
+        int64_t end;
+        find_record_end(s, &end);
+        if (end >= 0)
+            OJ_TRY(end_record(s, end, err));
+        else if (s->n_scanned - s->n_complete >= MOST_REPORT_BYTES ||
+                 s->place.n_lines >= MOST_REPORT_LINES)
+            leave_out_long_record(s);
+    }
+    return OJ_OK;
+}
+
+/* Forgets the records of the last batch; the header and what has begun stay. */
+static void drop_records(struct oj_report_stream *s)
+{
+    const int64_t n = s->n_bytes - s->n_complete;
+    memmove(s->bytes + s->n_header, s->bytes + s->n_complete, (size_t)n);
+    s->n_scanned -= s->n_complete - s->n_header;
+    s->n_bytes = s->n_header + n;
+    s->n_complete = s->n_header;
+    s->n_records = 0;
+}
+
+/* Finds the records among the bytes that have come. */
+static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
+{
     if (!s->has_begun && s->n_bytes > 0)
         OJ_TRY(find_format(s, err));
     if (!s->has_begun)
         return OJ_OK; /* white space so far */
-    for (int64_t i = s->n_scanned; i < s->n_bytes; i++)
+    OJ_TRY(scan_bytes(s, err));
+    while (s->at_end && s->n_complete < s->n_bytes &&
+           s->failure.status == OJ_OK)
     {
-        if (!ends_record(s, &place, s->bytes[i]))
-            continue;
-        s->n_records += !is_blank(s->bytes + s->n_complete, i - s->n_complete);
-        s->n_complete = i + 1;
+        if (s->format == FORMAT_CSV && s->place.is_quoted)
+            leave_out_quotation(s, s->n_bytes,
+                                "a quotation begins in it that is not closed");
+        else
+            OJ_TRY(end_record(s, s->n_bytes, err));
+        OJ_TRY(scan_bytes(s, err));
     }
-    s->place = place;
-    s->n_scanned = s->n_bytes;
-    if (!s->at_end)
-        return OJ_OK;
-    s->n_records +=
-        !is_blank(s->bytes + s->n_complete, s->n_bytes - s->n_complete);
-    s->n_complete = s->n_bytes;
+    if (s->n_records == 0)
+        drop_records(s);
     return OJ_OK;
 }
 
@@ -236,85 +532,347 @@ static oj_status read_bytes(struct oj_report_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
+/* 1 when more reports can come. */
+static int is_open(const struct oj_report_stream *s)
+{
+    return !s->at_end && s->failure.status == OJ_OK &&
+           !oj_cancel_input_has_ended();
+}
+
 static int is_batch_full(const struct oj_report_stream *s)
 {
     return s->n_records >= s->options.most_rows || s->n_complete >= MOST_BYTES;
 }
 
-/* Forgets the records of the last batch; the header and what has begun stay. */
-static void drop_records(struct oj_report_stream *s)
-{
-    const int64_t n = s->n_bytes - s->n_complete;
-    memmove(s->bytes + s->n_header, s->bytes + s->n_complete, (size_t)n);
-    s->n_bytes = s->n_header + n;
-    s->n_complete = s->n_header;
-    s->n_scanned = s->n_bytes;
-    s->n_records = 0;
-}
-
 /* ---- GDAL -----------------------------------------------------------------
  */
 
-/* The first n bytes as a dataset of the format; freed with close_records(). */
-static GDALDatasetH open_bytes(const struct oj_report_stream *s, int64_t n)
+/* n bytes as a dataset of the format; freed with close_bytes(). */
+static GDALDatasetH open_bytes(const struct oj_report_stream *s, char *bytes,
+                               int64_t n, char **open_options)
 {
     const char *const allowed[] = {drivers[s->format], NULL};
-    VSILFILE *file = VSIFileFromMemBuffer(s->path, (GByte *)s->bytes,
-                                          (vsi_l_offset)n, FALSE);
+    VSILFILE *file =
+        VSIFileFromMemBuffer(s->path, (GByte *)bytes, (vsi_l_offset)n, FALSE);
     if (file == NULL)
         return NULL;
     VSIFCloseL(file);
     CPLErrorReset();
     return GDALOpenEx(s->name, GDAL_OF_VECTOR | GDAL_OF_READONLY, allowed,
-                      (const char *const *)s->open_options, NULL);
+                      (const char *const *)open_options, NULL);
 }
 
-static void close_records(const struct oj_report_stream *s,
-                          GDALDatasetH dataset)
+static void close_bytes(const struct oj_report_stream *s, GDALDatasetH dataset)
 {
     if (dataset != NULL)
         GDALClose(dataset);
     VSIUnlink(s->path);
 }
 
-static oj_status fail_records(const struct oj_report_stream *s,
+static oj_status fail_records(const struct oj_report_stream *s, const char *why,
                               struct oj_error *err)
 {
-    const char *why = CPLGetLastErrorMsg();
     return oj_fail(err, OJ_ERR_DATA, "reports on %s are no %s%s%s",
                    s->options.name, drivers[s->format],
                    why[0] != '\0' ? ": " : "", why);
 }
 
+/* ---- rows of CSV ----------------------------------------------------------
+ */
+
+/* *at: the next field of the row, in bytes [*at, return value); then *at is
+ * behind its separator, or behind the end. */
+static int64_t find_field_end(const char *bytes, int64_t n, char separator,
+                              int64_t *at)
+{
+    int is_quoted = 0;
+    int64_t i = *at;
+    for (; i < n && (is_quoted || bytes[i] != separator); i++)
+        is_quoted ^= bytes[i] == '"';
+    *at = i + 1;
+    return i;
+}
+
+static int count_fields(const char *bytes, int64_t n, char separator)
+{
+    int count = 0;
+    for (int64_t at = 0; at <= n; count++)
+        (void)find_field_end(bytes, n, separator, &at);
+    return count;
+}
+
+static int64_t length_without_line_break(const char *bytes, int64_t n)
+{
+    while (n > 0 && (bytes[n - 1] == '\n' || bytes[n - 1] == '\r'))
+        n--;
+    return n;
+}
+
+/* Writes two rows, whose fields hold their number, and a point with it. */
+static void write_probe_rows(char *text, size_t size, int n, char separator)
+{
+    text[0] = '\0';
+    for (int i = 0; i < n; i++)
+        oj_message_append(text, size, "%d%c", i, i + 1 < n ? separator : '\n');
+    for (int i = 0; i < n; i++)
+        oj_message_append(text, size, "\"POINT (%d 0)\"%c", i,
+                          i + 1 < n ? separator : '\n');
+}
+
+/* Which columns GDAL makes the geometry of: those whose values it has. */
+static void find_geometry_columns(OGRLayerH layer, struct csv_columns *columns)
+{
+    for (int row = 0; layer != NULL && row < 2; row++)
+    {
+        OGRFeatureH feature = OGR_L_GetNextFeature(layer);
+        OGRGeometryH point =
+            feature != NULL ? OGR_F_GetGeometryRef(feature) : NULL;
+        if (point != NULL &&
+            wkbFlatten(OGR_G_GetGeometryType(point)) == wkbPoint)
+        {
+            const int x = (int)OGR_G_GetX(point, 0);
+            if (row == 0)
+            {
+                columns->x = x;
+                columns->y = (int)OGR_G_GetY(point, 0);
+            }
+            else if (columns->x < 0)
+                columns->wkt = x;
+        }
+        if (feature != NULL)
+            OGR_F_Destroy(feature);
+    }
+}
+
+/* The separator with which the first line has as many fields as GDAL finds
+ * there, or almost, because a column of WKT can be hidden. */
+static char find_separator(const char *line, int64_t n, int n_fields)
+{
+    static const char separators[] = ",;\t| ";
+    char best = ',';
+    int least = MOST_COLUMNS;
+    for (const char *c = separators; *c != '\0'; c++)
+    {
+        const int off = abs(count_fields(line, n, *c) - n_fields);
+        if (off < least)
+        {
+            least = off;
+            best = *c;
+        }
+    }
+    return best;
+}
+
+/* Asks GDAL about two rows that are made up. n_fields: of the first line. */
+static oj_status find_columns(struct oj_report_stream *s,
+                              const struct report_record *first, int n_fields,
+                              struct oj_error *err)
+{
+    const char *line = s->bytes + first->begin;
+    const int64_t n = length_without_line_break(line, first->n);
+    struct csv_columns *columns = &s->columns;
+    char *text, *rows;
+    int64_t size;
+    int n_probed;
+    GDALDatasetH dataset;
+    if (CPLTestBool(
+            CSLFetchNameValueDef(s->open_options, "MERGE_SEPARATOR", "NO")))
+        return OJ_OK;
+    columns->separator = find_separator(line, n, n_fields);
+    columns->n = count_fields(line, n, columns->separator);
+    n_probed = columns->n < MOST_COLUMNS ? columns->n : MOST_COLUMNS;
+    size = 40 * (int64_t)n_probed + 1;
+    OJ_NEW(text, s->n_header + size, err);
+    memcpy(text, s->bytes, (size_t)s->n_header);
+    rows = text + s->n_header;
+    write_probe_rows(rows, (size_t)size, n_probed, columns->separator);
+    dataset = open_bytes(s, text, s->n_header + (int64_t)strlen(rows),
+                         s->open_options);
+    if (dataset != NULL)
+        find_geometry_columns(GDALDatasetGetLayer(dataset, 0), columns);
+    close_bytes(s, dataset);
+    oj_free(text);
+    return OJ_OK;
+}
+
 /* Once the first record is there: where it holds names, it is the first line of
  * all batches, and no report. */
-static oj_status find_header(struct oj_report_stream *s, struct oj_error *err)
+static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
 {
-    struct place_in_record place = {0};
+    const struct report_record first = s->records[0];
+    const int64_t end = first.begin + first.n;
+    int has_header = 0, n_fields = 0;
     GDALDatasetH dataset;
-    int64_t end = 0;
-    int has_header;
-    if (s->is_header_known || s->n_records == 0)
-        return OJ_OK;
-    s->is_header_known = 1;
-    snprintf(s->name, sizeof s->name, "%s:%s", drivers[s->format], s->path);
-    if (s->format != FORMAT_CSV)
-        return OJ_OK;
-    while (end < s->n_complete && !ends_record(s, &place, s->bytes[end]))
-        end++;
-    end += end < s->n_complete;
-    dataset = open_bytes(s, end);
-    has_header = dataset != NULL && GDALDatasetGetLayerCount(dataset) > 0 &&
-                 OGR_L_GetFeatureCount(GDALDatasetGetLayer(dataset, 0), 1) == 0;
-    close_records(s, dataset);
-    if (dataset == NULL)
-        return fail_records(s, err);
+    OGRLayerH layer;
+    char **options = CSLDuplicate(s->open_options);
+    if (oj_driver_has_open_option(GDALGetDriverByName("CSV"),
+                                  "KEEP_GEOM_COLUMNS"))
+        options = CSLSetNameValue(options, "KEEP_GEOM_COLUMNS", "YES");
+    dataset = open_bytes(s, s->bytes, end, options);
+    CSLDestroy(options);
+    layer = dataset != NULL ? GDALDatasetGetLayer(dataset, 0) : NULL;
+    if (layer != NULL)
+    {
+        has_header = OGR_L_GetFeatureCount(layer, 1) == 0;
+        n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
+    }
+    close_bytes(s, dataset);
+    if (layer == NULL)
+        return fail_records(s, CPLGetLastErrorMsg(), err);
     if (oj_driver_has_open_option(GDALGetDriverByName("CSV"), "HEADERS"))
         s->open_options = CSLSetNameValue(s->open_options, "HEADERS",
                                           has_header ? "YES" : "NO");
     s->n_header = has_header ? end : 0;
     s->n_records -= has_header;
-    return OJ_OK;
+    s->n_reports -= has_header;
+    return find_columns(s, &first, n_fields, err);
+}
+
+static oj_status find_header(struct oj_report_stream *s, struct oj_error *err)
+{
+    struct oj_ogr_errors errors;
+    oj_status status;
+    s->is_header_known = 1;
+    snprintf(s->name, sizeof s->name, "%s:%s", drivers[s->format], s->path);
+    if (s->format != FORMAT_CSV)
+        return OJ_OK;
+    oj_ogr_errors_begin(&errors);
+    status = read_header(s, err);
+    oj_ogr_errors_end(&errors);
+    return status;
+}
+
+/* 1 when GDAL can take the field as a coordinate: a number, with a decimal
+ * point or comma. One that is empty or NaN is no place, and no error. */
+static int is_coordinate(const char *field, int64_t n)
+{
+    char text[64];
+    int length = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (strchr(" \t\"", field[i]) != NULL && field[i] != '\0')
+            continue;
+        if (length + 1 == sizeof text)
+            return 0;
+        text[length++] = field[i] == ',' ? '.' : field[i];
+    }
+    text[length] = '\0';
+    return length == 0 ||
+           strcasecmp(text + (text[0] == '-' || text[0] == '+'), "nan") == 0 ||
+           CPLGetValueType(text) != CPL_VALUE_STRING;
+}
+
+/* 0 when a row has other fields than the first line. Separators behind the last
+ * of them do no harm. */
+static int is_row_sound(struct oj_report_stream *s,
+                        const struct report_record *record)
+{
+    const struct csv_columns *columns = &s->columns;
+    const char *bytes = s->bytes + record->begin;
+    const int64_t n = length_without_line_break(bytes, record->n);
+    int count = 0, used = 0;
+    for (int64_t at = 0; at <= n;)
+    {
+        const int64_t begin = at;
+        const int64_t end = find_field_end(bytes, n, columns->separator, &at);
+        count++;
+        if (end > begin)
+            used = count;
+        if ((count - 1 == columns->x || count - 1 == columns->y) &&
+            !is_coordinate(bytes + begin, end - begin))
+        {
+            note_unread(s, record, "a coordinate is no number");
+            return 0;
+        }
+    }
+    if (count >= columns->n && used <= columns->n)
+        return 1;
+    note_unread(s, record, "it has %s, and the first line %d",
+                oj_counted(count, "field", "fields"), columns->n);
+    return 0;
+}
+
+/* 0 when each brace but the first follows a colon or a bracket, as those of
+ * members do. */
+static int may_have_second_object(const char *bytes, int64_t n)
+{
+    const char *end = bytes + n, *brace = memchr(bytes, '{', (size_t)n);
+    while (brace != NULL &&
+           (brace = memchr(brace + 1, '{', (size_t)(end - brace - 1))) != NULL)
+    {
+        const char *before = brace - 1;
+        while (is_blank(before, 1))
+            before--;
+        if (*before != ':' && *before != '[')
+            return 1;
+    }
+    return 0;
+}
+
+/* 1 when another object follows in the line: GDAL would leave it out. */
+static int has_second_object(const struct oj_report_stream *s,
+                             const struct report_record *record)
+{
+    const char *bytes = s->bytes + record->begin;
+    struct place_in_record place = {0};
+    int has_ended = 0;
+    if (!may_have_second_object(bytes, record->n))
+        return 0;
+    for (int64_t i = 0; i < record->n; i++)
+    {
+        if (has_ended && bytes[i] == '{')
+            return 1;
+        step_json(&place, bytes[i]);
+        has_ended |= place.depth == 0 && !place.is_quoted && bytes[i] == '}';
+    }
+    return 0;
+}
+
+/* Marks those whose bytes show that GDAL would read something else of them. */
+static void mark_unsound_records(struct oj_report_stream *s)
+{
+    const int has_columns =
+        s->format == FORMAT_CSV && s->columns.separator != '\0';
+    for (int64_t i = 0; i < s->n_records; i++)
+    {
+        struct report_record *record = &s->records[i];
+        if (has_columns)
+            record->is_broken = !is_row_sound(s, record);
+        else if (s->format == FORMAT_SEQUENCE && has_second_object(s, record))
+        {
+            record->is_broken = 1;
+            note_unread(s, record,
+                        "a second object follows in its line, and "
+                        "GeoJSONSeq has one feature a line");
+        }
+    }
+}
+
+/* Those that are marked leave the batch; without skip_failures, so do all that
+ * follow. The others stand behind the header. */
+static void pack_records(struct oj_report_stream *s)
+{
+    int64_t n = 0, end = s->n_header;
+    for (int64_t i = 0; i < s->n_records; i++)
+    {
+        struct report_record record = s->records[i];
+        if (s->failure.status != OJ_OK &&
+            record.number >= s->found.first_unread)
+            break;
+        if (record.is_broken)
+            continue;
+        memmove(s->bytes + end, s->bytes + record.begin, (size_t)record.n);
+        record.begin = end;
+        end += record.n;
+        s->records[n++] = record;
+    }
+    s->n_records = n;
+}
+
+static void leave_out_unsound_records(struct oj_report_stream *s)
+{
+    mark_unsound_records(s);
+    pack_records(s);
 }
 
 /* Waits until there are records, and then for others that come soon. */
@@ -324,15 +882,13 @@ static oj_status collect_records(struct oj_report_stream *s,
     const double wait_s = SHARE_OF_WAIT * s->options.wait_s;
     double left_s = wait_s;
     int is_collecting = 0;
-    while (!s->at_end && !is_batch_full(s) && left_s > 0 &&
-           !oj_cancel_input_has_ended())
+    while (is_open(s) && !is_batch_full(s) && left_s > 0)
     {
         OJ_TRY(oj_cancel_check(err));
         if (wait_for_bytes(is_collecting ? left_s : 1.0))
         {
             OJ_TRY(read_bytes(s, err));
             OJ_TRY(scan_records(s, err));
-            OJ_TRY(find_header(s, err));
         }
         if (!is_collecting && s->n_records > 0)
         {
@@ -345,22 +901,49 @@ static oj_status collect_records(struct oj_report_stream *s,
     return OJ_OK;
 }
 
-/* Makes a field of 32-bit integers hold what may follow: 64 bits in the key; of
- * GeoJSON, where 3 may be followed by 3.5, reals in others. */
-static void widen_integer_field(const struct oj_report_stream *s, int field)
+/* 1 when the key of the first report is an integer: then all are, whatever the
+ * reports of its batch make GDAL choose. */
+static int is_first_key_integer(const struct oj_report_stream *s)
 {
-    OGRFieldDefnH defn =
-        OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(s->layer), field);
-    const char *name = OGR_Fld_GetNameRef(defn);
+    const struct report_record *first = s->records;
+    const int64_t n = s->n_records > 0 ? first->begin + first->n : 0;
+    GDALDatasetH dataset =
+        n > 0 ? open_bytes(s, s->bytes, n, s->open_options) : NULL;
+    OGRLayerH layer = dataset != NULL ? GDALDatasetGetLayer(dataset, 0) : NULL;
+    int is_integer = 0;
+    if (layer != NULL)
+    {
+        OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
+        const int key = OGR_FD_GetFieldIndex(defn, s->options.key);
+        OGRFieldType type = OFTString;
+        if (key >= 0)
+            type = OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, key));
+        is_integer = type == OFTInteger || type == OFTInteger64;
+    }
+    close_bytes(s, dataset);
+    return is_integer;
+}
+
+/* Makes a field like that one. Those of 32-bit integers hold what may follow:
+ * 64 bits in the key, also where the first batch has other keys behind an
+ * integer; of GeoJSON, where 3 may be followed by 3.5, reals in others. */
+static int add_field(const struct oj_report_stream *s, OGRFieldDefnH like)
+{
+    const char *name = OGR_Fld_GetNameRef(like);
+    const OGRFieldType type = OGR_Fld_GetType(like);
     const int is_key = strcasecmp(name, s->options.key) == 0;
+    const int is_mixed_key =
+        is_key && s->has_integer_keys && (type == OFTString || type == OFTReal);
     OGRFieldDefnH wider;
-    if (OGR_Fld_GetType(defn) != OFTInteger ||
-        OGR_Fld_GetSubType(defn) != OFSTNone ||
-        (!is_key && s->format != FORMAT_SEQUENCE))
-        return;
+    OGRErr result;
+    if (!is_mixed_key &&
+        (type != OFTInteger || OGR_Fld_GetSubType(like) != OFSTNone ||
+         (!is_key && s->format != FORMAT_SEQUENCE)))
+        return OGR_L_CreateField(s->layer, like, TRUE) == OGRERR_NONE;
     wider = OGR_Fld_Create(name, is_key ? OFTInteger64 : OFTReal);
-    (void)OGR_L_AlterFieldDefn(s->layer, field, wider, ALTER_TYPE_FLAG);
+    result = OGR_L_CreateField(s->layer, wider, TRUE);
     OGR_Fld_Destroy(wider);
+    return result == OGRERR_NONE;
 }
 
 /* The layer in memory, like this one. */
@@ -375,11 +958,8 @@ static oj_status make_layer(struct oj_report_stream *s, OGRLayerH like,
                                       OGR_L_GetSpatialRef(like), type, NULL);
     for (int i = 0; s->layer != NULL && i < OGR_FD_GetFieldCount(defn); i++)
     {
-        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, i);
-        if (OGR_L_CreateField(s->layer, field, TRUE) != OGRERR_NONE)
+        if (!add_field(s, OGR_FD_GetFieldDefn(defn, i)))
             s->layer = NULL;
-        else
-            widen_integer_field(s, i);
     }
     return s->layer != NULL ? OJ_OK
                             : oj_fail(err, OJ_ERR_INTERNAL,
@@ -405,8 +985,8 @@ static oj_status map_fields(struct oj_report_stream *s, OGRFeatureDefnH from,
                 : OGR_FD_GetFieldIndex(to, name);
         if ((*map)[i] >= 0)
             continue;
-        if (s->n_left_out++ == 0)
-            snprintf(s->left_out, sizeof s->left_out, "%s", name);
+        if (s->found.n_left_out++ == 0)
+            snprintf(s->found.left_out, sizeof s->found.left_out, "%s", name);
     }
     return OJ_OK;
 }
@@ -441,8 +1021,8 @@ static void clear_values_not_held(struct oj_report_stream *s, OGRFeatureH from,
         if (holds_value(OGR_Fld_GetType(field), from, i))
             continue;
         OGR_F_SetFieldNull(to, map[i]);
-        if (s->n_not_held++ == 0)
-            snprintf(s->not_held, sizeof s->not_held, "%s",
+        if (s->found.n_not_held++ == 0)
+            snprintf(s->found.not_held, sizeof s->found.not_held, "%s",
                      OGR_Fld_GetNameRef(field));
     }
 }
@@ -461,40 +1041,80 @@ static oj_status add_report(struct oj_report_stream *s, OGRFeatureH from,
             result = OGR_L_CreateFeature(s->layer, to);
         OGR_F_Destroy(to);
     }
-    OGR_F_Destroy(from);
     if (result != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: reports");
     s->n_rows++;
     return OJ_OK;
 }
 
-static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
-                              struct oj_error *err)
+/* 0 when the key does not fit the type of the first ones, or a text is there
+ * that is no geometry. */
+static int is_report_sound(struct oj_report_stream *s,
+                           const struct report_record *record, OGRFeatureH from,
+                           int key, const int *map)
 {
+    const char *bytes = s->bytes + record->begin;
+    if (key >= 0 && map[key] >= 0 && OGR_F_IsFieldSetAndNotNull(from, key) &&
+        !holds_value(OGR_Fld_GetType(OGR_FD_GetFieldDefn(
+                         OGR_L_GetLayerDefn(s->layer), map[key])),
+                     from, key))
+    {
+        note_unread(
+            s, record,
+            "its %.60s is '%.60s', and that of the first report an integer",
+            s->options.key, OGR_F_GetFieldAsString(from, key));
+        return 0;
+    }
+    if (s->columns.wkt >= 0 && OGR_F_GetGeometryRef(from) == NULL)
+    {
+        const int64_t n = length_without_line_break(bytes, record->n);
+        int64_t at = 0, begin = 0, end = 0;
+        for (int i = 0; i <= s->columns.wkt; i++)
+        {
+            begin = at;
+            end = find_field_end(bytes, n, s->columns.separator, &at);
+        }
+        while (begin < end && strchr(" \"", bytes[begin]) != NULL)
+            begin++;
+        if (begin < end)
+        {
+            note_unread(s, record, "a text is no geometry");
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The features become rows, in their order. *n_read: how many there were, each
+ * of the record with its number. */
+static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
+                              int64_t *n_read, struct oj_error *err)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from);
+    const int key = OGR_FD_GetFieldIndex(defn, s->options.key);
     oj_status status;
     int *map;
-    OJ_TRY(map_fields(s, OGR_L_GetLayerDefn(from), &map, err));
+    OJ_TRY(map_fields(s, defn, &map, err));
     status = OJ_OK;
-    CPLErrorReset();
-    while (status == OJ_OK)
+    for (*n_read = 0; status == OJ_OK; (*n_read)++)
     {
         OGRFeatureH report = OGR_L_GetNextFeature(from);
-        if (CPLGetLastErrorType() == CE_Failure)
-            status = fail_records(s, err);
         if (report == NULL)
             break;
-        if (status == OJ_OK)
+        if (*n_read >= s->n_records ||
+            is_report_sound(s, &s->records[*n_read], report, key, map))
             status = add_report(s, report, map, err);
-        else
-            OGR_F_Destroy(report);
+        OGR_F_Destroy(report);
     }
     oj_free(map);
     return status;
 }
 
-static oj_status delete_rows(struct oj_report_stream *s, struct oj_error *err)
+/* Deletes the rows from the n-th on. */
+static oj_status delete_rows(struct oj_report_stream *s, int64_t n,
+                             struct oj_error *err)
 {
-    for (; s->n_rows > 0; s->n_rows--)
+    for (; s->n_rows > n; s->n_rows--)
     {
         if (OGR_L_DeleteFeature(s->layer, s->n_rows - 1) != OGRERR_NONE)
             return oj_fail(err, OJ_ERR_INTERNAL,
@@ -503,19 +1123,139 @@ static oj_status delete_rows(struct oj_report_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* The records that are complete become the rows of the layer, which is made for
- * the first of them in dataset. */
+/* Reads the records into the layer, which is made for the first of them in
+ * dataset. *is_complete 0: GDAL has not made a row of each, and says why in
+ * errors. */
+static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
+                              struct oj_ogr_errors *errors, int *is_complete,
+                              struct oj_error *err)
+{
+    const struct report_record *last =
+        s->n_records > 0 ? &s->records[s->n_records - 1] : NULL;
+    const int64_t end = last != NULL ? last->begin + last->n : s->n_header;
+    GDALDatasetH records;
+    OGRLayerH from;
+    oj_status status = OJ_OK;
+    int64_t n_read = 0;
+    if (dataset != NULL)
+        s->has_integer_keys = is_first_key_integer(s);
+    oj_ogr_errors_forget(errors);
+    records = open_bytes(s, s->bytes, end, s->open_options);
+    from = records != NULL ? GDALDatasetGetLayer(records, 0) : NULL;
+    if (from != NULL && dataset != NULL)
+        status = make_layer(s, from, dataset, err);
+    if (from != NULL && status == OJ_OK)
+        status = copy_reports(s, from, &n_read, err);
+    close_bytes(s, records);
+    *is_complete = from != NULL && errors->n_failures == 0 &&
+                   (n_read == s->n_records || s->format == FORMAT_CSV);
+    return status;
+}
+
+/* 1 when GDAL makes one feature of each of n records of GeoJSONSeq. */
+static int are_records_read(const struct oj_report_stream *s,
+                            const struct report_record *records, int64_t n,
+                            struct oj_ogr_errors *errors)
+{
+    const struct report_record *last = &records[n - 1];
+    GDALDatasetH dataset =
+        open_bytes(s, s->bytes + records->begin,
+                   last->begin + last->n - records->begin, s->open_options);
+    OGRLayerH layer = dataset != NULL ? GDALDatasetGetLayer(dataset, 0) : NULL;
+    OGRFeatureH feature;
+    int64_t n_read = 0;
+    oj_ogr_errors_forget(errors);
+    while (layer != NULL && (feature = OGR_L_GetNextFeature(layer)) != NULL)
+    {
+        n_read++;
+        OGR_F_Destroy(feature);
+    }
+    close_bytes(s, dataset);
+    return n_read == n && errors->n_failures == 0;
+}
+
+/* Marks those of n records that GDAL cannot read, by halves. */
+static void mark_unread_records(struct oj_report_stream *s,
+                                struct report_record *records, int64_t n,
+                                struct oj_ogr_errors *errors)
+{
+    if (n == 0 || are_records_read(s, records, n, errors))
+        return;
+    if (n > 1)
+    {
+        mark_unread_records(s, records, n / 2, errors);
+        if (s->failure.status == OJ_OK ||
+            s->found.first_unread > records[n / 2].number)
+            mark_unread_records(s, records + n / 2, n - n / 2, errors);
+        return;
+    }
+    records->is_broken = 1;
+    note_unread(s, records, "it is no GeoJSON feature%s%s%.100s%s%s",
+                s->has_separators ? "" : ", and GeoJSONSeq has one a line",
+                errors->failure[0] != '\0' ? " (" : "", errors->failure,
+                errors->failure[0] != '\0' ? ")" : "",
+                records->number == 1
+                    ? "; ogr2ogr -f GeoJSONSeq makes such lines of a "
+                      "FeatureCollection"
+                    : "");
+}
+
+static oj_status delete_layer(struct oj_report_stream *s, GDALDatasetH dataset,
+                              struct oj_error *err)
+{
+    if (s->layer != NULL && GDALDatasetDeleteLayer(dataset, 0) != OGRERR_NONE)
+        return oj_fail(err, OJ_ERR_INTERNAL, "GDAL keeps a layer in memory");
+    s->layer = NULL;
+    s->n_rows = 0;
+    return OJ_OK;
+}
+
+/* Reads the records, and once more without those that GDAL cannot read. */
+static oj_status read_records_that_can_be(struct oj_report_stream *s,
+                                          GDALDatasetH dataset,
+                                          struct oj_ogr_errors *errors,
+                                          struct oj_error *err)
+{
+    const struct findings found = s->found;
+    const struct oj_error failure = s->failure;
+    int is_complete;
+    OJ_TRY(read_records(s, dataset, errors, &is_complete, err));
+    if (is_complete)
+        return OJ_OK;
+    if (s->format != FORMAT_SEQUENCE)
+        return fail_records(s, errors->failure, err);
+    s->found = found;
+    s->failure = failure;
+    OJ_TRY(dataset != NULL ? delete_layer(s, dataset, err)
+                           : delete_rows(s, 0, err));
+    mark_unread_records(s, s->records, s->n_records, errors);
+    pack_records(s);
+    if (s->n_records == 0)
+        return OJ_OK;
+    oj_ogr_errors_forget(errors);
+    OJ_TRY(read_records(s, dataset, errors, &is_complete, err));
+    return is_complete ? OJ_OK : fail_records(s, errors->failure, err);
+}
+
+/* The records that can be read become the rows of the layer: without
+ * skip_failures, those before the failure. dataset: where the layer is made, or
+ * NULL when it is there. */
 static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_error *err)
 {
-    GDALDatasetH records = open_bytes(s, s->n_complete);
-    OGRLayerH from = records != NULL ? GDALDatasetGetLayer(records, 0) : NULL;
-    oj_status status = from != NULL ? OJ_OK : fail_records(s, err);
-    if (status == OJ_OK && dataset != NULL)
-        status = make_layer(s, from, dataset, err);
-    if (status == OJ_OK)
-        status = copy_reports(s, from, err);
-    close_records(s, records);
+    struct oj_ogr_errors errors = {0};
+    oj_status status;
+    int64_t n = 0;
+    oj_ogr_errors_begin(&errors);
+    status = read_records_that_can_be(s, dataset, &errors, err);
+    oj_ogr_errors_end(&errors);
+    if (errors.n_warnings > 0)
+        CPLError(CE_Warning, CPLE_AppDefined, "%s", errors.warning);
+    while (s->failure.status != OJ_OK && n < s->n_records &&
+           s->records[n].number < s->found.first_unread)
+        n++;
+    if (status == OJ_OK && n < s->n_records && s->failure.status != OJ_OK)
+        status = delete_rows(s, n, err);
     drop_records(s);
     return status;
 }
@@ -523,16 +1263,37 @@ static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
 /* ---- the stream -----------------------------------------------------------
  */
 
+static oj_status fail_without_reports(const struct oj_report_stream *s,
+                                      struct oj_error *err)
+{
+    if (s->found.n_unread > 0)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%s ends before the first report that can be read; %s",
+                       s->options.name, s->found.unread);
+    return oj_fail(err, OJ_ERR_DATA,
+                   "%s ends before the first report: reports come as CSV "
+                   "or GeoJSONSeq, a line each",
+                   s->options.name);
+}
+
+/* Waits until there are reports that can be read, or the end. */
 static oj_status open_stream(struct oj_report_stream *s, GDALDatasetH dataset,
                              struct oj_error *err)
 {
-    OJ_TRY(collect_records(s, err));
-    if (s->n_records == 0 && s->n_header == 0)
-        return oj_fail(err, OJ_ERR_DATA,
-                       "%s ends before the first report: reports come as CSV "
-                       "or GeoJSONSeq, a line each",
-                       s->options.name);
-    return load_records(s, dataset, err);
+    while (s->n_rows == 0)
+    {
+        OJ_TRY(collect_records(s, err));
+        leave_out_unsound_records(s);
+        if (s->n_records > 0 || (!is_open(s) && s->n_header > 0))
+            OJ_TRY(load_records(s, s->layer == NULL ? dataset : NULL, err));
+        else
+            drop_records(s);
+        if (s->n_rows == 0 && s->failure.status != OJ_OK)
+            return oj_fail(err, s->failure.status, "%s", s->failure.message);
+        if (!is_open(s))
+            break;
+    }
+    return s->layer != NULL ? OJ_OK : fail_without_reports(s, err);
 }
 
 oj_status oj_report_stream_open(const struct oj_report_stream_options *options,
@@ -545,6 +1306,8 @@ oj_status oj_report_stream_open(const struct oj_report_stream_options *options,
     oj_status status;
     OJ_NEW_ZEROED(s, 1, err);
     s->options = *options;
+    s->line = 1;
+    s->columns.x = s->columns.y = s->columns.wkt = -1;
     (void)is_stdin(options->name, &s->format);
     s->open_options = CSLDuplicate((CSLConstList)options->open_options);
     snprintf(s->path, sizeof s->path, "/vsimem/ogrjoin-%d/reports",
@@ -570,33 +1333,56 @@ oj_status oj_report_stream_refill(void *stream, int64_t *n_rows,
                                   struct oj_error *err)
 {
     struct oj_report_stream *s = stream;
-    OJ_TRY(delete_rows(s, err));
+    OJ_TRY(delete_rows(s, 0, err));
     while (s->n_rows == 0)
     {
         OJ_TRY(collect_records(s, err));
-        if (s->n_records == 0)
+        if (s->n_records == 0 && !is_open(s))
             break;
-        OJ_TRY(load_records(s, NULL, err));
+        leave_out_unsound_records(s);
+        if (s->n_records > 0)
+            OJ_TRY(load_records(s, NULL, err));
+        else
+            drop_records(s);
     }
+    s->has_failed = s->n_rows == 0 && s->failure.status != OJ_OK;
     *n_rows = s->n_rows;
     return OJ_OK;
+}
+
+oj_status oj_report_stream_failure(const struct oj_report_stream *s,
+                                   struct oj_error *err)
+{
+    return s == NULL || !s->has_failed
+               ? OJ_OK
+               : oj_fail(err, s->failure.status, "%s", s->failure.message);
+}
+
+int64_t oj_report_stream_unread(const struct oj_report_stream *s)
+{
+    return s != NULL ? s->found.n_unread : 0;
 }
 
 void oj_report_stream_warn(const struct oj_report_stream *s)
 {
     if (s == NULL)
         return;
-    if (s->n_left_out > 0)
+    if (s->found.n_left_out > 0)
         oj_warn("reports on %s have fields that the first ones had not, as "
                 "'%s': these are left out",
-                s->options.name, s->left_out);
-    if (s->n_not_held > 0)
+                s->options.name, s->found.left_out);
+    if (s->found.n_not_held > 0)
         oj_warn("%s: %s not fit the type that the field had in the first "
                 "reports, as in '%s': NULL is written",
                 s->options.name,
-                oj_counted(s->n_not_held, "value does", "values do"),
-                s->not_held);
-    if (s->n_bytes > s->n_complete && !s->at_end)
+                oj_counted(s->found.n_not_held, "value does", "values do"),
+                s->found.not_held);
+    if (s->found.n_unread > 0)
+        oj_warn("%s; %s left out", s->found.unread,
+                s->found.n_unread > 1 ? CPLSPrintf("%lld such reports are",
+                                                   (long long)s->found.n_unread)
+                                      : "it is");
+    if (s->n_bytes > s->n_complete && !s->at_end && !s->has_failed)
         oj_warn("the last report on %s is cut off in the middle, and left out",
                 s->options.name);
 }
@@ -606,6 +1392,7 @@ void oj_report_stream_close(struct oj_report_stream *s)
     if (s == NULL)
         return;
     oj_free(s->bytes);
+    oj_free(s->records);
     CSLDestroy(s->open_options);
     oj_free(s);
 }

@@ -14,6 +14,13 @@
  * names are left out, and values that a field cannot hold become NULL, with
  * counts.
  *
+ *  A report that cannot be read ends the stream, or is left out: a row of CSV
+ *  with other fields than the first line, a coordinate that is no number, a
+ *  quotation that is not closed, JSON that GDAL makes no feature of, a key that
+ *  does not fit the type of the first ones.  Rows of CSV are checked here,
+ *  because GDAL fills them up; which record of GeoJSONSeq is broken is found by
+ *  halves, once GDAL has reported an error or fewer features than records.
+ *
  *  A batch is what has come until a quarter of the time that a report may wait
  *  has passed since its first one; the rest of the time is for the join and the
  *  writer.  One thread at a time uses a stream.
@@ -41,6 +48,7 @@ struct oj_report_stream_options
     const char *key;           /**< a field whose integers stay such */
     double wait_s;             /**< that a report may wait */
     int64_t most_rows;         /**< of a batch */
+    int skip_failures;         /**< leave out reports that cannot be read */
 };
 
 /** Waits for the first report, or the end, and makes the layer: *layer, the
@@ -55,9 +63,20 @@ oj_report_stream_open(const struct oj_report_stream_options *options,
 /** For struct oj_read_options: replaces the rows of the layer by the next
  *  batch, and waits for it.  Those of the opening are the first batch.
  *  *n_rows 0: the end, or a signal has asked for it (oj_cancel.h) and all
- *  complete records were given out. */
+ *  complete records were given out, or a report cannot be read and all before
+ *  it were given out: oj_report_stream_failure(). */
 oj_status oj_report_stream_refill(void *stream, int64_t *n_rows,
                                   struct oj_error *err);
+
+/** OJ_ERR_DATA with number, line and beginning of the report that has ended the
+ *  stream, because it cannot be read.  It is no error of the refill, so that
+ * the rows before it are joined and written first.  Accepts NULL. */
+OJ_MUST_USE oj_status oj_report_stream_failure(
+    const struct oj_report_stream *stream, struct oj_error *err);
+
+/** Number of reports that were left out because they cannot be read.  Accepts
+ *  NULL. */
+int64_t oj_report_stream_unread(const struct oj_report_stream *stream);
 
 /** Warns of what was left out. */
 void oj_report_stream_warn(const struct oj_report_stream *stream);

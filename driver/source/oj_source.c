@@ -584,12 +584,12 @@ static oj_status open_report_stream(struct oj_source *s,
                                     struct oj_error *err)
 {
     const struct oj_report_stream_options options = {
-        s->side->dataset, s->side->open_options, command->key, command->flush,
-        command->batch};
+        s->side->dataset, s->side->open_options, command->key,
+        command->flush,   command->batch,        command->skip_failures};
     if (s->side->sql != NULL)
         return oj_fail(err, OJ_ERR_ARG,
-                       "-sql takes no reports from %s: -select, -where and "
-                       "-spat do",
+                       "-sql cannot read reports from %s: write -select, "
+                       "-where or -spat",
                        s->side->dataset);
     OJ_TRY(oj_report_stream_open(&options, &s->stream, &s->dataset, &s->layer,
                                  err));
@@ -606,9 +606,23 @@ static int is_report_stream(const struct oj_source *s,
            oj_report_stream_is_name(s->side->dataset);
 }
 
+static oj_status check_skip_failures(const struct oj_source *s,
+                                     const struct oj_command *command,
+                                     struct oj_error *err)
+{
+    if (s->role[0] == 'j' || !command->skip_failures ||
+        is_report_stream(s, command))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-skipfailures leaves out reports in CSV or GeoJSONSeq on "
+                   "/vsistdin/; %s is read as in any join",
+                   s->side->dataset);
+}
+
 static oj_status open_side(const struct oj_command *command, int side,
                            struct oj_source *s, struct oj_error *err)
 {
+    OJ_TRY(check_skip_failures(s, command, err));
     if (side == 1 && command->n_windows > 0)
         OJ_TRY(
             create_window_layer(s, command->windows, command->n_windows, err));

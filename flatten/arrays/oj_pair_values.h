@@ -2,7 +2,8 @@
  *  where they are nearest, how similar their texts and how different their
  *  vectors are; and which pair of a row was picked. Belongs to a struct
  *  oj_matches: if is_picked, the values belong to the entries of picked, which
- *  has one entry per row; else to those of the matches. */
+ *  has one entry per row, and if is_kept to those of kept; else to those of the
+ *  matches. */
 #ifndef OJ_PAIR_VALUES_H
 #define OJ_PAIR_VALUES_H
 
@@ -27,6 +28,10 @@ enum oj_pair_value
     /** Size of the intersection as a weight: its area if both features have
      *  polygons, else its length if both have lines or polygons, else 1. */
     OJ_PAIR_OVERLAP_SIZE,
+    /** Area of the intersection by that of the union of both features. */
+    OJ_PAIR_OVERLAP_IOU,
+    OJ_PAIR_INPUT_AREA, /**< area of the input feature, the union of its parts
+                         */
     OJ_PAIR_DIFFERENCE, /**< difference of the vectors */
 
     /* Values whose columns the user names, in the order of their columns. Those
@@ -78,6 +83,11 @@ struct oj_pair_values
     int is_picked;
     struct oj_matches picked; /**< one-to-one form */
 
+    /** If is_kept, the values belong to these entries, the pairs whose
+     *  intersection has a part of the kinds that are wanted, in list form. */
+    int is_kept;
+    struct oj_matches kept;
+
     int64_t n_entries;
     double *value[OJ_N_PAIR_VALUES]; /**< [n_entries]; NULL: not requested */
     int64_t capacity[OJ_N_PAIR_VALUES];
@@ -97,6 +107,8 @@ static inline const struct oj_matches *
 oj_pair_values_matches(const struct oj_pair_values *values,
                        const struct oj_matches *matches)
 {
+    if (values != NULL && values->is_kept)
+        return &values->kept;
     return values != NULL && values->is_picked ? &values->picked : matches;
 }
 

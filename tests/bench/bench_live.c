@@ -8,17 +8,24 @@
  *     --batches N   batches of 1 % before the second round of queries (1,000)
  *     --queries N   points that ask for what is near them (200,000)
  *     --step FT     small steps (30)
+ *     --gpu 1       on the first GPU instead, with changes and queries in its
+ *                   memory
  *
  * Prints a line "LIVE .." for building, for batches in which 1 %, 10 % and all
  * of the points jump anywhere or make small steps, and for queries of a fresh
  * index and of one after many batches: the least processor seconds of three
  * runs, changes or queries a second, and what a batch costs in parts of
- * building.  Seconds are those of all threads. */
+ * building.  Seconds are those of all threads.
+ * On a GPU the seconds are those of its clock, with points, changes and pairs
+ * in its memory; "from_host_s" are those of the wall, with changes or rows in
+ * host memory, of the module's function as it is. */
 #include "nycgen.h"
 
 #include "../../algs/live/live_search.h"
 #include "../../algs/live/oj_live.h"
 #include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/base/oj_clock.h"
+#include "../gpu/gpu_resident.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +49,7 @@ struct bench
     double *at_x, *at_y; /* [n] where each id is */
     struct oj_live *live;
     double build_s;
+    int is_on_gpu;
 };
 
 static void stop(const char *why)
@@ -290,6 +298,254 @@ static void measure_aging(struct bench *b)
     }
 }
 
+/* --- a GPU -----------------------------------------------------------------
+ */
+
+struct gpu_bench
+{
+    struct bench *b;
+    const struct oj_gpu_module *module;
+    const struct gpu_resident *on_device;
+    struct oj_gpu_index *index; /* of one point: it owns the device's memory */
+    struct oj_gpu_live *live;
+    void *id, *x, *y, *box; /* [n] on the device */
+    double build_s;
+};
+
+static void *take(struct gpu_bench *g, int64_t n, size_t size)
+{
+    struct oj_error err;
+    void *memory = NULL;
+    must(g->on_device->allocate(g->index, n * (int64_t)size, &memory, &err),
+         &err);
+    return memory;
+}
+
+static void put(struct gpu_bench *g, void *to, const void *from, int64_t n,
+                size_t size)
+{
+    struct oj_error err;
+    must(g->on_device->copy(g->index, to, from, n * (int64_t)size, &err), &err);
+}
+
+static const struct oj_options first_gpu = {.n_threads = 8, .gpus = 1};
+
+static void open_gpu(struct gpu_bench *g)
+{
+    static const double zero = 0.0;
+    static const struct oj_flat point = {.n_features = 1,
+                                         .n_parts = 1,
+                                         .n_rings = 1,
+                                         .n_vertices = 1,
+                                         .part_kinds = OJ_PART_POINT,
+                                         .x = &zero,
+                                         .y = &zero};
+    struct oj_relation relation = oj_relation_default();
+    struct oj_stats stats = {0};
+    struct oj_error err;
+    must(oj_gpu_load(&g->module, &err), &err);
+    must(gpu_resident_find(&g->on_device, &err), &err);
+    must(g->module->index(&point, NULL, &relation, &first_gpu, &g->index,
+                          &stats, &err),
+         &err);
+    g->id = take(g, g->b->n, sizeof(int64_t));
+    g->x = take(g, g->b->n, sizeof(double));
+    g->y = take(g, g->b->n, sizeof(double));
+    g->box = take(g, g->b->n_queries, sizeof(struct oj_box));
+}
+
+static void close_gpu(struct gpu_bench *g)
+{
+    void *const memory[] = {g->id, g->x, g->y, g->box};
+    g->module->live_free(g->live);
+    for (int i = 0; i < 4; i++)
+        g->on_device->release(g->index, memory[i]);
+    g->module->free_index(g->index);
+}
+
+static void put_changes(struct gpu_bench *g, int64_t n)
+{
+    put(g, g->id, g->b->id, n, sizeof(int64_t));
+    put(g, g->x, g->b->x, n, sizeof(double));
+    put(g, g->y, g->b->y, n, sizeof(double));
+}
+
+static double apply_on_gpu(struct gpu_bench *g, int64_t n)
+{
+    struct oj_error err;
+    double s = 0.0;
+    put_changes(g, n);
+    must(g->on_device->live_apply(g->live, n, g->id, g->x, g->y, &s, &err),
+         &err);
+    return s;
+}
+
+static double apply_from_host(struct gpu_bench *g, int64_t n)
+{
+    struct bench *b = g->b;
+    struct oj_error err;
+    double start = oj_clock_seconds();
+    must(g->module->live_apply(g->live, n, b->id, b->x, b->y, &err), &err);
+    return oj_clock_seconds() - start;
+}
+
+static void build_on_gpu(struct gpu_bench *g)
+{
+    struct bench *b = g->b;
+    struct oj_error err;
+    for (int64_t i = 0; i < b->n; i++)
+    {
+        b->id[i] = i;
+        next_place(b, &b->x[i], &b->y[i]);
+    }
+    for (int r = 0; r < REPEAT; r++)
+    {
+        double s;
+        g->module->live_free(g->live);
+        must(g->module->live_new(&first_gpu, &g->live, &err), &err);
+        s = apply_on_gpu(g, b->n);
+        g->build_s = r == 0 || s < g->build_s ? s : g->build_s;
+    }
+    memcpy(b->at_x, b->x, (size_t)b->n * sizeof *b->x);
+    memcpy(b->at_y, b->y, (size_t)b->n * sizeof *b->y);
+    printf("LIVE gpu build n=%lld s=%.6f points_per_s=%.3g pages=%lld "
+           "bytes_per_point=%.0f\n",
+           (long long)b->n, g->build_s, (double)b->n / g->build_s,
+           (long long)g->module->live_count(g->live).n_pages,
+           (double)g->module->live_count(g->live).n_bytes / (double)b->n);
+    fflush(stdout);
+}
+
+static void measure_batches_on_gpu(struct gpu_bench *g, double share, int jumps)
+{
+    struct bench *b = g->b;
+    int64_t n = (int64_t)((double)b->n * share);
+    double least = 0.0, least_from_host = 0.0;
+    for (int r = 0; r < 2 * REPEAT; r++)
+    {
+        int from_host = r >= REPEAT;
+        double *to = from_host ? &least_from_host : &least, s;
+        make_batch(b, n, jumps);
+        s = from_host ? apply_from_host(g, n) : apply_on_gpu(g, n);
+        for (int64_t i = 0; i < n; i++)
+        {
+            b->at_x[b->id[i]] = b->x[i];
+            b->at_y[b->id[i]] = b->y[i];
+        }
+        *to = r % REPEAT == 0 || s < *to ? s : *to;
+    }
+    printf("LIVE gpu %s share=%g s=%.6f moves_per_s=%.3g of_building=%.3f "
+           "from_host_s=%.6f pages=%lld\n",
+           jumps ? "jumps" : "steps", share, least, (double)n / least,
+           least / g->build_s, least_from_host,
+           (long long)g->module->live_count(g->live).n_pages);
+    fflush(stdout);
+}
+
+/* Half widths of windows: 0: point search. */
+static const struct
+{
+    const char *name;
+    double half;
+} windows[] = {{"equals", 0.0}, {"window_30", 15.0}, {"window_120", 60.0}};
+
+#define N_WINDOWS ((int)(sizeof windows / sizeof *windows))
+
+static void print_queries_on_gpu(struct gpu_bench *g, const char *name,
+                                 const struct oj_relation *relation,
+                                 const struct oj_gpu_live_rows *rows)
+{
+    struct oj_error err;
+    double least = 0.0;
+    int64_t n_pairs = 0;
+    for (int r = 0; r < REPEAT; r++)
+    {
+        double s = 0.0;
+        must(g->on_device->live_join(g->live, relation, rows, &n_pairs, &s,
+                                     &err),
+             &err);
+        least = r == 0 || s < least ? s : least;
+    }
+    printf("LIVE gpu queries %s n=%lld pairs=%lld s=%.6f queries_per_s=%.3g\n",
+           name, (long long)rows->n, (long long)n_pairs, least,
+           (double)rows->n / least);
+    fflush(stdout);
+}
+
+/* Boxes around the places of queries, which are those of points for windows
+ * without a width. */
+static void put_windows(struct gpu_bench *g, double half)
+{
+    struct bench *b = g->b;
+    struct oj_box *box = oj_malloc(b->n_queries, sizeof *box);
+    if (box == NULL)
+        stop("out of memory");
+    for (int64_t i = 0; i < b->n_queries; i++)
+    {
+        double x = half > 0.0 ? b->x[i] : b->at_x[i];
+        double y = half > 0.0 ? b->y[i] : b->at_y[i];
+        box[i] = (struct oj_box){x - half, y - half, x + half, y + half};
+    }
+    put(g, g->box, box, b->n_queries, sizeof *box);
+    oj_free(box);
+}
+
+static void measure_queries_on_gpu(struct gpu_bench *g)
+{
+    struct bench *b = g->b;
+    struct oj_gpu_live_rows points = {.n = b->n_queries, .x = g->x, .y = g->y};
+    struct oj_gpu_live_rows boxes = {.n = b->n_queries, .box = g->box};
+    struct oj_relation relation = oj_relation_default();
+    make_queries(b);
+    put(g, g->x, b->x, b->n_queries, sizeof(double));
+    put(g, g->y, b->y, b->n_queries, sizeof(double));
+    for (int i = 0; i < N_ASKED; i++)
+    {
+        relation.op = asked[i].op;
+        relation.k = asked[i].k;
+        relation.max_distance = asked[i].max_distance;
+        print_queries_on_gpu(g, asked[i].name, &relation, &points);
+    }
+    relation = oj_relation_default();
+    relation.op = OJ_OP_BBOX;
+    for (int i = 0; i < N_WINDOWS; i++)
+    {
+        put_windows(g, windows[i].half);
+        print_queries_on_gpu(g, windows[i].name, &relation, &boxes);
+    }
+}
+
+static void measure_gpu(struct bench *b)
+{
+    struct gpu_bench g = {.b = b};
+    open_gpu(&g);
+    build_on_gpu(&g);
+    measure_batches_on_gpu(&g, 0.01, 1);
+    measure_batches_on_gpu(&g, 0.1, 1);
+    measure_batches_on_gpu(&g, 1.0, 0);
+    measure_batches_on_gpu(&g, 1.0, 1);
+    measure_queries_on_gpu(&g);
+    if (b->n_batches > 0)
+    {
+        for (int64_t i = 0; i < b->n_batches; i++)
+        {
+            make_batch(b, b->n / 100, 1);
+            (void)apply_on_gpu(&g, b->n / 100);
+            for (int64_t k = 0; k < b->n / 100; k++)
+            {
+                b->at_x[b->id[k]] = b->x[k];
+                b->at_y[b->id[k]] = b->y[k];
+            }
+        }
+        printf("LIVE gpu aged batches=%lld pages=%lld bytes_per_point=%.0f\n",
+               (long long)b->n_batches,
+               (long long)g.module->live_count(g.live).n_pages,
+               (double)g.module->live_count(g.live).n_bytes / (double)b->n);
+        measure_queries_on_gpu(&g);
+    }
+    close_gpu(&g);
+}
+
 /* --- all of it -------------------------------------------------------------
  */
 
@@ -322,14 +578,27 @@ static void read_options(int argc, char **argv, struct bench *b)
             b->n_queries = atoll(value);
         else if (strcmp(argv[i], "--step") == 0)
             b->step = atof(value);
+        else if (strcmp(argv[i], "--gpu") == 0)
+            b->is_on_gpu = atoi(value);
         else
-            stop("options are --n, --tree, --threads, --batches, --queries and "
-                 "--step");
+            stop("options are --n, --tree, --threads, --batches, --queries, "
+                 "--step and --gpu");
     }
     if (argc % 2 == 0 || b->n < 1000)
         stop("an option without a value, or fewer than 1,000 points");
     if (b->n_queries > b->n)
         b->n_queries = b->n;
+}
+
+static void measure_cpu(struct bench *b)
+{
+    build(b);
+    measure_batches(b, 0.01, 1);
+    measure_batches(b, 0.1, 1);
+    measure_batches(b, 1.0, 0);
+    measure_batches(b, 1.0, 1);
+    if (b->n_batches > 0)
+        measure_aging(b);
 }
 
 int main(int argc, char **argv)
@@ -350,13 +619,10 @@ int main(int argc, char **argv)
     if (b.n_blocks < 0 || b.id == NULL || b.x == NULL || b.y == NULL ||
         b.at_x == NULL || b.at_y == NULL)
         stop("out of memory");
-    build(&b);
-    measure_batches(&b, 0.01, 1);
-    measure_batches(&b, 0.1, 1);
-    measure_batches(&b, 1.0, 0);
-    measure_batches(&b, 1.0, 1);
-    if (b.n_batches > 0)
-        measure_aging(&b);
+    if (b.is_on_gpu)
+        measure_gpu(&b);
+    else
+        measure_cpu(&b);
     oj_live_free(b.live);
     free(b.blocks);
     oj_free(b.id);

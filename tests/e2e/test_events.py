@@ -532,6 +532,174 @@ def check_odd_streams():
           op=False)
 
 
+# --- reports that cannot be read --------------------------------------------
+
+
+def inside_of_a_fence():
+    """x, y"""
+    point = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
+    return point.GetX(), point.GetY()
+
+
+def send_pieces(pieces, *words, to="CSV"):
+    """The run over pieces that come one after another, and over all at once: they
+    write the rows of each other."""
+    found = []
+    for texts in (pieces, [b"".join(piece if isinstance(piece, bytes) else piece.encode() for piece in pieces)]):
+        if os.path.exists("state"):
+            os.remove("state")
+        f = stream("-flush", "20ms", "-state", "state", *words, to=to)
+        try:
+            for text in texts:
+                f.send(text)
+                time.sleep(0.1)
+            r = f.end()
+        except BrokenPipeError:
+            r = f.wait()
+        keys = [row["vehicle"] for row in csv.DictReader(r.out.splitlines(keepends=True))] if to == "CSV" else [
+            json.loads(line)["properties"]["vehicle"] for line in r.out.splitlines()]
+        r.keys = list(dict.fromkeys(keys))
+        found.append(r)
+    same((found[0].rc, found[0].keys), (found[1].rc, found[1].keys), f"in pieces and at once: {found}")
+    same(found[0].err.split("ERROR")[1:], found[1].err.split("ERROR")[1:], "the error")
+    return found[0]
+
+
+def unread_are(pieces, place, says, before, after, to="CSV"):
+    """The events before a broken report and the error, or all but its own."""
+    r = send_pieces(pieces, to=to)
+    true(r.rc == 1 and r.err.count("ERROR") == 1 and f"{place} on /vsistdin/ cannot be read" in r.err and says in r.err
+         and "-skipfailures" in r.err, f"{place} {says}: {r}")
+    same(r.keys, before, f"the events before {says}")
+    true(not os.path.exists("state"), f"no state after {says}")
+    r = send_pieces(pieces, "-skipfailures", "-json_summary", "summary.json", to=to)
+    same((r.rc, r.keys), (0, after), f"all but {says}: {r}")
+    true(f"{place} on /vsistdin/ cannot be read" in r.err and says in r.err, f"a warning: {r}")
+    with open("summary.json", encoding="utf-8") as file:
+        n = json.load(file)["events"]["unread"]
+    true(n > 0 and f"{n} that cannot be read" in r.err, f"{n}: {r}")
+    true(os.path.exists("state"), f"a state where {says} is left out")
+    return n
+
+
+def check_rows_of_csv_that_cannot_be_read():
+    fences("fences.gpkg")
+    x, y = inside_of_a_fence()
+    head = f"id,vehicle,x,y\n1,a,{x},{y}\n"
+    tail = f"3,c,{x},{y}\n4,d,{x},{y}\n"
+    for row, says in ((f"2,b,{x}\n", "it has 3 fields, and the first line 4"),
+                      (f"2,b,{x},{y},5\n", "it has 5 fields, and the first line 4"),
+                      (f"2,b,east,{y}\n", "a coordinate is no number"),
+                      (f"2,b,{x},{y}N\n", "a coordinate is no number"),
+                      (f'"2,b,{x},{y}\n', "a quotation begins in it that is not closed"),
+                      (f'2,b"ee,{x},{y}\n', "a quotation begins in it that is not closed")):
+        same(unread_are([head, row, tail], "report 2 (line 3)", says, ["a"], ["a", "c", "d"]), 1)
+    # The next quotation mark closes it.
+    n = unread_are([head, f'"2,b,{x},{y}\n', f'3,c,{x},{y}\n"4,e,{x},{y}\n', f"5,d,{x},{y}\n"], "report 2 (line 3)",
+                     "does not end at the end of a field", ["a"], ["a", "c", "d"])
+    same(n, 2)
+    # The end of the input cuts the last row.
+    unread_are([head + tail, f"5,e,{x}"], "report 4 (line 5)", "3 fields", ["a", "c", "d"], ["a", "c", "d"])
+    # Its beginning, with escapes, and no more of it.
+    r = send_pieces([head, "2\x07\té" + "é" * 80 + "\n"])
+    true("'2\\x07\\t" + "é" * 57 + "...'" in r.err, f"the beginning of a report: {r}")
+    # A row that is none in the first line ends the run in any case.
+    r = send_pieces(['id,"vehicle,x,y\n', tail], "-skipfailures")
+    true(r.rc == 1 and "the first line on /vsistdin/ cannot be read" in r.err, f"{r}")
+    # Other separators, WKT, and what is no error: places that are missing, a
+    # separator at the end, a quotation over several lines.
+    fine = [f"1,a,{x},{y}\n", "2,b,,\n", f"3,b,nan,{y}\n", f"4,c,{x},{y},\n", f'5,"d\n""d"" ",{x},{y}\r\n', "\n"]
+    r = send_pieces(["id,vehicle,x,y\n", *fine])
+    true(r.rc == 0 and r.keys == ["a", "c", 'd\n"d" '] and "2 without a geometry" in r.err, f"{r}")
+    for separator in ";\t":
+        r = send_pieces([row.replace(",", separator) for row in (head, f"2,b,{x}\n", tail)], "-skipfailures")
+        true(r.rc == 0 and r.keys == ["a", "c", "d"] and "3 fields" in r.err, f"{separator}: {r}")
+    wkt = ["WKT,vehicle\n", f"POINT ({x} {y}),a\n", ",b\n", "PINT (1 2),c\n", f'"POINT ({x} {y})",d\n']
+    unread_are(wkt, "report 3 (line 4)", "a text is no geometry", ["a"], ["a", "d"])
+
+
+def check_quotations_end():
+    """An endless stream hears of a stray quotation mark, and a quotation of few
+    lines is one."""
+    fences("fences.gpkg")
+    x, y = inside_of_a_fence()
+    f = stream("-flush", "20ms")
+    f.send(f"id,vehicle,x,y\n1,a,{x},{y}\n")
+    f.wait_for(2)
+    f.send(f'"2,b,{x},{y}\n' + f"3,c,{x},{y}\n" * 120)
+    r = f.wait()
+    true(r.rc == 1 and ",c," not in r.out and "report 2 (line 3)" in r.err
+         and "not closed within 100 lines" in r.err, f"{r}")
+    f.process.stdin.close()
+    lines = "\n".join("x" * 99)
+    r = send_pieces([f'id,vehicle,x,y,note\n1,a,{x},{y},"', lines, f'"\n2,b,{x},{y},\n'])
+    true(r.rc == 0 and r.keys == ["a", "b"], f"a quotation of 99 lines: {r}")
+    # Without line breaks, in both formats.
+    for head, row, in (("id,vehicle,x,y\n", "{i},{key},{x},{y}\n"), ("", None)):
+        rows_ = [row.format(i=i, key=key, x=x, y=y) if row else feature(i, key, x, y) + "\n"
+                 for i, key in enumerate("abc")]
+        pieces = [head + rows_[0], b"\"" + b"x" * (17 << 20) + b"\n", "".join(rows_[1:])]
+        r = send_pieces(pieces)
+        true(r.rc == 1 and "longer than 16 MB" in r.err and r.keys == ["a"], f"{r}")
+        r = send_pieces(pieces, "-skipfailures")
+        same((r.rc, r.keys), (0, ["a", "b", "c"]), f"{r}")
+
+
+def check_objects_that_cannot_be_read():
+    fences("fences.gpkg")
+    x, y = inside_of_a_fence()
+    a, b, c, d = (feature(i, key, x, y) + "\n" for i, key in enumerate("abcd"))
+    odd = json.dumps({"type": "Feature", "properties": {"id": 1, "vehicle": "b"},
+                      "geometry": {"type": "Point", "coordinates": ["east", y]}}) + "\n"
+    for line, says in (("{bad\n", "no GeoJSON feature"), (b[:50] + "\n", "no GeoJSON feature"),
+                       ('{"a":1}\n', "no GeoJSON feature"), ("[1,2]\n", "no GeoJSON feature"),
+                       (odd, "no GeoJSON feature"), (b[:-1] + b, "a second object")):
+        same(unread_are([a, line, c + d], "report 2 (line 2)", says, ["a"], ["a", "c", "d"]), 1)
+    unread_are([a + c, b[:50]], "report 3 (line 3)", "no GeoJSON feature", ["a", "c"], ["a", "c"])
+    unread_are(["\x1e" + a, "\x1e" + b[:50], "\x1e" + c], "report 2 (line 2)", "no GeoJSON feature", ["a"], ["a", "c"])
+    # Several among many, found by halves.
+    r = random.Random(7)
+    lines = [feature(i, f"v{i}", x, y) + "\n" for i in range(1000)]
+    broken = sorted(r.sample(range(1000), 30))
+    for i in broken:
+        lines[i] = r.choice(("{\n", lines[i][:40] + "\n", "{}\n"))
+    n = unread_are(["".join(lines)], f"report {broken[0] + 1} (line {broken[0] + 1})", "no GeoJSON feature",
+                     [f"v{i}" for i in range(broken[0])], [f"v{i}" for i in range(1000) if i not in broken])
+    same(n, 30)
+    # The whole collection, in lines or in one.
+    whole = '{"type":"FeatureCollection","features":[\n' + a[:-1] + ",\n" + b + "]}\n"
+    for text in (whole, whole.replace("\n", "") + "\n"):
+        r = send_pieces([text])
+        true(r.rc == 1 and r.out == "" and "GeoJSONSeq has one a line" in r.err and "FeatureCollection" in r.err, f"{r}")
+    r = send_pieces(["{\n", "{}\n"], "-skipfailures")
+    true(r.rc == 1 and "ends before the first report that can be read" in r.err, f"{r}")
+    # A report beyond -limit is not read.
+    f = stream("-limit", 1)
+    f.send(a + "{bad\n")
+    r = f.end()
+    true(r.rc == 0 and ",a," in r.out, f"{r}")
+    # Files are read as by any join.
+    with open("whole.geojsonl", "w", encoding="utf-8") as file:
+        file.write(a + b)
+    fails(*events("-op", "within", "-crs", "ignore", "-skipfailures"), "no.gpkg", "whole.geojsonl", "fences.gpkg",
+          says=["-skipfailures", "/vsistdin/"], op=False)
+    fails("-op", "within", "-skipfailures", "no.gpkg", "whole.geojsonl", "fences.gpkg", says="-skipfailures needs -events",
+          op=False)
+
+
+def check_keys_of_several_types():
+    """The first one decides, whatever comes in its batch: 1 and "1" are one key, and
+    a text after an integer is an error."""
+    fences("fences.gpkg")
+    x, y = inside_of_a_fence()
+    keys = [1, "1", "z", 2]
+    lines = [feature(i, key, x, y) + "\n" for i, key in enumerate(keys)]
+    unread_are(lines, "report 3 (line 3)", "its vehicle is 'z'", [1], [1, 2], to="GeoJSONSeq")
+    lines = [feature(i, key, x, y) + "\n" for i, key in enumerate(["z", 1, "1"])]
+    r = send_pieces(lines, to="GeoJSONSeq")
+    same((r.rc, r.keys), (0, ["z", "1"]), f"{r}")
+
+
 def check_kill_while_the_state_is_written():
     """Old or new, never half."""
     fences("fences.gpkg")

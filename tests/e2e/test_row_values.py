@@ -404,6 +404,43 @@ def check_geometry_of_the_join_feature():
         same({s.GetGeometryType() for s in got.shapes() if s is not None}, {kind})
 
 
+def check_intersections_of_one_kind():
+    """-nlt POLYGON, LINESTRING, POINT: only such parts; pairs without are no pairs."""
+    square = "POLYGON (({0} {1}, {2} {1}, {2} {3}, {0} {3}, {0} {1}))".format
+    make("a.gpkg", [(square(0, 0, 10, 10), {"name": "meets"}), (square(20, 0, 30, 10), {"name": "touches"}),
+                    (square(90, 90, 95, 95), {"name": "none"})])
+    two = f"MULTIPOLYGON ({square(5, 5, 12, 12)[8:]}, {square(-5, 0, 0, 4)[8:]})"  # a part, and an edge
+    make("b.gpkg", [(two, {"b": "part and edge"}), (square(30, 2, 40, 4), {"b": "edge"}),
+                    (square(10, -5, 15, 0), {"b": "corner"})], [("b", ogr.OFTString)])
+    both = [("meets", "corner"), ("meets", "part and edge"), ("touches", "edge")]
+    for kind, pairs, shape in (
+        ("POLYGON", [("meets", "part and edge")], "MULTIPOLYGON"),
+        ("LINESTRING", [("meets", "part and edge"), ("touches", "edge")], "MULTILINESTRING"),
+        ("POINT", [("meets", "corner")], "MULTIPOINT"),
+    ):
+        for name in (f"{kind}.{end}" for end in ("gpkg", "fgb", "shp", "geojson")):
+            go("-op", "intersects", "-how", "inner", "-geometry", "intersection", "-nlt", kind, "-overwrite",
+               "-name_count", "n", name, "a.gpkg", "b.gpkg")
+            got = Layer(name)
+            same(sorted((row[2]["name"], row[2]["b"]) for row in got.rows), pairs, f"{kind} {name}")
+            same({s.GetGeometryName().replace("MULTI", "") for s in got.shapes()}, {shape[5:]}, name)
+            if name.endswith(("gpkg", "fgb")):
+                same({s.GetGeometryName() for s in got.shapes()}, {shape}, name)
+        # what has no such pair is a row of the left join, and a leftover of either side
+        go("-op", "intersects", "-geometry", "intersection", "-nlt", kind, "-overwrite", "-how", "full", "f.gpkg",
+           "a.gpkg", "b.gpkg")
+        rows = [(row[2]["name"], row[2]["b"]) for row in Layer("f.gpkg").rows]
+        want = pairs + [(a, None) for a in ("meets", "touches", "none") if a not in dict(pairs)]
+        want += [(None, b) for _, b in both if b not in [p[1] for p in pairs]]
+        same(sorted(map(str, rows)), sorted(map(str, want)), kind)
+        go("-op", "intersects", "-how", "inner", "-geometry", "intersection", "-nlt", kind, "-overwrite",
+           "-unmatched_layer", "left", "-unmatched_join_layer", "other", "u.gpkg", "a.gpkg", "b.gpkg")
+        same(sorted(Layer("u.gpkg", "left").column("name")),
+             sorted(a for a in ("meets", "touches", "none") if a not in dict(pairs)), kind)
+        same(sorted(Layer("u.gpkg", "other").column("b")),
+             sorted(b for _, b in both if b not in [p[1] for p in pairs]), kind)
+
+
 def check_intersections_as_shapefile():
     zones_file("a.gpkg", n=25, seed=3)
     far_zones_file()

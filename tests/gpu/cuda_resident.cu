@@ -4,6 +4,7 @@
 #include "../../cuda/foundations/index/cuda_pair_listing.cuh"
 #include "../../cuda/foundations/index/cuda_pair_sums.h"
 #include "../../cuda/foundations/index/cuda_resident_points.h"
+#include "../../cuda/live/cuda_live.cuh"
 
 /* A device's time between two points of a stream. */
 struct stopwatch
@@ -223,6 +224,63 @@ static oj_status pin(const void *memory, int64_t bytes, struct oj_error *err)
     return OJ_OK;
 }
 
+/* --- a kept index --------------------------------------------------------- */
+
+static oj_status use_only_part(struct oj_gpu_live *live,
+                               struct oj_cuda_live_part **part,
+                               struct oj_error *err)
+{
+    if (live->n_parts != 1)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the kept index is on several devices");
+    *part = &live->part[0];
+    OJ_CUDA_TRY(cudaSetDevice(live->part[0].device.ordinal),
+                "choosing a device", err);
+    return OJ_OK;
+}
+
+static oj_status live_apply(struct oj_gpu_live *live, int64_t n,
+                            const int64_t *id, const double *x, const double *y,
+                            double *seconds, struct oj_error *err)
+{
+    struct oj_cuda_live_part *part;
+    struct oj_cuda_live_plan plan = {};
+    struct stopwatch watch;
+    oj_status status;
+    OJ_TRY(use_only_part(live, &part, err));
+    struct oj_cuda_work work(&part->device, part->device.stream,
+                             "changing a kept index", err);
+    *seconds = 0.0;
+    OJ_TRY(watch.start(work.stream, err));
+    status = oj_cuda_live_prepare(part, &work, n, id, x, y, &plan);
+    if (status == OJ_OK)
+        status = oj_cuda_live_commit(part, &work, &plan);
+    oj_cuda_live_abandon(part, &work, &plan);
+    return status == OJ_OK ? watch.stop(work.stream, seconds, err) : status;
+}
+
+static oj_status live_join(struct oj_gpu_live *live,
+                           const struct oj_relation *relation,
+                           const struct oj_gpu_live_rows *rows,
+                           int64_t *n_pairs, double *seconds,
+                           struct oj_error *err)
+{
+    const struct oj_cuda_live_rows here = {
+        rows->n, rows->x, rows->y, rows->box, rows->fid, rows->max_distance};
+    struct oj_cuda_live_part *part;
+    struct oj_cuda_live_found found;
+    struct stopwatch watch;
+    OJ_TRY(use_only_part(live, &part, err));
+    struct oj_cuda_work work(&part->device, part->device.stream,
+                             "joining with a kept index", err);
+    *seconds = 0.0;
+    OJ_TRY(watch.start(work.stream, err));
+    OJ_TRY(oj_cuda_live_find(part, &work, relation, &here, &found));
+    *n_pairs = found.n;
+    return watch.stop(work.stream, seconds, err);
+}
+
 extern "C" OJ_EXPORT const struct gpu_resident oj_gpu_resident = {
-    allocate, release, copy, rebuild, join, pairs, sum, pin,
+    allocate, release, copy, rebuild,    join,
+    pairs,    sum,     pin,  live_apply, live_join,
 };

@@ -52,6 +52,19 @@ struct gpu_resident
 
     /** Pins host memory for fast copies; slow (some seconds for many GB). */
     oj_status (*pin)(const void *memory, int64_t bytes, struct oj_error *err);
+
+    /** The module's live_apply(), of changes in memory of the device: the index
+     *  is on one, and its counts leave such batches out. */
+    oj_status (*live_apply)(struct oj_gpu_live *live, int64_t n,
+                            const int64_t *id, const double *x, const double *y,
+                            double *seconds, struct oj_error *err);
+    /** Its live_join(), of rows in memory of the device; the pairs are made
+     *  there, and dropped. */
+    oj_status (*live_join)(struct oj_gpu_live *live,
+                           const struct oj_relation *relation,
+                           const struct oj_gpu_live_rows *rows,
+                           int64_t *n_pairs, double *seconds,
+                           struct oj_error *err);
 };
 
 #define GPU_RESIDENT_SYMBOL "oj_gpu_resident"

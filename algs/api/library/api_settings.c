@@ -153,9 +153,9 @@ static const struct oj_parameter own_settings[] = {
          "words that stand for others in texts: lines of two, \"st,street\"",
      VALUE(TEXT, word_map)},
     {"tree", OJ_LIVE_TREE_WORDS,
-     .help =
-         "of a kept index: quadtree, kdtree, or auto (default): a quadtree, "
-         "unless that would be deep or badly filled",
+     .help = "of a kept index: quadtree, kdtree (not on GPUs), or auto "
+             "(default): a "
+             "quadtree, unless that would be deep or badly filled",
      VALUE(CHOICE, tree)},
     {"changes",
      .help =
@@ -186,8 +186,9 @@ static const struct oj_parameter row_settings[] = {
              "commas between them: no such pairs",
      .kind = OJ_PARAMETER_KEPT},
     {"overlap",
-     .help = "rows: area, length, percent, with commas between them: columns "
-             "with the size of the intersection",
+     .help = "rows: area, length, percent, iou, input_area, join_area, with "
+             "commas between them: columns with the size of the intersection "
+             "and of both",
      .kind = OJ_PARAMETER_KEPT},
     {"unordered_pairs", .help = "another name of unordered",
      VALUE(INT, relation.unordered_pairs), .most = 1},
@@ -231,6 +232,10 @@ static const struct oj_parameter row_settings[] = {
              "join side, its nearest point, the line to that, what both have "
              "in common, or none",
      VALUE(CHOICE, rows.geometry)},
+    {"nlt", "AS_IS|" OJ_ROW_PART_WORDS,
+     .help = "rows: of geometry intersection only the polygons, lines or "
+             "points; pairs without are dropped",
+     VALUE(CHOICE, rows.parts)},
     {"prefix",
      .help = "rows: put before names of the join side that are taken (join_)",
      .kind = OJ_PARAMETER_KEPT},
@@ -822,7 +827,8 @@ static const char of_rows[] =
     "line_bearing|matrix|relation|"
     "along_field|along_percent_field|offset_field|side_field|segment_field|"
     "line_bearing_field|matrix_field|relation_field|"
-    "nearest_point_fields|bearing_field|geometry|prefix|name_fid|name_distance|"
+    "nearest_point_fields|bearing_field|geometry|nlt|prefix|name_fid|name_"
+    "distance|"
     "name_rank|name_similarity|name_difference|name_count|left_column|left_x|"
     "left_y|left_select|right_select|left_fid|left_crs|right_crs|crs|"
     "batch_rows|input_rows|events|key|state";

@@ -5,8 +5,10 @@
 #include "../../live/oj_live.h"
 #include "../arrow/oj_arrow_array.h"
 #include "api_index.h"
+#include "live_device.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -15,19 +17,22 @@
  *  input -> pairs of its points found in the pages
  *        -> candidates in the pages -> index of these -> pairs
  *        -> index of all points, kept until the next batch -> pairs
+ *        -> pairs found on GPUs, where the points are there
  *
- * The first way that can answer a join, and does not cost more than the others,
- * is taken; all of them give the pairs of a fresh index of all points.
- */
+ * A join takes the first of these ways that supports it and is estimated not to
+ * cost more than the next. All give the pairs of a fresh index of all
+ * points. */
 
-/* Rows cost this many times what a point of an index costs to prepare: from
- * there on all points are indexed. */
+/* Estimated cost of a row of the input, in units of the cost of indexing a
+ * point: with n_rows * POINTS_PER_ROW above the number of points, all points
+ * are indexed. */
 #define POINTS_PER_ROW 8
-/* Rows that are found in the pages as fast as in an index of all points, which
- * has to be made first. */
+/* Up to this many rows per point, searching the pages is no slower than making
+ * an index of all points and searching that. */
 #define ROWS_PER_POINT 4
 
-/* Indexes of all points that are kept: one for each of the last settings. */
+/* Maximum number of indexes of all points that are kept, one for each of the
+ * last settings. */
 #define MOST_KEPT 4
 
 struct kept_index
@@ -39,13 +44,16 @@ struct kept_index
 struct ogrjoin_live
 {
     struct oj_live *live;
-    pthread_mutex_t lock;      /* guards what follows */
-    int64_t edition;           /* of the state that all is of */
-    struct ogrjoin_layer *all; /* its points by ids, or NULL */
+    struct live_device *device; /* holds the points, of which live is a copy;
+                                   NULL: the points are in live */
+    pthread_mutex_t lock;       /* guards the members below */
+    int64_t edition; /* edition of the state from which all was made */
+    struct ogrjoin_layer *all; /* points of that state, sorted by id, or NULL */
     struct kept_index kept[MOST_KEPT];
     int n_kept, next_kept;
 
-    /* The near pairs of the last call that asked for changes. */
+    /* The pairs of the last call of ogrjoin_live_near_pairs() that asked for
+     * changes: the next such call is compared with them. */
     int64_t n_near;
     int64_t *near_left, *near_right;
 };
@@ -53,17 +61,23 @@ struct ogrjoin_live
 /* --- making and changing ---------------------------------------------------
  */
 
-static oj_status check_backend(const struct ogrjoin_settings *settings,
-                               struct oj_error *err)
+static int is_backend(const struct ogrjoin_settings *settings, const char *name)
 {
-    if (strcasecmp(settings->backend, oj_auto_backend.name) == 0 ||
-        strcasecmp(settings->backend, "cpu") == 0)
+    return strcasecmp(settings->backend, name) == 0;
+}
+
+/* Which backend keeps the points: *is_device is set for that of GPUs. */
+static oj_status read_backend(const struct ogrjoin_settings *settings,
+                              int *is_device, struct oj_error *err)
+{
+    *is_device = settings != NULL && is_backend(settings, "cuda");
+    if (settings == NULL || *is_device || is_backend(settings, "cpu") ||
+        is_backend(settings, oj_auto_backend.name))
         return OJ_OK;
-    return oj_fail(
-        err, OJ_ERR_UNSUPPORTED,
-        "a kept index is one of the CPU: backend is cpu or auto, not "
-        "%s",
-        settings->backend);
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "a kept index is one of the CPU or of GPUs: backend is cpu, "
+                   "cuda or auto, not %s",
+                   settings->backend);
 }
 
 static oj_status new_live(const struct ogrjoin_settings *settings,
@@ -73,19 +87,19 @@ static oj_status new_live(const struct ogrjoin_settings *settings,
         settings != NULL ? (enum oj_live_tree)settings->tree : OJ_LIVE_AUTO;
     struct ogrjoin_live *live;
     oj_status status;
-    if (settings != NULL)
-        OJ_TRY(check_backend(settings, err));
+    int is_device;
+    OJ_TRY(read_backend(settings, &is_device, err));
     OJ_NEW_ZEROED(live, 1, err);
+    pthread_mutex_init(&live->lock, NULL);
     status =
         oj_live_new(tree, api_settings_threads(settings), &live->live, err);
-    if (status != OJ_OK)
-    {
-        oj_free(live);
-        return status;
-    }
-    pthread_mutex_init(&live->lock, NULL);
-    *out = live;
-    return OJ_OK;
+    if (status == OJ_OK && is_device)
+        status = live_device_new(settings, live->live, &live->device, err);
+    if (status == OJ_OK)
+        *out = live;
+    else
+        ogrjoin_live_free(live);
+    return status;
 }
 
 int ogrjoin_live_new(const struct ogrjoin_settings *settings,
@@ -115,8 +129,17 @@ void ogrjoin_live_free(struct ogrjoin_live *live)
     oj_free(live->near_left);
     oj_free(live->near_right);
     pthread_mutex_destroy(&live->lock);
+    live_device_free(live->device);
     oj_live_free(live->live);
     oj_free(live);
+}
+
+static oj_status apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
+                       const double *x, const double *y, struct oj_error *err)
+{
+    return live->device != NULL
+               ? live_device_apply(live->device, n, id, x, y, err)
+               : oj_live_apply(live->live, n, id, x, y, err);
 }
 
 int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
@@ -124,10 +147,10 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
                        struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    oj_status status = oj_live_apply(live->live, n, id, x, y, &why);
-    /* The indexes are of an older edition and only take memory.  A join that
-     * holds the lock is not waited for: the next join of all points, or the
-     * next batch, frees them. */
+    oj_status status = apply(live, n, id, x, y, &why);
+    /* The kept indexes are out of date and only use memory.  If a join holds
+     * the lock, they stay: the next join of all points, or the next batch,
+     * frees them. */
     if (status == OJ_OK && pthread_mutex_trylock(&live->lock) == 0)
     {
         forget_indexes(live);
@@ -139,10 +162,25 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
 /* --- what there is to say --------------------------------------------------
  */
 
+/* The state of the points in host memory, to be given back. */
+static oj_status read_state(struct ogrjoin_live *live,
+                            const struct live_state **out, struct oj_error *err)
+{
+    if (live->device != NULL)
+        OJ_TRY(live_device_update_host(live->device, err));
+    *out = oj_live_read(live->live);
+    return OJ_OK;
+}
+
 int64_t ogrjoin_live_count(struct ogrjoin_live *live)
 {
-    const struct live_state *state = oj_live_read(live->live);
-    int64_t n = state->n_points;
+    const struct live_state *state;
+    char tree[200];
+    int64_t n;
+    if (live->device != NULL)
+        return live_device_count(live->device, tree, sizeof tree).n;
+    state = oj_live_read(live->live);
+    n = state->n_points;
     oj_live_give_back(live->live, state);
     return n;
 }
@@ -153,12 +191,19 @@ int ogrjoin_live_counts(struct ogrjoin_live *live,
 {
     struct oj_error why = {OJ_OK, ""};
     struct oj_live_counts c;
+    char tree[sizeof out->tree];
     if (out->size < sizeof *out)
         return api_error_export(
             oj_fail(&why, OJ_ERR_ARG,
                     "size must be sizeof(struct ogrjoin_live_counts)"),
             &why, err);
-    c = oj_live_count(live->live);
+    if (live->device != NULL)
+        c = live_device_count(live->device, tree, sizeof tree);
+    else
+    {
+        c = oj_live_count(live->live);
+        oj_live_explain(live->live, tree, sizeof tree);
+    }
     *out = (struct ogrjoin_live_counts){.size = out->size,
                                         .n = c.n,
                                         .n_batches = c.n_batches,
@@ -171,14 +216,14 @@ int ogrjoin_live_counts(struct ogrjoin_live *live,
                                         .n_rebuilt = c.n_rebuilt,
                                         .n_pages = c.n_pages,
                                         .n_bytes = c.n_bytes};
-    oj_live_explain(live->live, out->tree, sizeof out->tree);
+    snprintf(out->tree, sizeof out->tree, "%s", tree);
     return OGRJOIN_OK;
 }
 
 /* --- layers of kept points -------------------------------------------------
  */
 
-/* A layer of points, whose arrays it takes. */
+/* Makes a layer of points and moves their arrays into it. */
 static oj_status make_layer(struct live_points *points,
                             struct ogrjoin_layer **out, struct oj_error *err)
 {
@@ -224,7 +269,7 @@ static oj_status make_index_of(struct live_points *points,
     return status;
 }
 
-/* An index of no points: it checks and completes settings. */
+/* Makes an index of no points, which checks and completes the settings. */
 static oj_status make_empty_index(const struct ogrjoin_settings *settings,
                                   struct ogrjoin_index **out,
                                   struct oj_error *err)
@@ -251,7 +296,7 @@ static struct ogrjoin_index *use_index(struct ogrjoin_index *index)
     return index;
 }
 
-/* The kept index of equal settings for the edition, or NULL. */
+/* Returns the kept index with equal settings and this edition, or NULL. */
 static struct ogrjoin_index *
 find_kept_index(const struct ogrjoin_live *live, int64_t edition,
                 const struct ogrjoin_settings *settings)
@@ -283,7 +328,7 @@ static oj_status keep_index(struct ogrjoin_live *live,
     return OJ_OK;
 }
 
-/* Sets live->all; under the lock. */
+/* Sets live->all. The caller holds the lock. */
 static oj_status gather_all(struct ogrjoin_live *live,
                             const struct live_state *state,
                             struct oj_error *err)
@@ -346,18 +391,18 @@ static int has_index_of_all(struct ogrjoin_live *live,
 /* --- joins -----------------------------------------------------------------
  */
 
-/* A join with a state. */
+/* A join of input with a state. */
 struct live_join
 {
     struct ogrjoin_live *live;
     const struct live_state *state;
     const struct ogrjoin_settings *settings;
-    struct ogrjoin_index *empty; /* whose settings are complete */
+    struct ogrjoin_index *empty; /* no points, completed settings */
     struct ogrjoin_layer *input;
-    struct oj_flat flat; /* of input */
+    struct oj_flat flat; /* view of input */
 };
 
-/* Numbers of rows become ids. */
+/* Replaces row numbers by ids. */
 static void set_ids(struct ogrjoin_pairs *pairs)
 {
     for (int64_t i = 0; i < pairs->n; i++)
@@ -377,6 +422,12 @@ static oj_status join_with_index(const struct live_join *j,
     return OJ_OK;
 }
 
+/* 1: pairs are found, and nothing else is picked or measured. */
+static int asks_for_pairs_alone(const struct live_join *j)
+{
+    return j->empty->maker.stage == NULL && !j->settings->pairs.one_to_one;
+}
+
 static struct live_query make_query(const struct live_join *j)
 {
     const struct ogrjoin_settings *s = &j->empty->settings;
@@ -388,7 +439,7 @@ static struct live_query make_query(const struct live_join *j)
                                .cancel = s->options.cancel};
 }
 
-/* Takes the arrays of found. */
+/* Makes pairs and moves the arrays of found into them. */
 static oj_status make_pairs(const struct live_join *j, struct live_pairs *found,
                             struct ogrjoin_pairs **out, struct oj_error *err)
 {
@@ -408,7 +459,9 @@ static oj_status make_pairs(const struct live_join *j, struct live_pairs *found,
     }
     pairs->n = found->n;
     pairs->n_rows = found->n_rows;
-    pairs->has_measure = pairs->are_ids = 1;
+    pairs->has_measure =
+        oj_op_get(j->empty->settings.relation.op)->measure != NULL;
+    pairs->are_ids = 1;
     pairs->right = found->id;
     pairs->measure = found->distance;
     found->id = NULL;
@@ -461,16 +514,10 @@ static oj_status join_candidates(const struct live_join *j,
     return status;
 }
 
-/* 1: pairs are found, and nothing else is picked or measured. */
-static int asks_for_pairs_alone(const struct live_join *j)
-{
-    return j->empty->maker.stage == NULL && !j->settings->pairs.one_to_one;
-}
-
 static int is_answered_by_cpu(const struct ogrjoin_settings *settings)
 {
-    return strcasecmp(settings->backend, oj_auto_backend.name) == 0 ||
-           strcasecmp(settings->backend, "cpu") == 0;
+    return is_backend(settings, oj_auto_backend.name) ||
+           is_backend(settings, "cpu");
 }
 
 static oj_status choose_and_join(const struct live_join *j,
@@ -490,15 +537,52 @@ static oj_status choose_and_join(const struct live_join *j,
     return join_all(j, out, err);
 }
 
-static oj_status join_state(struct live_join *j, struct ogrjoin_pairs **out,
-                            struct oj_error *err)
+/* 1: the join is one of the devices, which have the points. */
+static int is_answered_by_device(const struct live_join *j)
+{
+    return j->live->device != NULL &&
+           (is_backend(j->settings, oj_auto_backend.name) ||
+            is_backend(j->settings, "cuda")) &&
+           asks_for_pairs_alone(j) &&
+           live_device_takes(&j->empty->settings.relation, &j->flat);
+}
+
+static oj_status join_on_device(const struct live_join *j,
+                                struct ogrjoin_pairs **out,
+                                struct oj_error *err)
+{
+    const struct ogrjoin_settings *s = &j->empty->settings;
+    struct live_pairs found = {0};
+    oj_status status =
+        live_device_join(j->live->device, &s->relation, &j->flat,
+                         s->options.max_batch_pairs, &found, err);
+    if (status == OJ_OK)
+        status = make_pairs(j, &found, out, err);
+    live_pairs_free(&found);
+    return status;
+}
+
+static oj_status join_in_host_memory(struct live_join *j,
+                                     struct ogrjoin_pairs **out,
+                                     struct oj_error *err)
+{
+    oj_status status;
+    OJ_TRY(read_state(j->live, &j->state, err));
+    status = choose_and_join(j, out, err);
+    oj_live_give_back(j->live->live, j->state);
+    return status;
+}
+
+static oj_status join_points(struct live_join *j, struct ogrjoin_pairs **out,
+                             struct oj_error *err)
 {
     struct layer_sets sets = {0};
     oj_status status = make_empty_index(j->settings, &j->empty, err);
     if (status == OJ_OK)
         status = api_index_view_input(j->empty, j->input, &sets, &j->flat, err);
     if (status == OJ_OK)
-        status = choose_and_join(j, out, err);
+        status = is_answered_by_device(j) ? join_on_device(j, out, err)
+                                          : join_in_host_memory(j, out, err);
     api_layer_sets_free(&sets);
     ogrjoin_index_free(j->empty);
     return status;
@@ -517,9 +601,7 @@ static oj_status join_live(struct ogrjoin_live *live,
     if (settings == NULL)
         return oj_fail_nomem(err, 1, sizeof *settings);
     j.settings = settings;
-    j.state = oj_live_read(live->live);
-    status = join_state(&j, out, err);
-    oj_live_give_back(live->live, j.state);
+    status = join_points(&j, out, err);
     ogrjoin_settings_free(defaults);
     return status;
 }
@@ -537,13 +619,13 @@ int ogrjoin_live_join(struct ogrjoin_live *live,
 /* --- near pairs ------------------------------------------------------------
  */
 
-/* Pairs of two lists, both sorted, that are in one alone. */
+/* The pairs that are in only one of two sorted lists. */
 struct near_changes
 {
     const struct ogrjoin_pairs *now;
     int64_t n_before, n;
-    const int64_t *left, *right; /* [n_before] */
-    struct ogrjoin_pairs *out;   /* NULL: they are counted */
+    const int64_t *left, *right; /* [n_before] pairs of the last call */
+    struct ogrjoin_pairs *out;   /* NULL: changes are only counted */
 };
 
 static void put_change(struct near_changes *c, int64_t left, int64_t right,
@@ -609,7 +691,8 @@ static oj_status new_changes(int64_t n, struct ogrjoin_pairs **out,
     return OJ_OK;
 }
 
-/* *pairs becomes what has changed since the last call; it is remembered. */
+/* Replaces *pairs by the changes since the last call, and stores the pairs for
+ * the next call. */
 static oj_status turn_into_changes(struct ogrjoin_live *live,
                                    struct ogrjoin_pairs **pairs,
                                    struct oj_error *err)
@@ -633,7 +716,8 @@ static oj_status turn_into_changes(struct ogrjoin_live *live,
     return OJ_OK;
 }
 
-/* All pairs of ids whose points are near, the smaller id on the left. */
+/* Finds all pairs of points within the distance; the smaller id is on the
+ * left. */
 static oj_status find_near_pairs(struct ogrjoin_live *live,
                                  const struct live_state *state,
                                  const struct ogrjoin_settings *settings,
@@ -681,8 +765,9 @@ static oj_status near_pairs(struct ogrjoin_live *live,
     const struct live_state *state;
     oj_status status = complete_near_settings(settings, &complete, err);
     if (status == OJ_OK)
+        status = read_state(live, &state, err);
+    if (status == OJ_OK)
     {
-        state = oj_live_read(live->live);
         pthread_mutex_lock(&live->lock);
         status = find_near_pairs(live, state, complete, &pairs, err);
         if (status == OJ_OK && complete->changes)
@@ -710,12 +795,14 @@ int ogrjoin_live_near_pairs(struct ogrjoin_live *live,
 /* --- points, files ---------------------------------------------------------
  */
 
-/* All points now. */
+/* Reads all points of the current state. */
 static oj_status read_points(struct ogrjoin_live *live, struct live_points *out,
                              struct oj_error *err)
 {
-    const struct live_state *state = oj_live_read(live->live);
-    oj_status status = live_search_all(state, out, err);
+    const struct live_state *state;
+    oj_status status;
+    OJ_TRY(read_state(live, &state, err));
+    status = live_search_all(state, out, err);
     oj_live_give_back(live->live, state);
     return status;
 }
@@ -724,9 +811,13 @@ int ogrjoin_live_layer(struct ogrjoin_live *live, struct ogrjoin_layer **out,
                        struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    const struct live_state *state = oj_live_read(live->live);
-    oj_status status = make_layer_of_all(state, out, &why);
-    oj_live_give_back(live->live, state);
+    const struct live_state *state;
+    oj_status status = read_state(live, &state, &why);
+    if (status == OJ_OK)
+    {
+        status = make_layer_of_all(state, out, &why);
+        oj_live_give_back(live->live, state);
+    }
     return api_error_export(status, &why, err);
 }
 
@@ -746,7 +837,8 @@ static oj_status make_schema(struct ArrowSchema *out, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Takes the arrays of points when nothing can fail any more. */
+/* Makes an Arrow array and moves the arrays of points into it. On failure
+ * points is unchanged. */
 static oj_status make_array(struct live_points *points, struct ArrowArray *out,
                             struct oj_error *err)
 {
@@ -821,8 +913,7 @@ static oj_status load_live(const char *path,
     if (status == OJ_OK)
         status = live_file_read(path, &points, err);
     if (status == OJ_OK)
-        status = oj_live_apply(live->live, points.n, points.id, points.x,
-                               points.y, err);
+        status = apply(live, points.n, points.id, points.x, points.y, err);
     live_points_free(&points);
     if (status == OJ_OK)
         *out = live;

@@ -1,6 +1,7 @@
 #include "oj_option_clash.h"
 
 #include "../../../flatten/base/oj_word_list.h"
+#include "oj_row_words.h"
 #include "oj_rows_per_input.h"
 
 #include <stdio.h>
@@ -85,12 +86,13 @@ static int compares_shapes(const struct oj_given_options *given)
 /* ---- the table ------------------------------------------------------------
  */
 
-/* A row fits when its option was given one of its values, and
- *   with others:  one of these was given one of theirs
- *   with without: none of these was given
- *   with when:    that holds.
+/* A row is an error when `option` has a value of `values` and:
+ *   others   one of these options has a value of other_values
+ *   without  none of these options is given
+ *   when     the function returns 1
+ * A condition that is NULL is left out.
  * Values: "a|b"; "!a|b": any but these; NULL: any.
- * why: both do not go together, and the reason.  text: the whole message.
+ * why: the reason why the two exclude each other.  text: the whole message.
  * Names of options in them: {name}, {name word}, {name *} with the word that
  * was given, {* name} for that word alone. */
 struct clash
@@ -190,6 +192,16 @@ static const struct clash clashes[] = {
      ROW_COLUMNS "|geometry|pick|agg|prefix|join_select|unmatched_join_layer",
      .why = "only the input layer's geometry and fields are written"},
     {"nlt", "NONE", "geometry|a_srs", .why = "no geometry is written"},
+    {"nlt", OJ_ROW_PART_WORDS, "geometry", "!intersection",
+     .text = "{nlt *} keeps parts of intersections: it needs "
+             "{geometry intersection}"},
+    {"pick", "!all", "nlt", OJ_ROW_PART_WORDS,
+     .text = "{nlt *} drops pairs, and {pick *} chooses before it does"},
+    {"one_to_one", NULL, "nlt", OJ_ROW_PART_WORDS,
+     .text = "{nlt *} drops pairs, and {one_to_one} chooses before it does"},
+    {"nlt", OJ_ROW_PART_WORDS, .without = "geometry",
+     .text = "{nlt *} keeps parts of intersections: it needs "
+             "{geometry intersection}"},
 
     /* Each side is joined by one point or by its shape. */
     {"centroid_of", "input|both", "point_on_surface_of", "input|both",

@@ -99,19 +99,17 @@ static oj_status add_similarity_columns(const struct choice *c,
 static oj_status add_overlap_columns(const struct choice *c,
                                      struct oj_error *err)
 {
-    static const char *const names[] = {"overlap_area", "overlap_length",
-                                        "overlap_percent"};
     unsigned char asked[OJ_N_PAIR_VALUES] = {0};
     if (c->words->overlap == NULL && !c->offers_all)
         return OJ_OK;
     if (!c->offers_all)
         OJ_TRY(
             oj_row_overlap_read(c->words->dash, c->words->overlap, asked, err));
-    for (unsigned i = 0; i < 3; i++)
+    for (int i = 0; i < OJ_N_OVERLAP_WORDS; i++)
     {
-        if (c->offers_all || asked[OJ_PAIR_OVERLAP_AREA + i])
-            add_pair_value_column(c, OJ_PAIR_OVERLAP_AREA + i, names[i], NULL,
-                                  NULL);
+        if (c->offers_all || asked[oj_overlap_columns[i].value])
+            add_pair_value_column(c, oj_overlap_columns[i].value,
+                                  oj_overlap_columns[i].name, NULL, NULL);
     }
     return OJ_OK;
 }

@@ -70,9 +70,9 @@ struct oj_computed_column
 
 enum
 {
-    /* Event, FID, measure, similarities, difference, rank, count, three sizes
+    /* Event, FID, measure, similarities, difference, rank, count, six sizes
      * of the overlap, nearest point and bearing. */
-    OJ_MOST_COMPUTED_COLUMNS = 12 + OJ_MOST_TEXTS + OJ_N_NAMED_PAIR_VALUES
+    OJ_MOST_COMPUTED_COLUMNS = 15 + OJ_MOST_TEXTS + OJ_N_NAMED_PAIR_VALUES
 };
 
 /** Owner of names that it makes; borrows the others. Zeroed memory is a valid
@@ -102,7 +102,8 @@ const char *oj_row_column_option(enum oj_pair_value which);
  *   join_rank                       a row has several pairs, by their measure
  *   (none; the number of pairs)     name_count is given
  *   overlap_area, overlap_length,   overlap names them
- *     overlap_percent
+ *     overlap_percent, overlap_iou,
+ *     input_area, join_area
  *   nearest_x, nearest_y            nearest_point_fields
  *   join_bearing                    bearing_field
  *   (none; a place on a line, the   along_field and the others of

@@ -106,6 +106,15 @@ static int next_list_word(const char **at, const char **word, size_t *n)
     }
 }
 
+const struct oj_overlap_column oj_overlap_columns[OJ_N_OVERLAP_WORDS] = {
+    {"overlap_area", OJ_PAIR_OVERLAP_AREA},
+    {"overlap_length", OJ_PAIR_OVERLAP_LENGTH},
+    {"overlap_percent", OJ_PAIR_OVERLAP_PERCENT},
+    {"overlap_iou", OJ_PAIR_OVERLAP_IOU},
+    {"input_area", OJ_PAIR_INPUT_AREA},
+    {"join_area", OJ_PAIR_JOIN_AREA},
+};
+
 /* Index of a word of n letters in OJ_OVERLAP_WORDS; -1: not one of them. */
 static int find_overlap_word(const char *word, size_t n)
 {
@@ -128,20 +137,31 @@ oj_status oj_row_overlap_read(const char *dash, const char *list,
     {
         int place = find_overlap_word(word, n);
         if (place >= 0)
-            want[OJ_PAIR_OVERLAP_AREA + place] = 1;
+            want[oj_overlap_columns[place].value] = 1;
         else
             status = oj_fail(err, OJ_ERR_ARG,
-                             "%soverlap takes area, length and percent, with "
-                             "commas between them, not '%.*s'",
+                             "%soverlap takes area, length, percent, iou, "
+                             "input_area and join_area, with commas between "
+                             "them, not '%.*s'",
                              dash, (int)n, word);
     }
     if (n_words == 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%soverlap needs area, length or percent", dash);
+                       "%soverlap needs area, length, percent, iou, "
+                       "input_area or join_area",
+                       dash);
     return status;
 }
 
 /* ---- geometry ------------------------------------------------------------ */
+
+void oj_row_keep_parts(int word, struct oj_pair_request *request)
+{
+    static const unsigned kinds[] = {OJ_PART_POLYGON, OJ_PART_LINE,
+                                     OJ_PART_POINT};
+    request->shape_kinds = kinds[word];
+    request->drops_pairs = 1;
+}
 
 void oj_row_geometry_request(enum oj_write_geometry geometry,
                              struct oj_pair_request *request)

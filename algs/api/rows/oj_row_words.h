@@ -26,7 +26,11 @@
 #define OJ_ROW_GEOMETRY_WORDS "input|join|nearest_point|connection|intersection"
 
 /** The words of overlap, which takes a comma-separated list of them. */
-#define OJ_OVERLAP_WORDS "area|length|percent"
+#define OJ_OVERLAP_WORDS "area|length|percent|iou|input_area|join_area"
+
+/** The words of nlt that keep parts of one kind of an intersection, in the
+ * order of oj_row_keep_parts(). */
+#define OJ_ROW_PART_WORDS "POLYGON|LINESTRING|POINT"
 
 /** The words of pick, with the prefixes of those that name a field. */
 #define OJ_PICK_WORDS                                                          \
@@ -64,11 +68,28 @@ int64_t oj_row_pick_score(const struct oj_row_pick *pick,
 /** Accepts zeroed memory; leaves zeroed memory. */
 void oj_row_pick_free(struct oj_row_pick *pick);
 
+enum
+{
+    OJ_N_OVERLAP_WORDS = 6
+};
+
+/** Column of each word of overlap, and its value. */
+struct oj_overlap_column
+{
+    const char *name;
+    enum oj_pair_value value;
+};
+extern const struct oj_overlap_column oj_overlap_columns[OJ_N_OVERLAP_WORDS];
+
 /** Sets want [OJ_N_PAIR_VALUES] for a list such as "area,length,percent"; empty
  * words are skipped. OJ_ERR_ARG for an unknown word or an empty list. */
 OJ_MUST_USE oj_status oj_row_overlap_read(const char *dash, const char *list,
                                           unsigned char *want,
                                           struct oj_error *err);
+
+/** Requests that intersections keep the parts of one kind, number `word` of
+ * OJ_ROW_PART_WORDS, and that pairs without such a part are dropped. */
+void oj_row_keep_parts(int word, struct oj_pair_request *request);
 
 /** Requests the values of pairs that this geometry of rows needs. */
 void oj_row_geometry_request(enum oj_write_geometry geometry,

@@ -888,7 +888,7 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     oj_status status;
     OJ_TRY(oj_check_cancel(s->settings->options.cancel, err));
     OJ_TRY(oj_join_take_bounded(s->index->index->join,
-                                s->settings->options.cancel, MOST_PART_PAIRS,
+                                s->settings->options.cancel, s->parts.max_pairs,
                                 &join, err));
     status = oj_join_batch(join, rows, out, err);
     oj_join_give_back(join);
@@ -992,6 +992,8 @@ static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
         s->answer.values = &s->values;
         entries = oj_pair_values_matches(&s->values, pairs);
     }
+    if (s->answer.values != NULL && s->answer.values->is_kept)
+        pairs = entries; /* dropped pairs are no matches */
     mark_matched(s, pairs);
     if (s->events != NULL)
     {

@@ -327,8 +327,12 @@ static oj_status plan_columns(struct rows_output *o,
         asked.computed = computed.column;
         asked.n_computed = computed.n;
         if (is_made_geometry(o->geometry))
+        {
             oj_row_geometry_request((enum oj_write_geometry)o->geometry,
                                     request);
+            if (s->rows.parts > 0)
+                oj_row_keep_parts(s->rows.parts - 1, request);
+        }
     }
     if (status == OJ_OK)
         status = name_columns(o, s, &asked, fields, err);

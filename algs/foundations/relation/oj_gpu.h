@@ -8,6 +8,7 @@
 #define OJ_GPU_H
 
 #include "../aggregate/oj_sum_request.h"
+#include "../kernels/oj_box.h"
 #include "oj_backend_registry.h"
 #include "oj_screen.h"
 
@@ -17,7 +18,7 @@ extern "C" {
 
 /** Version of the interface. Increase it when this header or any struct that it
  * passes on changes. */
-#define OJ_GPU_ABI 13u
+#define OJ_GPU_ABI 14u
 
 #define OJ_GPU_MAX_DEVICES 64
 
@@ -55,6 +56,39 @@ struct oj_gpu_pairs
     int32_t *row;    /**< [n_pairs] join row, or -1: none */
     double *measure; /**< [n_pairs], or NULL: not wanted; NaN where row is -1 */
 };
+
+/* A kept index of points on devices. */
+struct oj_gpu_live;
+
+/** Counts of a kept index, and of what its batches have done, as in struct
+ * oj_live_counts. */
+struct oj_gpu_live_counts
+{
+    int64_t n, n_put, n_moved, n_removed, n_unknown, n_unjoinable, n_superseded,
+        n_rebuilt, n_pages, n_bytes;
+};
+
+/** Rows that are joined with kept points: points, or boxes. */
+struct oj_gpu_live_rows
+{
+    int64_t n;
+    const double *x, *y;      /**< [n] NaN: no point; NULL: there are boxes */
+    const struct oj_box *box; /**< [n] pairs are the points in them; or NULL */
+    const int64_t *fid;       /**< [n], or NULL */
+    const double *max_distance; /**< [n], or NULL: that of the relation */
+};
+
+/** Their pairs, in host memory. Owner (oj_free()); zeroed memory is valid. */
+struct oj_gpu_live_pairs
+{
+    int64_t n_rows, n, cap_id, cap_distance;
+    int64_t *offset; /**< [n_rows + 1] */
+    int64_t *id;
+    double *distance; /**< NaN if rows are boxes */
+};
+
+/** The greatest k of a nearest join with kept points. */
+#define OJ_GPU_LIVE_MOST_K 32
 
 /** Methods of papers for similar texts, vectors and trajectories. */
 enum oj_gpu_papers
@@ -176,6 +210,31 @@ struct oj_gpu_module
      * `first`. */
     oj_status (*order_streams)(int ordinal, void *first, void *then,
                                struct oj_error *err);
+
+    /* A kept index of points on the devices of options, which share the points
+     * by their ids. All functions may be called by several threads: they wait
+     * for one another. */
+    oj_status (*live_new)(const struct oj_options *options,
+                          struct oj_gpu_live **out, struct oj_error *err);
+    /** Applies n changes as one instant, as oj_live_apply() does. */
+    oj_status (*live_apply)(struct oj_gpu_live *live, int64_t n,
+                            const int64_t *id, const double *x, const double *y,
+                            struct oj_error *err);
+    /** The pairs of rows with the points of now: nearest with k <=
+     * OJ_GPU_LIVE_MOST_K, dwithin, or the points in boxes; sorted by distance
+     * and id, or by id. Of relation it reads op, k, ties, the distances and
+     * what excludes pairs. OJ_ERR_TOO_MANY_PAIRS: more than max_pairs (> 0). */
+    oj_status (*live_join)(struct oj_gpu_live *live,
+                           const struct oj_relation *relation,
+                           const struct oj_gpu_live_rows *rows,
+                           int64_t max_pairs, struct oj_gpu_live_pairs *out,
+                           struct oj_error *err);
+    /** All points, in no particular order: the caller frees the arrays by
+     * oj_free(). */
+    oj_status (*live_points)(struct oj_gpu_live *live, int64_t *n, int64_t **id,
+                             double **x, double **y, struct oj_error *err);
+    struct oj_gpu_live_counts (*live_count)(struct oj_gpu_live *live);
+    void (*live_free)(struct oj_gpu_live *live); /**< accepts NULL */
 };
 
 /** The only exported function; returns NULL unless abi is the module's own. */

@@ -285,6 +285,25 @@ static inline int oj_relation_is_bbox(const struct oj_relation *r)
     return r->op == OJ_OP_BBOX;
 }
 
+/** 1 if two points are a pair exactly when they are equal. */
+static inline int oj_relation_pairs_equal_points(const struct oj_relation *r)
+{
+    switch (r->op)
+    {
+        case OJ_OP_BBOX:
+        case OJ_OP_INTERSECTS:
+        case OJ_OP_WITHIN:
+        case OJ_OP_CONTAINS:
+        case OJ_OP_COVERS:
+        case OJ_OP_COVEREDBY:
+        case OJ_OP_CONTAINS_PROPERLY:
+        case OJ_OP_EQUALS:
+            return 1;
+        default:
+            return 0;
+    }
+}
+
 /** 1 if the distance is one of shapes, not the minimum distance. */
 static inline int oj_relation_compares_shapes(const struct oj_relation *r)
 {

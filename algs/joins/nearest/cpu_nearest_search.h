@@ -184,7 +184,9 @@ struct oj_nearest_scratch
     struct oj_nearest_carry carry;
     struct oj_segment_choice choice;
     struct oj_ranking ranking; /**< of one point with many pairs */
-    int64_t expected; /**< within a reach: features of a point, about */
+    int64_t expected;    /**< within a reach: features of a point, about */
+    int64_t n_within;    /**< and of all points since the search began */
+    int has_many_within; /**< 1: too many for answers without lists */
     int64_t asked; /**< where pairs are filtered: nearest features asked for at
                         first; 0: not known yet */
     int64_t n_open, cap_open;

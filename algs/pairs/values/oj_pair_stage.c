@@ -54,6 +54,11 @@ struct oj_pair_stage
     int64_t *area_score; /* [join features], or NULL */
     int64_t *score;      /* per entry */
     int64_t *shape_at;   /* per entry: worker + n_workers * index, or -1 */
+
+    /* Of the entries that are kept. */
+    int64_t *shape_of_kept;
+    double *value_of_kept[OJ_N_PAIR_VALUES];
+    int64_t cap_shape_of_kept, cap_value_of_kept[OJ_N_PAIR_VALUES];
     int64_t cap_area_score, cap_score, cap_shape_at;
     int64_t n_undecided;
     char text[256];
@@ -69,7 +74,8 @@ static int wants_overlap(const struct oj_pair_request *r)
 {
     return r->want[OJ_PAIR_OVERLAP_AREA] || r->want[OJ_PAIR_OVERLAP_LENGTH] ||
            r->want[OJ_PAIR_OVERLAP_PERCENT] || r->want[OJ_PAIR_JOIN_AREA] ||
-           r->want[OJ_PAIR_OVERLAP_SIZE] || r->want_shapes;
+           r->want[OJ_PAIR_OVERLAP_SIZE] || r->want[OJ_PAIR_OVERLAP_IOU] ||
+           r->want[OJ_PAIR_INPUT_AREA] || r->want_shapes;
 }
 
 static int wants_nearest_points(const struct oj_pair_request *r)
@@ -264,6 +270,9 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
     oj_free(stage->area_score);
     oj_free(stage->score);
     oj_free(stage->shape_at);
+    oj_free(stage->shape_of_kept);
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+        oj_free(stage->value_of_kept[i]);
     oj_free(stage);
 }
 
@@ -449,24 +458,39 @@ static double overlap_size(const struct pair_stage_worker *worker, double area,
     return row == OJ_PART_POINT || feature == OJ_PART_POINT ? 1.0 : length;
 }
 
+/* NaN if neither feature has an area. */
+static double intersection_by_union(double common, double a, double b)
+{
+    const double all = a + b - common;
+    return all > 0.0 ? common / all : (double)NAN;
+}
+
 /* Sets the values that need the areas of the features themselves. */
-static oj_status set_percent_and_join_area(struct pair_stage_worker *worker,
-                                           double area, double length,
-                                           struct oj_error *err)
+static oj_status set_values_of_areas(struct pair_stage_worker *worker,
+                                     double area, double length,
+                                     struct oj_error *err)
 {
     double of_row = (double)NAN, of_feature = (double)NAN;
     int wants_percent =
         !isnan(area) && wants_value(worker, OJ_PAIR_OVERLAP_PERCENT);
+    int wants_iou =
+        worker->feature >= 0 && wants_value(worker, OJ_PAIR_OVERLAP_IOU);
     OJ_TRY(open_geos_for_worker(worker, err));
-    if (wants_percent)
+    if (wants_percent || wants_iou ||
+        (worker->feature >= 0 && wants_value(worker, OJ_PAIR_INPUT_AREA)))
         OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
-    if (worker->feature >= 0 && wants_value(worker, OJ_PAIR_JOIN_AREA))
+    if (worker->feature >= 0 &&
+        (wants_iou || wants_value(worker, OJ_PAIR_JOIN_AREA)))
         OJ_TRY(oj_geos_pairs_area(worker->geos, 0, worker->feature, &of_feature,
                                   err));
     set_value(worker, OJ_PAIR_OVERLAP_PERCENT,
               wants_percent ? overlap_percent(worker, of_row, area, length)
                             : NAN);
     set_value(worker, OJ_PAIR_JOIN_AREA, of_feature);
+    set_value(worker, OJ_PAIR_INPUT_AREA, of_row);
+    set_value(worker, OJ_PAIR_OVERLAP_IOU,
+              wants_iou ? intersection_by_union(area, of_row, of_feature)
+                        : (double)NAN);
     return OJ_OK;
 }
 
@@ -496,7 +520,7 @@ static oj_status set_overlap_values_of_pair(struct pair_stage_worker *worker,
     set_value(worker, OJ_PAIR_OVERLAP_SIZE,
               worker->feature >= 0 ? overlap_size(worker, area, length)
                                    : (double)NAN);
-    return set_percent_and_join_area(worker, area, length, err);
+    return set_values_of_areas(worker, area, length, err);
 }
 
 static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
@@ -719,6 +743,88 @@ static oj_status set_values_of_pair(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
+/* ---- pairs that are dropped ---------------------------------------------- */
+
+/* 1 if the intersection of an entry has a part of the wanted kinds. */
+static int has_wanted_part(const struct oj_pair_stage *stage, int64_t entry)
+{
+    const int64_t at = stage->shape_at[entry];
+    struct oj_flat from;
+    if (at < 0)
+        return 0;
+    from = oj_flat_buf_view(&stage->worker[at % stage->n_workers].shapes);
+    if (from.part_offset == NULL)
+        return 0;
+    for (int64_t part = from.part_offset[at / stage->n_workers];
+         part < from.part_offset[at / stage->n_workers + 1]; part++)
+    {
+        if ((stage->request.shape_kinds & from.part_kind[part]) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* Moves an entry with its values to the next one that is kept. */
+static void keep_entry(struct oj_pair_stage *stage,
+                       const struct oj_matches *entries, int64_t entry)
+{
+    struct oj_pair_values *values = stage->values;
+    const int64_t n = values->n_entries++;
+    values->kept.join_row[n] = entries->join_row[entry];
+    values->kept.measure[n] = entries->measure[entry];
+    stage->shape_of_kept[n] = stage->shape_at[entry];
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+    {
+        if (stage->request.want[i])
+            stage->value_of_kept[i][n] = values->value[i][entry];
+    }
+}
+
+/* Makes the kept entries of all rows: entries of a row may lie anywhere, so
+ * that values are copied to arrays of their own, which then replace them. */
+static oj_status drop_pairs_without_part(struct oj_pair_stage *stage,
+                                         const struct oj_matches *entries,
+                                         struct oj_error *err)
+{
+    struct oj_pair_values *values = stage->values;
+    struct oj_matches *kept = &values->kept;
+    OJ_TRY(
+        oj_matches_reserve(kept, entries->n_rows, entries->n_entries, 1, err));
+    OJ_ROOM(stage->shape_of_kept, 0, entries->n_entries + 1,
+            stage->cap_shape_of_kept, err);
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+    {
+        if (stage->request.want[i])
+            OJ_TRY(
+                oj_reserve(&stage->value_of_kept[i], 0, entries->n_entries + 1,
+                           &stage->cap_value_of_kept[i], sizeof(double), err));
+    }
+    values->n_entries = 0;
+    for (int64_t row = 0; row < entries->n_rows; row++)
+    {
+        int64_t end = oj_matches_end(entries, row);
+        kept->offset[row] = values->n_entries;
+        for (int64_t i = oj_matches_first(entries, row); i < end; i++)
+        {
+            if (has_wanted_part(stage, i))
+                keep_entry(stage, entries, i);
+        }
+        kept->n_matched += values->n_entries > kept->offset[row];
+    }
+    kept->offset[entries->n_rows] = values->n_entries;
+    kept->n_entries = kept->n_pairs = values->n_entries;
+    for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
+    {
+        if (stage->request.want[i])
+            memcpy(values->value[i], stage->value_of_kept[i],
+                   (size_t)values->n_entries * sizeof(double));
+    }
+    memcpy(stage->shape_at, stage->shape_of_kept,
+           (size_t)values->n_entries * sizeof *stage->shape_at);
+    values->is_kept = 1;
+    return OJ_OK;
+}
+
 static oj_status fill_values(struct oj_pair_stage *stage,
                              const struct oj_matches *entries,
                              struct oj_error *err)
@@ -742,7 +848,9 @@ static oj_status fill_values(struct oj_pair_stage *stage,
     if (n_wanted > 0)
         OJ_TRY(
             visit_pairs_in_parallel(stage, entries, set_values_of_pair, err));
-    for (int64_t i = 0; stage->request.want_shapes && i < entries->n_entries;
+    if (stage->request.want_shapes && stage->request.drops_pairs)
+        OJ_TRY(drop_pairs_without_part(stage, entries, err));
+    for (int64_t i = 0; stage->request.want_shapes && i < values->n_entries;
          i++)
         OJ_TRY(copy_intersection_shape(stage, i, &values->shapes, err));
     return OJ_OK;
@@ -838,6 +946,7 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
 {
     stage->input = *input;
     stage->values = values;
+    values->is_kept = 0;
     for (int i = 0; i < stage->n_workers; i++)
     {
         stage->worker[i].has_input = 0;

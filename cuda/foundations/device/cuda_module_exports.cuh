@@ -1,6 +1,8 @@
 /** The functions that the module exports. struct oj_gpu_module documents them.
- *  A function is defined in the room that its name begins with; those for
- *  resident points are in cuda/foundations/index. */
+ *
+ *    oj_cuda_index_*, device_of, order_streams   cuda/foundations/index
+ *    oj_cuda_screen_*                            cuda/joins/shapes
+ *    oj_cuda_quadrant_*                          cuda/papers */
 #ifndef CUDA_MODULE_EXPORTS_CUH
 #define CUDA_MODULE_EXPORTS_CUH
 
@@ -31,6 +33,13 @@ MEMBER(screen_free) oj_cuda_screen_free;
 MEMBER(quadrant_index) oj_cuda_quadrant_index;
 MEMBER(quadrant_join) oj_cuda_quadrant_join;
 MEMBER(quadrant_free) oj_cuda_quadrant_free;
+
+MEMBER(live_new) oj_cuda_live_new;
+MEMBER(live_apply) oj_cuda_live_apply;
+MEMBER(live_join) oj_cuda_live_join;
+MEMBER(live_points) oj_cuda_live_points;
+MEMBER(live_count) oj_cuda_live_count;
+MEMBER(live_free) oj_cuda_live_free;
 
 #undef MEMBER
 

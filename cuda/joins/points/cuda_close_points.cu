@@ -21,25 +21,6 @@ struct close_index : oj_cuda_index
 
 /* --- joins that the family takes ------------------------------------------ */
 
-/* Returns 1 for joins that match points if they are equal. */
-static int does_op_test_point_equality(enum oj_op op)
-{
-    switch (op)
-    {
-        case OJ_OP_BBOX:
-        case OJ_OP_INTERSECTS:
-        case OJ_OP_WITHIN:
-        case OJ_OP_CONTAINS:
-        case OJ_OP_COVERS:
-        case OJ_OP_COVEREDBY:
-        case OJ_OP_CONTAINS_PROPERLY:
-        case OJ_OP_EQUALS:
-            return 1;
-        default:
-            return 0;
-    }
-}
-
 static int takes_close_points(const struct oj_relation *relation,
                               const struct oj_flat *join_side,
                               const struct oj_flat *input)
@@ -49,7 +30,7 @@ static int takes_close_points(const struct oj_relation *relation,
     if (oj_relation_is_dwithin(relation))
         return relation->max_distance < INFINITY &&
                (input == NULL || input->max_distance == NULL);
-    return does_op_test_point_equality(relation->op);
+    return oj_relation_pairs_equal_points(relation);
 }
 
 /* --- the join side -------------------------------------------------------- */

@@ -77,7 +77,7 @@ TEST(which_tree)
     struct ogrjoin_settings *settings = settings_of("backend=geos");
     struct ogrjoin_live *live = NULL;
     fails(ogrjoin_live_new(settings, &live, &live_error),
-          OGRJOIN_ERR_UNSUPPORTED, "cpu or auto, not geos");
+          OGRJOIN_ERR_UNSUPPORTED, "cpu, cuda or auto, not geos");
     ogrjoin_settings_free(settings);
     must(ogrjoin_live_new(NULL, &live, &live_error));
     for (int i = 0; i < N; i++)

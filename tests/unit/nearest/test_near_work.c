@@ -1,7 +1,7 @@
 /* How much a nearest join looks at where very much is in reach: more features
  * asked for than there are, a polygon of very many segments, points far from
  * all, features of one class, which is left out, copies on one place; and its
- * answers where very many are as near.
+ * answers where very many are as near, or few and many are within reach.
  * Kind: degenerate, large. */
 #include "../references.h"
 
@@ -112,8 +112,10 @@ TEST(more_than_there_are)
 
 /* --- far away ------------------------------------------------------------- */
 
-/* Points spread as widely as the squares, and far from all of these: a group of
- * them has few squares that can be among the nearest, whatever k is. */
+/* Points spread more widely than the squares, and far from all of these: a
+ * group of them has few squares that can be among the nearest, whatever k is.
+ * Without bounds of corners there are 27 times k candidates a row, with them
+ * three times k. */
 TEST(far_from_all)
 {
     LAYER join = {0}, input = {0};
@@ -126,7 +128,7 @@ TEST(far_from_all)
         add_square(&join, x, y, x + 7.0, y + 7.0);
     }
     for (int i = 0; i < 10000; i++)
-        add_point(&input, 20000.0 + i % 100 * 20.0, 9000.0 + i / 100 * 20.0);
+        add_point(&input, 20000.0 + i % 100 * 200.0, 9000.0 + i / 100 * 200.0);
     t = trial_of(&join, &input, 1, INFINITY);
     (void)join_on("cpu", &t, &one, &least);
     t.relation.k = 5;
@@ -136,7 +138,7 @@ TEST(far_from_all)
         expect(one.join_row[row] == few.join_row[5 * row] &&
                    bits_of(one.measure[row]) == bits_of(few.measure[5 * row]),
                "row %d", (int)row);
-    expect(most.n_candidates <= 5 * 20 * one.n_pairs,
+    expect(most.n_candidates <= 5 * 8 * one.n_pairs,
            "%lld candidates of k = 5, %lld of k = 1",
            (long long)most.n_candidates, (long long)least.n_candidates);
 }
@@ -320,6 +322,86 @@ TEST_LOOP(all_that_are_as_near, 0, 2)
         if (join_on(backend, &t, &out, &work))
             check_ties(&t, &out, backend);
     }
+}
+
+/* --- few and many within reach -------------------------------------------- */
+
+/* Lots in a street of squares, with stacks of n_copies on some places and a
+ * block of narrow ones, of which points have many. */
+static void add_uneven_lots(struct oj_flat_buf *join, int n_copies)
+{
+    for (int i = 0; i < 300; i++)
+    {
+        double x = i * 10.0;
+        add_square(join, x, i % 3, x + 8.0, 6.0);
+        for (int copy = 0; i % 60 == 30 && copy < n_copies; copy++)
+            add_square(join, x + 2.0, 9.0, x + 6.0, 12.0);
+    }
+    for (int i = 0; i < 200; i++)
+        add_square(join, 3000.0 + i * 0.5, 0.0, 3000.4 + i * 0.5, 20.0);
+    add_line(join, 500.0, 8.0, 700.0, 8.0);
+    must(oj_flat_buf_add_null(join, join->n_features, &error));
+}
+
+/* All within reach of points, in any order of tie, from runs of points with few
+ * features to runs with many and back; with a reach of each row, too. */
+TEST_LOOP(few_and_many_within, 0, 12)
+{
+    static const double reaches[] = {0.0, 2.0, 7.0};
+    LAYER join = {0}, input = {0};
+    MATCHES out = {0};
+    struct join_trial t;
+    double *own_reach = NULL;
+    int64_t *fid, n_wrong = 0;
+    add_uneven_lots(&join, _i % 2 ? 30 : 6);
+    for (int i = 0; i < 6000; i++)
+        add_point(&input, i % 3 == 0 ? i % 700 * 5.0 : 0.55 * i,
+                  i * 7 % 23 * 0.75);
+    must(oj_flat_buf_add_null(&input, input.n_features, &error));
+    t = trial_of(&join, &input, 1, reaches[_i / 2 % 3]);
+    oj_relation_make_dwithin(&t.relation);
+    fid = oj_malloc(t.join.n_features, sizeof *fid);
+    for (int64_t f = 0; f < t.join.n_features; f++)
+        fid[f] = (f * 7919) % 1009;
+    t.join.fid = fid;
+    if (_i >= 6)
+    {
+        own_reach = oj_malloc(t.input.n_features, sizeof *own_reach);
+        for (int64_t row = 0; row < t.input.n_features; row++)
+            own_reach[row] = row % 11 == 0 ? 6.0 : t.relation.max_distance / 2;
+        t.input.max_distance = own_reach;
+    }
+    trial_answer(&t, "cpu", 2, &out);
+    for (int64_t row = 0; row < t.input.n_features; row++)
+    {
+        double reach =
+            own_reach != NULL ? own_reach[row] : t.relation.max_distance;
+        int64_t first = oj_matches_first(&out, row), n = 0;
+        int64_t end = oj_matches_end(&out, row);
+        for (int64_t f = 0; f < t.join.n_features; f++)
+        {
+            double d = oj_flat_distance(&t.join, f, t.relation.distance_to,
+                                        t.input.x[row], t.input.y[row]);
+            int64_t at = first;
+            if (!(d <= reach) || !(d < INFINITY))
+                continue;
+            n++;
+            while (at < end && out.join_row[at] != (int32_t)f)
+                at++;
+            n_wrong += at == end || bits_of(out.measure[at]) != bits_of(d);
+        }
+        n_wrong += end - first != n;
+        for (int64_t at = first + 1; at < end; at++)
+        {
+            int32_t before = out.join_row[at - 1], after = out.join_row[at];
+            n_wrong += fid[before] > fid[after] ||
+                       (fid[before] == fid[after] && before >= after);
+        }
+    }
+    ck_assert_int_eq(n_wrong, 0);
+    expect(out.n_pairs > 0, "no pairs");
+    oj_free(own_reach);
+    oj_free(fid);
 }
 
 int main(void)

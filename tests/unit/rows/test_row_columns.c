@@ -167,15 +167,17 @@ TEST(truth_unknown_overlap)
     ck_assert_int_eq(oj_computed_columns_choose(&words, &columns, want, &error),
                      OJ_ERR_ARG);
     ck_assert_str_eq(error.message,
-                     "-overlap takes area, length and percent, with commas "
-                     "between them, not 'volume'");
+                     "-overlap takes area, length, percent, iou, input_area "
+                     "and join_area, with commas between them, not 'volume'");
     ck_assert_int_eq(columns.n, 0);
     ck_assert_int_eq(want[OJ_PAIR_OVERLAP_AREA], 0);
     words.dash = "";
     words.overlap = " , ";
     ck_assert_int_eq(oj_computed_columns_choose(&words, &columns, want, &error),
                      OJ_ERR_ARG);
-    ck_assert_str_eq(error.message, "overlap needs area, length or percent");
+    ck_assert_str_eq(error.message,
+                     "overlap needs area, length, percent, iou, input_area or "
+                     "join_area");
 }
 
 TEST(truth_columns_of_aggregates)
@@ -282,8 +284,8 @@ TEST(truth_aggregates_that_are_refused)
     } cases[] = {
         {3, "max(w)", NULL,
          "no field 'w'; pairs have: join_fid, join_distance, join_rank, "
-         "overlap_area, overlap_length, overlap_percent, nearest_x, nearest_y, "
-         "join_bearing"},
+         "overlap_area, overlap_length, overlap_percent, overlap_iou, "
+         "input_area, join_area, nearest_x, nearest_y, join_bearing"},
         {1, "max(join_rank)", NULL, "no field 'join_rank'; pairs have: "},
         {1, "count(distinct v)", NULL,
          "-agg: different values are counted by unique(v)"},

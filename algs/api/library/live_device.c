@@ -1,0 +1,248 @@
+#include "live_device.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct live_device
+{
+    const struct oj_gpu_module *module;
+    struct oj_gpu_live *live;
+    struct oj_live *host; /* a copy, which the owner of the device owns */
+    pthread_mutex_t lock; /* guards what follows, and changes of the points */
+    int64_t n_batches;    /* that were applied */
+    int64_t n_copied;     /* batches that the copy in host memory has */
+};
+
+oj_status live_device_new(const struct ogrjoin_settings *settings,
+                          struct oj_live *host, struct live_device **out,
+                          struct oj_error *err)
+{
+    struct oj_options options = settings->options;
+    struct live_device *device;
+    oj_status status;
+    if (settings->tree == OJ_LIVE_KDTREE)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "a kept index on a GPU has a quadtree: tree is quadtree "
+                       "or auto with backend=cuda, not kdtree");
+    OJ_NEW_ZEROED(device, 1, err);
+    pthread_mutex_init(&device->lock, NULL);
+    device->host = host;
+    status = oj_gpu_find(&options, &device->module, &options.gpus, err);
+    if (status == OJ_OK)
+        status = device->module->live_new(&options, &device->live, err);
+    if (status == OJ_OK)
+        *out = device;
+    else
+        live_device_free(device);
+    return status;
+}
+
+void live_device_free(struct live_device *device)
+{
+    if (device == NULL)
+        return;
+    if (device->live != NULL)
+        device->module->live_free(device->live);
+    pthread_mutex_destroy(&device->lock);
+    oj_free(device);
+}
+
+oj_status live_device_apply(struct live_device *device, int64_t n,
+                            const int64_t *id, const double *x, const double *y,
+                            struct oj_error *err)
+{
+    oj_status status;
+    pthread_mutex_lock(&device->lock);
+    status = device->module->live_apply(device->live, n, id, x, y, err);
+    if (status == OJ_OK)
+        device->n_batches++;
+    pthread_mutex_unlock(&device->lock);
+    if (status == OJ_ERR_NOMEM)
+        oj_gpu_advise(err, "smaller batches need less");
+    return status;
+}
+
+/* --- the copy in host memory -----------------------------------------------
+ */
+
+/* The batch after which the copy has the n points that follow its own ids,
+ * which are removed first. */
+struct copy_batch
+{
+    int64_t n;
+    int64_t *id;
+    double *x, *y;
+};
+
+static oj_status make_copy_batch(const struct live_points *old, int64_t n,
+                                 const int64_t *id, const double *x,
+                                 const double *y, struct copy_batch *out,
+                                 struct oj_error *err)
+{
+    int64_t all = old->n + n;
+    out->id = oj_malloc(all, sizeof *out->id);
+    out->x = oj_malloc(all, sizeof *out->x);
+    out->y = oj_malloc(all, sizeof *out->y);
+    if (out->id == NULL || out->x == NULL || out->y == NULL)
+        return oj_fail_nomem(err, all, 3 * sizeof *out->id);
+    out->n = all;
+    for (int64_t i = 0; i < old->n; i++)
+    {
+        out->id[i] = old->id[i];
+        out->x[i] = out->y[i] = NAN;
+    }
+    if (n > 0)
+    {
+        memcpy(out->id + old->n, id, (size_t)n * sizeof *id);
+        memcpy(out->x + old->n, x, (size_t)n * sizeof *x);
+        memcpy(out->y + old->n, y, (size_t)n * sizeof *y);
+    }
+    return OJ_OK;
+}
+
+/* As one instant, so that joins at work go on with the copy that they have. */
+static oj_status replace_points(struct oj_live *host, int64_t n,
+                                const int64_t *id, const double *x,
+                                const double *y, struct oj_error *err)
+{
+    const struct live_state *state = oj_live_read(host);
+    struct live_points old = {0};
+    struct copy_batch batch = {0};
+    oj_status status = live_search_all(state, &old, err);
+    oj_live_give_back(host, state);
+    if (status == OJ_OK)
+        status = make_copy_batch(&old, n, id, x, y, &batch, err);
+    live_points_free(&old);
+    if (status == OJ_OK)
+        status = oj_live_apply(host, batch.n, batch.id, batch.x, batch.y, err);
+    oj_free(batch.id);
+    oj_free(batch.x);
+    oj_free(batch.y);
+    return status;
+}
+
+static oj_status copy_points(struct live_device *device, struct oj_error *err)
+{
+    int64_t n = 0, *id = NULL;
+    double *x = NULL, *y = NULL;
+    oj_status status =
+        device->module->live_points(device->live, &n, &id, &x, &y, err);
+    if (status == OJ_OK)
+        status = replace_points(device->host, n, id, x, y, err);
+    oj_free(id);
+    oj_free(x);
+    oj_free(y);
+    return status;
+}
+
+oj_status live_device_update_host(struct live_device *device,
+                                  struct oj_error *err)
+{
+    oj_status status = OJ_OK;
+    pthread_mutex_lock(&device->lock);
+    if (device->n_copied != device->n_batches)
+        status = copy_points(device, err);
+    if (status == OJ_OK)
+        device->n_copied = device->n_batches;
+    pthread_mutex_unlock(&device->lock);
+    return status;
+}
+
+struct oj_live_counts live_device_count(struct live_device *device, char *tree,
+                                        size_t size)
+{
+    struct oj_gpu_live_counts c;
+    int64_t n_batches;
+    pthread_mutex_lock(&device->lock);
+    c = device->module->live_count(device->live);
+    n_batches = device->n_batches;
+    pthread_mutex_unlock(&device->lock);
+    snprintf(tree, size,
+             "quadtree: in the order of its leaves, as every kept index on a "
+             "GPU");
+    return (struct oj_live_counts){.n = c.n,
+                                   .n_batches = n_batches,
+                                   .n_put = c.n_put,
+                                   .n_moved = c.n_moved,
+                                   .n_removed = c.n_removed,
+                                   .n_unknown = c.n_unknown,
+                                   .n_unjoinable = c.n_unjoinable,
+                                   .n_superseded = c.n_superseded,
+                                   .n_rebuilt = c.n_rebuilt,
+                                   .n_pages = c.n_pages,
+                                   .n_bytes = c.n_bytes};
+}
+
+/* --- joins -----------------------------------------------------------------
+ */
+
+/* 1: rows are the boxes of features, or points as boxes without extent. */
+static int asks_for_boxes(const struct oj_relation *relation,
+                          const struct oj_flat *input)
+{
+    return oj_relation_is_bbox(relation)
+               ? oj_flat_is_points(input) || !relation->exclude_same_geometry
+               : oj_flat_is_points(input) &&
+                     oj_relation_pairs_equal_points(relation);
+}
+
+int live_device_takes(const struct oj_relation *relation,
+                      const struct oj_flat *input)
+{
+    if (oj_relation_is_by_distance(relation))
+        return live_search_takes(relation, input) &&
+               (!oj_relation_is_nearest(relation) ||
+                relation->k <= OJ_GPU_LIVE_MOST_K);
+    return relation->metric == OJ_METRIC_PLANAR &&
+           !oj_relation_compares_attributes(relation) &&
+           input->on_class == NULL && input->exclude_class == NULL &&
+           input->max_distance == NULL && asks_for_boxes(relation, input);
+}
+
+static oj_status make_boxes(const struct oj_flat *input, struct oj_box **out,
+                            struct oj_error *err)
+{
+    struct oj_box *box;
+    OJ_NEW(box, input->n_features, err);
+    for (int64_t i = 0; i < input->n_features; i++)
+        box[i] = oj_box_of_feature(input, i);
+    *out = box;
+    return OJ_OK;
+}
+
+oj_status live_device_join(struct live_device *device,
+                           const struct oj_relation *relation,
+                           const struct oj_flat *input, int64_t max_pairs,
+                           struct live_pairs *out, struct oj_error *err)
+{
+    struct oj_gpu_live_rows rows = {.n = input->n_features};
+    struct oj_gpu_live_pairs pairs = {0};
+    struct oj_box *box = NULL;
+    oj_status status = OJ_OK;
+    if (relation->exclude_self || relation->unordered_pairs != 0)
+        rows.fid = input->fid;
+    if (oj_relation_is_by_distance(relation))
+    {
+        rows.x = input->x;
+        rows.y = input->y;
+        rows.max_distance = input->max_distance;
+    }
+    else
+        status = make_boxes(input, &box, err);
+    rows.box = box;
+    if (status == OJ_OK)
+        status = device->module->live_join(device->live, relation, &rows,
+                                           max_pairs, &pairs, err);
+    oj_free(box);
+    if (status == OJ_ERR_NOMEM)
+        oj_gpu_advise(err, "fewer rows at once need less");
+    if (status == OJ_OK)
+        *out = (struct live_pairs){.n_rows = pairs.n_rows,
+                                   .n = pairs.n,
+                                   .offset = pairs.offset,
+                                   .id = pairs.id,
+                                   .distance = pairs.distance};
+    return status;
+}

@@ -1,0 +1,1197 @@
+/* Batches of changes to the pages of a kept index on one device.
+ *
+ *  1 find     the entry of each id; new ones are added
+ *  2 mark     of several changes of an id the last one, by the greatest number
+ *  3 classify in its page, to another page, new, removed; the pages that points
+ *             leave and come to are counted
+ *  4 decide   above a share of points that change pages, or where pages are
+ *             badly filled, all pages are built anew
+ *  5 plan     arrivals are sorted by page; pages that overflow are cut apart
+ *             into new ones by the Morton codes of their points
+ *  6 commit   a warp fills the holes of a page with its arrivals, in the order
+ *             of the changes
+ *
+ *  Up to step 5 anything may fail, and no point has changed; step 6 needs no
+ *  memory. Atomic operations count, find the greatest number, or claim a place
+ *  of the table of ids: none of them decides the order of anything.
+ *
+ *  Source: G-PICS (Lewis and Tu 2022), sections on updates: movement check,
+ *  leaf finding, splits, and pages of leaves; counts before fills in place of
+ *  its atomic insertion, and cuts along the Morton order, are ours. */
+#include "cuda_live.cuh"
+
+#include "../foundations/device/cuda_box_reduce.cuh"
+#include "../foundations/device/cuda_reduce.cuh"
+
+#include <float.h>
+
+/* Where more than so many of a hundred points change pages, all pages are built
+ * anew. */
+#define MOST_PERCENT_MOVED 40
+
+/* Points out of the frame share the codes of its border: where more than one
+ * in so many points is, the frame is chosen anew. */
+#define OUTSIDE_PART 8
+
+/* Pages, and entries of removed points, that cost less than their removal. */
+#define FEW_PAGES 64
+#define FEW_ENTRIES 4096
+
+/* As of every join side (OJ_FLAT_MOST). */
+#define MOST_COORDINATE 1e150
+
+static __device__ __forceinline__ int is_joinable(double x, double y)
+{
+    return fabs(x) <= MOST_COORDINATE && fabs(y) <= MOST_COORDINATE;
+}
+
+/* --- arrays that grow ----------------------------------------------------- */
+
+/* Gives up the ownership of an array that *memory frees. */
+static void drop_from(struct oj_cuda_memory *memory, struct oj_cuda_work *work,
+                      const void *array)
+{
+    struct oj_cuda_memory one = {};
+    if (array != NULL)
+        oj_cuda_hand_over(memory, array, &one);
+    oj_cuda_release(work->device, work->stream, &one);
+}
+
+/* Makes *array, of which n_kept elements stay, one of n elements. */
+template <typename T>
+static oj_status grow(struct oj_cuda_memory *memory, struct oj_cuda_work *work,
+                      int64_t n_kept, int64_t n, T **array)
+{
+    T *wider;
+    OJ_TRY(work->make(n, &wider));
+    if (n_kept > 0)
+        OJ_TRY(work->check(
+            cudaMemcpyAsync(wider, *array, (size_t)n_kept * sizeof(T),
+                            cudaMemcpyDeviceToDevice, work->stream)));
+    drop_from(memory, work, *array);
+    oj_cuda_hand_over(&work->memory, wider, memory);
+    *array = wider;
+    return OJ_OK;
+}
+
+static int64_t with_room(int64_t n)
+{
+    return n + n / 8 + FEW_PAGES;
+}
+
+/* Arrays of pages for n pages. */
+static oj_status grow_pages(struct oj_cuda_memory *memory,
+                            struct oj_cuda_work *work, int64_t n,
+                            struct oj_cuda_live_pages *pages)
+{
+    struct oj_cuda_live_pages layout = {};
+    int64_t n_kept = pages->n, n_nodes = oj_cuda_live_layout(pages);
+    layout.n = n;
+    OJ_TRY(grow(memory, work, n_kept, n, &pages->page));
+    OJ_TRY(grow(memory, work, n_kept, n, &pages->n_points));
+    OJ_TRY(grow(memory, work, n_kept, n, &pages->box));
+    OJ_TRY(grow(memory, work, n_kept, n, &pages->place_of));
+    OJ_TRY(grow(memory, work, n_kept, n, &pages->page_at));
+    OJ_TRY(grow(memory, work, n_kept, n, &pages->first_code));
+    return grow(memory, work, n_nodes, oj_cuda_live_layout(&layout),
+                &pages->node);
+}
+
+static oj_status reserve_pages(struct oj_cuda_live_part *part,
+                               struct oj_cuda_work *work, int64_t n)
+{
+    if (n <= part->cap_pages)
+        return OJ_OK;
+    OJ_TRY(grow_pages(&part->page_memory, work, with_room(n), &part->pages));
+    part->cap_pages = with_room(n);
+    return OJ_OK;
+}
+
+/* --- 1 ids ---------------------------------------------------------------- */
+
+static __device__ __forceinline__ uint32_t
+find_entry(const struct oj_cuda_live_ids &ids, int64_t id)
+{
+    uint32_t at = (uint32_t)oj_live_mix_id(id) & ids.mask, found;
+    if (ids.table == NULL)
+        return OJ_LIVE_NOWHERE;
+    for (; (found = ids.table[at]) != 0; at = (at + 1) & ids.mask)
+    {
+        if (ids.id[found - 1] == id)
+            return found - 1;
+    }
+    return OJ_LIVE_NOWHERE;
+}
+
+/* Puts an entry into the table unless its id is there; returns the entry that
+ * is there then. The ids of all entries have been written. */
+static __device__ __forceinline__ uint32_t
+put_entry(const struct oj_cuda_live_ids &ids, uint32_t entry)
+{
+    int64_t id = ids.id[entry];
+    uint32_t at = (uint32_t)oj_live_mix_id(id) & ids.mask;
+    for (;; at = (at + 1) & ids.mask)
+    {
+        uint32_t found = atomicCAS(&ids.table[at], 0u, entry + 1);
+        if (found == 0)
+            return entry;
+        if (ids.id[found - 1] == id)
+            return found - 1;
+    }
+}
+
+/* Makes the table, of twice as many places as there may be entries. */
+static oj_status make_table(struct oj_cuda_work *work, int64_t n_entries,
+                            struct oj_cuda_live_ids *ids)
+{
+    int64_t size = 1024;
+    while (size < 2 * n_entries)
+        size *= 2;
+    OJ_TRY(work->make_zeros(size, &ids->table));
+    ids->mask = (uint32_t)(size - 1);
+    return OJ_OK;
+}
+
+static oj_status fill_table(struct oj_cuda_work *work,
+                            const struct oj_cuda_live_ids &of)
+{
+    const struct oj_cuda_live_ids ids = of;
+    return work->each(ids.n,
+                      [=] __device__(int64_t i)
+                      {
+                          if (ids.slot[i] != OJ_LIVE_UNUSED)
+                              (void)put_entry(ids, (uint32_t)i);
+                      });
+}
+
+static oj_status reserve_entries(struct oj_cuda_live_part *part,
+                                 struct oj_cuda_work *work, int64_t n)
+{
+    struct oj_cuda_live_ids ids = part->ids;
+    int64_t capacity = n + n / 8 + FEW_ENTRIES;
+    if (n <= part->cap_entries)
+        return OJ_OK;
+    if (capacity >= INT32_MAX)
+        capacity = n;
+    OJ_TRY(make_table(work, capacity, &ids));
+    OJ_TRY(grow(&part->id_memory, work, ids.n, capacity, &part->ids.id));
+    OJ_TRY(grow(&part->id_memory, work, ids.n, capacity, &part->ids.slot));
+    OJ_TRY(grow(&part->id_memory, work, ids.n, capacity, &part->ids.last));
+    drop_from(&part->id_memory, work, part->ids.table);
+    oj_cuda_hand_over(&work->memory, ids.table, &part->id_memory);
+    part->ids.table = ids.table;
+    part->ids.mask = ids.mask;
+    part->cap_entries = capacity;
+    return fill_table(work, part->ids);
+}
+
+/* Removes the entries without a point; the others get new numbers. */
+static oj_status forget_unused_entries(struct oj_cuda_live_part *part,
+                                       struct oj_cuda_work *work)
+{
+    const struct oj_cuda_live_ids old = part->ids;
+    const struct oj_cuda_live_pages pages = part->pages;
+    struct oj_cuda_live_ids ids = {};
+    struct oj_cuda_work own(work);
+    uint32_t *number, n;
+    int64_t capacity;
+    OJ_TRY(own.scan_computed(
+        old.n,
+        [=] __device__(ptrdiff_t i)
+        { return i < old.n ? (uint32_t)oj_live_has_point(old.slot[i]) : 0u; },
+        &number, &n));
+    capacity = (int64_t)n + n / 8 + FEW_ENTRIES;
+    ids.n = n;
+    OJ_TRY(make_table(&own, capacity, &ids));
+    OJ_TRY(own.make(capacity, &ids.id));
+    OJ_TRY(own.make(capacity, &ids.slot, &ids.last));
+    OJ_TRY(own.clear(ids.last, capacity));
+    const struct oj_cuda_live_ids to = ids;
+    OJ_TRY(own.each(
+        old.n,
+        [=] __device__(int64_t i)
+        {
+            uint32_t slot = old.slot[i], at = number[i];
+            if (!oj_live_has_point(slot))
+                return;
+            to.id[at] = old.id[i];
+            to.slot[at] = slot;
+            pages.page[slot / OJ_LIVE_SLOTS].entry[slot % OJ_LIVE_SLOTS] = at;
+        }));
+    oj_cuda_release(work->device, work->stream, &part->id_memory);
+    own.drop(number);
+    oj_cuda_hand_over(&own.memory, NULL, &part->id_memory);
+    part->ids = ids;
+    part->cap_entries = capacity;
+    return fill_table(&own, ids);
+}
+
+/* Entries of ids that are not there yet. */
+static oj_status add_entries(struct oj_cuda_live_part *part,
+                             struct oj_cuda_work *work,
+                             const struct oj_cuda_live_batch &batch,
+                             const uint32_t *number, int64_t n_new)
+{
+    const struct oj_cuda_live_batch b = batch;
+    int64_t n_before = part->ids.n;
+    OJ_TRY(reserve_entries(part, work, n_before + n_new));
+    const struct oj_cuda_live_ids ids = part->ids;
+    OJ_TRY(work->each(b.n,
+                      [=] __device__(int64_t i)
+                      {
+                          int64_t at = n_before + number[i];
+                          if (b.entry[i] != OJ_LIVE_NOWHERE)
+                              return;
+                          ids.id[at] = b.id[i];
+                          ids.slot[at] = OJ_LIVE_NOWHERE;
+                          ids.last[at] = 0;
+                      }));
+    part->ids.n += n_new;
+    return work->each(b.n,
+                      [=] __device__(int64_t i)
+                      {
+                          uint32_t mine = (uint32_t)(n_before + number[i]);
+                          if (b.entry[i] != OJ_LIVE_NOWHERE)
+                              return;
+                          b.entry[i] = put_entry(ids, mine);
+                          if (b.entry[i] != mine)
+                              ids.slot[mine] = OJ_LIVE_UNUSED;
+                      });
+}
+
+static oj_status find_entries(struct oj_cuda_live_part *part,
+                              struct oj_cuda_work *work,
+                              const struct oj_cuda_live_batch &batch)
+{
+    const struct oj_cuda_live_batch b = batch;
+    const struct oj_cuda_live_ids ids = part->ids;
+    struct oj_cuda_work own(work);
+    uint32_t *number, n_new;
+    OJ_TRY(own.each(b.n, [=] __device__(int64_t i)
+                    { b.entry[i] = find_entry(ids, b.id[i]); }));
+    OJ_TRY(own.scan_computed(
+        b.n,
+        [=] __device__(ptrdiff_t i)
+        { return i < b.n ? (uint32_t)(b.entry[i] == OJ_LIVE_NOWHERE) : 0u; },
+        &number, &n_new));
+    if (n_new == 0)
+        return OJ_OK;
+    if (ids.n + n_new > INT32_MAX)
+        return oj_fail(work->err, OJ_ERR_LIMIT,
+                       "a kept index has at most %d points on a GPU; this "
+                       "batch would make them more",
+                       INT32_MAX);
+    return add_entries(part, &own, b, number, n_new);
+}
+
+/* --- 2, 3 what changes do ------------------------------------------------- */
+
+static oj_status mark_last_changes(const struct oj_cuda_live_part *part,
+                                   struct oj_cuda_work *work,
+                                   struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_batch b = plan->batch;
+    const struct oj_cuda_live_ids ids = part->ids;
+    plan->is_marked = 1;
+    return work->each(b.n, [=] __device__(int64_t i)
+                      { atomicMax(&ids.last[b.entry[i]], (uint32_t)i + 1); });
+}
+
+static oj_status forget_marks(const struct oj_cuda_live_part *part,
+                              struct oj_cuda_work *work,
+                              struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_batch b = plan->batch;
+    const struct oj_cuda_live_ids ids = part->ids;
+    if (!plan->is_marked)
+        return OJ_OK;
+    plan->is_marked = 0;
+    return work->each(b.n,
+                      [=] __device__(int64_t i) { ids.last[b.entry[i]] = 0; });
+}
+
+static __device__ __forceinline__ uint8_t kind_of_arrival(
+    const struct oj_cuda_live_pages &pages, double x, double y, int kind)
+{
+    const struct oj_box &f = pages.frame;
+    int is_inside = x >= f.x0 && x <= f.x1 && y >= f.y0 && y <= f.y1;
+    return (uint8_t)(is_inside ? kind : kind + OJ_LIVE_OUTSIDE);
+}
+
+/* Counts of what the batch does to a place. */
+struct place_counts
+{
+    uint32_t *n_coming;
+    int32_t *n_leaving;
+    uint8_t *is_touched;
+};
+
+static __device__ __forceinline__ void
+classify_change(const struct oj_cuda_live_pages &pages,
+                const struct oj_cuda_live_ids &ids,
+                const struct oj_cuda_live_batch &b,
+                const struct place_counts &counts, int64_t i)
+{
+    uint32_t entry = b.entry[i], slot = ids.slot[entry], from = 0, to;
+    double x = b.x[i], y = b.y[i];
+    if (ids.last[entry] != (uint32_t)i + 1)
+    {
+        b.kind[i] = OJ_LIVE_SUPERSEDED;
+        return;
+    }
+    if (slot != OJ_LIVE_NOWHERE)
+        from = pages.place_of[slot / OJ_LIVE_SLOTS];
+    if (!is_joinable(x, y))
+    {
+        int kind = slot == OJ_LIVE_NOWHERE ? OJ_LIVE_UNKNOWN : OJ_LIVE_REMOVED;
+        b.kind[i] = (uint8_t)(kind + (x == x));
+        if (slot != OJ_LIVE_NOWHERE)
+            atomicAdd(&counts.n_leaving[from], 1);
+        return;
+    }
+    if (pages.n == 0)
+    {
+        b.kind[i] = OJ_LIVE_PUT;
+        return;
+    }
+    to = oj_cuda_live_place(pages, oj_cuda_live_code(pages.frame, x, y));
+    b.target[i] = to;
+    counts.is_touched[to] = 1;
+    if (slot != OJ_LIVE_NOWHERE && from == to)
+    {
+        b.kind[i] = kind_of_arrival(pages, x, y, OJ_LIVE_STAYS);
+        return;
+    }
+    b.kind[i] = kind_of_arrival(
+        pages, x, y, slot == OJ_LIVE_NOWHERE ? OJ_LIVE_PUT : OJ_LIVE_MOVES);
+    atomicAdd(&counts.n_coming[to], 1u);
+    if (slot != OJ_LIVE_NOWHERE)
+        atomicAdd(&counts.n_leaving[from], 1);
+}
+
+struct add_histograms
+{
+    __device__ oj_cuda_live_histogram
+    operator()(oj_cuda_live_histogram a, const oj_cuda_live_histogram &b) const
+    {
+        for (int i = 0; i < OJ_LIVE_N_CHANGES; i++)
+            a.n[i] += b.n[i];
+        return a;
+    }
+};
+
+static oj_status classify_changes(const struct oj_cuda_live_part *part,
+                                  struct oj_cuda_work *work,
+                                  struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_batch b = plan->batch;
+    const struct oj_cuda_live_pages pages = part->pages;
+    const struct oj_cuda_live_ids ids = part->ids;
+    struct place_counts counts;
+    OJ_TRY(work->make_zeros(pages.n + 1, &plan->first_arrival));
+    OJ_TRY(work->make_zeros(pages.n + 1, &plan->n_leaving));
+    OJ_TRY(work->make_zeros(pages.n + 1, &plan->is_touched));
+    counts.n_coming = plan->first_arrival;
+    counts.n_leaving = plan->n_leaving;
+    counts.is_touched = plan->is_touched;
+    OJ_TRY(work->each(b.n, [=] __device__(int64_t i)
+                      { classify_change(pages, ids, b, counts, i); }));
+    plan->count = {};
+    return oj_cuda_reduce(
+        work, b.n,
+        [=] __device__(ptrdiff_t i)
+        {
+            struct oj_cuda_live_histogram one = {};
+            one.n[b.kind[i]] = 1;
+            return one;
+        },
+        add_histograms(), &plan->count);
+}
+
+/* 1: the point goes to a page, or to another one. */
+static __device__ __forceinline__ int is_arrival(uint8_t kind)
+{
+    int of = kind % OJ_LIVE_OUTSIDE;
+    return of == OJ_LIVE_PUT || of == OJ_LIVE_MOVES;
+}
+
+static int64_t count_kind(const struct oj_cuda_live_plan *plan, int kind)
+{
+    return (int64_t)plan->count.n[kind] + plan->count.n[kind + OJ_LIVE_OUTSIDE];
+}
+
+static int64_t count_removed(const struct oj_cuda_live_plan *plan)
+{
+    return (int64_t)plan->count.n[OJ_LIVE_REMOVED] +
+           plan->count.n[OJ_LIVE_REMOVED_BEYOND];
+}
+
+static int64_t count_outside(const struct oj_cuda_live_plan *plan)
+{
+    return (int64_t)plan->count.n[OJ_LIVE_OUTSIDE + OJ_LIVE_PUT] +
+           plan->count.n[OJ_LIVE_OUTSIDE + OJ_LIVE_STAYS] +
+           plan->count.n[OJ_LIVE_OUTSIDE + OJ_LIVE_MOVES];
+}
+
+/* --- 4 decide ------------------------------------------------------------- */
+
+static int is_cheaper_anew(const struct oj_cuda_live_part *part,
+                           const struct oj_cuda_live_plan *plan)
+{
+    int64_t n = plan->n_after;
+    return part->pages.n == 0 ||
+           plan->n_arrivals * 100 > n * MOST_PERCENT_MOVED ||
+           (part->pages.n - FEW_PAGES) * (OJ_LIVE_FILL / 2) > n ||
+           (part->n_outside + count_outside(plan)) * OUTSIDE_PART > n;
+}
+
+/* --- points that stay, as the batch leaves them --------------------------- */
+
+struct kept_point
+{
+    double x, y;
+    uint32_t entry;
+};
+
+/* Returns 0: the slot is a hole, or its point goes to another page. */
+static __device__ __forceinline__ int
+keep_point(const struct oj_cuda_live_page &page,
+           const struct oj_cuda_live_ids &ids,
+           const struct oj_cuda_live_batch &b, int slot, struct kept_point *out)
+{
+    uint32_t last;
+    out->x = page.x[slot];
+    if (!(out->x == out->x))
+        return 0;
+    out->y = page.y[slot];
+    out->entry = page.entry[slot];
+    last = ids.last[out->entry];
+    if (last == 0)
+        return 1;
+    if (b.kind[last - 1] % OJ_LIVE_OUTSIDE != OJ_LIVE_STAYS)
+        return 0;
+    out->x = b.x[last - 1];
+    out->y = b.y[last - 1];
+    return 1;
+}
+
+/* Where the kept points of a page go. */
+struct kept_target
+{
+    double *x, *y;
+    uint32_t *entry;
+};
+
+/* Writes the kept points of a page to positions from at on; returns the next
+ * position. Called by all lanes of a warp. */
+static __device__ __forceinline__ int64_t copy_kept_points(
+    const struct oj_cuda_live_page &page, const struct oj_cuda_live_ids &ids,
+    const struct oj_cuda_live_batch &b, const struct kept_target &to,
+    int64_t at)
+{
+    for (int slot = oj_cuda_live_lane(); slot < OJ_LIVE_SLOTS;
+         slot += OJ_LIVE_LANES)
+    {
+        struct kept_point point;
+        int keeps = keep_point(page, ids, b, slot, &point);
+        unsigned mask = __ballot_sync(OJ_LIVE_ALL_LANES, keeps);
+        if (keeps)
+        {
+            int64_t i = at + oj_cuda_live_lanes_before(mask);
+            to.x[i] = point.x;
+            to.y[i] = point.y;
+            to.entry[i] = point.entry;
+        }
+        at += __popc(mask);
+    }
+    return at;
+}
+
+/* --- 5 all pages anew ----------------------------------------------------- */
+
+static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
+    count_kept_points(const __grid_constant__ struct oj_cuda_live_pages pages,
+                      const __grid_constant__ struct oj_cuda_live_ids ids,
+                      const __grid_constant__ struct oj_cuda_live_batch batch,
+                      uint32_t *count)
+{
+    int64_t page = oj_cuda_live_warp();
+    uint32_t n = 0;
+    if (page >= pages.n)
+        return;
+    for (int slot = oj_cuda_live_lane(); slot < OJ_LIVE_SLOTS;
+         slot += OJ_LIVE_LANES)
+    {
+        struct kept_point point;
+        int keeps = keep_point(pages.page[page], ids, batch, slot, &point);
+        n += (uint32_t)__popc(__ballot_sync(OJ_LIVE_ALL_LANES, keeps));
+    }
+    if (oj_cuda_live_lane() == 0)
+        count[page] = n;
+}
+
+static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
+    gather_kept_points(const __grid_constant__ struct oj_cuda_live_pages pages,
+                       const __grid_constant__ struct oj_cuda_live_ids ids,
+                       const __grid_constant__ struct oj_cuda_live_batch batch,
+                       const uint32_t *first,
+                       const __grid_constant__ struct kept_target to)
+{
+    int64_t page = oj_cuda_live_warp();
+    if (page < pages.n)
+        (void)copy_kept_points(pages.page[page], ids, batch, to, first[page]);
+}
+
+/* All points after the batch: those that stay, and then arrivals. */
+static oj_status gather_all_points(const struct oj_cuda_live_part *part,
+                                   struct oj_cuda_work *work,
+                                   struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_batch b = plan->batch;
+    const struct oj_cuda_live_pages pages = part->pages;
+    const struct oj_cuda_live_ids ids = part->ids;
+    int64_t n_kept = plan->n_after - plan->n_arrivals;
+    struct oj_cuda_work own(work);
+    uint32_t *first, *number, n_arrivals;
+    OJ_TRY(work->make(plan->n_after, &plan->x, &plan->y));
+    OJ_TRY(work->make(plan->n_after, &plan->entry));
+    const struct kept_target to = {plan->x, plan->y, plan->entry};
+    OJ_TRY(own.make_zeros(pages.n + 1, &first));
+    OJ_TRY(own.run<OJ_LIVE_WARP_BLOCK>(
+        pages.n * OJ_LIVE_LANES, count_kept_points, pages, ids, b, first));
+    OJ_TRY(own.scan(first, pages.n));
+    OJ_TRY(own.run<OJ_LIVE_WARP_BLOCK>(pages.n * OJ_LIVE_LANES,
+                                       gather_kept_points, pages, ids, b,
+                                       (const uint32_t *)first, to));
+    OJ_TRY(own.scan_computed(
+        b.n,
+        [=] __device__(ptrdiff_t i)
+        { return i < b.n ? (uint32_t)is_arrival(b.kind[i]) : 0u; },
+        &number, &n_arrivals));
+    return own.each(b.n,
+                    [=] __device__(int64_t i)
+                    {
+                        int64_t at = n_kept + number[i];
+                        if (!is_arrival(b.kind[i]))
+                            return;
+                        to.x[at] = b.x[i];
+                        to.y[at] = b.y[i];
+                        to.entry[at] = b.entry[i];
+                    });
+}
+
+struct unite_boxes
+{
+    __device__ struct oj_box operator()(struct oj_box a,
+                                        const struct oj_box &b) const
+    {
+        oj_box_add_box(&a, &b);
+        return a;
+    }
+};
+
+static oj_status plan_all_anew(const struct oj_cuda_live_part *part,
+                               struct oj_cuda_work *work,
+                               struct oj_cuda_live_plan *plan)
+{
+    struct oj_cuda_live_pages pages = {};
+    struct oj_box frame = oj_box_empty();
+    int64_t n = plan->n_after;
+    if (n == 0)
+        return OJ_OK;
+    OJ_TRY(gather_all_points(part, work, plan));
+    const double *x = plan->x, *y = plan->y;
+    OJ_TRY(oj_cuda_reduce(
+        work, n,
+        [=] __device__(ptrdiff_t i)
+        {
+            struct oj_box box = {x[i], y[i], x[i], y[i]};
+            return box;
+        },
+        unite_boxes(), &frame));
+    OJ_TRY(work->order_by<uint64_t>(
+        n, 64,
+        [=] __device__(int64_t i)
+        { return oj_cuda_live_code(frame, x[i], y[i]); },
+        &plan->order));
+    plan->cap_pages = with_room((n + OJ_LIVE_FILL - 1) / OJ_LIVE_FILL);
+    OJ_TRY(grow_pages(&plan->page_memory, work, plan->cap_pages, &pages));
+    pages.n = (n + OJ_LIVE_FILL - 1) / OJ_LIVE_FILL;
+    pages.frame = frame;
+    plan->pages = pages;
+    return OJ_OK;
+}
+
+/* --- 5 pages that overflow ------------------------------------------------ */
+
+/* What a place is after the batch. */
+struct place_plan
+{
+    const int32_t *n_leaving;
+    const uint32_t *first_arrival;
+    const uint64_t *spill;
+
+    __device__ int64_t n_arrivals(int64_t place) const
+    {
+        return (int64_t)first_arrival[place + 1] - first_arrival[place];
+    }
+    __device__ int64_t n_after(const struct oj_cuda_live_pages &pages,
+                               int64_t place) const
+    {
+        return pages.n_points[pages.page_at[place]] - n_leaving[place] +
+               n_arrivals(place);
+    }
+    __device__ int64_t first_spilled(int64_t place) const
+    {
+        return (int64_t)(spill[place] & 0xffffffffu);
+    }
+    __device__ int64_t first_more(int64_t place) const
+    {
+        return (int64_t)(spill[place] >> 32);
+    }
+    __device__ int64_t n_more(int64_t place) const
+    {
+        return first_more(place + 1) - first_more(place);
+    }
+    /* Page i of those of a place, of which the first one is its own. */
+    __device__ uint32_t page(const struct oj_cuda_live_pages &pages,
+                             int64_t place, int64_t i) const
+    {
+        return i == 0 ? pages.page_at[place]
+                      : (uint32_t)(pages.n + first_more(place) + i - 1);
+    }
+    /* The first point of page i, of the n of a place with n_more pages more. */
+    static __device__ int64_t first_of_page(int64_t n, int64_t n_more,
+                                            int64_t i)
+    {
+        return i * n / (n_more + 1);
+    }
+};
+
+static struct place_plan place_plan_of(const struct oj_cuda_live_plan *plan)
+{
+    return {plan->n_leaving, plan->first_arrival, plan->spill};
+}
+
+/* The last page of the batch's places is not a page: scans have one more. */
+static oj_status count_spilled(const struct oj_cuda_live_part *part,
+                               struct oj_cuda_work *work,
+                               struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_pages pages = part->pages;
+    const struct place_plan places = place_plan_of(plan);
+    uint64_t total;
+    OJ_TRY(work->scan_computed(
+        pages.n,
+        [=] __device__(ptrdiff_t place)
+        {
+            int64_t n =
+                place < pages.n ? places.n_after(pages, place) : (int64_t)0;
+            return n <= OJ_LIVE_SLOTS
+                       ? (uint64_t)0
+                       : (uint64_t)((n - 1) / OJ_LIVE_FILL) << 32 | (uint64_t)n;
+        },
+        &plan->spill, &total));
+    plan->n_spilled = (int64_t)(total & 0xffffffffu);
+    plan->n_more = (int64_t)(total >> 32);
+    return OJ_OK;
+}
+
+/* Sorts arrivals by target; those of one target stay in their order. */
+static oj_status sort_arrivals(const struct oj_cuda_live_part *part,
+                               struct oj_cuda_work *work,
+                               struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_batch b = plan->batch;
+    uint32_t nowhere = (uint32_t)part->pages.n;
+    int bits = 1;
+    while (nowhere >> bits != 0)
+        bits++;
+    OJ_TRY(work->order_by<uint32_t>(
+        b.n, bits,
+        [=] __device__(int64_t i)
+        { return is_arrival(b.kind[i]) ? b.target[i] : nowhere; },
+        &plan->arrival));
+    return work->scan(plan->first_arrival, part->pages.n);
+}
+
+/* A warp gathers the points of a place that overflows. */
+static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
+    gather_spilled(const __grid_constant__ struct oj_cuda_live_pages pages,
+                   const __grid_constant__ struct oj_cuda_live_ids ids,
+                   const __grid_constant__ struct oj_cuda_live_batch batch,
+                   const __grid_constant__ struct place_plan places,
+                   const int32_t *arrival,
+                   const __grid_constant__ struct kept_target to,
+                   uint32_t *place_of)
+{
+    int64_t place = oj_cuda_live_warp(), at, end;
+    int lane = oj_cuda_live_lane();
+    if (place >= pages.n || places.n_more(place) == 0)
+        return;
+    at = places.first_spilled(place);
+    end = places.first_spilled(place + 1);
+    for (int64_t i = at + lane; i < end; i += OJ_LIVE_LANES)
+        place_of[i] = (uint32_t)place;
+    at = copy_kept_points(pages.page[pages.page_at[place]], ids, batch, to, at);
+    for (int64_t i = at + lane; i < end; i += OJ_LIVE_LANES)
+    {
+        int64_t change = arrival[places.first_arrival[place] + (i - at)];
+        to.x[i] = batch.x[change];
+        to.y[i] = batch.y[change];
+        to.entry[i] = batch.entry[change];
+    }
+}
+
+/* The places to come: a place that overflows is followed by those of its
+ * additional pages. */
+static oj_status plan_places(const struct oj_cuda_live_part *part,
+                             struct oj_cuda_work *work,
+                             struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_pages pages = part->pages;
+    const struct place_plan places = place_plan_of(plan);
+    const int32_t *order = plan->spill_order;
+    const double *x = plan->x, *y = plan->y;
+    uint64_t *first_code;
+    uint32_t *page_at;
+    OJ_TRY(work->make(pages.n + plan->n_more, &plan->first_code));
+    OJ_TRY(work->make(pages.n + plan->n_more, &plan->page_at));
+    first_code = plan->first_code;
+    page_at = plan->page_at;
+    return work->each(
+        pages.n,
+        [=] __device__(int64_t place)
+        {
+            int64_t at = place + places.first_more(place);
+            int64_t n_more = places.n_more(place);
+            int64_t first = places.first_spilled(place);
+            int64_t n = places.first_spilled(place + 1) - first;
+            first_code[at] = pages.first_code[place];
+            page_at[at] = pages.page_at[place];
+            for (int64_t i = 1; i <= n_more; i++)
+            {
+                int32_t point =
+                    order[first + place_plan::first_of_page(n, n_more, i)];
+                first_code[at + i] =
+                    oj_cuda_live_code(pages.frame, x[point], y[point]);
+                page_at[at + i] = places.page(pages, place, i);
+            }
+        });
+}
+
+static oj_status plan_spilled(struct oj_cuda_live_part *part,
+                              struct oj_cuda_work *work,
+                              struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_ids ids = part->ids;
+    int64_t n = plan->n_spilled;
+    OJ_TRY(reserve_pages(part, work, part->pages.n + plan->n_more));
+    const struct oj_cuda_live_pages pages = part->pages;
+    OJ_TRY(work->make(n, &plan->x, &plan->y));
+    OJ_TRY(work->make(n, &plan->entry, &plan->spill_place));
+    const struct kept_target to = {plan->x, plan->y, plan->entry};
+    OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
+        pages.n * OJ_LIVE_LANES, gather_spilled, pages, ids, plan->batch,
+        place_plan_of(plan), (const int32_t *)plan->arrival, to,
+        plan->spill_place));
+    OJ_TRY(work->order_by<uint64_t>(
+        n, 64,
+        [=] __device__(int64_t i)
+        { return oj_cuda_live_code(pages.frame, to.x[i], to.y[i]); },
+        &plan->spill_order));
+    return plan_places(part, work, plan);
+}
+
+static oj_status plan_pages(struct oj_cuda_live_part *part,
+                            struct oj_cuda_work *work,
+                            struct oj_cuda_live_plan *plan)
+{
+    OJ_TRY(sort_arrivals(part, work, plan));
+    OJ_TRY(count_spilled(part, work, plan));
+    return plan->n_spilled > 0 ? plan_spilled(part, work, plan) : OJ_OK;
+}
+
+/* --- 6 boxes -------------------------------------------------------------- */
+
+/* A warp puts the arrivals of a place into holes of its page, and computes the
+ * box of the page. Places that overflow are left out. */
+static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
+    fill_holes(const __grid_constant__ struct oj_cuda_live_pages pages,
+               const __grid_constant__ struct oj_cuda_live_ids ids,
+               const __grid_constant__ struct oj_cuda_live_batch batch,
+               const __grid_constant__ struct place_plan places,
+               const int32_t *arrival, const uint8_t *is_touched)
+{
+    int64_t place = oj_cuda_live_warp();
+    int lane = oj_cuda_live_lane();
+    struct oj_box box = oj_box_empty();
+    uint32_t number, at, end;
+    if (place >= pages.n || !is_touched[place] || places.n_more(place) > 0)
+        return;
+    number = pages.page_at[place];
+    at = places.first_arrival[place];
+    end = places.first_arrival[place + 1];
+    for (int slot = lane; slot < OJ_LIVE_SLOTS; slot += OJ_LIVE_LANES)
+    {
+        struct oj_cuda_live_page &page = pages.page[number];
+        double x = page.x[slot], y = page.y[slot];
+        int is_hole = !(x == x);
+        unsigned holes = __ballot_sync(OJ_LIVE_ALL_LANES, is_hole);
+        uint32_t mine = at + (uint32_t)oj_cuda_live_lanes_before(holes);
+        if (is_hole && mine < end)
+        {
+            int32_t i = arrival[mine];
+            uint32_t entry = batch.entry[i];
+            page.x[slot] = x = batch.x[i];
+            page.y[slot] = y = batch.y[i];
+            page.entry[slot] = entry;
+            ids.slot[entry] = number * OJ_LIVE_SLOTS + (uint32_t)slot;
+        }
+        if (x == x)
+            oj_box_add_point(&box, x, y);
+        at += (uint32_t)__popc(holes);
+    }
+    oj_cuda_box_of_warp(&box);
+    if (lane == 0)
+        pages.box[number] = box;
+}
+
+/* The box of the points of a page. Called by all lanes of a warp. */
+static __device__ __forceinline__ void
+compute_box(const struct oj_cuda_live_pages &pages, int64_t number)
+{
+    int lane = oj_cuda_live_lane();
+    struct oj_box box = oj_box_empty();
+    for (int slot = lane; slot < OJ_LIVE_SLOTS; slot += OJ_LIVE_LANES)
+    {
+        double x = pages.page[number].x[slot];
+        if (x == x)
+            oj_box_add_point(&box, x, pages.page[number].y[slot]);
+    }
+    oj_cuda_box_of_warp(&box);
+    if (lane == 0)
+        pages.box[number] = box;
+}
+
+static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
+    compute_boxes(const __grid_constant__ struct oj_cuda_live_pages pages)
+{
+    int64_t page = oj_cuda_live_warp();
+    if (page < pages.n)
+        compute_box(pages, page);
+}
+
+/* Makes the tree over the boxes of the pages. */
+static oj_status make_tree(struct oj_cuda_work *work,
+                           struct oj_cuda_live_pages *of)
+{
+    (void)oj_cuda_live_layout(of);
+    const struct oj_cuda_live_pages pages = *of;
+    OJ_TRY(
+        work->each(pages.n, [=] __device__(int64_t place)
+                   { pages.node[place] = pages.box[pages.page_at[place]]; }));
+    for (int level = 1; level < pages.n_levels; level++)
+    {
+        const struct oj_box *below = pages.node + pages.level_first[level - 1];
+        struct oj_box *node = pages.node + pages.level_first[level];
+        int64_t n_below = pages.level_n[level - 1];
+        OJ_TRY(work->each(pages.level_n[level],
+                          [=] __device__(int64_t i)
+                          {
+                              struct oj_box box = oj_box_empty();
+                              int64_t first = i * OJ_LIVE_FANOUT;
+                              for (int64_t c = first;
+                                   c < first + OJ_LIVE_FANOUT && c < n_below;
+                                   c++)
+                                  oj_box_add_box(&box, &below[c]);
+                              node[i] = box;
+                          }));
+    }
+    return OJ_OK;
+}
+
+/* --- 6 commit ------------------------------------------------------------- */
+
+/* Moves points within their pages, and makes holes of those that leave. */
+static oj_status change_slots(const struct oj_cuda_live_part *part,
+                              struct oj_cuda_work *work,
+                              const struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_batch b = plan->batch;
+    const struct oj_cuda_live_pages pages = part->pages;
+    const struct oj_cuda_live_ids ids = part->ids;
+    return work->each(b.n,
+                      [=] __device__(int64_t i)
+                      {
+                          int kind = b.kind[i] % OJ_LIVE_OUTSIDE;
+                          uint32_t slot = ids.slot[b.entry[i]];
+                          struct oj_cuda_live_page *page;
+                          if (kind == OJ_LIVE_SUPERSEDED ||
+                              slot == OJ_LIVE_NOWHERE)
+                              return;
+                          page = &pages.page[slot / OJ_LIVE_SLOTS];
+                          if (kind == OJ_LIVE_STAYS)
+                          {
+                              page->x[slot % OJ_LIVE_SLOTS] = b.x[i];
+                              page->y[slot % OJ_LIVE_SLOTS] = b.y[i];
+                              return;
+                          }
+                          page->x[slot % OJ_LIVE_SLOTS] = NAN;
+                          if (kind != OJ_LIVE_MOVES)
+                              ids.slot[b.entry[i]] = OJ_LIVE_NOWHERE;
+                      });
+}
+
+/* A warp makes holes of what is beyond the points of the pages of a place that
+ * overflows, and computes their boxes. */
+static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
+    finish_spilled(const __grid_constant__ struct oj_cuda_live_pages pages,
+                   const __grid_constant__ struct place_plan places)
+{
+    int64_t place = oj_cuda_live_warp(), n, n_more;
+    int lane = oj_cuda_live_lane();
+    if (place >= pages.n || (n_more = places.n_more(place)) == 0)
+        return;
+    n = places.first_spilled(place + 1) - places.first_spilled(place);
+    for (int64_t i = 0; i <= n_more; i++)
+    {
+        uint32_t number = places.page(pages, place, i);
+        int64_t n_here = place_plan::first_of_page(n, n_more, i + 1) -
+                         place_plan::first_of_page(n, n_more, i);
+        for (int slot = lane; slot < OJ_LIVE_SLOTS; slot += OJ_LIVE_LANES)
+        {
+            if (slot >= n_here)
+                pages.page[number].x[slot] = NAN;
+        }
+        __syncwarp();
+        compute_box(pages, number);
+        if (lane == 0)
+            pages.n_points[number] = (int32_t)n_here;
+    }
+}
+
+static oj_status put_spilled(const struct oj_cuda_live_part *part,
+                             struct oj_cuda_work *work,
+                             const struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_pages pages = part->pages;
+    const struct oj_cuda_live_ids ids = part->ids;
+    const struct place_plan places = place_plan_of(plan);
+    const struct kept_target from = {plan->x, plan->y, plan->entry};
+    const uint32_t *place_of = plan->spill_place;
+    const int32_t *order = plan->spill_order;
+    OJ_TRY(work->each(plan->n_spilled,
+                      [=] __device__(int64_t i)
+                      {
+                          int64_t place = place_of[i],
+                                  first = places.first_spilled(place);
+                          int64_t n = places.first_spilled(place + 1) - first;
+                          int64_t n_more = places.n_more(place), r = i - first;
+                          int64_t of = ((r + 1) * (n_more + 1) - 1) / n;
+                          int64_t slot =
+                              r - place_plan::first_of_page(n, n_more, of);
+                          uint32_t number = places.page(pages, place, of);
+                          int32_t point = order[i];
+                          struct oj_cuda_live_page *page = &pages.page[number];
+                          page->x[slot] = from.x[point];
+                          page->y[slot] = from.y[point];
+                          page->entry[slot] = from.entry[point];
+                          ids.slot[from.entry[point]] =
+                              number * OJ_LIVE_SLOTS + (uint32_t)slot;
+                      }));
+    return work->run<OJ_LIVE_WARP_BLOCK>(pages.n * OJ_LIVE_LANES,
+                                         finish_spilled, pages, places);
+}
+
+static oj_status set_places(struct oj_cuda_live_part *part,
+                            struct oj_cuda_work *work,
+                            const struct oj_cuda_live_plan *plan)
+{
+    const uint64_t *first_code = plan->first_code;
+    const uint32_t *page_at = plan->page_at;
+    part->pages.n += plan->n_more;
+    const struct oj_cuda_live_pages pages = part->pages;
+    return work->each(pages.n,
+                      [=] __device__(int64_t place)
+                      {
+                          pages.first_code[place] = first_code[place];
+                          pages.page_at[place] = page_at[place];
+                          pages.place_of[page_at[place]] = (uint32_t)place;
+                      });
+}
+
+static oj_status commit_pages(struct oj_cuda_live_part *part,
+                              struct oj_cuda_work *work,
+                              const struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_pages pages = part->pages;
+    const struct place_plan places = place_plan_of(plan);
+    OJ_TRY(change_slots(part, work, plan));
+    OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(pages.n * OJ_LIVE_LANES, fill_holes,
+                                         pages, part->ids, plan->batch, places,
+                                         (const int32_t *)plan->arrival,
+                                         (const uint8_t *)plan->is_touched));
+    OJ_TRY(work->each(pages.n,
+                      [=] __device__(int64_t place)
+                      {
+                          if (places.n_more(place) == 0)
+                              pages.n_points[pages.page_at[place]] =
+                                  (int32_t)places.n_after(pages, place);
+                      }));
+    if (plan->n_spilled > 0)
+    {
+        OJ_TRY(put_spilled(part, work, plan));
+        OJ_TRY(set_places(part, work, plan));
+    }
+    return make_tree(work, &part->pages);
+}
+
+static oj_status commit_all_anew(struct oj_cuda_live_part *part,
+                                 struct oj_cuda_work *work,
+                                 struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_pages pages = plan->pages;
+    const struct oj_cuda_live_ids ids = part->ids;
+    const struct kept_target from = {plan->x, plan->y, plan->entry};
+    const int32_t *order = plan->order;
+    int64_t n = plan->n_after;
+    OJ_TRY(change_slots(part, work, plan));
+    OJ_TRY(work->each(pages.n * OJ_LIVE_SLOTS,
+                      [=] __device__(int64_t i)
+                      {
+                          int64_t number = i / OJ_LIVE_SLOTS,
+                                  slot = i % OJ_LIVE_SLOTS;
+                          int64_t at = number * OJ_LIVE_FILL + slot;
+                          struct oj_cuda_live_page *page = &pages.page[number];
+                          if (slot >= OJ_LIVE_FILL || at >= n)
+                          {
+                              page->x[slot] = NAN;
+                              return;
+                          }
+                          int32_t point = order[at];
+                          page->x[slot] = from.x[point];
+                          page->y[slot] = from.y[point];
+                          page->entry[slot] = from.entry[point];
+                          ids.slot[from.entry[point]] = (uint32_t)i;
+                      }));
+    OJ_TRY(work->each(
+        pages.n,
+        [=] __device__(int64_t place)
+        {
+            int64_t first = place * OJ_LIVE_FILL, n_here = n - first;
+            int32_t point = order[first];
+            pages.n_points[place] =
+                (int32_t)(n_here < OJ_LIVE_FILL ? n_here
+                                                : (int64_t)OJ_LIVE_FILL);
+            pages.page_at[place] = pages.place_of[place] = (uint32_t)place;
+            pages.first_code[place] =
+                place == 0 ? 0
+                           : oj_cuda_live_code(pages.frame, from.x[point],
+                                               from.y[point]);
+        }));
+    OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(pages.n * OJ_LIVE_LANES, compute_boxes,
+                                         pages));
+    OJ_TRY(make_tree(work, &plan->pages));
+    oj_cuda_release(work->device, work->stream, &part->page_memory);
+    part->page_memory = plan->page_memory;
+    plan->page_memory = {};
+    part->pages = plan->pages;
+    part->cap_pages = plan->cap_pages;
+    return OJ_OK;
+}
+
+/* --- a batch -------------------------------------------------------------- */
+
+static oj_status check_number_of_points(struct oj_cuda_work *work, int64_t n)
+{
+    if (n > INT32_MAX)
+        return oj_fail(work->err, OJ_ERR_LIMIT,
+                       "a kept index has at most %d points on a GPU; this "
+                       "batch would make them more",
+                       INT32_MAX);
+    return OJ_OK;
+}
+
+oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
+                               struct oj_cuda_work *work, int64_t n,
+                               const int64_t *id, const double *x,
+                               const double *y, struct oj_cuda_live_plan *plan)
+{
+    *plan = {};
+    plan->n_after = part->n_points;
+    if (n == 0)
+        return OJ_OK;
+    if (part->ids.n > 2 * part->n_points + FEW_ENTRIES)
+        OJ_TRY(forget_unused_entries(part, work));
+    plan->batch.id = id;
+    plan->batch.x = x;
+    plan->batch.y = y;
+    OJ_TRY(work->make(n, &plan->batch.entry, &plan->batch.target));
+    OJ_TRY(work->make(n, &plan->batch.kind));
+    plan->batch.n = n;
+    OJ_TRY(find_entries(part, work, plan->batch));
+    OJ_TRY(mark_last_changes(part, work, plan));
+    OJ_TRY(classify_changes(part, work, plan));
+    plan->n_arrivals =
+        count_kind(plan, OJ_LIVE_PUT) + count_kind(plan, OJ_LIVE_MOVES);
+    plan->n_after += count_kind(plan, OJ_LIVE_PUT) - count_removed(plan);
+    OJ_TRY(check_number_of_points(work, plan->n_after));
+    plan->is_anew = is_cheaper_anew(part, plan);
+    return plan->is_anew ? plan_all_anew(part, work, plan)
+                         : plan_pages(part, work, plan);
+}
+
+oj_status oj_cuda_live_commit(struct oj_cuda_live_part *part,
+                              struct oj_cuda_work *work,
+                              struct oj_cuda_live_plan *plan)
+{
+    if (plan->batch.n == 0)
+        return OJ_OK;
+    OJ_TRY(plan->is_anew ? commit_all_anew(part, work, plan)
+                         : commit_pages(part, work, plan));
+    part->n_points = plan->n_after;
+    part->n_outside = plan->is_anew ? 0 : part->n_outside + count_outside(plan);
+    return forget_marks(part, work, plan);
+}
+
+void oj_cuda_live_abandon(struct oj_cuda_live_part *part,
+                          struct oj_cuda_work *work,
+                          struct oj_cuda_live_plan *plan)
+{
+    struct oj_error unwanted;
+    struct oj_error *err = work->err;
+    work->err = &unwanted;
+    (void)forget_marks(part, work, plan);
+    work->err = err;
+    oj_cuda_release(work->device, work->stream, &plan->page_memory);
+}
+
+/* --- all points ----------------------------------------------------------- */
+
+oj_status oj_cuda_live_points_of(const struct oj_cuda_live_part *part,
+                                 struct oj_cuda_work *work, int64_t *id,
+                                 double *x, double *y)
+{
+    const struct oj_cuda_live_ids ids = part->ids;
+    const struct oj_cuda_live_pages pages = part->pages;
+    struct oj_cuda_work own(work);
+    uint32_t *number, n;
+    OJ_TRY(own.scan_computed(
+        ids.n,
+        [=] __device__(ptrdiff_t i)
+        { return i < ids.n ? (uint32_t)oj_live_has_point(ids.slot[i]) : 0u; },
+        &number, &n));
+    return own.each(ids.n,
+                    [=] __device__(int64_t i)
+                    {
+                        uint32_t slot = ids.slot[i], at = number[i];
+                        const struct oj_cuda_live_page *page;
+                        if (!oj_live_has_point(slot))
+                            return;
+                        page = &pages.page[slot / OJ_LIVE_SLOTS];
+                        id[at] = ids.id[i];
+                        x[at] = page->x[slot % OJ_LIVE_SLOTS];
+                        y[at] = page->y[slot % OJ_LIVE_SLOTS];
+                    });
+}
