@@ -605,7 +605,7 @@ static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
 
 static oj_status find_header(struct oj_report_stream *s, struct oj_error *err)
 {
-    struct oj_ogr_errors errors;
+    struct oj_ogr_errors errors = {0};
     oj_status status;
     s->is_header_known = 1;
     snprintf(s->name, sizeof s->name, "%s:%s", drivers[s->format], s->path);
