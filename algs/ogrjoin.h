@@ -400,8 +400,8 @@ struct ogrjoin_validation
 
 /** Joins input twice, with the index and with a reference, and compares the
  *  answers.
- *  reference  name of a backend; NULL: geos; on the sphere sphere; for texts
- *             and vectors without geometries lists
+ *  reference  name of a backend; NULL: sphere for metric sphere, lists for
+ *             texts or vectors without geometries, else geos
  *  Cost       that of both joins; the references use one thread
  *  Errors     those of ogrjoin_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int
@@ -557,9 +557,10 @@ ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
 /** Streams that are still in use keep what they need. */
 OGRJOIN_API void ogrjoin_rows_free(struct ogrjoin_rows *rows);
 
-/** ogrjoin_rows_join() with an index that is there, of a layer of the join
- *  side's features in their order, as ogrjoin_layer_from_stream() reads them:
- *  where the settings ask for its pairs no other is made.  NULL: none */
+/** ogrjoin_rows_join() with an index that exists already. Its layer must hold
+ *  the features of the join side in their order, as ogrjoin_layer_from_stream()
+ *  reads them. If the index does not find the pairs that the settings ask for,
+ *  another one is made.  index NULL: as ogrjoin_rows_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_rows_join_index(
     struct ogrjoin_rows *rows, struct ogrjoin_index *index,
     struct ArrowArrayStream *input, const struct ogrjoin_settings *settings,

@@ -1,19 +1,18 @@
-/* A batch of changes.
+/* Applies a batch of changes.
  *
- *  1 find       the entry of every id, new ones with room for them; of several
- *               changes of an id the last
+ *  1 find       finds the entry of every id and adds entries for new ids; of
+ *               several changes of an id the last one counts
  *  2 classify   in place: the point stays in its page; mover: it goes to
- *               another page, or is new; leaver: it goes for good
- *  3 decide     above a share of movers all is built anew (live_build.c)
- *  4 reserve    all that steps 5 to 7 cannot do without
- *  5 leave      movers and leavers make holes in their pages
- *  6 arrive     movers, sorted by page; a page that overflows is cut
- *  7 tidy       pages without points go, small siblings become one page
+ *               another page, or is new; leaver: it is removed
+ *  3 decide     if the share of movers is large, rebuilds all (live_build.c)
+ *  4 reserve    allocates all memory that steps 5 to 7 cannot do without
+ *  5 leave      makes holes where movers and leavers were
+ *  6 arrive     adds movers, sorted by page; a page that overflows is split
+ *  7 tidy       removes pages without points, unites small siblings
  *
- *  Up to step 4 anything may fail, and nothing that readers or later batches
- *  see has changed.  Cuts and unions of pages need more memory; without it they
- *  are left undone, which costs later searches time.
- */
+ * Up to step 4 anything may fail, and readers and later batches see no change.
+ * Splitting and uniting pages need more memory; without it they are left out,
+ * which costs later searches time. */
 #include "oj_live.h"
 
 #include "../../flatten/base/oj_alloc.h"
@@ -23,28 +22,29 @@
 #include <math.h>
 #include <string.h>
 
-/* In place of a row's entry. */
+/* Value of live_batch.entry: a later row of the batch has the id of this
+ * row. */
 #define SUPERSEDED UINT32_MAX
 
-/* In place of where a row's point is in its page. */
+/* Value of live_batch.place: the point does not stay in its page. */
 #define NOT_IN_PLACE UINT64_MAX
 
-/* A place in a page as a number. */
+/* The number of a slot among the slots of all pages. */
 #define PLACE_OF(page, slot) ((uint64_t)(page)*LIVE_PAGE_POINTS + (slot))
 
-/* Rows between asking for memory and its use. */
+/* Distance in rows between prefetch and use. */
 #define AHEAD 24
 
 /* Rows whose entries are found and classified before the next rows: few enough
  * that their entries are still in the second-level cache. */
 #define ROWS_AT_ONCE 4096
 
-/* Siblings with at most so many points become one page. */
+/* Maximum number of points in sibling leaves that are united into one page. */
 #define MOST_TO_UNITE (LIVE_PAGE_POINTS / 8 * 7)
 
-/* Where more than so many of a hundred points change pages, all are built anew:
- * moving a point from page to page costs 1.2 to 1.4 times what building it does
- * (oj_bench_live). */
+/* If more than this percentage of the points change pages, the tree is rebuilt:
+ * moving a point to another page costs 1.2 to 1.4 times what building it into a
+ * new tree does (oj_bench_live). */
 #define MOST_PERCENT_MOVED 75
 
 struct live_batch
@@ -53,23 +53,24 @@ struct live_batch
     int64_t n;
     const int64_t *id;
     const double *x, *y;
-    uint32_t *entry; /* [n] or SUPERSEDED */
-    uint64_t *place; /* [n] in place: PLACE_OF(); else NOT_IN_PLACE */
+    uint32_t *entry; /* [n] entry of the id; or SUPERSEDED */
+    uint64_t *place; /* [n] PLACE_OF() if it stays, or NOT_IN_PLACE */
     int has_repeats;
 
     struct oj_keyed *mover;  /* [n_movers] key: target; value: row */
-    struct oj_keyed *sorted; /* it, by target */
+    struct oj_keyed *sorted; /* mover, sorted by target */
     int64_t n_movers, cap_movers;
-    uint32_t *leaver; /* [n_leavers] rows */
+    uint32_t *leaver; /* [n_leavers] rows that remove a point */
     int64_t n_leavers, cap_leavers;
-    uint32_t *left; /* [n_left] pages that points leave, each once */
+    uint32_t *left; /* distinct pages that points leave */
     int64_t n_left, cap_left;
-    struct oj_live_counts counts; /* of the batch */
+    struct oj_live_counts counts; /* counts of this batch */
     int64_t n_in_place;
-    int64_t n_promised; /* pages that arrivals may need, whatever is cut */
+    int64_t n_promised; /* upper bound of new pages for arriving points if no
+                           page is split */
 
-    struct live_state *state; /* that is changed */
-    struct live_point *point; /* of a leaf that is cut */
+    struct live_state *state; /* state that is changed */
+    struct live_point *point; /* points of the leaf that is split */
     int64_t cap_points, cap_node_of;
     int32_t *node_of;
     struct live_subtree subtree;
@@ -83,7 +84,8 @@ static int is_joinable(double x, double y)
 /* --- 1 find ----------------------------------------------------------------
  */
 
-/* Marks the entry; a mark that was there means that a row before has the id. */
+/* Marks the entry. If it has the mark already, an earlier row of the batch has
+ * the id. */
 static void mark_entry(struct live_batch *b, int64_t entry, uint16_t mark)
 {
     struct live_entry *e = &b->live->ids.entry[entry];
@@ -91,8 +93,8 @@ static void mark_entry(struct live_batch *b, int64_t entry, uint16_t mark)
     e->mark = mark;
 }
 
-/* Finds the entries of rows first to end - 1.  Rows with ids that are not there
- * get SUPERSEDED; their number is returned. */
+/* Finds the entries of rows first to end - 1.  Rows with unknown ids get
+ * SUPERSEDED; returns their number. */
 static int64_t find_entries(struct live_batch *b, int64_t first, int64_t end,
                             uint16_t mark)
 {
@@ -115,7 +117,8 @@ static int64_t find_entries(struct live_batch *b, int64_t first, int64_t end,
     return n_new;
 }
 
-/* Entries of all ids; those of new ones are LIVE_NOWHERE. */
+/* Finds or makes the entries of all rows; a new entry has the page
+ * LIVE_NOWHERE. */
 static void put_entries(struct live_batch *b, uint16_t mark)
 {
     struct live_ids *ids = &b->live->ids;
@@ -142,7 +145,7 @@ static oj_status add_entries(struct live_batch *b, int64_t n_new,
     return OJ_OK;
 }
 
-/* Of several rows of an id the last one stays. */
+/* If an id has several rows, all but the last become SUPERSEDED. */
 static void drop_superseded(struct live_batch *b)
 {
     struct live_ids *ids = &b->live->ids;
@@ -159,8 +162,8 @@ static void drop_superseded(struct live_batch *b)
     }
 }
 
-/* Takes out the ids that are nowhere: after a failure those that came with the
- * batch, else unknown ones that were removed. */
+/* Removes the ids without a page: after a failure the new ids of the batch,
+ * otherwise unknown ids that the batch removes. */
 static void remove_ids_without_place(struct live_batch *b)
 {
     struct live_ids *ids = &b->live->ids;
@@ -188,7 +191,8 @@ static oj_status count_leaving(struct live_batch *b, uint32_t page,
     return OJ_OK;
 }
 
-/* The key of a target: its page, or the child of a node that has none. */
+/* The key of a target is its page. If the target child has no page, it is
+ * KEY_OF_NONE + 4 * node + child. */
 #define KEY_OF_NONE (UINT64_C(1) << 32)
 
 static oj_status classify_row(struct live_batch *b, int64_t i,
@@ -231,7 +235,7 @@ static oj_status classify_row(struct live_batch *b, int64_t i,
     return OJ_OK;
 }
 
-/* Movers that a thread locates at once. */
+/* Movers per task of a thread. */
 #define MOVERS_AT_ONCE 8192
 
 static void locate_movers_of_slice(int64_t first, int64_t end, void *user)
@@ -256,7 +260,7 @@ static void locate_movers_of_slice(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Where movers go. */
+/* Finds the target page of every mover. */
 static void locate_movers(struct live_batch *b)
 {
     oj_parallel_slices(b->live->n_threads, b->n_movers, MOVERS_AT_ONCE,
@@ -315,8 +319,9 @@ static void forget_classes(struct live_batch *b)
     b->counts = (struct oj_live_counts){0};
 }
 
-/* Steps 1 and 2.  Where all ids are there and none comes twice, rows are
- * classified as soon as their entries are found; else once all are. */
+/* Steps 1 and 2.  If no id is new and none repeats, rows are classified block
+ * by block, right after their entries are found; otherwise after the entries of
+ * all rows. */
 static oj_status find_and_classify(struct live_batch *b, struct oj_error *err)
 {
     struct live_ids *ids = &b->live->ids;
@@ -350,7 +355,7 @@ static int is_cheaper_anew(const struct live_batch *b)
     return b->n_movers * 100 > n * MOST_PERCENT_MOVED;
 }
 
-/* A bit for each place whose point the batch changes. */
+/* Makes a bitmap of the places whose points the batch changes. */
 static oj_status mark_changed_places(const struct live_batch *b, uint64_t **out,
                                      struct oj_error *err)
 {
@@ -387,7 +392,7 @@ static int64_t add_points_of_batch(const struct live_batch *b,
     return n;
 }
 
-/* Those that the batch does not change. */
+/* Adds the points that the batch does not change; returns their number. */
 static int64_t add_points_of_state(const struct live_state *state,
                                    const uint64_t *changed,
                                    struct live_point *point)
@@ -434,7 +439,7 @@ static oj_status build_anew(struct live_batch *b, struct oj_error *err)
 /* --- 4 reserve -------------------------------------------------------------
  */
 
-/* The end of the movers with the target of the first. */
+/* Returns the end of the run of movers that have the target of the first. */
 static int64_t end_of_group(const struct live_batch *b, int64_t first)
 {
     int64_t end = first + 1;
@@ -443,8 +448,8 @@ static int64_t end_of_group(const struct live_batch *b, int64_t first)
     return end;
 }
 
-/* Pages that the chain of a leaf lacks for more points, when those that leave
- * have left. */
+/* Returns how many pages the chain of a leaf lacks for `more` points, after the
+ * points that leave are gone. */
 static int64_t count_missing_pages(const struct live_batch *b, uint32_t page,
                                    int64_t more)
 {
@@ -470,7 +475,8 @@ static int64_t count_new_pages(const struct live_batch *b)
     return n;
 }
 
-/* Pages that change, at most; each takes a block where readers have its own. */
+/* Returns an upper bound of the pages that need a new block, because readers
+ * use the old one. */
 static int64_t count_blocks_to_copy(const struct live_batch *b)
 {
     int64_t n = b->n_in_place + b->n_left + b->n_movers;
@@ -479,8 +485,8 @@ static int64_t count_blocks_to_copy(const struct live_batch *b)
     return n < b->live->state->n_leaves ? n : b->live->state->n_leaves;
 }
 
-/* From here on a state that is read is not changed, and one that is not read
- * yet is not read before it has changed. */
+/* From here on a state with readers is not changed. If the current state has no
+ * readers, new readers wait until the change is complete. */
 static void begin_change(struct oj_live *live)
 {
     int32_t oldest = INT32_MAX;
@@ -523,7 +529,8 @@ static oj_status reserve(struct live_batch *b, struct oj_error *err)
 /* --- 5 in place, and leaving -----------------------------------------------
  */
 
-/* The page with a block of its own. */
+/* Returns the page for changing. If readers may use its block, the block is
+ * copied first. */
 static struct live_page *change_page(struct live_batch *b, uint32_t number)
 {
     struct oj_live *live = b->live;
@@ -627,7 +634,7 @@ static void free_page(struct live_batch *b, uint32_t page)
     live_state_free_page(b->state, page);
 }
 
-/* Frees the pages of a leaf. */
+/* Frees all pages of the chain of a leaf. */
 static void free_chain(struct live_batch *b, uint32_t page)
 {
     while (page != LIVE_NONE)
@@ -647,7 +654,7 @@ static int64_t count_points_of_leaf(const struct live_state *state,
     return n;
 }
 
-/* Appends the points of a leaf to b->point, in which there is room. */
+/* Appends the points of a leaf to b->point, which must have room. */
 static int64_t gather_leaf(struct live_batch *b, uint32_t page, int64_t n)
 {
     for (; page != LIVE_NONE; page = b->state->page[page].next)
@@ -664,14 +671,16 @@ static int64_t gather_leaf(struct live_batch *b, uint32_t page, int64_t n)
     return n;
 }
 
-/* Room to cut n points; no error, since without it they are not cut. */
+/* Makes room to split n points. Returns 0 if memory is missing: the page is
+ * then not split. */
 static int has_room_to_cut(struct live_batch *b, int64_t n)
 {
     return oj_reserve(&b->point, 0, 2 * n, &b->cap_points, sizeof *b->point,
                       NULL) == OJ_OK;
 }
 
-/* The subtree of b->point[0 .. n), and room for it. */
+/* Splits b->point[0 .. n) into a subtree and makes room for its pages and
+ * nodes. Returns 0 if that is not possible. */
 static int prepare_subtree(struct live_batch *b, int64_t n,
                            const struct oj_box *cell, int depth)
 {
@@ -695,8 +704,8 @@ static int prepare_subtree(struct live_batch *b, int64_t n,
                       sizeof *b->node_of, NULL) == OJ_OK;
 }
 
-/* Puts a leaf and the movers first to end - 1 into as many pages as it takes.
- * Returns 0, with nothing changed, when there is no memory for that. */
+/* Replaces a leaf by a subtree that holds its points and the movers first to
+ * end - 1. Returns 0, with nothing changed, if memory is missing. */
 static int cut_leaf(struct live_batch *b, uint32_t page, int64_t first,
                     int64_t end)
 {
@@ -722,7 +731,8 @@ static int cut_leaf(struct live_batch *b, uint32_t page, int64_t first,
     return 1;
 }
 
-/* A page with room in the chain of a leaf, from *page on, or a new one. */
+/* Returns a page with room in the chain of a leaf, from `page` on; appends a
+ * page if there is none. */
 static uint32_t find_page_with_room(struct live_batch *b, uint32_t page)
 {
     struct live_state *state = b->state;
@@ -753,7 +763,7 @@ static void add_to_leaf(struct live_batch *b, uint32_t page, int64_t first,
     }
 }
 
-/* The page of a child that had none. */
+/* Makes a page for a child that has none. */
 static uint32_t make_leaf(struct live_batch *b, uint32_t parent)
 {
     struct live_state *state = b->state;
@@ -807,7 +817,7 @@ static void arrive(struct live_batch *b)
 /* --- 7 tidying up ----------------------------------------------------------
  */
 
-/* Takes the child of a parent away, and nodes that have none then. */
+/* Removes a child of a node, and then every ancestor that has no child left. */
 static void remove_child(struct live_state *state, uint32_t parent)
 {
     live_state_set_child(state, parent, LIVE_NO_CHILD);
@@ -826,7 +836,8 @@ static void remove_child(struct live_state *state, uint32_t parent)
     }
 }
 
-/* The points of a node whose children are all leaves, or -1. */
+/* Returns the number of points of a node whose children are all leaves; -1:
+ * some child is a node. */
 static int64_t count_points_of_leaves(const struct live_state *state,
                                       const struct live_node *node)
 {
@@ -842,7 +853,8 @@ static int64_t count_points_of_leaves(const struct live_state *state,
     return n;
 }
 
-/* Makes one page of the leaves of a node; 0: there is no memory. */
+/* Replaces a node by one page with the points of its leaves. Returns 0 if
+ * memory is missing. */
 static int unite_leaves(struct live_batch *b, int32_t at, int64_t n)
 {
     struct live_node node = b->state->node[at];
@@ -867,7 +879,8 @@ static int unite_leaves(struct live_batch *b, int32_t at, int64_t n)
     return 1;
 }
 
-/* Unites small siblings, from a parent upwards. */
+/* Unites the leaves of a parent if they are small, then those of its parent,
+ * and so on. */
 static void unite_upwards(struct live_batch *b, uint32_t parent)
 {
     while (parent != LIVE_NONE)
@@ -881,8 +894,8 @@ static void unite_upwards(struct live_batch *b, uint32_t parent)
     }
 }
 
-/* Takes pages without points out of the chain of a leaf; returns the first that
- * stays, or LIVE_NONE. */
+/* Removes pages without points from the chain of a leaf. Returns the first page
+ * left, or LIVE_NONE. */
 static uint32_t shorten_chain(struct live_batch *b, uint32_t head)
 {
     uint32_t first = LIVE_NONE, *to = &first, next;
@@ -917,8 +930,8 @@ static void tidy_leaf(struct live_batch *b, uint32_t page)
         unite_upwards(b, parent);
 }
 
-/* Pages that were freed meanwhile, and have perhaps become others, are tidied
- * like any. */
+/* Tidies all pages that points left. A page number may have been freed and
+ * reused since; tidying the new page does no harm. */
 static void tidy_pages(struct live_batch *b)
 {
     for (int64_t i = 0; i < b->n_left; i++)

@@ -1,11 +1,10 @@
-/* The tree of many points: a skeleton of a sample of them says which cells the
- * points are dealt to, and each cell is cut by itself, all on several threads.
+/* Builds the tree of many points on several threads: a skeleton tree of a
+ * sample divides the points into cells, and each cell is split by itself.
  *
- *  sample -> skeleton        256 cells or so
+ *  sample -> skeleton        about 256 cells
  *  points -> cells           counted, then scattered, slice by slice
  *  cell   -> subtree         cells on any thread
- *  subtrees -> one subtree   put one after another
- */
+ *  subtrees -> one subtree   concatenated */
 #include "oj_live.h"
 
 #include "../../flatten/base/oj_alloc.h"
@@ -15,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* From so many points on there is a skeleton, of so many of them; its leaves
- * have at most so many of the sample. */
+/* LEAST_FOR_SKELETON: minimum number of points for a skeleton; SAMPLE: points
+ * in its sample; SAMPLE_OF_LEAF: maximum number of sample points in a leaf. */
 #define LEAST_FOR_SKELETON 500000
 #define SAMPLE 32768
 #define SAMPLE_OF_LEAF 64
@@ -26,14 +25,14 @@ struct build
     struct live_split split;
     int n_threads;
     int64_t n;
-    struct live_point *point, *scratch; /* exchanged when they are dealt out */
+    struct live_point *point, *scratch; /* swapped after scattering */
     struct live_subtree skeleton;
-    uint16_t *cell_of; /* [n] leaf of the skeleton */
-    int32_t *leaf_of;  /* [4 * nodes of the skeleton] */
-    int64_t *start;    /* [n_slices][leaves] */
-    int64_t *offset;   /* [leaves + 1] */
+    uint16_t *cell_of; /* [n] leaf of the skeleton that holds the point */
+    int32_t *leaf_of;  /* [4 * nodes + child] leaf of the skeleton */
+    int64_t *start;    /* [n_slices][leaves] next place for a point */
+    int64_t *offset;   /* [leaves + 1] first point of each cell */
     int64_t n_slices;
-    struct live_subtree *part; /* [leaves] */
+    struct live_subtree *part; /* [leaves] subtree of each cell */
 };
 
 /* --- the skeleton ----------------------------------------------------------
@@ -148,7 +147,7 @@ static oj_status split_cell(int64_t i, int thread, void *user,
                              &b->part[i], err);
 }
 
-/* Appends the part of a leaf of the skeleton. */
+/* Appends the subtree of a leaf of the skeleton. */
 static void append_part(const struct live_subtree *part, uint32_t parent,
                         struct live_subtree *all)
 {
@@ -217,7 +216,8 @@ static void free_build(struct build *b)
     live_subtree_free(&b->skeleton);
 }
 
-/* Cuts all points; *out_point is where they then are, point or scratch. */
+/* Splits all points; *out_point is the array (point or scratch) that holds them
+ * afterwards. */
 static oj_status split_all(struct build *b, struct live_subtree *all,
                            struct oj_error *err)
 {
@@ -237,8 +237,8 @@ static oj_status split_all(struct build *b, struct live_subtree *all,
 /* --- which tree ------------------------------------------------------------
  */
 
-/* A quadtree whose pages are filled less than this is badly filled: uniform
- * points fill them by 0.4 to 0.7. */
+/* Minimum average fill of the pages of a quadtree; below it the k-d tree is
+ * used. Uniform points fill pages to 0.4 to 0.7. */
 #define LEAST_FILL 0.3
 
 static int64_t pages_of_subtree(const struct live_subtree *s)
@@ -249,8 +249,8 @@ static int64_t pages_of_subtree(const struct live_subtree *s)
     return n;
 }
 
-/* Why a quadtree does not serve these points, as a word for the reason; NULL:
- * it does. */
+/* Returns why a quadtree does not suit these points, for the text of
+ * oj_live_explain(); NULL: it does. */
 static const char *find_fault(const struct build *b,
                               const struct live_subtree *s)
 {
@@ -278,7 +278,8 @@ static void explain_tree(struct oj_live *live, const struct build *b,
              (long long)b->n, b->n > 0 ? 100.0 * (double)b->n / room : 0.0);
 }
 
-/* With auto a k-d tree takes the place of a quadtree that does not serve. */
+/* With tree auto, a k-d tree replaces a quadtree that does not suit the
+ * points. */
 static oj_status choose_and_split(struct oj_live *live, struct build *b,
                                   struct live_subtree *all, const char **fault,
                                   struct oj_error *err)
@@ -310,10 +311,10 @@ struct filling
     struct live_state *state;
     const struct live_subtree *subtree;
     const struct live_point *point;
-    const uint32_t *page; /* [leaves] the first of each */
+    const uint32_t *page; /* [leaves] first page of each leaf */
 };
 
-/* Points between the look-up of an entry and its use. */
+/* Distance in points between the prefetch of an entry and its use. */
 #define AHEAD 16
 
 static void ask_for_entry(const struct live_ids *ids,
@@ -362,7 +363,7 @@ static void fill_leaves(int64_t first, int64_t end, void *user)
     }
 }
 
-/* The pages of a leaf, chained. */
+/* Makes the pages of a leaf as a chain. */
 static uint32_t make_pages_of_leaf(struct oj_live *live,
                                    struct live_state *state,
                                    const struct live_leaf *leaf,
@@ -408,7 +409,7 @@ static void make_nodes(struct live_state *state,
         live_state_set_child(state, parent, node_of[0]);
 }
 
-/* The parent in the state of a leaf of the subtree. */
+/* Returns the parent, in the state, of a leaf of the subtree. */
 static uint32_t parent_of_leaf(const struct live_leaf *leaf, uint32_t parent,
                                const int32_t *node_of)
 {
@@ -443,11 +444,11 @@ void live_place_subtree(struct oj_live *live, struct live_state *state,
 /* --- all of it -------------------------------------------------------------
  */
 
-/* Leaves that a thread fills at once. */
+/* Leaves per task of a thread. */
 #define LEAVES_AT_ONCE 64
 
-/* The new state with its pages, which are filled on all threads: each point's
- * entry is its own. */
+/* Fills the pages of the new state on all threads. They write different
+ * entries, because each point has an entry. */
 static void fill_state(struct oj_live *live, struct live_state *state,
                        const struct live_subtree *all,
                        const struct live_point *point, int32_t *node_of,
@@ -463,7 +464,7 @@ static void fill_state(struct oj_live *live, struct live_state *state,
                        fill_leaves, &f);
 }
 
-/* Blocks of the state that there is which no reader has. */
+/* Returns the number of blocks of the current state that no reader uses. */
 static int64_t count_own_blocks(const struct oj_live *live)
 {
     const struct live_state *state = live->state;
@@ -527,7 +528,7 @@ static oj_status build_state(struct oj_live *live, struct build *b,
     return status;
 }
 
-/* The square around all points. */
+/* Returns the square around all points. */
 static struct oj_box frame_of(int64_t n, const struct live_point *point)
 {
     struct oj_box box = oj_box_empty();

@@ -15,7 +15,7 @@
 
 static const char magic[8] = {'O', 'J', 'L', 'I', 'V', 'E', '1', '\n'};
 
-/* Reads as another number in the other byte order. */
+/* Has another value in the other byte order. */
 #define BYTE_ORDER_MARK INT64_C(0x0102030405060708)
 
 struct live_file_header
@@ -40,7 +40,7 @@ static uint64_t checksum_of(const struct live_points *points)
 /* --- writing ---------------------------------------------------------------
  */
 
-/* A failure stays in the file. */
+/* Writes header and points. After an error ferror(file) is set. */
 static void write_points(FILE *file, const void *user)
 {
     const struct live_points *points = user;
@@ -71,7 +71,8 @@ static oj_status fail_data(const char *path, const char *why,
                            struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_DATA,
-                   "%.700s is no file of a kept index that was saved whole: %s",
+                   "%.700s was not written by save(), or is damaged (%s): "
+                   "name another file, or save again",
                    path, why);
 }
 
@@ -90,12 +91,13 @@ static oj_status read_header(const char *path, int file,
     if (of.st_size < (off_t)sizeof *out ||
         oj_read_at(file, 0, out, (int64_t)sizeof *out) != 0 ||
         memcmp(out->magic, magic, sizeof magic) != 0)
-        return fail_data(path, "it does not begin as one", err);
+        return fail_data(path, "wrong first bytes", err);
     if (out->byte_order != BYTE_ORDER_MARK)
-        return fail_data(path, "its numbers have another byte order", err);
+        return fail_data(path, "written by a machine with another byte order",
+                         err);
     if (out->n < 0 || out->n > INT32_MAX ||
         of.st_size != (off_t)sizeof *out + 24 * (off_t)out->n)
-        return fail_data(path, "its size is not that of its points", err);
+        return fail_data(path, "wrong size", err);
     return OJ_OK;
 }
 
@@ -115,13 +117,13 @@ static oj_status check_points(const char *path, const struct live_points *p,
                               uint64_t checksum, struct oj_error *err)
 {
     if (checksum_of(p) != checksum)
-        return fail_data(path, "its checksum is another", err);
+        return fail_data(path, "its checksum does not match", err);
     for (int64_t i = 0; i < p->n; i++)
     {
         if (i > 0 && p->id[i] <= p->id[i - 1])
             return fail_data(path, "its ids do not ascend", err);
         if (!(fabs(p->x[i]) <= OJ_FLAT_MOST && fabs(p->y[i]) <= OJ_FLAT_MOST))
-            return fail_data(path, "a coordinate is not one of a point", err);
+            return fail_data(path, "a coordinate that no point can have", err);
     }
     return OJ_OK;
 }
@@ -143,7 +145,8 @@ oj_status live_file_read(const char *path, struct live_points *out,
                          struct oj_error *err)
 {
     struct live_points points = {0};
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* of a FIFO */
+    /* O_NONBLOCK: opening a FIFO does not wait for a writer. */
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     oj_status status;
     if (file < 0)
         return oj_fail(err, OJ_ERR_IO, "%.700s cannot be opened: %s", path,

@@ -4,25 +4,25 @@
  *  id      [n] int64
  *  x, y    [n] double
  *
- *  The checksum is that of all numbers behind it, by oj_hash_mix().  Numbers
- * are in the byte order of the machine; a file of another one is refused.
- */
+ *  The checksum covers all numbers after the header (oj_hash_mix()).  Numbers
+ *  have the byte order of the machine; a file with another byte order is
+ *  refused. */
 #ifndef LIVE_FILE_H
 #define LIVE_FILE_H
 
 #include "live_search.h"
 
-/** Writes points under a temporary name beside path, and gives it the name when
- *  all is on the disk: a file that was there stays until then.
+/** Writes points to a temporary file beside path and renames it to path when it
+ *  is complete on disk. An existing file at path stays until then.
  *  Errors  OJ_ERR_IO, OJ_ERR_NOMEM */
 OJ_MUST_USE oj_status live_file_write(const char *path,
                                       const struct live_points *points,
                                       struct oj_error *err);
 
-/** Reads what was written: nothing in the file is trusted.
- *  Errors  OJ_ERR_IO: it cannot be read; OJ_ERR_DATA: it is no such file, is
- *          cut off, has a wrong checksum or a place that joins nothing, or its
- *          ids do not ascend; OJ_ERR_NOMEM */
+/** Reads a file of live_file_write(). The file is not trusted.
+ *  Errors  OJ_ERR_IO: it cannot be read; OJ_ERR_DATA: it is another kind of
+ *          file, is cut off, has a wrong checksum or a coordinate that no join
+ *          takes, or its ids do not ascend; OJ_ERR_NOMEM */
 OJ_MUST_USE oj_status live_file_read(const char *path, struct live_points *out,
                                      struct oj_error *err);
 

@@ -11,7 +11,8 @@ int64_t live_ids_bytes(const struct live_ids *ids)
     return ids->size * (int64_t)sizeof *ids->entry;
 }
 
-/* At most five of eight entries are in use. */
+/* Returns the table size for n ids: at most five of eight entries are in
+ * use. */
 static int64_t entries_for(int64_t n)
 {
     return n + n / 5 * 3 + 4;
@@ -45,7 +46,7 @@ oj_status live_ids_reserve(struct live_ids *ids, int64_t n, int *is_moved,
     grown.size = INT64_C(1) << bits;
     grown.shift = 64 - bits;
     OJ_NEW(grown.entry, grown.size, err);
-    /* every byte of the page is set: LIVE_NO_ENTRY */
+    /* sets page to LIVE_NO_ENTRY */
     memset(grown.entry, 0xff, (size_t)grown.size * sizeof *grown.entry);
     for (int64_t i = 0; i < grown.size; i++)
         grown.entry[i].mark = 0;
@@ -92,7 +93,7 @@ void live_ids_remove(struct live_ids *ids, int64_t entry)
          i = (i + 1) & mask)
     {
         int64_t home = live_ids_home(ids, ids->entry[i].id);
-        /* it may stay where the hole is not on its way from home */
+        /* stays if the hole is not between its home and its entry */
         if (((i - home) & mask) < ((i - hole) & mask))
             continue;
         ids->entry[hole] = ids->entry[i];

@@ -13,13 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that a thread takes at once. */
+/* Rows per task of a thread. */
 #define ROWS_AT_ONCE 256
 
-/* Children of nodes on their way: three are left behind at each node. */
+/* Capacity of the stack of open children: at most three remain per level of the
+ * tree. */
 #define MOST_OPEN 256
 
-/* Up to so many of the nearest are kept in order all the time. */
+/* Maximum k for which the nearest distances are kept sorted during the
+ * search. */
 #define FEW_NEAREST 32
 
 /* --- points by ids ---------------------------------------------------------
@@ -47,7 +49,7 @@ static oj_status add_point(struct live_points *to, double x, double y,
     return OJ_OK;
 }
 
-/* Negative ids before the others. */
+/* Returns a key that sorts negative ids before the others. */
 static uint64_t key_of_id(int64_t id)
 {
     return (uint64_t)id ^ (UINT64_C(1) << 63);
@@ -115,7 +117,7 @@ oj_status live_search_all(const struct live_state *state,
 /* --- the way down ----------------------------------------------------------
  */
 
-/* A child in reach, and at least how far its cell is, squared. */
+/* A child in reach, with a lower bound of its squared distance. */
 struct open_child
 {
     double d2;
@@ -124,7 +126,7 @@ struct open_child
 
 struct descent
 {
-    struct oj_box box; /* that is asked about */
+    struct oj_box box; /* box of the query */
     int n_open;
     struct open_child open[MOST_OPEN];
 };
@@ -136,8 +138,8 @@ static double gap(double low, double high, double cell_low, double cell_high)
     return d > 0.0 ? d : 0.0;
 }
 
-/* At least the square of the distance between two boxes, and what rounding may
- * take off it: no point of either is nearer than that to the other. */
+/* Returns a lower bound of the squared distance of two boxes; the factor makes
+ * up for rounding. */
 static double box_distance2(const struct oj_box *a, const struct oj_box *b)
 {
     double dx = gap(a->x0, a->x1, b->x0, b->x1);
@@ -153,8 +155,8 @@ static void begin_descent(struct descent *d, const struct live_state *state,
     d->open[0] = (struct open_child){0.0, state->root};
 }
 
-/* Opens the children of a node that are within a square; the nearest comes
- * first. */
+/* Pushes the children of a node whose squared distance is at most bound2; the
+ * nearest is on top. */
 static void open_children(struct descent *d, const struct live_state *state,
                           const struct live_node *node, double bound2)
 {
@@ -165,7 +167,7 @@ static void open_children(struct descent *d, const struct live_state *state,
         int at = top;
         if (opened.child == LIVE_NO_CHILD)
             continue;
-        /* the boxes of a chain are all looked at */
+        /* d2 stays 0 for a chain: each of its pages has a box */
         if (opened.child >= 0)
             opened.d2 =
                 box_distance2(&d->box, &state->node[opened.child].cover);
@@ -186,7 +188,8 @@ static void open_children(struct descent *d, const struct live_state *state,
     d->n_open = top;
 }
 
-/* The next page within a square, or LIVE_NONE. */
+/* Returns the next page whose squared distance is at most bound2, or
+ * LIVE_NONE. */
 static uint32_t next_page(struct descent *d, const struct live_state *state,
                           double bound2)
 {
@@ -205,7 +208,7 @@ static uint32_t next_page(struct descent *d, const struct live_state *state,
 /* --- squares of distances --------------------------------------------------
  */
 
-/* Of all slots of a page; NaN in holes. */
+/* Computes the squared distances of all slots of a page; NaN for holes. */
 OJ_INLINE void page_distances2(const struct live_block *block, double x,
                                double y, double *restrict d2)
 {
@@ -233,7 +236,7 @@ struct row_search
     const struct live_query *query;
     int64_t row, row_id;
     double x, y, least2, bound2;
-    int64_t k; /* 0: all within the bound */
+    int64_t k; /* 0: all points within the bound */
     struct oj_ranking ranking;
     int64_t n, n_cut, cap;
     struct found_point *found;
@@ -241,14 +244,15 @@ struct row_search
     int n_nearest;
     int64_t n_sorted, cap_sorted;
     struct oj_keyed *sorted;
-    /* of all rows of a thread, one after another */
+    /* output: pairs of all rows of a thread, concatenated */
     int64_t n_out, cap_id, cap_distance;
     int64_t *id;
     double *distance;
     char apart[64];
 };
 
-/* 1: the point at a square may be a pair of the row. */
+/* 1: the point at squared distance d2 passes the conditions of the join, except
+ * for its maximum distance. */
 OJ_INLINE int may_be_pair(const struct row_search *s, double d2, double x,
                           double y, int64_t id)
 {
@@ -269,8 +273,8 @@ static int by_square(const void *left, const void *right)
     return (a->d2 > b->d2) - (a->d2 < b->d2);
 }
 
-/* What is farther than the k-th, whose root may be that of a slightly greater
- * square. */
+/* Returns a bound for ties of the k-th square: slightly greater squares can
+ * have an equal root. */
 static double square_of_ties(double kth2)
 {
     return kth2 * (1.0 + 0x1p-50);
@@ -359,10 +363,10 @@ static oj_status search_pages_of_row(struct row_search *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Few are sorted by insertion. */
+/* Maximum number of points that are sorted by insertion. */
 #define FEW_TO_SORT 24
 
-/* The found points by ascending ids: s->found. */
+/* Sorts s->found by ascending ids. */
 static oj_status sort_found_by_id(struct row_search *s, struct oj_error *err)
 {
     struct oj_keyed *sorted;
@@ -404,7 +408,7 @@ static oj_status put_pair(struct row_search *s, int64_t id, double distance,
     return OJ_OK;
 }
 
-/* The k nearest by (distance, id), or all by id. */
+/* Adds the pairs of the row: the k nearest by (distance, id), or all by id. */
 static oj_status put_pairs_of_row(struct row_search *s, struct oj_error *err)
 {
     const struct oj_ranking *ranking = &s->ranking;
@@ -455,9 +459,9 @@ struct pair_search
     const struct live_query *query;
     struct oj_order order;
     struct row_search *worker; /* [n_threads] */
-    int64_t *first;            /* [n_rows] in the arrays of a worker */
-    int32_t *count;            /* [n_rows] */
-    uint16_t *thread;          /* [n_rows] */
+    int64_t *first;   /* [n_rows] first pair in the arrays of its worker */
+    int32_t *count;   /* [n_rows] number of pairs */
+    uint16_t *thread; /* [n_rows] worker that has the pairs */
     atomic_llong n_pairs;
 };
 
@@ -525,7 +529,7 @@ static void start_worker(struct row_search *s, const struct live_query *query)
     s->k = r->op == OJ_OP_NEAREST ? r->k : 0;
     s->least2 = oj_square_least(r->min_distance);
     s->ranking = oj_ranking_make(r, NULL);
-    s->ranking.max_distance = INFINITY; /* rows have their own */
+    s->ranking.max_distance = INFINITY; /* each row has its own bound */
 }
 
 static oj_status search_all_rows(struct pair_search *p, struct oj_error *err)
@@ -595,8 +599,8 @@ struct candidate_search
 {
     const struct live_query *query;
     int64_t most;
-    _Atomic uint64_t *is_taken; /* a bit for each slot */
-    struct live_points *of;     /* [n_threads] */
+    _Atomic uint64_t *is_taken; /* bitmap of the slots that were added */
+    struct live_points *of;     /* [n_threads] points found by each thread */
     atomic_llong n;
 };
 
@@ -613,7 +617,7 @@ int live_search_is_local(const struct oj_relation *relation)
     return relation->op == OJ_OP_DWITHIN || oj_relation_needs_contact(relation);
 }
 
-/* Adds a slot once; *are_all counts. */
+/* Adds the point of a slot, unless another feature has added it. */
 static oj_status take_slot(struct candidate_search *c, struct live_points *to,
                            uint64_t place, const struct live_block *block,
                            int slot, struct oj_error *err)
@@ -659,15 +663,16 @@ static oj_status take_points_in_box(struct candidate_search *c,
     return OJ_OK;
 }
 
-/* --- how far the k-th nearest of a feature is, at most ---------------------
+/* --- upper bound of the distance of the k-th nearest -----------------------
  */
 
-/* The farthest that k points are from any place of a box: no more than the
- * distance of the k-th nearest of what the box is around. */
+/* The k least of the greatest distances of points from places of a box. Their
+ * maximum is an upper bound of the distance of the k-th nearest of the feature
+ * in the box. */
 struct reach_search
 {
     int64_t k, n;
-    double *farthest; /* [k] a heap, the greatest first */
+    double *farthest; /* [k] a heap with the maximum first */
 };
 
 static void sift_down(struct reach_search *r)
@@ -705,7 +710,8 @@ static void add_farthest(struct reach_search *r, double v)
     r->farthest[at] = v;
 }
 
-/* The bound as a square of what next_page() compares. */
+/* Returns the bound as a square, rounded up for the comparisons of
+ * next_page(). */
 static double reach2_of(const struct reach_search *r)
 {
     double v = r->n < r->k ? INFINITY : r->farthest[0];

@@ -1,10 +1,9 @@
-/** Searches in a state of a kept index: the pairs of points with the points
- *  that are kept, and the kept points that can be pairs of any features.
+/** Searches in a state of a kept index: the pairs of input points with kept
+ *  points, and the kept points that can be in pairs with any features.
  *
  *   rows   in Morton order, so that a page is read for all rows near it
- *   row    directory -> pages whose box is in reach -> 256 squares of distances
- *          at a time -> those within the bound
- */
+ *   row    directory -> pages whose box is in reach -> squared distances of 256
+ *          points at a time -> points within the bound */
 #ifndef LIVE_SEARCH_H
 #define LIVE_SEARCH_H
 
@@ -18,7 +17,7 @@ struct live_query
     const struct oj_relation *relation; /**< checked, with its k */
     const struct oj_flat *input;
     int n_threads;
-    int64_t max_pairs; /**< OJ_ERR_TOO_MANY_PAIRS above it; 0: any number */
+    int64_t max_pairs; /**< maximum, else OJ_ERR_TOO_MANY_PAIRS; 0: none */
     const int *cancel; /**< or NULL */
 };
 
@@ -32,26 +31,27 @@ struct live_points
 
 void live_points_free(struct live_points *points);
 
-/** All points of a state. O(n). */
+/** Returns all points of a state. O(n). */
 OJ_MUST_USE oj_status live_search_all(const struct live_state *state,
                                       struct live_points *out,
                                       struct oj_error *err);
 
-/** 1 when live_search_candidates() finds less than all points for such a join:
- *  one in which only kept points near a feature can be its pairs. */
+/** 1 if only kept points near a feature can be in pairs with it, so that
+ *  live_search_candidates() need not return all points. */
 int live_search_is_local(const struct oj_relation *relation);
 
-/** The points among which all pairs of the query are: those in reach of a
- *  feature's box, or among the k nearest of it.  *are_all is set, with *out
- *  empty, when they are more than most.
- *  Cost  O(pages in reach) a feature */
+/** Returns the points that can be in pairs of the query: points within reach of
+ *  the box of a feature, or among its k nearest.  If there are more than most,
+ *  *are_all is set and *out is empty.
+ *  Cost  O(pages in reach) per feature */
 OJ_MUST_USE oj_status live_search_candidates(const struct live_query *query,
                                              int64_t most,
                                              struct live_points *out,
                                              int *are_all,
                                              struct oj_error *err);
 
-/** Pairs of rows with ids, as a join sorts them. Owner, as above. */
+/** Pairs of rows with ids, in the order of a join. Owner; zeroed memory is a
+ *  valid empty one. */
 struct live_pairs
 {
     int64_t n_rows, n;
@@ -62,12 +62,12 @@ struct live_pairs
 
 void live_pairs_free(struct live_pairs *pairs);
 
-/** 1 when live_search_pairs() answers: nearest and dwithin of single points by
- *  planar distances, without columns. */
+/** 1 if live_search_pairs() supports the join: nearest and dwithin of single
+ *  points by planar distances, without compared columns. */
 int live_search_takes(const struct oj_relation *relation,
                       const struct oj_flat *input);
 
-/** All pairs. */
+/** Finds all pairs of the query. */
 OJ_MUST_USE oj_status live_search_pairs(const struct live_query *query,
                                         struct live_pairs *out,
                                         struct oj_error *err);

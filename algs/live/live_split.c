@@ -8,8 +8,8 @@
 /* --- rules -----------------------------------------------------------------
  */
 
-/* Strictly between two numbers, or above the first where they are neighbours;
- * NaN where they are equal. */
+/* Returns a number v with low < v <= high, near the middle; NaN if low equals
+ * high. */
 static double middle_of(double low, double high)
 {
     double middle = 0.5 * low + 0.5 * high;
@@ -18,8 +18,8 @@ static double middle_of(double low, double high)
     return low < high ? high : NAN;
 }
 
-/* The sides of a cell on the rim are those of the frame, or farther out where
- * points have come from there since. */
+/* Cuts a cell in the middle. A cell on the rim is infinite: its sides are then
+ * those of the frame, extended by its points. */
 static int cut_in_the_middle(struct live_node *node, const struct oj_box *frame,
                              int64_t n, const struct live_point *point)
 {
@@ -39,20 +39,23 @@ static int cut_in_the_middle(struct live_node *node, const struct oj_box *frame,
     return node->sx == node->sx && node->sy[0] == node->sy[0];
 }
 
-/* Bins of a histogram, and points that it is made of at most. */
+/* BINS: bins of a histogram. MOST_COUNTED: maximum number of points that it
+ * counts. */
 #define BINS 256
 #define MOST_COUNTED 65536
 
-/* Histograms of one bin of the one before, at most; each narrows 256 times. */
+/* The median is found by a histogram of all numbers, then one of the bin with
+ * the median, and so on: maximum number of histograms. */
 #define MOST_ZOOMS 9
 
-/* Numbers of a step of points, of those right of sx or left of it. */
+/* The coordinates whose median is wanted: x or y of every step-th point, of all
+ * points or of one side of sx. */
 struct numbers
 {
     const struct live_point *point;
     int64_t n, step;
     double sx;
-    int is_y, right; /* right -1: all */
+    int is_y, right; /* right: 1 from sx on, 0 left of it, -1 all */
 };
 
 static int is_counted(const struct numbers *of, const struct live_point *p)
@@ -71,8 +74,8 @@ static int64_t bin_of(double v, double low, double scale)
     return bin < BINS - 1 ? (int64_t)bin : BINS - 1;
 }
 
-/* About as many numbers are below it as above; at least one is below it and one
- * is not.  NaN: all numbers are equal, or there is one at most. */
+/* Estimates the median: at least one number is below the result and one is not.
+ * NaN: all numbers are equal, or there is at most one. */
 static double median_of(const struct numbers *of)
 {
     double low = INFINITY, high = -INFINITY, first, last;
@@ -109,7 +112,7 @@ static double median_of(const struct numbers *of)
         edge = low + width * ((double)bin / BINS);
         high = bin < BINS - 1 ? low + width * ((double)(bin + 1) / BINS) : high;
         low = edge;
-        /* a bin with a sixteenth of them may as well be on one side */
+        /* fine enough: the bin holds at most 1/16 of the numbers */
         if (16 * count[bin] <= n)
             break;
     }
@@ -126,7 +129,7 @@ static int cut_at_medians(struct live_node *node, const struct oj_box *frame,
     (void)frame;
     of.step = n / MOST_COUNTED + 1;
     middle = median_of(&of);
-    /* -INFINITY: all are right of it */
+    /* -INFINITY: all points are right of it */
     node->sx = middle == middle ? middle : -INFINITY;
     of.is_y = 1;
     of.sx = node->sx;
@@ -152,7 +155,7 @@ const struct live_split_rule *live_split_rule_at(int i)
 /* --- subtrees --------------------------------------------------------------
  */
 
-/* Puts points into the order of their children; offset [5]. */
+/* Sorts points by child. offset [5]: first point of each child. */
 static void partition_points(const struct live_node *node, int64_t n,
                              struct live_point *point,
                              struct live_point *scratch, int64_t *offset)

@@ -7,7 +7,8 @@
 
 #define BLOCKS_OF_SLAB 64
 
-/* Pages and nodes that 32-bit children can number. */
+/* Maximum number of pages or nodes: children are int32_t, and parents are 4 *
+ * node + child. */
 #define MOST_PAGES (INT32_MAX / 4)
 
 struct oj_box live_node_child_cell(const struct live_node *node, int child)
@@ -47,8 +48,8 @@ oj_status live_state_copy(const struct live_state *from, int64_t more,
     struct live_state *state = oj_malloc(1, sizeof *state);
     if (state == NULL)
         return oj_fail_nomem(err, 1, sizeof *state);
-    /* Readers change n_readers and older of from under the lock of the index,
-     * which is not held here. */
+    /* n_readers and older are not copied: other threads change them under the
+     * lock of the index, which is not held here. */
     *state = (struct live_state){.number = from->number,
                                  .root = from->root,
                                  .edition = from->edition,
@@ -128,7 +129,8 @@ void live_state_locate(const struct live_state *state, int n,
     }
 }
 
-/* An eighth of the width of a cell, of that side that has one. */
+/* Returns an eighth of the shorter side of a cell; 0 if both sides are
+ * infinite. */
 static double slack_of_cell(const struct oj_box *cell)
 {
     double width = cell->x1 - cell->x0, height = cell->y1 - cell->y0;
@@ -253,7 +255,7 @@ static oj_status add_slab(struct live_blocks *blocks, int64_t n,
     OJ_NEW(slab, n, err);
     blocks->slab[blocks->n_slabs++] = slab;
     blocks->n_blocks = all;
-    for (int64_t i = n; i-- > 0;) /* the first is taken first */
+    for (int64_t i = n; i-- > 0;) /* the first block is taken first */
         live_blocks_give_back(blocks, &slab[i]);
     return OJ_OK;
 }

@@ -1,4 +1,4 @@
-/** The kept points in pages under a directory.
+/** The kept points, in pages under a directory.
  *
  *                  node                   a cell of the plane, cut at sx, and
  *         0 |  2                          either half at its sy: four children
@@ -10,19 +10,18 @@
  *  block  x[256] y[256] id[256]           holes have NaN as x, and in id the
  *                                         next hole
  *
- *  A cell has its lower sides and lacks its upper ones; those on the rim have
- *  none, so that every point has a cell.  New points go where their cell is;
- *  one that moves may leave the cell by an eighth of its width and stay in the
- *  page, so that steps to and fro across a border cost nothing.  Searches go by
- *  boxes, which are around the points.  A child without points is none.  A
- *  page beyond which points cannot be cut apart (many in one place) has a chain
- *  of further ones.
+ *  A cell contains its lower sides and not its upper ones; cells on the rim
+ *  extend to infinity, so that every point has a cell.  New points are put into
+ *  the page of their cell.  A point that moves may leave the cell by an eighth
+ *  of its width and stay in the page, so that moves to and fro across a border
+ *  cost nothing.  Searches use the boxes of pages, which cover their points.  A
+ *  child without points is LIVE_NO_CHILD.  A page whose points cannot be
+ *  separated (many in one place) has a chain of further pages.
  *
- *  A state is what readers see: the directory and its pages.  A batch changes
- *  the state in place while no reader has it, else a copy of it, in which every
- *  page that changes gets a block of its own; the blocks of the old state are
- *  used again when its last reader has gone.
- */
+ *  Readers use a state: the directory and its pages.  A batch changes the state
+ *  in place if it has no reader.  Otherwise it changes a copy, in which every
+ *  changed page gets a new block; the old blocks are used again when the last
+ *  reader of the old state has ended. */
 #ifndef LIVE_TREE_H
 #define LIVE_TREE_H
 
@@ -41,30 +40,30 @@ struct live_block
     int64_t id[LIVE_PAGE_POINTS];
 };
 
-/** A point on its way into pages. */
+/** A point that is to be put into a page. */
 struct live_point
 {
     double x, y;
     int64_t id;
-    int64_t entry; /**< of its id (live_ids.h), or -1: not looked up */
+    int64_t entry; /**< entry of its id (live_ids.h); -1: not looked up */
 };
 
 struct live_page
 {
     struct live_block *block;
     struct oj_box cell; /**< x0 <= x < x1, y0 <= y < y1 */
-    struct oj_box box;  /**< around its points, or larger */
-    double slack;       /**< by so much a point that moves may leave the cell */
-    uint32_t parent;    /**< 4 * node + child, or LIVE_NONE: the root */
-    uint32_t next;      /**< of the chain, or of free pages, or LIVE_NONE */
-    int32_t birth;      /**< number of the state that its block was made for */
-    uint16_t n;         /**< slots that have been used, holes with them */
+    struct oj_box box;  /**< covers its points; may be larger */
+    double slack;    /**< distance by which a moving point may leave the cell */
+    uint32_t parent; /**< 4 * node + child, or LIVE_NONE: the root */
+    uint32_t next;   /**< page in the chain or free list, or LIVE_NONE */
+    int32_t birth;   /**< number of the state for which its block was made */
+    uint16_t n;      /**< slots in use, including holes */
     uint16_t n_points;
-    uint16_t first_hole; /**< or LIVE_NO_HOLE */
-    uint16_t depth;      /**< nodes above it */
+    uint16_t first_hole; /**< first hole, or LIVE_NO_HOLE */
+    uint16_t depth;      /**< number of nodes above it */
 };
 
-/** A child: a node from 0 on, none, or a page. */
+/** A child: >= 0 a node; LIVE_NO_CHILD; or < LIVE_NO_CHILD a page. */
 #define LIVE_NO_CHILD (-1)
 
 static inline int32_t live_child_of_page(uint32_t page)
@@ -81,13 +80,13 @@ struct live_node
 {
     double sx, sy[2];
     int32_t child[4];
-    uint32_t parent; /**< 4 * node + child; of free nodes the next one */
+    uint32_t parent; /**< 4 * node + child; in the free list the next node */
     int32_t depth;
     struct oj_box cell;
-    struct oj_box cover; /**< the cell, and the boxes of all pages below it */
+    struct oj_box cover; /**< around the cell and all pages below */
 };
 
-/** The child in whose cell a place is. */
+/** Returns the child whose cell contains a place. */
 static inline int live_node_child(const struct live_node *node, double x,
                                   double y)
 {
@@ -95,11 +94,11 @@ static inline int live_node_child(const struct live_node *node, double x,
     return 2 * right + (y >= node->sy[right]);
 }
 
-/** The cell of a child, which is part of that of the node: the covers of nodes
- *  hold for points that move within the cells below them. */
+/** Returns the cell of a child, a part of the cell of the node. A point that
+ *  moves within it stays inside the cover of the node. */
 struct oj_box live_node_child_cell(const struct live_node *node, int child);
 
-/** 1: a point of the page that moves there may stay in it. */
+/** 1: a point of the page that moves to (x, y) may stay in the page. */
 static inline int live_page_keeps(const struct live_page *page, double x,
                                   double y)
 {
@@ -108,47 +107,48 @@ static inline int live_page_keeps(const struct live_page *page, double x,
            (y >= cell->y0 - page->slack) & (y < cell->y1 + page->slack);
 }
 
-/** What readers see. Owner of page and node, not of blocks. */
+/** A state, which readers search. Owner of page and node, not of blocks. */
 struct live_state
 {
-    int64_t n_readers; /**< under the lock of the index */
+    int64_t n_readers; /**< guarded by oj_live.lock */
     int32_t number;
-    int32_t root;    /**< a child */
-    int64_t edition; /**< which batch made it what it is */
+    int32_t root;    /**< a child, see LIVE_NO_CHILD */
+    int64_t edition; /**< number of the batch that changed it last */
     struct live_state *older;
     int64_t n_points;
-    int64_t n_pages, cap_pages; /**< with free ones */
+    int64_t n_pages, cap_pages; /**< including free pages */
     int64_t n_nodes, cap_nodes;
     int64_t n_leaves; /**< pages in use */
     struct live_page *page;
     struct live_node *node;
-    uint32_t free_page, free_node; /**< the first of them, or LIVE_NONE */
+    uint32_t free_page, free_node; /**< first of the free list, or LIVE_NONE */
 };
 
-/** Places that are looked for at once: the way down is one of cache misses. */
+/** Number of places located together: their cache misses on the way down the
+ *  tree overlap. */
 #define LIVE_LOCATED_AT_ONCE 8
 
 struct live_located
 {
     double x, y;
     int32_t child;   /**< a page or LIVE_NO_CHILD */
-    uint32_t parent; /**< that such a page has */
+    uint32_t parent; /**< 4 * node + child where the descent ended */
 };
 
-/** Finds where n <= LIVE_LOCATED_AT_ONCE places belong. */
+/** Finds the leaves that contain n <= LIVE_LOCATED_AT_ONCE places. */
 void live_state_locate(const struct live_state *state, int n,
                        struct live_located *located);
 
-/** An empty state. */
+/** Makes an empty state. */
 OJ_MUST_USE oj_status live_state_new(struct live_state **out,
                                      struct oj_error *err);
 
-/** A copy, with room for more pages and nodes. */
+/** Copies a state, with room for `more` pages and nodes. */
 OJ_MUST_USE oj_status live_state_copy(const struct live_state *from,
                                       int64_t more, struct live_state **out,
                                       struct oj_error *err);
 
-/** Room for more pages, and nodes, than those that are free now. */
+/** Makes room for `more` pages, or nodes, in addition to the free ones. */
 OJ_MUST_USE oj_status live_state_reserve_pages(struct live_state *state,
                                                int64_t more,
                                                struct oj_error *err);
@@ -156,7 +156,7 @@ OJ_MUST_USE oj_status live_state_reserve_nodes(struct live_state *state,
                                                int64_t more,
                                                struct oj_error *err);
 
-/** A page without points, for which there is room; its block is set. */
+/** Makes a page without points and sets its block. The state must have room. */
 uint32_t live_state_new_page(struct live_state *state, struct live_block *block,
                              const struct oj_box *cell, uint32_t parent,
                              int depth);
@@ -164,21 +164,21 @@ void live_state_free_page(struct live_state *state, uint32_t page);
 int32_t live_state_new_node(struct live_state *state);
 void live_state_free_node(struct live_state *state, int32_t node);
 
-/** Makes child that of parent, or the root. */
+/** Makes child the child of parent. parent LIVE_NONE: makes it the root. */
 void live_state_set_child(struct live_state *state, uint32_t parent,
                           int32_t child);
 
 void live_state_free(struct live_state *state);
 
-/** Puts a point into a page that has room; returns its slot. */
+/** Puts a point into a page, which must have room; returns the slot. */
 int live_page_add(struct live_page *page, double x, double y, int64_t id);
 
-/** Makes the covers of the nodes from a parent upwards have a box: that of a
- * page whose points have left its cell, or a cell that was cut beside it. */
+/** Extends the covers of a parent and the nodes above it by a box: of a page
+ *  whose points have left its cell, or of a cell that was split. */
 void live_state_cover(struct live_state *state, uint32_t parent,
                       const struct oj_box *box);
 
-/** Makes a slot a hole. */
+/** Removes the point of a slot, which becomes a hole. */
 void live_page_remove(struct live_page *page, int slot);
 
 /* --- blocks ----------------------------------------------------------------
@@ -187,7 +187,7 @@ void live_page_remove(struct live_page *page, int slot);
 struct live_retired
 {
     struct live_block *block;
-    int32_t last; /**< number of the last state that has it */
+    int32_t last; /**< number of the last state that uses it */
 };
 
 /** All blocks of an index. Owner; zeroed memory is a valid empty one. */
@@ -201,11 +201,11 @@ struct live_blocks
     int64_t n_retired, cap_retired;
 };
 
-/** Makes at least n blocks unused. */
+/** Allocates blocks until at least n are unused. */
 OJ_MUST_USE oj_status live_blocks_reserve(struct live_blocks *blocks, int64_t n,
                                           struct oj_error *err);
 
-/** One of the unused. */
+/** Returns an unused block; there must be one. */
 static inline struct live_block *live_blocks_take(struct live_blocks *blocks)
 {
     return blocks->unused[--blocks->n_unused];
@@ -217,14 +217,15 @@ static inline void live_blocks_give_back(struct live_blocks *blocks,
     blocks->unused[blocks->n_unused++] = block;
 }
 
-/** A block that states up to last may still have. */
+/** Retires a block, which states up to number `last` may still use. */
 static inline void live_blocks_retire(struct live_blocks *blocks,
                                       struct live_block *block, int32_t last)
 {
     blocks->retired[blocks->n_retired++] = (struct live_retired){block, last};
 }
 
-/** Makes those retired blocks unused that only states before oldest had. */
+/** Makes retired blocks unused if no state from number `oldest` on uses
+ *  them. */
 void live_blocks_collect(struct live_blocks *blocks, int32_t oldest);
 
 void live_blocks_free(struct live_blocks *blocks);

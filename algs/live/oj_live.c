@@ -64,7 +64,7 @@ const struct live_state *oj_live_read(struct oj_live *live)
     return state;
 }
 
-/* Frees the states but the newest that have no readers. */
+/* Frees all states without readers, except for the newest. */
 static void free_states_without_readers(struct oj_live *live)
 {
     struct live_state **at = &live->state->older;

@@ -1,16 +1,16 @@
-/** A kept index of points: put, moved and removed in batches, and read by any
- *  number of threads in between.
+/** A kept index of points: batches put, move and remove points, and any number
+ *  of threads read between batches.
  *
  *   batch: id x y   id x y   id NaN ..
  *      |
- *   live_ids         where each id is
+ *   live_ids         page and slot of each id
  *   live_state       directory and pages (live_tree.h)
  *      |
  *   readers          search (live_search.h)
  *
  *  Source: G-PICS (Lewis and Tu 2022), sections on updates: movement check,
- * leaf finding, splits, merges and leaf lists, here page by page on the CPU.
- */
+ *  leaf finding, splits, merges and leaf lists, here page by page on the
+ *  CPU. */
 #ifndef OJ_LIVE_H
 #define OJ_LIVE_H
 
@@ -27,53 +27,54 @@ enum oj_live_tree
     OJ_LIVE_KDTREE
 };
 
-/** How often what has happened since the index was made. */
+/** Counts since the index was made. */
 struct oj_live_counts
 {
     int64_t n;            /**< points now */
     int64_t n_batches;    /**< batches applied */
-    int64_t n_put;        /**< ids that were new */
-    int64_t n_moved;      /**< ids that were there */
-    int64_t n_removed;    /**< ids that were there */
-    int64_t n_unknown;    /**< removals of ids that were not there */
-    int64_t n_unjoinable; /**< changes with a place that joins nothing */
-    int64_t
-        n_superseded;  /**< changes before the last one of an id in a batch */
-    int64_t n_rebuilt; /**< batches after which all was built anew */
+    int64_t n_put;        /**< changes that added an id */
+    int64_t n_moved;      /**< changes of an existing id */
+    int64_t n_removed;    /**< removals of an existing id */
+    int64_t n_unknown;    /**< removals of an id that does not exist */
+    int64_t n_unjoinable; /**< changes with coordinates that no join takes */
+    int64_t n_superseded; /**< with a later change of the id in a batch */
+    int64_t n_rebuilt;    /**< batches that rebuilt the whole tree */
     int64_t n_pages;
-    int64_t n_bytes; /**< of memory, all in all */
+    int64_t n_bytes; /**< memory of the index */
 };
 
 struct oj_live;
 
-/** An empty index.  n_threads: 0: all. */
+/** Makes an empty index.  n_threads 0: all processors. */
 OJ_MUST_USE oj_status oj_live_new(enum oj_live_tree tree, int n_threads,
                                   struct oj_live **out, struct oj_error *err);
 
-/** Applies n changes as one instant: of several of an id the last one holds.
- *  x NaN, or a coordinate that no join takes, removes the id.  All changes are
- *  applied, or after an error none.  One batch at a time: others wait.
- *  Errors  OJ_ERR_NOMEM; OJ_ERR_LIMIT: more than 2^30 ids, new ones of the
- *          batch with them, or changes
- *  Cost    O(changes), each a few cache misses, and the pages that overflow or
- *          empty; where many points leave their pages, that of building: O(n
- * log n) */
+/** Applies n changes in one step. If an id has several changes, the last one
+ *  counts.  x NaN, or a coordinate that no join takes, removes the id.  After
+ *  an error no change is applied.  Batches are applied one at a time: other
+ *  threads wait.
+ *  Errors  OJ_ERR_NOMEM; OJ_ERR_LIMIT: more than 2^30 changes, or ids including
+ *          the new ones of the batch
+ *  Cost    O(changes), a few cache misses each, plus the pages that overflow or
+ *          become empty; if many points leave their pages, a rebuild: O(n log
+ *          n) */
 OJ_MUST_USE oj_status oj_live_apply(struct oj_live *live, int64_t n,
                                     const int64_t *id, const double *x,
                                     const double *y, struct oj_error *err);
 
-/** The state now, which does not change until it is given back.  Waits for a
- *  batch that is changing the state in place. */
+/** Returns the current state, which does not change until oj_live_give_back().
+ *  Waits while a batch changes the state in place. */
 const struct live_state *oj_live_read(struct oj_live *live);
 void oj_live_give_back(struct oj_live *live, const struct live_state *state);
 
-/** Counts what batches have done so far; waits for a batch at work. */
+/** Returns the counts; waits for a batch that is being applied. */
 struct oj_live_counts oj_live_count(struct oj_live *live);
 
-/** Which tree there is, and why. Zero-terminated into text. */
+/** Writes the kind of tree in use, and why it was chosen, as a zero-terminated
+ *  text. */
 void oj_live_explain(struct oj_live *live, char *text, size_t size);
 
-/** No thread has a state of it. Accepts NULL. */
+/** Call it when no thread holds a state of the index. Accepts NULL. */
 void oj_live_free(struct oj_live *live);
 
 /* --- for the files of this room --------------------------------------------
@@ -87,34 +88,35 @@ struct oj_live
 {
     enum oj_live_tree tree;
     int n_threads;
-    pthread_mutex_t writer; /**< held while a batch is applied: guards all but
-                                 what lock does */
+    pthread_mutex_t writer; /**< held while a batch is applied; guards all
+                               members that lock does not guard */
     const struct live_split_rule *rule;
-    struct oj_box frame; /**< around all points when they were built */
+    struct oj_box frame; /**< around all points at the last build */
     char reason[200];
     struct live_ids ids;
     struct live_blocks blocks;
     struct oj_live_counts counts;
-    int32_t newest_read; /**< of the states with readers when the batch began
-                              to change things; -1: none had any */
+    int32_t newest_read; /**< greatest number of the states that had readers
+                            when the batch began its changes; -1: none */
 
-    /* The memory of batches, used again. */
-    uint32_t *leaving; /**< [cap_leaving] points that leave a page; 0 between
-                            batches */
+    /* Scratch memory that batches use again. */
+    uint32_t *leaving; /**< [cap_leaving] number of points that leave a page; 0
+                          between batches */
     int64_t cap_leaving;
 
-    pthread_mutex_t lock; /**< guards what follows, and counts of readers */
+    pthread_mutex_t lock; /**< guards the members below, and n_readers */
     pthread_cond_t was_changed;
     int is_changing; /**< 1 while a batch changes pages in place: readers wait
                       */
     struct live_state *state;
 };
 
-/** Makes state what readers begin with; the old one is freed when its last
- *  reader has gone. */
+/** Makes state the current state of the index. The old one is freed when its
+ *  last reader has given it back. */
 void live_publish(struct oj_live *live, struct live_state *state);
 
-/** Gives up the block of a page that is changed or freed. */
+/** Gives back the block of a page that is changed or freed, or retires it if a
+ *  reader may still use it. */
 static inline void live_drop_block(struct oj_live *live,
                                    const struct live_page *page)
 {
@@ -124,21 +126,22 @@ static inline void live_drop_block(struct oj_live *live,
         live_blocks_retire(&live->blocks, page->block, live->newest_read);
 }
 
-/** Builds all anew, of points whose entries are known or -1.  Everything that
- *  can fail comes first: after an error live is as it was, but for entries. */
+/** Rebuilds the whole tree from these points; entry is known or -1.
+ *  Allocations come first: after an error live is unchanged, except for ids. */
 OJ_MUST_USE oj_status live_rebuild(struct oj_live *live, int64_t n,
                                    struct live_point *point,
                                    struct live_point *scratch,
                                    struct oj_error *err);
 
-/** Puts the points of a subtree into pages below parent of state; for all of
- *  it there is room.  node_of: [nodes of the subtree]. */
+/** Puts the points of a subtree into new pages below parent. The state must
+ *  have room for all of them.  node_of: [nodes of the subtree] set to the
+ *  number of each node in the state */
 void live_place_subtree(struct oj_live *live, struct live_state *state,
                         const struct live_subtree *subtree,
                         const struct live_point *point, uint32_t parent,
                         int32_t *node_of);
 
-/** Pages that a leaf of n points takes. */
+/** Number of pages of a leaf with n points. */
 static inline int64_t live_pages_of(int64_t n)
 {
     return (n + LIVE_PAGE_POINTS - 1) / LIVE_PAGE_POINTS;

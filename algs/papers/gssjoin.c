@@ -101,7 +101,8 @@ static oj_status build_lists(struct oj_index *wrapped,
     if (n_rows == 0)
         return OJ_OK;
     if (args->join_side->n_texts < args->relation.n_similar)
-        return oj_fail(err, OJ_ERR_ARG, "the join side has no texts");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "backend lists compares texts: write -similar FIELD:T");
     n = sets->offset[n_rows];
     for (int64_t i = sets->offset[0]; i < n; i++)
     {

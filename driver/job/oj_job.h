@@ -116,8 +116,8 @@ OJ_MUST_USE oj_status oj_job_join(struct oj_job *job,
                                   int with_attributes, struct oj_matches *out,
                                   struct oj_error *err);
 
-/** Call after the last batch: frees the tile in memory. Later readings of the
- *  input are not joined. */
+/** Call after the last batch: frees the tile in memory. The input may be read
+ *  again for its rows, but no batch is joined any more. */
 void oj_job_end_joining(struct oj_job *job);
 
 /** -one_to_one: limit of the pairs held in memory, in bytes. */

@@ -24,9 +24,9 @@ struct oj_join_files
 /** The current time of the clock that sets file times, in nanoseconds. */
 int64_t oj_join_files_now(void);
 
-/** Records the files of a source that was opened after opened_ns.  They are not
- *  settled if one has changed since, or so shortly before that a later change
- *  might not change its times. */
+/** Records the files of a source that was opened after opened_ns. is_settled is
+ *  0 if a file changed after opened_ns, or so shortly before that the clock of
+ *  file times may miss the next change. */
 void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
                         struct oj_join_files *files);
 

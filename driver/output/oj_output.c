@@ -209,7 +209,7 @@ static void notice_layers_that_stay(const struct oj_output *o)
         return;
     n = append_other_layers(o, o->dataset, names, sizeof names);
     if (n > 0)
-        oj_notice("%s %s %s in %s: -overwrite replaces only the layers of "
+        oj_notice("%s %s %s in %s: -overwrite has replaced only the layers of "
                   "this run",
                   oj_word_for(n, "layer", "layers"), names,
                   oj_word_for(n, "stays", "stay"), asked->dst);
@@ -655,9 +655,7 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
             break;
     }
     OJ_TRY(begin_transaction(o, err));
-    OJ_TRY(clear_replaced_layers(o, err));
-    notice_layers_that_stay(o);
-    return OJ_OK;
+    return clear_replaced_layers(o, err);
 }
 
 /* ---- finish -------------------------------------------------------------- */
@@ -889,6 +887,7 @@ static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
     OJ_TRY(oj_cancel_check(err));
     OJ_TRY(oj_transaction_commit(o->dataset, o->asked->dst, err));
     o->in_transaction = 0;
+    notice_layers_that_stay(o);
     close_committed_dataset(o);
     return OJ_OK;
 }

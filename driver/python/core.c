@@ -1,10 +1,10 @@
-/* ogrjoin._core: the library's handles as capsules, its arrays as buffers.
+/* ogrjoin._core: the handles of the C library as capsules, its arrays as
+ * buffers.
  *
- * Limited API of CPython 3.11; a Python without the GIL has a build of its own.
- * What a user calls is in ogrjoin/, as Python.
- * No function holds the GIL while the library works, and nothing that the
- * library reads needs it.
- */
+ * Limited API of CPython 3.11; a Python without the GIL needs another build.
+ * The functions that users call are written in Python (ogrjoin/).
+ * No function holds the GIL during a call of the library, and the library reads
+ * no memory that the GIL protects. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -34,10 +34,10 @@ static PyObject *raise_error(const struct ogrjoin_error *err)
     return NULL;
 }
 
-/* --- work beside a caller who listens --------------------------------------
+/* --- calls that Ctrl-C can interrupt ---------------------------------------
  *
- *  main thread   start -- wait 50 ms -- signals? -- wait ... -- join
- *  another       the library's call, without the GIL ---------/
+ *   main thread   start -- wait 50 ms -- signals? -- wait ... -- join
+ *   another       the library's call, without the GIL ---------/
  */
 
 #define LISTEN_MS 50
@@ -48,7 +48,7 @@ struct side_call
     void *data;
     struct ogrjoin_error err;
     int status;
-    pthread_mutex_t lock; /* of is_done */
+    pthread_mutex_t lock; /* guards is_done */
     pthread_cond_t done;
     int has_condition, is_done;
 };
@@ -65,7 +65,7 @@ static void *run_work_on_thread(void *at)
     return NULL;
 }
 
-/* 1: the work is done; 0: it was waited for in vain. */
+/* Returns 1 when the work is done, 0 after LISTEN_MS. */
 static int wait_done_with_timeout(struct side_call *w)
 {
     int is_done, code = 0;
@@ -77,8 +77,8 @@ static int wait_done_with_timeout(struct side_call *w)
     return is_done;
 }
 
-/* Waits for the worker without the GIL.  A signal whose handler raises (Ctrl-C)
- * adds 1 to *cancel until the worker has ended. */
+/* Waits for the worker without the GIL. If a signal handler raises (Ctrl-C),
+ * *cancel is raised by 1 until the worker has ended. */
 static void wait_handling_signals(struct side_call *w, int *cancel)
 {
     int is_interrupted = 0;
@@ -99,8 +99,8 @@ static void wait_handling_signals(struct side_call *w, int *cancel)
         __atomic_fetch_sub(cancel, 1, __ATOMIC_RELAXED);
 }
 
-/* On the main thread, which alone hears signals, the work is done by another.
- */
+/* Runs the work without the GIL. The main thread is the only one that runs
+ * signal handlers, so there a second thread does the work. */
 static void work_without_gil(struct side_call *w, int *cancel)
 {
     pthread_t thread;
@@ -115,9 +115,10 @@ static void work_without_gil(struct side_call *w, int *cancel)
     Py_END_ALLOW_THREADS
 }
 
-/* Others may raise *cancel, too, where it is that of an index: what was not
- * meant for this call is an error of it. 0: done; -1: a Python exception is
- * set. */
+/* Runs the work once. Returns 0, or -1 with a Python exception.
+ *   *is_cancelled  1: the exception is a cancellation that no signal of this
+ *                  thread caused. *cancel of an index is shared by its
+ *                  callers. */
 static int run_once_interruptible(int (*work)(void *, struct ogrjoin_error *),
                                   void *data, int *cancel, int *is_cancelled)
 {
@@ -135,7 +136,8 @@ static int run_once_interruptible(int (*work)(void *, struct ogrjoin_error *),
     return PyErr_Occurred() != NULL ? -1 : 0;
 }
 
-/* Likewise, of work that uses nothing up: it is done again. */
+/* As run_once_interruptible(), but repeats the work after a cancellation that
+ * was meant for another caller. The work must not consume its input. */
 static int run_interruptible(int (*work)(void *, struct ogrjoin_error *),
                              void *data, int *cancel)
 {
@@ -150,8 +152,8 @@ static int run_interruptible(int (*work)(void *, struct ogrjoin_error *),
 /* --- settings --------------------------------------------------------------
  */
 
-/* 0 with an exception: value is no number. An array is none, not even one of a
- * single element, which Python converts. */
+/* Returns 0 with an exception if value is not a number. Arrays are refused,
+ * also those of one element, which Python would convert. */
 static int read_number(const char *name, PyObject *value, double *out)
 {
     struct ogrjoin_error err = {OGRJOIN_ERR_ARG, ""};
@@ -199,7 +201,7 @@ static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
     return err.status == OGRJOIN_OK ? 0 : -1;
 }
 
-/* Of a dict of texts and numbers, of which None is left out. */
+/* Makes settings from a dict of texts and numbers; None: not given. */
 static struct ogrjoin_settings *make_settings(PyObject *dict, const int *cancel)
 {
     struct ogrjoin_settings *settings = ogrjoin_settings_new();
@@ -233,7 +235,7 @@ enum
 struct layer_handle
 {
     struct ogrjoin_layer *layer;
-    Py_buffer view[MOST_VIEWS]; /* which the layer borrows */
+    Py_buffer view[MOST_VIEWS]; /* buffers that the layer borrows */
     int n_views;
 };
 
@@ -258,7 +260,8 @@ static struct layer_handle *new_layer(void)
     return self;
 }
 
-/* Takes self; without a layer in it, an exception is set. */
+/* Makes a capsule that owns self. If self has no layer, an exception is set
+ * already, and self is freed. */
 static PyObject *make_layer_capsule(struct layer_handle *self)
 {
     PyObject *capsule = NULL;
@@ -269,13 +272,13 @@ static PyObject *make_layer_capsule(struct layer_handle *self)
     return capsule;
 }
 
-/* The memory of n values of size bytes, which is kept with the layer, or NULL
- * with an exception. */
+/* Returns the memory of n values of size bytes and keeps the buffer with the
+ * layer. Returns NULL with an exception on failure. */
 static const void *borrow_buffer(struct layer_handle *self, PyObject *buffer,
                                  int64_t n, size_t size)
 {
     Py_buffer *view = &self->view[self->n_views];
-    /* before it is multiplied: a length that wraps around would fit no bytes */
+    /* checked before the multiplication: the product could overflow */
     if (n < 0 || n > INT64_MAX / (int64_t)size)
         PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
     else if (self->n_views == MOST_VIEWS)
@@ -290,9 +293,10 @@ static const void *borrow_buffer(struct layer_handle *self, PyObject *buffer,
     return NULL;
 }
 
-/* layer_from_arrays(n, x, y), of points, or layer_from_arrays(n, x, y,
- * part_offset, part_kind, ring_offset, vertex_offset), as in struct
- * ogrjoin_arrays: contiguous, borrowed as long as the layer is in use. */
+/* layer_from_arrays(n, x, y): a layer of points, or layer_from_arrays(n, x, y,
+ * part_offset, part_kind, ring_offset, vertex_offset), arrays as in struct
+ * ogrjoin_arrays. They must be contiguous, and are borrowed as long as the
+ * layer is in use. */
 static PyObject *layer_from_arrays(PyObject *module, PyObject *args)
 {
     struct ogrjoin_arrays all = {.size = sizeof all};
@@ -335,7 +339,8 @@ static PyObject *layer_from_arrays(PyObject *module, PyObject *args)
     return make_layer_capsule(self);
 }
 
-/* NULL where column is None; *ok is 0 with an exception. */
+/* Like borrow_buffer(). Returns NULL if column is None; *ok is 0 if an
+ * exception is set. */
 static const void *borrow_column(struct layer_handle *self, PyObject *column,
                                  size_t size, int *ok)
 {
@@ -357,8 +362,8 @@ static PyObject *none_or_error(const struct ogrjoin_error *err)
     return Py_None;
 }
 
-/* set_columns(layer, id, max_distance, on_class, score), each may be None:
- * contiguous int64, double, int32 and int64, borrowed as long as the layer is
+/* set_columns(layer, id, max_distance, on_class, score): contiguous int64,
+ * double, int32 and int64, or None. They are borrowed as long as the layer is
  * in use. */
 static PyObject *set_columns(PyObject *module, PyObject *args)
 {
@@ -382,8 +387,9 @@ static PyObject *set_columns(PyObject *module, PyObject *args)
     return none_or_error(&err);
 }
 
-/* The lists of a layer's features, int64 offsets and values of size bytes:
- * borrowed likewise. NULL: an exception is set. */
+/* Reads the arguments (layer, int64 offsets, values of size bytes): a list of
+ * values per feature. Both arrays are borrowed as long as the layer is in use.
+ * Returns NULL with an exception on failure. */
 static struct layer_handle *borrow_lists(PyObject *args, size_t size,
                                          const int64_t **first,
                                          const void **values)
@@ -401,7 +407,7 @@ static struct layer_handle *borrow_lists(PyObject *args, size_t size,
     return self;
 }
 
-/* add_text(layer, offsets, bytes) */
+/* add_text(layer, offsets, bytes): adds a column of texts. */
 static PyObject *add_text(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -415,7 +421,7 @@ static PyObject *add_text(PyObject *module, PyObject *args)
     return none_or_error(&err);
 }
 
-/* set_vectors(layer, offsets, doubles) */
+/* set_vectors(layer, offsets, doubles): sets the vector of each feature. */
 static PyObject *set_vectors(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -430,7 +436,7 @@ static PyObject *set_vectors(PyObject *module, PyObject *args)
     return none_or_error(&err);
 }
 
-/* An Arrow stream, or a schema with an array, and what becomes of it. */
+/* Input: an Arrow stream, or a schema with an array. Output: the layer. */
 struct import_work
 {
     struct ArrowArrayStream *stream;
@@ -468,8 +474,8 @@ static PyObject *make_layer(struct import_work *w, PyObject *settings)
     return make_layer_capsule(self);
 }
 
-/* from_stream(capsule, column or None, settings): an Arrow stream, which is
- * used up. */
+/* from_stream(capsule, column or None, settings): the layer of an Arrow stream,
+ * which is consumed. */
 static PyObject *from_stream(PyObject *module, PyObject *args)
 {
     struct import_work w = {0};
@@ -482,8 +488,8 @@ static PyObject *from_stream(PyObject *module, PyObject *args)
     return make_layer(&w, settings);
 }
 
-/* from_array(schema, array, column or None, settings): an Arrow array, which is
- * used up. */
+/* from_array(schema, array, column or None, settings): the layer of an Arrow
+ * array, which is consumed. */
 static PyObject *from_array(PyObject *module, PyObject *args)
 {
     struct import_work w = {0};
@@ -497,13 +503,13 @@ static PyObject *from_array(PyObject *module, PyObject *args)
     return make_layer(&w, settings);
 }
 
-/* Texts of WKB, one after the other, as an Arrow array of large binary. */
+/* WKB of all rows, concatenated: an Arrow array of large binary. */
 struct wkb_column
 {
     int64_t n;
-    int64_t *offset; /* [n + 1] */
+    int64_t *offset; /* [n + 1] offset of each row in bytes */
     uint8_t *bytes;
-    uint8_t *valid; /* a bit for each */
+    uint8_t *valid; /* bitmap: one bit per row */
 };
 
 static void free_wkb(struct wkb_column *c)
@@ -513,7 +519,7 @@ static void free_wkb(struct wkb_column *c)
     free(c->valid);
 }
 
-/* Both are freed by who made them. */
+/* Schema and array are freed by the function that made them. */
 static void ignore_schema_release(struct ArrowSchema *schema)
 {
     schema->release = NULL;
@@ -524,7 +530,7 @@ static void ignore_array_release(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/* 0, or -1 with an exception. list does not change meanwhile. */
+/* Returns 0, or -1 with an exception. list must not change during the call. */
 static int fill_wkb(PyObject *list, struct wkb_column *c)
 {
     char *text;
@@ -558,7 +564,7 @@ no_memory:
     return -1;
 }
 
-/* from_wkb(list of bytes and None, settings) */
+/* from_wkb(list of bytes and None, settings): the layer of WKB geometries. */
 static PyObject *from_wkb(PyObject *module, PyObject *args)
 {
     struct ArrowSchema schema = {.format = "Z",
@@ -604,8 +610,8 @@ static PyObject *count_layer_features(PyObject *module, PyObject *capsule)
 struct index_handle
 {
     struct ogrjoin_index *index;
-    PyObject *layer; /* which may borrow buffers */
-    int cancel;      /* how many of those who wait want an end */
+    PyObject *layer; /* capsule of the join side, which may borrow buffers */
+    int cancel;      /* number of callers that were interrupted */
 };
 
 static void free_index(struct index_handle *self)
@@ -633,8 +639,8 @@ static int make_index(void *data, struct ogrjoin_error *err)
     return ogrjoin_index_new(w->layer, w->settings, &w->index, err);
 }
 
-/* index(layer, settings, CRS of the left side or None, that of the layer or
- * None) */
+/* index(layer, settings, left CRS or None, CRS of the layer or None): the index
+ * of a join side. */
 static PyObject *new_index(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -672,7 +678,7 @@ static PyObject *new_index(PyObject *module, PyObject *args)
     return out;
 }
 
-/* py_backend(index) */
+/* py_backend(index): name of the backend that finds the pairs. */
 static PyObject *py_backend(PyObject *module, PyObject *capsule)
 {
     struct index_handle *self = PyCapsule_GetPointer(capsule, INDEX);
@@ -689,14 +695,14 @@ static PyObject *py_backend(PyObject *module, PyObject *capsule)
 
 #define PAIRS "ogrjoin.pairs"
 
-/* An array of the library as a buffer, which is read-only and keeps its owner.
- */
+/* A read-only buffer over an array of the library. It keeps a reference to the
+ * object that owns the array. */
 struct array_object
 {
     PyObject_HEAD PyObject *owner;
     const void *values;
-    Py_ssize_t n, size; /* of format: q, i, d or B */
-    char format[2];
+    Py_ssize_t n, size; /* number of values; bytes of a value */
+    char format[2];     /* q, i, d or B */
 };
 
 static PyTypeObject *array_type;
@@ -742,7 +748,7 @@ static PyObject *new_array(PyObject *owner, const void *values, int64_t n,
     return (PyObject *)self;
 }
 
-/* A buffer, or None for what is not there. */
+/* A buffer, or None if values is NULL. */
 static PyObject *new_array_or_none(PyObject *owner, const void *values,
                                    int64_t n, char format)
 {
@@ -760,9 +766,9 @@ static void destroy_pairs_capsule(PyObject *capsule)
 struct pairs_work
 {
     struct ogrjoin_index *index;
-    struct ogrjoin_layer *input;   /* or NULL: */
-    struct ogrjoin_source *source; /* all that it has left, */
-    int64_t n_rows;                /* about so many rows */
+    struct ogrjoin_layer *input;   /* NULL: the input is source */
+    struct ogrjoin_source *source; /* the rest of it is read */
+    int64_t n_rows;                /* estimated number of rows of source */
     struct ogrjoin_pairs *pairs;
 };
 
@@ -775,7 +781,7 @@ static int run_join_work(void *data, struct ogrjoin_error *err)
     return ogrjoin_join_lists(w->index, w->input, &w->pairs, err);
 }
 
-/* {name: buffer} of what settings asked for. */
+/* Returns {name: buffer} of the values that the settings ask for. */
 static PyObject *make_value_buffers(PyObject *owner,
                                     const struct ogrjoin_pairs *pairs)
 {
@@ -810,7 +816,7 @@ static PyObject *make_value_buffers(PyObject *owner,
     return out;
 }
 
-/* (offsets, bytes) of the intersections, or None. */
+/* Returns (offsets, bytes) of the intersections as WKB, or None. */
 static PyObject *make_intersection_buffers(PyObject *owner,
                                            const struct ogrjoin_pairs *pairs)
 {
@@ -823,9 +829,9 @@ static PyObject *make_intersection_buffers(PyObject *owner,
                          new_array(owner, bytes, offset[n], 'B'));
 }
 
-/* (pairs, buffers of offsets, of right as int32 and of measures or None, {name:
- * buffer} of other values, (offsets, bytes) of intersections or None, how many
- * are undecided) */
+/* Joins and returns (pairs, offsets, right, measures or None, {name: buffer} of
+ * the other values, (offsets, bytes) of intersections or None, number of
+ * undecided pairs). offsets, right (int32) and measures are buffers. */
 static PyObject *join_to_buffers(struct pairs_work *w,
                                  struct index_handle *index)
 {
@@ -856,7 +862,7 @@ static PyObject *join_to_buffers(struct pairs_work *w,
         (long long)ogrjoin_pairs_undecided(w->pairs));
 }
 
-/* py_join(index, layer) */
+/* py_join(index, layer): the pairs of a left layer, as join_to_buffers(). */
 static PyObject *py_join(PyObject *module, PyObject *args)
 {
     struct pairs_work w = {0};
@@ -917,7 +923,7 @@ static PyObject *py_fill_left(PyObject *module, PyObject *args)
     return out;
 }
 
-/* py_trim(index) */
+/* py_trim(index): frees the scratch memory of joins. */
 static PyObject *py_trim(PyObject *module, PyObject *capsule)
 {
     struct index_handle *self = PyCapsule_GetPointer(capsule, INDEX);
@@ -929,7 +935,7 @@ static PyObject *py_trim(PyObject *module, PyObject *capsule)
     return Py_None;
 }
 
-/* --- columns of numpy as Arrow, and classes of their values ----------------
+/* --- numpy columns as Arrow, and classes of their values -------------------
  */
 
 static void destroy_schema_capsule(PyObject *capsule);
@@ -937,17 +943,17 @@ static void destroy_array_capsule(PyObject *capsule);
 
 enum
 {
-    COLUMN_BUFFERS = 3 /* which are valid, offsets of texts, values */
+    COLUMN_BUFFERS = 3 /* validity bitmap, offsets of texts, values */
 };
 
-/* A column whose buffers Python has. */
+/* An Arrow array over buffers of Python objects. */
 struct column_array
 {
     Py_buffer view[COLUMN_BUFFERS];
     const void *buffers[COLUMN_BUFFERS];
 };
 
-/* Called on any thread. */
+/* Consumers of the array may call this on any thread. */
 static void release_column(struct ArrowArray *array)
 {
     struct column_array *self = array->private_data;
@@ -964,7 +970,8 @@ static void release_column_schema(struct ArrowSchema *schema)
     schema->release = NULL;
 }
 
-/* Formats that numpy's columns come in. */
+/* Returns the Arrow format of a numpy column as a static string; NULL: unknown
+ * name. */
 static const char *find_column_format(const char *name)
 {
     static const char *const formats[] = {"l", "L", "g", "U", "tsn:"};
@@ -976,8 +983,8 @@ static const char *find_column_format(const char *name)
     return NULL;
 }
 
-/* column(n, format, bits or None, offsets or None, values) -> (schema, array)
- */
+/* column(n, format, validity bitmap or None, offsets or None, values) ->
+ * (schema, array) */
 static PyObject *py_column(PyObject *module, PyObject *args)
 {
     struct ArrowSchema *schema = NULL;
@@ -1024,7 +1031,7 @@ static PyObject *py_column(PyObject *module, PyObject *args)
     if (two != NULL)
         return Py_BuildValue("NN", one, two);
     if (one != NULL)
-        schema = NULL; /* the capsule's */
+        schema = NULL; /* owned by the capsule now */
     Py_XDECREF(one);
 failed:
     if (array != NULL && array->release != NULL)
@@ -1043,7 +1050,8 @@ static void destroy_classes_capsule(PyObject *capsule)
     ogrjoin_classes_free(PyCapsule_GetPointer(capsule, CLASSES));
 }
 
-/* classes(schema, array): of the join side's values; the array is used up */
+/* classes(schema, array): classes of the values of a column of the join side.
+ * The array is consumed. */
 static PyObject *py_classes(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -1065,8 +1073,9 @@ static PyObject *py_classes(PyObject *module, PyObject *args)
     return capsule;
 }
 
-/* find_classes(classes, schema, array, out, n) -> buffer of the n join rows
- * classes: int32; those of the array, which is used up, are written to out */
+/* find_classes(classes, schema, array, out, n) -> buffer of the classes of the
+ * n join rows, int32. Classes of the values of array are written to out; array
+ * is consumed. */
 static PyObject *py_find_classes(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -1109,7 +1118,8 @@ struct source_handle
     int cancel;
 };
 
-/* A stream may run Python code when it is released, without an exception. */
+/* Releasing a stream may run Python code, which must not see an exception that
+ * is set already. */
 static void destroy_source_capsule(PyObject *capsule)
 {
     struct source_handle *self = PyCapsule_GetPointer(capsule, SOURCE);
@@ -1119,7 +1129,7 @@ static void destroy_source_capsule(PyObject *capsule)
 
 struct source_work
 {
-    struct ArrowArrayStream *stream; /* to open, or NULL: to read */
+    struct ArrowArrayStream *stream; /* to open; NULL: the source is read */
     const char *column;
     struct ogrjoin_settings *settings;
     struct ogrjoin_source *source;
@@ -1136,8 +1146,7 @@ static int run_source_work(void *data, struct ogrjoin_error *err)
     return ogrjoin_source_next(w->source, w->n_rows, &w->layer, err);
 }
 
-/* py_source(stream, column or None, settings): an Arrow stream, which is the
- * source's. */
+/* py_source(stream, column or None, settings): takes over the Arrow stream. */
 static PyObject *py_source(PyObject *module, PyObject *args)
 {
     struct source_work w = {0};
@@ -1165,7 +1174,8 @@ static PyObject *py_source(PyObject *module, PyObject *args)
     return capsule;
 }
 
-/* py_next_layer(source, rows): a layer, or None after the last. */
+/* py_next_layer(source, rows): the next layer of at most so many rows, or None
+ * at the end. */
 static PyObject *py_next_layer(PyObject *module, PyObject *args)
 {
     struct source_work w = {0};
@@ -1195,7 +1205,8 @@ static PyObject *py_next_layer(PyObject *module, PyObject *args)
     return Py_None;
 }
 
-/* py_join_source(index, source, rows or 0) -> as py_join() */
+/* py_join_source(index, source, rows or 0): the pairs of all rows that source
+ * has left, as join_to_buffers(). rows: their estimated number. */
 static PyObject *py_join_source(PyObject *module, PyObject *args)
 {
     struct pairs_work w = {0};
@@ -1215,9 +1226,9 @@ static PyObject *py_join_source(PyObject *module, PyObject *args)
 
 /* --- rows ------------------------------------------------------------------
  *
- *  rows(stream, settings)              a join side with its columns
- *  join_rows(rows, stream, settings)   rows of a left side with it, not yet
- * made next_rows(joined)                   the next of them
+ *   rows(stream, settings)              the join side, with its columns
+ *   join_rows(rows, stream, settings)   begins the join of a left side with it
+ *   next_rows(joined)                   makes the next batch of joined rows
  */
 
 #define ROWS "ogrjoin.rows"
@@ -1235,8 +1246,8 @@ struct joined_handle
     struct ArrowArrayStream stream;
     PyObject *rows, *index; /* the capsules; index may be None */
     PyObject *notices;
-    PyObject *progress; /* called with rows done and of all, or None */
-    PyObject *raised;   /* what it raised, or NULL */
+    PyObject *progress; /* called with (rows done, all rows), or None */
+    PyObject *raised;   /* the exception of progress, or NULL */
     int cancel;
 };
 
@@ -1251,7 +1262,7 @@ static void add_notice(void *notices, const char *message)
     PyGILState_Release(state);
 }
 
-/* Called without the GIL. A progress that raises ends the join. */
+/* Called without the GIL. An exception of the callback ends the join. */
 static int call_progress(void *joined, int64_t rows, int64_t n_rows)
 {
     struct joined_handle *self = joined;
@@ -1316,9 +1327,9 @@ struct rows_work
     struct ArrowArrayStream *stream;
     struct ogrjoin_settings *settings;
     struct ogrjoin_rows *rows;
-    struct ogrjoin_index *index;  /* to join with, or NULL */
-    struct ArrowArrayStream *out; /* NULL: rows are to be made */
-    struct ArrowArray *array;     /* NULL: out is to be made */
+    struct ogrjoin_index *index;  /* index to use for the pairs, or NULL */
+    struct ArrowArrayStream *out; /* output of a join that begins; else NULL */
+    struct ArrowArray *array;     /* output of the next batch; else NULL */
 };
 
 static int run_rows_work(void *data, struct ogrjoin_error *err)
@@ -1343,8 +1354,8 @@ static int run_rows_work(void *data, struct ogrjoin_error *err)
     return ogrjoin_rows_open(w->stream, w->settings, &w->rows, err);
 }
 
-/* py_rows(stream, settings) -> (rows, number of rows, notices): an Arrow
- * stream, which is used up */
+/* py_rows(stream, settings) -> (rows, number of rows, notices). The Arrow
+ * stream is consumed. */
 static PyObject *py_rows(PyObject *module, PyObject *args)
 {
     struct rows_work w = {0};
@@ -1405,8 +1416,8 @@ static PyObject *make_schema_capsule(struct ArrowArrayStream *stream)
 }
 
 /* py_join_rows(rows, stream, settings, progress or None, index or None) ->
- * (joined, schema, number of the geometry's column or -1, notices): an Arrow
- * stream, which is used up */
+ * (joined, schema, index of the geometry column or -1, notices). The Arrow
+ * stream is consumed. */
 static PyObject *py_join_rows(PyObject *module, PyObject *args)
 {
     struct rows_work w = {0};
@@ -1459,7 +1470,7 @@ static PyObject *py_join_rows(PyObject *module, PyObject *args)
                          self->notices);
 }
 
-/* py_next_rows(joined) -> (schema, array), or None after the last */
+/* py_next_rows(joined) -> (schema, array), or None at the end */
 static PyObject *py_next_rows(PyObject *module, PyObject *capsule)
 {
     struct joined_handle *self = PyCapsule_GetPointer(capsule, JOINED);
@@ -1544,7 +1555,8 @@ static PyObject *py_validate(PyObject *module, PyObject *args)
 
 #define DEVICE_PAIRS "ogrjoin.device_pairs"
 
-/* What pairs are made of may be read for as long as they may be. */
+/* The kernels that make the pairs may still read the points after the call, so
+ * the points are kept as long as the pairs. */
 struct device_handle
 {
     struct ogrjoin_device_pairs pairs;
@@ -1564,8 +1576,9 @@ static void destroy_device_capsule(PyObject *capsule)
 }
 
 /* join_device(index, points, n, x, y, stride, stream) -> (owner, device, pairs,
- * offset, right, measure): addresses, 0: none; points: what keeps x and y. On
- * the caller's thread, which some streams are of. */
+ * offset, right, measure). Arrays are addresses, 0: absent; points is the
+ * object that owns x and y. The call runs on the caller's thread because some
+ * streams belong to a thread. */
 static PyObject *join_device(PyObject *module, PyObject *args)
 {
     struct ogrjoin_device_points in = {.size = sizeof in};
@@ -1607,8 +1620,8 @@ static PyObject *join_device(PyObject *module, PyObject *args)
         (Py_ssize_t)self->pairs.measure);
 }
 
-/* py_make_stream_wait_for_pairs(owner, stream): the stream has what was given
- * to that of the pairs before what comes. */
+/* py_make_stream_wait_for_pairs(owner, stream): work queued on stream from now
+ * on begins after the pairs are complete. */
 static PyObject *py_make_stream_wait_for_pairs(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -1623,7 +1636,7 @@ static PyObject *py_make_stream_wait_for_pairs(PyObject *module, PyObject *args)
     return none_or_error(&err);
 }
 
-/* DLPack, as its header has it. */
+/* DLTensor of dlpack.h. */
 struct dl_tensor
 {
     void *data;
@@ -1631,7 +1644,7 @@ struct dl_tensor
     int32_t n_dimensions;
     uint8_t code, bits;
     uint16_t lanes;
-    int64_t *shape, *strides; /* in elements; strides NULL: one after another */
+    int64_t *shape, *strides; /* in elements; strides NULL: contiguous */
     uint64_t byte_offset;
 };
 
@@ -1645,7 +1658,7 @@ struct dl_managed
 #define DL_NAME "dltensor"
 
 /* from_dlpack(capsule) -> (address, shape, strides in elements, code, bits,
- * device type, device); the memory is the capsule's, which is not used up. */
+ * device type, device). The capsule keeps the memory and is not consumed. */
 static PyObject *from_dlpack(PyObject *module, PyObject *capsule)
 {
     const struct dl_managed *managed = PyCapsule_GetPointer(capsule, DL_NAME);
@@ -1657,7 +1670,9 @@ static PyObject *from_dlpack(PyObject *module, PyObject *capsule)
     t = &managed->tensor;
     if (t->n_dimensions < 1 || t->n_dimensions > 2 || t->lanes != 1)
     {
-        PyErr_SetString(PyExc_ValueError, "this is no column of numbers");
+        PyErr_SetString(PyExc_ValueError,
+                        "the DLPack array must have 1 or 2 dimensions and "
+                        "values of one lane");
         return NULL;
     }
     for (int i = t->n_dimensions; i-- > 0;)
@@ -1681,7 +1696,7 @@ struct shared_array
     PyObject *owner;
 };
 
-/* Called by whoever has the array, on any thread. */
+/* The consumer of the array calls this, on any thread. */
 static void release_dlpack_array(struct dl_managed *managed)
 {
     struct shared_array *self = managed->context;
@@ -1691,7 +1706,7 @@ static void release_dlpack_array(struct dl_managed *managed)
     free(self);
 }
 
-/* Nobody took it. */
+/* Frees the array if no consumer has taken it out of the capsule. */
 static void destroy_dlpack_capsule(PyObject *capsule)
 {
     struct dl_managed *managed;
@@ -1701,7 +1716,8 @@ static void destroy_dlpack_capsule(PyObject *capsule)
     managed->deleter(managed);
 }
 
-/* to_dlpack(owner, address, n, code, bits, device): a capsule */
+/* to_dlpack(owner, address, n, code, bits, device) -> capsule. The array keeps
+ * a reference to owner. */
 static PyObject *to_dlpack(PyObject *module, PyObject *args)
 {
     enum
@@ -1748,10 +1764,10 @@ static PyObject *to_dlpack(PyObject *module, PyObject *args)
 struct live_handle
 {
     struct ogrjoin_live *live;
-    int cancel; /* how many of those who wait want an end */
+    int cancel; /* number of callers that were interrupted */
 };
 
-/* One call of the library. */
+/* Arguments and results of one call of the library. */
 struct live_work
 {
     struct ogrjoin_live *live;
@@ -1781,7 +1797,7 @@ static int make_live(void *data, struct ogrjoin_error *err)
                : ogrjoin_live_load(w->path, w->settings, &w->live, err);
 }
 
-/* py_live(settings, path or None) */
+/* py_live(settings, path or None): an empty kept index, or one from a file. */
 static PyObject *py_live(PyObject *module, PyObject *args)
 {
     struct live_work w = {0};
@@ -1815,12 +1831,13 @@ static int apply_to_live(void *data, struct ogrjoin_error *err)
     return ogrjoin_live_apply(w->live, w->n, w->id, w->x, w->y, err);
 }
 
-/* py_live_apply(live, n, id, x, y): contiguous int64 and float64 */
+/* py_live_apply(live, n, id, x, y): applies n changes. id is contiguous int64;
+ * x and y are contiguous float64. */
 static PyObject *py_live_apply(PyObject *module, PyObject *args)
 {
     struct live_work w = {0};
     struct live_handle *self;
-    struct layer_handle columns = {0}; /* only borrows */
+    struct layer_handle columns = {0}; /* holds buffers, no layer */
     PyObject *capsule, *id, *x, *y;
     Py_ssize_t n;
     int code = -1;
@@ -1839,7 +1856,7 @@ static PyObject *py_live_apply(PyObject *module, PyObject *args)
     return code == 0 ? Py_BuildValue("") : NULL;
 }
 
-/* input NULL: the kept points with one another. */
+/* input NULL: joins the kept points with each other. */
 static int join_with_live(void *data, struct ogrjoin_error *err)
 {
     struct live_work *w = data;
@@ -1849,7 +1866,8 @@ static int join_with_live(void *data, struct ogrjoin_error *err)
                                    err);
 }
 
-/* (buffers of left, right and measures, {name: buffer} of other values) */
+/* Returns (left, right, measures, {name: buffer} of other values), all of them
+ * buffers. */
 static PyObject *make_live_pairs(struct ogrjoin_pairs *pairs)
 {
     PyObject *owner = PyCapsule_New(pairs, PAIRS, destroy_pairs_capsule);
@@ -1869,8 +1887,9 @@ static PyObject *make_live_pairs(struct ogrjoin_pairs *pairs)
     return out;
 }
 
-/* py_live_join(live, settings, layer or None, CRS of the layer or None, that of
- * the points or None) */
+/* py_live_join(live, settings, layer or None, CRS of the layer or None, CRS of
+ * the points or None): joins the layer with the kept points; None: the points
+ * with each other. */
 static PyObject *py_live_join(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -1914,7 +1933,7 @@ static int save_live(void *data, struct ogrjoin_error *err)
     return ogrjoin_live_save(w->live, w->path, err);
 }
 
-/* py_live_save(live, path) */
+/* py_live_save(live, path): writes all points to a file. */
 static PyObject *py_live_save(PyObject *module, PyObject *args)
 {
     struct live_work w = {0};
@@ -1968,7 +1987,7 @@ static PyObject *py_live_points(PyObject *module, PyObject *capsule)
     return NULL;
 }
 
-/* py_live_counts(live) -> a dict */
+/* py_live_counts(live) -> dict of the counts */
 static PyObject *py_live_counts(PyObject *module, PyObject *capsule)
 {
     struct live_handle *self = PyCapsule_GetPointer(capsule, LIVE);
@@ -1993,7 +2012,7 @@ static PyObject *py_live_counts(PyObject *module, PyObject *capsule)
 /* --- the module ------------------------------------------------------------
  */
 
-/* {name: help} */
+/* Returns {name: help text}. */
 static PyObject *make_help(const char *(*name_at)(int i),
                            const char *(*help_at)(int i))
 {

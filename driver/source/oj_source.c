@@ -588,8 +588,8 @@ static oj_status open_report_stream(struct oj_source *s,
         command->flush,   command->batch,        command->skip_failures};
     if (s->side->sql != NULL)
         return oj_fail(err, OJ_ERR_ARG,
-                       "-sql takes no reports from %s: -select, -where and "
-                       "-spat do",
+                       "-sql cannot read reports from %s: write -select, "
+                       "-where or -spat",
                        s->side->dataset);
     OJ_TRY(oj_report_stream_open(&options, &s->stream, &s->dataset, &s->layer,
                                  err));

@@ -121,7 +121,7 @@ def check_overwrite_names_layers_that_stay():
     fails("d.gpkg", "q.gpkg", "p.gpkg",
           says="d.gpkg exists, with other layers (p): -overwrite writes layer 'q' anew and keeps the others")
     r = join("-overwrite", "d.gpkg", "q.gpkg", "p.gpkg", "-unmatched_layer", "rest")
-    true("layer p stays in d.gpkg: -overwrite replaces only" in r.err, str(r))
+    true("layer p stays in d.gpkg: -overwrite has replaced only" in r.err, str(r))
     same(sorted(Layer("d.gpkg", "q").layers), ["p", "q", "rest"])
     r = join("-overwrite", "d.gpkg", "q.gpkg", "p.gpkg", "-unmatched_layer", "rest", "-nln", "p")
     true("layer q stays in d.gpkg" in r.err, str(r))

@@ -120,7 +120,7 @@ def points_of(table):
 @pytest.mark.parametrize("name", ["on", "id", "texts"])
 def test_two_are_asked_for(name):
     for wrong in (np.arange(N), [1, 2, 3], "ab", ()):
-        with pytest.raises(ogrjoin.InvalidError, match=f"{name} takes two"):
+        with pytest.raises(ogrjoin.InvalidError, match=f"{name} needs a pair"):
             ogrjoin.pairs(XY, XY, "nearest", **{name: wrong})
 
 

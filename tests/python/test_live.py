@@ -194,7 +194,7 @@ def test_save_and_load(tmp_path):
     assert "kdtree" in again.counts["tree"]
     assert [p.name for p in tmp_path.iterdir()] == ["fleet"]
     (tmp_path / "fleet").write_bytes((tmp_path / "fleet").read_bytes()[:-1])
-    with pytest.raises(ogrjoin.Error, match="no file of a kept index"):
+    with pytest.raises(ogrjoin.Error, match="not written by save"):
         ogrjoin.Live.load(tmp_path / "fleet")
 
 

@@ -122,7 +122,7 @@ def test_frames_with_a_column_of_numbers(session, folders):
     for name in ("n", "join_fid", "join_distance"):
         assert np.array_equal(rows.column(name).to_numpy(), one.column(name).to_numpy())
     twice = left.unionByName(left)
-    with pytest.raises(ogrjoin.InvalidError, match="is there twice"):
+    with pytest.raises(ogrjoin.InvalidError, match="is not unique"):
         oj.join(twice, right, op="nearest", fid="n", way="shuffle")
     with pytest.raises(ogrjoin.InvalidError, match="name a column of whole numbers"):
         made = session.createDataFrame([(1, b"")], "n bigint, geometry binary")

@@ -31,7 +31,8 @@ oj_status api_events_read_words(const char *words, int *with_stays,
 /* ---- what a state belongs to ----------------------------------------------
  */
 
-/* The relation in words, of which equal ones mean equal relations. */
+/* Writes the relation and conditions as a text: equal texts mean equal
+ * relations. */
 static oj_status write_options(const struct oj_relation *r,
                                const char *conditions, char **out,
                                struct oj_error *err)
@@ -48,7 +49,8 @@ static oj_status write_options(const struct oj_relation *r,
         conditions[0] != '\0' ? " " : "", conditions);
     if (n < 0 || n >= MOST_OPTIONS)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "what decides the events has more than %d letters",
+                       "the options that decide the events are longer than %d "
+                       "bytes: write fewer conditions",
                        MOST_OPTIONS);
     OJ_NEW(*out, n + 1, err);
     memcpy(*out, text, (size_t)n + 1);
@@ -159,7 +161,8 @@ static oj_status join_reports(struct ogrjoin_events *e,
     return api_check_max_pairs(status, most, 0, e->pairs.n_pairs, err);
 }
 
-/* Room first: events that were added cannot be taken back. */
+/* Memory is allocated before the reports are added, since adding cannot be
+ * undone. */
 static oj_status add_joined_reports(struct ogrjoin_events *e,
                                     const struct oj_event_keys *keys,
                                     const struct oj_flat *flat, int64_t first,

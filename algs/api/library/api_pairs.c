@@ -46,7 +46,9 @@ static oj_status check_settings(const struct api_pair_settings *s,
         return oj_fail(err, OJ_ERR_ARG,
                        "pick nearest needs op nearest or dwithin");
     if (s->pick == OJ_PICK_SCORE && score == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "pick score needs a column of scores");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "pick score needs a column of scores: "
+                       "ogrjoin_layer_set_columns(), in Python Index(score=)");
     if (relation->metric == OJ_METRIC_SPHERE && wants_overlap(s))
         return oj_fail(err, OJ_ERR_ARG,
                        "overlaps are not measured on the "

@@ -95,12 +95,14 @@ OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
                                         struct ogrjoin_settings **out,
                                         struct oj_error *err);
 
-/** 1 if two settings find equal pairs in an equal way, whatever is then made of
- * the pairs. */
+/** 1 if a and b have equal values in all settings that affect which pairs are
+ *  found. Settings of the rows that are made from pairs (pick, agg, geometry
+ *  ..) are not compared. */
 int api_settings_find_alike(const struct ogrjoin_settings *a,
                             const struct ogrjoin_settings *b);
 
-/** 1: what was given is alike in all, what callers do aside. */
+/** 1 if all settings were given equal values in a and b, and both have one
+ *  cancel flag. Callbacks are not compared. */
 int api_settings_are_equal(const struct ogrjoin_settings *a,
                            const struct ogrjoin_settings *b);
 

@@ -19,18 +19,20 @@
  *        -> index of all points, kept until the next batch -> pairs
  *        -> pairs found on GPUs, where the points are there
  *
- * The first way that can answer a join, and does not cost more than the others,
- * is taken; all of them give the pairs of a fresh index of all points.
- */
+ * A join takes the first of these ways that supports it and is estimated not to
+ * cost more than the next. All give the pairs of a fresh index of all
+ * points. */
 
-/* Rows cost this many times what a point of an index costs to prepare: from
- * there on all points are indexed. */
+/* Estimated cost of a row of the input, in units of the cost of indexing a
+ * point: with n_rows * POINTS_PER_ROW above the number of points, all points
+ * are indexed. */
 #define POINTS_PER_ROW 8
-/* Rows that are found in the pages as fast as in an index of all points, which
- * has to be made first. */
+/* Up to this many rows per point, searching the pages is no slower than making
+ * an index of all points and searching that. */
 #define ROWS_PER_POINT 4
 
-/* Indexes of all points that are kept: one for each of the last settings. */
+/* Maximum number of indexes of all points that are kept, one for each of the
+ * last settings. */
 #define MOST_KEPT 4
 
 struct kept_index
@@ -42,15 +44,16 @@ struct kept_index
 struct ogrjoin_live
 {
     struct oj_live *live;
-    struct live_device *device; /* where the points are, of which live is a
-                                   copy; NULL: in live */
-    pthread_mutex_t lock;       /* guards what follows */
-    int64_t edition;            /* of the state that all is of */
-    struct ogrjoin_layer *all;  /* its points by ids, or NULL */
+    struct live_device *device; /* holds the points, of which live is a copy;
+                                   NULL: the points are in live */
+    pthread_mutex_t lock;       /* guards the members below */
+    int64_t edition; /* edition of the state from which all was made */
+    struct ogrjoin_layer *all; /* points of that state, sorted by id, or NULL */
     struct kept_index kept[MOST_KEPT];
     int n_kept, next_kept;
 
-    /* The near pairs of the last call that asked for changes. */
+    /* The pairs of the last call of ogrjoin_live_near_pairs() that asked for
+     * changes: the next such call is compared with them. */
     int64_t n_near;
     int64_t *near_left, *near_right;
 };
@@ -145,9 +148,9 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
 {
     struct oj_error why = {OJ_OK, ""};
     oj_status status = apply(live, n, id, x, y, &why);
-    /* The indexes are of an older edition and only take memory.  A join that
-     * holds the lock is not waited for: the next join of all points, or the
-     * next batch, frees them. */
+    /* The kept indexes are out of date and only use memory.  If a join holds
+     * the lock, they stay: the next join of all points, or the next batch,
+     * frees them. */
     if (status == OJ_OK && pthread_mutex_trylock(&live->lock) == 0)
     {
         forget_indexes(live);
@@ -220,7 +223,7 @@ int ogrjoin_live_counts(struct ogrjoin_live *live,
 /* --- layers of kept points -------------------------------------------------
  */
 
-/* A layer of points, whose arrays it takes. */
+/* Makes a layer of points and moves their arrays into it. */
 static oj_status make_layer(struct live_points *points,
                             struct ogrjoin_layer **out, struct oj_error *err)
 {
@@ -266,7 +269,7 @@ static oj_status make_index_of(struct live_points *points,
     return status;
 }
 
-/* An index of no points: it checks and completes settings. */
+/* Makes an index of no points, which checks and completes the settings. */
 static oj_status make_empty_index(const struct ogrjoin_settings *settings,
                                   struct ogrjoin_index **out,
                                   struct oj_error *err)
@@ -293,7 +296,7 @@ static struct ogrjoin_index *use_index(struct ogrjoin_index *index)
     return index;
 }
 
-/* The kept index of equal settings for the edition, or NULL. */
+/* Returns the kept index with equal settings and this edition, or NULL. */
 static struct ogrjoin_index *
 find_kept_index(const struct ogrjoin_live *live, int64_t edition,
                 const struct ogrjoin_settings *settings)
@@ -325,7 +328,7 @@ static oj_status keep_index(struct ogrjoin_live *live,
     return OJ_OK;
 }
 
-/* Sets live->all; under the lock. */
+/* Sets live->all. The caller holds the lock. */
 static oj_status gather_all(struct ogrjoin_live *live,
                             const struct live_state *state,
                             struct oj_error *err)
@@ -388,18 +391,18 @@ static int has_index_of_all(struct ogrjoin_live *live,
 /* --- joins -----------------------------------------------------------------
  */
 
-/* A join with a state. */
+/* A join of input with a state. */
 struct live_join
 {
     struct ogrjoin_live *live;
     const struct live_state *state;
     const struct ogrjoin_settings *settings;
-    struct ogrjoin_index *empty; /* whose settings are complete */
+    struct ogrjoin_index *empty; /* no points, completed settings */
     struct ogrjoin_layer *input;
-    struct oj_flat flat; /* of input */
+    struct oj_flat flat; /* view of input */
 };
 
-/* Numbers of rows become ids. */
+/* Replaces row numbers by ids. */
 static void set_ids(struct ogrjoin_pairs *pairs)
 {
     for (int64_t i = 0; i < pairs->n; i++)
@@ -436,7 +439,7 @@ static struct live_query make_query(const struct live_join *j)
                                .cancel = s->options.cancel};
 }
 
-/* Takes the arrays of found. */
+/* Makes pairs and moves the arrays of found into them. */
 static oj_status make_pairs(const struct live_join *j, struct live_pairs *found,
                             struct ogrjoin_pairs **out, struct oj_error *err)
 {
@@ -616,13 +619,13 @@ int ogrjoin_live_join(struct ogrjoin_live *live,
 /* --- near pairs ------------------------------------------------------------
  */
 
-/* Pairs of two lists, both sorted, that are in one alone. */
+/* The pairs that are in only one of two sorted lists. */
 struct near_changes
 {
     const struct ogrjoin_pairs *now;
     int64_t n_before, n;
-    const int64_t *left, *right; /* [n_before] */
-    struct ogrjoin_pairs *out;   /* NULL: they are counted */
+    const int64_t *left, *right; /* [n_before] pairs of the last call */
+    struct ogrjoin_pairs *out;   /* NULL: changes are only counted */
 };
 
 static void put_change(struct near_changes *c, int64_t left, int64_t right,
@@ -688,7 +691,8 @@ static oj_status new_changes(int64_t n, struct ogrjoin_pairs **out,
     return OJ_OK;
 }
 
-/* *pairs becomes what has changed since the last call; it is remembered. */
+/* Replaces *pairs by the changes since the last call, and stores the pairs for
+ * the next call. */
 static oj_status turn_into_changes(struct ogrjoin_live *live,
                                    struct ogrjoin_pairs **pairs,
                                    struct oj_error *err)
@@ -712,7 +716,8 @@ static oj_status turn_into_changes(struct ogrjoin_live *live,
     return OJ_OK;
 }
 
-/* All pairs of ids whose points are near, the smaller id on the left. */
+/* Finds all pairs of points within the distance; the smaller id is on the
+ * left. */
 static oj_status find_near_pairs(struct ogrjoin_live *live,
                                  const struct live_state *state,
                                  const struct ogrjoin_settings *settings,
@@ -790,7 +795,7 @@ int ogrjoin_live_near_pairs(struct ogrjoin_live *live,
 /* --- points, files ---------------------------------------------------------
  */
 
-/* All points now. */
+/* Reads all points of the current state. */
 static oj_status read_points(struct ogrjoin_live *live, struct live_points *out,
                              struct oj_error *err)
 {
@@ -832,7 +837,8 @@ static oj_status make_schema(struct ArrowSchema *out, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Takes the arrays of points when nothing can fail any more. */
+/* Makes an Arrow array and moves the arrays of points into it. On failure
+ * points is unchanged. */
 static oj_status make_array(struct live_points *points, struct ArrowArray *out,
                             struct oj_error *err)
 {

@@ -86,12 +86,13 @@ static int compares_shapes(const struct oj_given_options *given)
 /* ---- the table ------------------------------------------------------------
  */
 
-/* A row fits when its option was given one of its values, and
- *   with others:  one of these was given one of theirs
- *   with without: none of these was given
- *   with when:    that holds.
+/* A row is an error when `option` has a value of `values` and:
+ *   others   one of these options has a value of other_values
+ *   without  none of these options is given
+ *   when     the function returns 1
+ * A condition that is NULL is left out.
  * Values: "a|b"; "!a|b": any but these; NULL: any.
- * why: both do not go together, and the reason.  text: the whole message.
+ * why: the reason why the two exclude each other.  text: the whole message.
  * Names of options in them: {name}, {name word}, {name *} with the word that
  * was given, {* name} for that word alone. */
 struct clash

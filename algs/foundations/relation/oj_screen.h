@@ -32,7 +32,8 @@ struct oj_screen_rule
     int takes_all;    /**< 1: pairs with disjoint boxes can be results, too */
 };
 
-/** Sets the rule of a join. Returns 0 if a screen is of no use for it. */
+/** Fills *out with the rule by which a screen selects the candidates of a join.
+ *  Returns 0 if the join gains nothing from a screen. */
 int oj_screen_rule_of(const struct oj_relation *relation,
                       struct oj_screen_rule *out);
 

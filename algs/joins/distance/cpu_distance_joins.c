@@ -113,8 +113,8 @@ static void drop_repeated_points(const struct distance_index *self,
                                  struct oj_order *order)
 {
     const struct oj_index_args *args = &self->shared.args;
-    int64_t most =
-        oj_equals_to_keep(&args->relation, args->join_side, args->tie_rank);
+    int64_t most = oj_equal_features_to_keep(&args->relation, args->join_side,
+                                             args->tie_rank);
     struct oj_ordered_point *point = order->point;
     int64_t n = order->n_points, n_kept = 0, end;
     if (most == INT64_MAX || !oj_flat_is_points(args->join_side))

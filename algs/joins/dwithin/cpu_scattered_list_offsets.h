@@ -19,10 +19,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/** Places that a thread gathers for a group. */
+/** Maximum number of places that a thread gathers before it passes them on. */
 #define OJ_PLACES_AT_ONCE 8
 
-/** As large as two offsets. */
+/** Position of the list of one row. It has the size of the two offsets that
+ *  replace it in oj_list_places.offset. */
 struct oj_list_place
 {
     int64_t first;   /**< entry of the list */

@@ -190,7 +190,8 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
             oj_segments_count_features(args->join_side, self->relation.k);
     if (relation->k < 1)
         relation->k = 1;
-    k_distinct = oj_equals_to_keep(relation, args->join_side, args->tie_rank);
+    k_distinct =
+        oj_equal_features_to_keep(relation, args->join_side, args->tie_rank);
     OJ_TRY(oj_segments_build(&self->index.segments, args->join_side,
                              args->tie_rank, k_distinct, n_threads, err));
     OJ_TRY(build_cells_of_polygon_interiors(self, k_distinct, err));
@@ -199,12 +200,15 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Points as input; of nearest where what decides which pairs count leaves out
- * few of those near a point, or those of a class.  Others are asked one by one
- * on the way from the nearest on (cpu_distance_joins.c): with a least distance
- * of 500 ft that is seven times as fast.  Within a reach single ones, each of
- * which is a row by itself, and as join side more than points, which have cells
- * of their own (cpu_near_points.c). */
+/* 1 if this engine takes the join: planar distances, no maximum distance per
+ * join feature, and
+ *   op nearest   input of points; no minimum distance, compared attributes or
+ *   unordered pairs
+ *   op dwithin   input of single points; a join side of anything else (single
+ *   points: cpu_near_points.c)
+ * Other nearest joins visit the features of a row in order of distance
+ * (cpu_distance_joins.c): with a minimum distance of 500 ft this is seven times
+ * as fast. */
 static int takes_nearest_points(const struct oj_relation *relation,
                                 const struct oj_flat *join_side,
                                 const struct oj_flat *input)

@@ -420,10 +420,9 @@ struct predicate_index
 {
     struct oj_row_index shared;
     struct oj_screen_rule rule;
-    struct oj_shape_side side; /* with a screen: empty until has_side */
+    struct oj_shape_side side; /* with a screen: built when first needed */
     int has_side;
-    int32_t *place_of; /* [features] position in side; NULL until a screen needs
-                          it */
+    int32_t *place_of; /* [features] position in side; NULL: no screen */
     _Atomic uint8_t *niceness; /* [features] enum oj_niceness */
 };
 

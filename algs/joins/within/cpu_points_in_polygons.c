@@ -73,8 +73,8 @@ struct point_candidate
     const struct oj_edge_grid *grid; /* grid of the ring, or NULL */
 };
 
-/* A candidate that must be decided by edges. rank: of its cell, if the ring has
- * a grid. */
+/* A candidate (index in point_worker.candidate) that must be decided by edges.
+ * rank: of its cell among the cells with edges, if the ring has a grid. */
 struct point_open
 {
     uint32_t rank;

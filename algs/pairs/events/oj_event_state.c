@@ -36,7 +36,8 @@ static uint64_t hash_vertices(uint64_t hash, const struct oj_flat *flat,
     return hash;
 }
 
-/* Parts and rings, so that the two forms of points have one hash. */
+/* Hashes parts, rings and vertices. Points give one hash in both of their forms
+ * (with and without part offsets). */
 static uint64_t hash_feature(uint64_t hash, const struct oj_flat *flat,
                              int64_t feature)
 {
@@ -73,7 +74,7 @@ static uint64_t fingerprint_of(const struct oj_flat *join)
     return hash;
 }
 
-/* A feature by its FID. */
+/* A feature and its FID. */
 struct named_feature
 {
     int64_t fid;
@@ -87,7 +88,8 @@ static int compare_fids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* All features by ascending FIDs; freed with oj_free(). */
+/* Returns all features by ascending FIDs. The caller frees *out with
+ * oj_free(). */
 static oj_status sort_by_fid(const struct oj_flat *join,
                              struct named_feature **out, struct oj_error *err)
 {
@@ -127,7 +129,7 @@ oj_status oj_event_state_check(const struct oj_event_state *state,
 /* ---- bytes ----------------------------------------------------------------
  */
 
-/* Of whole words; the last one is filled up with zeros. */
+/* Hashes 8 bytes at a time; the last bytes are filled up with zeros. */
 static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, int64_t n)
 {
     uint8_t last[8] = {0};
@@ -157,13 +159,13 @@ static uint64_t read_number(const uint8_t *bytes, int n_bytes)
 /* ---- writing --------------------------------------------------------------
  */
 
-/* Bytes on their way; a full buffer is a run of whole words. A failure stays in
- * the file. */
+/* Buffered output. The hash is of 8 bytes at a time, so the size of a full
+ * buffer is a multiple of 8. Write errors are kept in the file (ferror). */
 struct state_output
 {
     FILE *file;
     uint64_t hash;
-    size_t n; /* in bytes */
+    size_t n; /* bytes in use */
     uint8_t bytes[65536];
 };
 
@@ -243,16 +245,16 @@ void oj_event_state_write(FILE *file, const void *user)
 /* ---- reading --------------------------------------------------------------
  */
 
-/* Bytes that are read from the first to the last. */
+/* Bytes that are read in order. */
 struct state_input
 {
     const uint8_t *at;
-    int64_t n; /* from at on */
+    int64_t n; /* bytes left at `at` */
     const char *path;
     const struct oj_event_state *state;
     struct oj_events *events;
     struct named_feature *named;
-    int32_t *feature; /* of a key */
+    int32_t *feature; /* [cap_feature] features of the current key */
     int64_t cap_feature;
 };
 
@@ -301,7 +303,7 @@ static oj_status take_text(struct state_input *in, const char **text,
     return OJ_OK;
 }
 
-/* Magic and hash, which are no part of what is read afterwards. */
+/* Checks magic and hash, and skips both. */
 static oj_status check_frame(struct state_input *in, struct oj_error *err)
 {
     const uint8_t *bytes = NULL;
@@ -314,11 +316,12 @@ static oj_status check_frame(struct state_input *in, struct oj_error *err)
         return fail_cut(in, err);
     in->n -= 8;
     if (hash_bytes(seed, in->at, in->n) != read_number(in->at + in->n, 8))
-        return fail_broken(in, "its hash is another one", err);
+        return fail_broken(in, "its checksum does not match", err);
     return take_bytes(in, (int64_t)sizeof magic, &bytes, err);
 }
 
-/* The letters of the text can be any bytes. */
+/* The text comes from the file, so bytes that cannot be printed are
+ * replaced. */
 static oj_status fail_options(const struct state_input *in, const char *text,
                               int64_t n, struct oj_error *err)
 {
@@ -452,7 +455,7 @@ static oj_status fail_file(const char *path, struct oj_error *err)
                    strerror(errno));
 }
 
-/* Of a file that is open. */
+/* Reads the state from an open file. */
 static oj_status read_file(int file, const char *path,
                            const struct oj_event_state *state,
                            struct oj_events *events, struct oj_error *err)

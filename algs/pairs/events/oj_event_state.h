@@ -1,21 +1,20 @@
-/** The state of events in a file: the keys that have features, by the FIDs of
- *  these, so that a later run goes on where one has ended.
+/** The state of events in a file: each key that has features, with the FIDs of
+ *  these features. A later run continues from it.
  *
  *   8 bytes  "OGRJEVT1"            all numbers little-endian
  *   u64      fingerprint of the join features
- *   u64      their number
+ *   u64      number of join features
  *   u32      1: keys are texts; 0: integers
  *   u32 + n  options, a text
- *   u64      keys; then of each
+ *   u64      number of keys; then for each key
  *     i64, or u32 + n    the key
- *     u32                features
+ *     u32                number of its features
  *     i64 ...            their FIDs, in ascending order
  *   u64      hash of all bytes before, 8 at a time, the last ones filled up
  *            with zeros
  *
- *  Nothing in a file is trusted: it is checked against its own hash, the join
- *  features, the options and the rules, and a state is complete or not read.
- */
+ *  A file is not trusted: its hash, join features, options and rules are
+ *  checked. A state is read completely or not at all. */
 #ifndef OJ_EVENT_STATE_H
 #define OJ_EVENT_STATE_H
 
@@ -27,40 +26,43 @@
 extern "C" {
 #endif
 
-/** What a state belongs to. Borrows. */
+/** The join that a state belongs to. Borrows its members. */
 struct oj_event_state
 {
-    const struct oj_flat *join; /**< features, as they are joined */
-    const char *options; /**< what decides events, as words: a state of other
-                              words is refused */
+    const struct oj_flat *join; /**< join features, as the join reads them */
+    const char *options; /**< options that affect events, as a text; a state
+                            with another text is refused */
 };
 
-/** OJ_ERR_ARG where features cannot be named: FIDs repeat. */
+/** OJ_ERR_ARG if two features share a FID: the file identifies features by
+ *  FIDs. */
 OJ_MUST_USE oj_status oj_event_state_check(const struct oj_event_state *state,
                                            struct oj_error *err);
 
-/** A state that is to be written. */
+/** Argument of oj_event_state_write(). */
 struct oj_event_state_to_write
 {
     const struct oj_event_state *state;
     const struct oj_events *events;
 };
 
-/** For those who write files that appear complete or not at all; user is a
- *  struct oj_event_state_to_write. Errors are those of the file. */
+/** Writes a state; callback for oj_new_file_write(). user: struct
+ *  oj_event_state_to_write. After an error ferror(file) is set. */
 void oj_event_state_write(FILE *file, const void *user);
 
-/** Adds the keys of a state of n bytes to events, which has none.
+/** Adds the keys of a state of n bytes to events, which must have no keys.
  *  path     for messages
- *  Errors   OJ_ERR_DATA: it is broken; OJ_ERR_ARG: it belongs to other
- * features, options or keys; OJ_ERR_NOMEM. events can only be freed then */
+ *  Errors   OJ_ERR_DATA: the bytes are damaged; OJ_ERR_ARG: they belong to
+ *           other features, options or keys; OJ_ERR_NOMEM. After an error
+ *           events may only be freed */
 OJ_MUST_USE oj_status oj_event_state_read(const uint8_t *bytes, int64_t n,
                                           const char *path,
                                           const struct oj_event_state *state,
                                           struct oj_events *events,
                                           struct oj_error *err);
 
-/** The same of a file; *is_there 0: there is none, and events is as it was. */
+/** Reads the state from a file. *is_there is 0 if the file does not exist;
+ *  events is unchanged then. */
 OJ_MUST_USE oj_status oj_event_state_load(const char *path,
                                           const struct oj_event_state *state,
                                           struct oj_events *events,

@@ -8,21 +8,21 @@
 
 enum
 {
-    FEW = 2,         /* features that a key holds without memory of its own */
-    BLOCK = 16,      /* rows whose keys are fetched at once */
+    FEW = 2,         /* features that a key stores in itself */
+    BLOCK = 16,      /* rows whose keys are prefetched together */
     FIRST_SLOTS = 64 /* a power of 2 */
 };
 
-/* Keys beyond this have no number. */
+/* Maximum number of keys: key numbers are int32_t. */
 #define MAX_KEYS (INT32_MAX - 1)
 
 struct key
 {
-    int64_t name;     /* the integer, or where its text begins */
+    int64_t name;     /* the integer key, or offset of the text key */
     int32_t n_text;   /* bytes */
-    uint32_t batch;   /* the last one that counted its features */
+    uint32_t batch;   /* last batch that counted its features in n_most */
     int32_t n;        /* features */
-    int32_t capacity; /* FEW: they are in few */
+    int32_t capacity; /* FEW: the features are in few */
     union
     {
         int32_t few[FEW];
@@ -30,7 +30,7 @@ struct key
     } feature;
 };
 
-/* tag: bits of the hash that did not choose the slot */
+/* tag: upper half of the hash; the lower half chooses the slot */
 struct slot
 {
     uint32_t tag;
@@ -47,14 +47,14 @@ struct oj_events
     int64_t n_keys, cap_keys;
     struct slot *slot; /* [n_slots] a power of 2; at most half are used */
     int64_t n_slots;
-    char *text; /* [n_text] of keys */
+    char *text; /* [n_text] texts of all keys */
     int64_t n_text, cap_text;
 
     uint32_t batch;   /* number of the current batch */
     int32_t *row_key; /* [rows of the batch] number of the key; -1: the row
                          gives no events */
     int64_t cap_row_key;
-    struct oj_event_counts counts, found; /* of all, and of the batch */
+    struct oj_event_counts counts, found; /* all batches; this batch */
 };
 
 const char *const oj_event_names[OJ_N_EVENTS] = {"enter", "exit", "stay",
@@ -84,7 +84,7 @@ static void free_features(struct key *key)
     key->n = 0;
 }
 
-/* Room for n features; those that are there stay. */
+/* Makes room for n features and keeps the present ones. */
 static oj_status reserve_features(struct key *key, int64_t n,
                                   struct oj_error *err)
 {
@@ -103,7 +103,7 @@ static oj_status reserve_features(struct key *key, int64_t n,
     return OJ_OK;
 }
 
-/* Of a key that was in many features once and is in few now. */
+/* Frees the feature array of a key that has few features again. */
 static void release_unused_features(struct key *key)
 {
     int32_t few[FEW];
@@ -115,7 +115,7 @@ static void release_unused_features(struct key *key)
     key->capacity = FEW;
 }
 
-/* There is room. */
+/* The key must have room for n features. */
 static void set_features(struct key *key, const int32_t *feature, int64_t n)
 {
     int32_t *to = features_of(key);
@@ -146,7 +146,7 @@ static uint64_t hash_text(const char *text, int64_t n)
     return hash;
 }
 
-/* The name of a row's key, as keys are looked for. */
+/* The key of a row, with its hash, for a look-up. */
 struct name
 {
     uint64_t hash;
@@ -185,7 +185,7 @@ static int is_key_of_name(const struct oj_events *events, const struct key *key,
                0;
 }
 
-/* Its slot, or the empty one where it belongs. */
+/* Returns the slot of the key, or the empty slot where it must be inserted. */
 static struct slot *find_slot(const struct oj_events *events,
                               const struct name *name)
 {
@@ -217,7 +217,7 @@ static struct name name_of_key(const struct oj_events *events,
     return name;
 }
 
-/* The slots are empty. */
+/* Inserts all keys into the slots, which must be empty. */
 static void fill_slots(struct oj_events *events)
 {
     for (int64_t i = 0; i < events->n_keys; i++)
@@ -231,7 +231,7 @@ static void fill_slots(struct oj_events *events)
     }
 }
 
-/* All keys in new slots. */
+/* Replaces the slots by n_slots new ones, with all keys. */
 static oj_status make_slots(struct oj_events *events, int64_t n_slots,
                             struct oj_error *err)
 {
@@ -248,7 +248,9 @@ static oj_status copy_text(struct oj_events *events, const struct name *name,
                            struct oj_error *err)
 {
     if (name->n_text > INT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT, "a key has more than 2^31 letters");
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the key of a report is longer than 2 GiB: choose "
+                       "another -key");
     OJ_ROOM(events->text, events->n_text, events->n_text + name->n_text,
             events->cap_text, err);
     memcpy(events->text + events->n_text, name->text, (size_t)name->n_text);
@@ -256,8 +258,8 @@ static oj_status copy_text(struct oj_events *events, const struct name *name,
     return OJ_OK;
 }
 
-/* A new key without features, in this slot or, where the slots had to grow, in
- * another one. */
+/* Adds a key without features. It is put into slot, unless the table has to
+ * grow. */
 static oj_status add_key(struct oj_events *events, const struct name *name,
                          struct slot *slot, struct oj_error *err)
 {
@@ -290,7 +292,7 @@ static oj_status add_key(struct oj_events *events, const struct name *name,
     return OJ_OK;
 }
 
-/* Drops keys without features. The texts of the others move down. */
+/* Drops keys without features. The other keys and their texts move down. */
 static void drop_empty_keys(struct oj_events *events)
 {
     int64_t n = 0, n_text = 0;
@@ -315,8 +317,8 @@ static void drop_empty_keys(struct oj_events *events)
     events->n_text = n_text;
 }
 
-/* Before a batch, when many keys have come and gone: else each phone that ever
- * passed by would stay. */
+/* Drops empty keys before a batch if they are at least half of the keys.
+ * Otherwise memory would grow with every vehicle that ever passed by. */
 static void forget_keys_that_have_gone(struct oj_events *events)
 {
     const int64_t n_empty = events->n_keys - events->counts.n_inside;
@@ -344,7 +346,8 @@ static int row_has_key(const struct oj_event_keys *keys, int64_t row)
     return keys->integer != NULL || keys->offset[row] < keys->offset[row + 1];
 }
 
-/* A number that no key has, also when numbers begin anew. */
+/* Gives the batch a number that no key has. When the 32-bit number wraps
+ * around, the numbers of all keys are reset. */
 static void begin_batch(struct oj_events *events)
 {
     if (++events->batch != 0)
@@ -354,18 +357,19 @@ static void begin_batch(struct oj_events *events)
         events->key[i].batch = 0;
 }
 
-/* What is found of the rows of a batch. */
+/* A batch while its rows are looked up. */
 struct report_batch
 {
     const struct oj_event_keys *keys;
     const struct oj_flat *reports;
     const struct oj_matches *pairs;
     struct oj_event_counts counts;
-    int64_t n_most; /* events: what a key had before the batch can end once,
-                       what a row brings can begin and end */
+    int64_t n_most; /* upper bound of events: a feature that a key had before
+                       the batch can have one exit, a pair of a row one enter
+                       and one exit */
 };
 
-/* Room for the features of the key after a row of the batch. */
+/* Makes room for the features that the key has after this row. */
 static oj_status reserve_features_of_row(struct oj_events *events,
                                          struct report_batch *b, int64_t row,
                                          struct oj_error *err)
@@ -383,13 +387,12 @@ static oj_status reserve_features_of_row(struct oj_events *events,
     return reserve_features(key, n, err);
 }
 
-/* A run of rows on its way to its keys, in three steps that other runs stand
- * between, so that what the next step reads has come from memory:
+/* A block of rows whose keys are looked up in three steps. Other blocks are
+ * handled between the steps, so that prefetched memory arrives in time:
  *
- *   name    the hash of each row's key; its slot is fetched
- *   fetch   the key that the slot holds is fetched
- *   find    the key, or a new one, and room for its features
- */
+ *   name    hashes each row's key; prefetches its slot
+ *   fetch   prefetches the key that the slot refers to
+ *   find    finds or adds the key, and makes room for its features */
 struct key_block
 {
     int64_t first;
@@ -397,7 +400,7 @@ struct key_block
     struct name name[BLOCK];
 };
 
-/* row_key is -1 where a row gives no events. */
+/* Sets row_key to -1 for rows that give no events. */
 static void name_rows_of_block(struct oj_events *events, struct report_batch *b,
                                struct key_block *block)
 {
@@ -480,14 +483,14 @@ static oj_status find_keys_of_batch(struct oj_events *events,
 /* ---- events ---------------------------------------------------------------
  */
 
-/* The pairs of a report, and where its events go. */
+/* The pairs of a report, and the output of its events. */
 struct report
 {
     const int32_t *feature; /* [n] */
     const double *measure;  /* [n] */
     int64_t n;
     struct oj_event_rows *out;
-    int64_t at; /* the next entry */
+    int64_t at; /* next entry of out */
 };
 
 static void put_event(struct report *r, enum oj_event event, int32_t feature,
@@ -504,7 +507,8 @@ static int32_t rank_of(const struct oj_events *events, int32_t feature)
     return events->tie_rank != NULL ? events->tie_rank[feature] : feature;
 }
 
-/* Features of the key that are no pairs of the report. */
+/* Adds an exit for each feature of the key that is not in a pair of the
+ * report. */
 static void put_exits(const struct oj_events *events, const int32_t *before,
                       int64_t n_before, struct report *r)
 {
@@ -519,7 +523,8 @@ static void put_exits(const struct oj_events *events, const int32_t *before,
     }
 }
 
-/* Pairs of the report that the key had, or had not. */
+/* OJ_EVENT_STAY: adds pairs whose feature the key had; OJ_EVENT_ENTER: pairs
+ * whose feature it had not. */
 static void put_pairs(const struct oj_events *events, const int32_t *before,
                       int64_t n_before, enum oj_event event, struct report *r)
 {
@@ -547,7 +552,7 @@ static void put_nearest_event(const struct oj_events *events, struct key *key,
         put_event(r, OJ_EVENT_STAY, now, measure);
 }
 
-/* Few numbers: a call would cost more. */
+/* A loop, since for few numbers a call of memcmp() costs more. */
 static inline int are_equal(const int32_t *a, const int32_t *b, int64_t n)
 {
     int64_t i = 0;
@@ -576,7 +581,7 @@ static void put_events_of_report(const struct oj_events *events,
         put_pairs(events, before, n, OJ_EVENT_STAY, r);
 }
 
-/* Cannot fail: all memory is there. */
+/* Cannot fail: prepare has allocated all memory. */
 static void put_events_of_rows(struct oj_events *events,
                                const struct oj_matches *pairs,
                                struct oj_event_rows *out)

@@ -1,8 +1,7 @@
-/** Events of a stream of reports: which features a key has come to and has
- *  left.
+/** Events of a stream of reports: the features that a key has entered or left.
  *
  *  A report is an input row with a key (a vehicle) and a place.  The features
- *  of a key are those that its last report made pairs with.  The pairs of its
+ *  of a key are the features of the pairs of its last report.  The pairs of the
  *  next report are compared with them:
  *
  *   features of the key before   3 5 8
@@ -10,16 +9,17 @@
  *   events                       exit 5, exit 8, enter 9; stay 3 on request
  *   features of the key now      3     9
  *
- *  Of nearest, a key has one feature or none, and an event is a change of it.
+ *  In a nearest join a key has at most one feature, and the event is a change
+ *  of it.
  *
- *  Events come in the order of the reports, those of a report as exits, enters,
- *  stays, each in the order of the join FIDs, so they depend on nothing but the
- *  reports and their order.  A report without a key or without a place gives no
- *  event and changes nothing; both are counted.
+ *  Events are in the order of the reports; events of one report are exits,
+ *  enters, stays, each in the order of the join FIDs.  So events depend only on
+ *  the reports and their order.  A report without a key or without a place
+ *  gives no event and changes nothing; such reports are counted.
  *
- *  A key without features is as one that never came: its memory is used again.
- *  Ours.
- */
+ *  A key that leaves all its features is equivalent to a new key: its memory is
+ *  used again.
+ *  Ours. */
 #ifndef OJ_EVENTS_H
 #define OJ_EVENTS_H
 
@@ -35,7 +35,7 @@ enum oj_event
     OJ_EVENT_ENTER = 0,
     OJ_EVENT_EXIT,
     OJ_EVENT_STAY,
-    OJ_EVENT_CHANGE, /**< of nearest: another feature, or none any more */
+    OJ_EVENT_CHANGE, /**< nearest: the feature is another, or none */
     OJ_N_EVENTS
 };
 
@@ -44,26 +44,27 @@ extern const char *const oj_event_names[OJ_N_EVENTS];
 
 struct oj_event_rules
 {
-    int is_nearest; /**< pairs are the nearest feature, one at most */
-    int with_stays; /**< 1: a feature that a key keeps is an event, too */
+    int is_nearest; /**< 1: nearest join; a row has at most one pair */
+    int with_stays; /**< 1: also events for features that a key stays in */
     int has_texts;  /**< 1: keys are texts; 0: integers */
 };
 
-/** The keys of rows, in one of two forms. An empty text is no key. A view. */
+/** The keys of rows, as integers or as texts. An empty text counts as no key. A
+ *  view. */
 struct oj_event_keys
 {
     const int64_t *integer; /**< [n] or NULL */
-    const int64_t *offset;  /**< [n + 1] into bytes, of texts */
+    const int64_t *offset;  /**< [n + 1] texts: offsets into bytes */
     const char *bytes;
     const uint8_t *is_null; /**< [n] nonzero: the row has no key; NULL: all
                                  have one */
 };
 
-/** Events of the rows of a batch.  The entries of a row are its events, also
- *  those of features that are no pairs of it; join_row is -1 where the nearest
- *  feature of a key changes to none.  measure is NaN where the event is of no
- *  pair.  Owner; zeroed memory is a valid empty one, and one object serves many
- *  batches. */
+/** Events of the rows of a batch.  The entries of a row are its events,
+ *  including exits, whose features are not in a pair of the row.  join_row is
+ *  -1 if the nearest feature of a key changes to none.  measure is NaN for
+ *  events without a pair.  Owner; zeroed memory is a valid empty one, and one
+ *  object can be used for many batches. */
 struct oj_event_rows
 {
     struct oj_matches rows; /**< list form */
@@ -75,20 +76,21 @@ void oj_event_rows_free(struct oj_event_rows *events);
 
 struct oj_event_counts
 {
-    int64_t n_reports;     /**< rows, all of them */
-    int64_t n_without_key; /**< of these */
+    int64_t n_reports;     /**< all rows */
+    int64_t n_without_key; /**< of n_reports */
     int64_t n_without_place;
     int64_t n_events[OJ_N_EVENTS];
-    int64_t n_inside; /**< keys that have a feature now */
+    int64_t n_inside; /**< number of keys that have a feature now */
 };
 
-/** The features of all keys. */
+/** The state: the features of all keys. */
 struct oj_events;
 
-/** Without keys.
- *  n_features  of the join side
- *  tie_rank    [n_features] their order, which pairs of a row have, or NULL:
- *              that of the rows; outlives *out */
+/** Makes a state without keys.
+ *  n_features  features of the join side
+ *  tie_rank    [n_features] order of the features, which is also the order of
+ *              the pairs of a row; NULL: order of the rows.  Must outlive
+ *              *out */
 OJ_MUST_USE oj_status oj_events_new(const struct oj_event_rules *rules,
                                     int64_t n_features, const int32_t *tie_rank,
                                     struct oj_events **out,
@@ -97,14 +99,14 @@ OJ_MUST_USE oj_status oj_events_new(const struct oj_event_rules *rules,
 /** Accepts NULL. */
 void oj_events_free(struct oj_events *events);
 
-/** The reports of a batch, one after another.
- *  keys     [pairs->n_rows] in the form of the rules
- *  reports  [pairs->n_rows] as they were joined: has no parts, or NaN, where
- *           there is no place
- *  pairs    of these rows, in the order of ties
- *  out      set; nothing is changed after an error
- *  Cost     some 50 ns a report, and the pairs; memory 32 bytes a key with a
- *           feature, and 4 a pair where a key has more than two
+/** Adds the reports of a batch in their order.
+ *  keys     [pairs->n_rows] in the form that the rules name
+ *  reports  [pairs->n_rows] as they were joined; a report without parts, or
+ *           with NaN, has no place
+ *  pairs    pairs of these rows, in tie order
+ *  out      receives the events; unchanged after an error, as is the state
+ *  Cost     about 50 ns per report, plus the pairs; memory 32 bytes per key
+ *           with a feature, plus 4 bytes per pair of a key with more than two
  *  Errors   OJ_ERR_NOMEM; OJ_ERR_LIMIT beyond 2^31 - 2 keys at a time */
 OJ_MUST_USE oj_status oj_events_add(struct oj_events *events,
                                     const struct oj_event_keys *keys,
@@ -113,9 +115,10 @@ OJ_MUST_USE oj_status oj_events_add(struct oj_events *events,
                                     struct oj_event_rows *out,
                                     struct oj_error *err);
 
-/** oj_events_add() in two steps, for callers who need memory of their own for
- * the events: all that can fail, *n_most being more than there will be events;
- * and what cannot, of the batch that was prepared last. */
+/** oj_events_add() in two steps, for callers that allocate memory for the
+ *  events. oj_events_prepare() does everything that can fail; *n_most is an
+ *  upper bound of the number of events. oj_events_finish() cannot fail; it adds
+ *  the batch that was prepared last. */
 OJ_MUST_USE oj_status oj_events_prepare(struct oj_events *events,
                                         const struct oj_event_keys *keys,
                                         const struct oj_flat *reports,
@@ -125,7 +128,7 @@ OJ_MUST_USE oj_status oj_events_prepare(struct oj_events *events,
 void oj_events_finish(struct oj_events *events, const struct oj_matches *pairs,
                       struct oj_event_rows *out);
 
-/** What has been added so far. */
+/** Counts all reports and events so far. */
 void oj_events_count(const struct oj_events *events,
                      struct oj_event_counts *counts);
 
@@ -140,18 +143,17 @@ struct oj_event_key
     int64_t integer;
     const char *text; /**< n_text bytes; NULL: integer */
     int64_t n_text;
-    int32_t n; /**< > 0 */
+    int32_t n; /**< number of features, > 0 */
     const int32_t *feature;
 };
 
-/** The next key that has features, in the order in which they came; 0: there is
- *  none any more. *at is 0 at first. */
+/** Reads the next key that has features, in the order in which keys were first
+ *  added; returns 0 at the end.  *at must be 0 at first. */
 int oj_events_next_key(const struct oj_events *events, int64_t *at,
                        struct oj_event_key *key);
 
-/** Adds a key that is not there yet: OJ_ERR_DATA where it is, where features
- *  are out of range or do not ascend by their ties, or are several of
- *  nearest. */
+/** Adds a key.  OJ_ERR_DATA: the key exists already, its features are out of
+ *  range or not in ascending tie order, or a nearest join has more than one. */
 OJ_MUST_USE oj_status oj_events_put_key(struct oj_events *events,
                                         const struct oj_event_key *key,
                                         struct oj_error *err);

@@ -128,9 +128,9 @@ static int are_fids_distinct(const struct oj_flat *flat,
     return tie_rank != NULL || (flat->fid != NULL && i >= flat->n_features);
 }
 
-int64_t oj_equals_to_keep(const struct oj_relation *relation,
-                          const struct oj_flat *join_side,
-                          const int32_t *tie_rank)
+int64_t oj_equal_features_to_keep(const struct oj_relation *relation,
+                                  const struct oj_flat *join_side,
+                                  const int32_t *tie_rank)
 {
     if (!oj_relation_is_nearest(relation) || relation->ties == OJ_TIES_ALL ||
         relation->unordered_pairs != 0 || join_side->on_class != NULL ||

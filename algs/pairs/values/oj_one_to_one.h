@@ -64,8 +64,8 @@ OJ_MUST_USE oj_status oj_pair_ranks_make(
 void oj_pair_ranks_free(struct oj_pair_ranks *ranks);
 
 /** Adds the pairs of the next rows; matches in any form, without shared lists.
- * ordinal  [join features of the answer] their ordinals in the join layer;
- *          NULL: join_row is the ordinal
+ * ordinal  ordinal[join_row] is the feature's ordinal in the join layer; NULL:
+ *          join_row is it already
  * label    [rows] keys by which rows are found afterwards; NULL: row numbers,
  *          counted over all answers */
 OJ_MUST_USE oj_status oj_one_to_one_add(struct oj_one_to_one *choice,

@@ -1,6 +1,8 @@
 /** The functions that the module exports. struct oj_gpu_module documents them.
- *  A function is defined in the room that its name begins with; those for
- *  resident points are in cuda/foundations/index. */
+ *
+ *    oj_cuda_index_*, device_of, order_streams   cuda/foundations/index
+ *    oj_cuda_screen_*                            cuda/joins/shapes
+ *    oj_cuda_quadrant_*                          cuda/papers */
 #ifndef CUDA_MODULE_EXPORTS_CUH
 #define CUDA_MODULE_EXPORTS_CUH
 

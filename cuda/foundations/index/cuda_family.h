@@ -44,7 +44,7 @@ struct oj_cuda_points
  *  by location. */
 #define OJ_CUDA_FEW_POINTS 4096
 
-/** Maximum bytes of all columns of a point. */
+/** Maximum bytes per point of the columns that conditions read. */
 #define OJ_CUDA_POINT_COLUMN_BYTES 24
 
 /** Conditions of relation on columns of points and layer. */

@@ -87,7 +87,9 @@ static __device__ struct oj_ring_windows windows_of_unit(const struct units &u,
     return oj_ring_windows_of(&u.frame, &chain, u.level);
 }
 
-/* Counts windows, fragments and edges of each unit at the level. */
+/* For each unit (a feature or a polygon part): its windows of 4 x 4 cells at
+ * the start level (oj_ring_windows.h), and its fragments and edges times that
+ * number. */
 static __global__ void
 count_windows_and_edges_of_units(const __grid_constant__ struct units u,
                                  struct starts starts)

@@ -840,7 +840,8 @@ struct group_list
     uint32_t total;  /* counters of the whole list */
 };
 
-/* Writes the header of leaf `leaf` of a group and prepares its entries. */
+/* Writes the header of a leaf and fills *leaf with what its entries need: the
+ * scale of their coordinates and where they are written. */
 static __device__ void write_leaf_header_and_scale(
     const struct oj_cells_round &r, const struct oj_near_frame &split,
     const struct oj_near_node &node, float bound, uint32_t first, uint32_t n,

@@ -444,9 +444,10 @@ OJ_NEAR_FN void oj_near_clip_long(double a, double d, double box, float *t0,
         *t1 = *t0 - 1.0f;
 }
 
-/** Returns the entry of segment a -> b. A segment that misses the box passed
- *  the tests by rounding and cannot be nearest: its entry is a corner of the
- *  box, which is farther from the cell than the nearest one. */
+/** Returns the entry of a segment: the ends of its part inside the box, rounded
+ *  to units. If rounding let a segment through that misses the box, the entry
+ *  is a corner of the box, which is farther from the cell than the nearest
+ *  segment and so never the answer. */
 OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
                                   const struct oj_near_scale *s,
                                   struct oj_cuda_segment of)

@@ -75,7 +75,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    # What needs GeoPandas or pyarrow is loaded when it is asked for.
+    # Functions that need GeoPandas or pyarrow are imported on first use.
     if name not in _LATER:
         raise AttributeError(f"module 'ogrjoin' has no attribute {name!r}")
     from importlib import import_module

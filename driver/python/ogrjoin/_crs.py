@@ -1,5 +1,5 @@
-"""Coordinate reference systems as texts for the C library, and what pyproj, where
-it is installed, knows beyond a text."""
+"""Coordinate reference systems as texts for the C library.  pyproj, where it is
+installed, compares two CRS, expands codes and transforms coordinates."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 from ._errors import InvalidError
 
 _CODE = re.compile(r"\w+:\w+")
-_KNOWN = ("EPSG:4326", "OGC:CRS84")  # by the C library
+_KNOWN = ("EPSG:4326", "OGC:CRS84")  # codes that the C library reads without pyproj
 
 
 def text(crs: Any) -> str | None:
-    """Of a CRS of pyproj, PROJJSON, a code as a number, or a text."""
+    """The text of a CRS: a pyproj object, PROJJSON, the number of an EPSG code, or a
+    text."""
     if crs is None or isinstance(crs, str):
         return crs or None
     if isinstance(crs, int):
@@ -25,7 +26,7 @@ def text(crs: Any) -> str | None:
 
 
 def of_extension(metadata: bytes | str | None) -> str | None:
-    """Of ARROW:extension:metadata."""
+    """The CRS in ARROW:extension:metadata, or None."""
     try:
         return text(json.loads(metadata or "{}").get("crs"))
     except (ValueError, AttributeError):
@@ -33,24 +34,25 @@ def of_extension(metadata: bytes | str | None) -> str | None:
 
 
 def of_field(field: Any) -> str | None:
-    """Of a field of pyarrow's."""
+    """The CRS of a pyarrow field, or None."""
     if hasattr(field.type, "__arrow_ext_serialize__"):
         return of_extension(field.type.__arrow_ext_serialize__())
     return of_extension((field.metadata or {}).get(b"ARROW:extension:metadata"))
 
 
 def of_side(side: Any) -> str | None:
-    """Of a layer: what it says itself, or that of its first column which does."""
+    """The CRS of a layer: its attribute crs, or else the CRS of the first column that
+    has one; None: neither."""
     if getattr(side, "crs", None) is not None:
         return text(side.crs)
     schema = getattr(side, "schema", None)
     if schema is None or not hasattr(schema, "get_field_index"):
-        return None  # not pyarrow's
+        return None  # not a pyarrow table
     return next((crs for field in schema if (crs := of_field(field))), None)
 
 
 def _proj(crs: str) -> Any:
-    """pyproj's, or None without it or where it does not know this one."""
+    """The pyproj object of a CRS; None: pyproj is missing or cannot read the CRS."""
     try:
         import pyproj
     except ImportError:
@@ -62,7 +64,8 @@ def _proj(crs: str) -> Any:
 
 
 def _expand(crs: str | None) -> str | None:
-    """A code in words; what is none, or what pyproj does not know, as it is."""
+    """The PROJJSON of a code.  Returns crs unchanged if it is not a code, or if pyproj
+    cannot read it."""
     if crs is None or crs.upper() in _KNOWN or not _CODE.fullmatch(crs):
         return crs
     known = _proj(crs)
@@ -70,8 +73,8 @@ def _expand(crs: str | None) -> str | None:
 
 
 def agree(left: str | None, right: str | None) -> tuple[str | None, str | None]:
-    """Both as the C library reads them without pyproj: codes in words, and one CRS
-    in two spellings in one."""
+    """Both CRS in a form that the C library reads without pyproj: codes as PROJJSON,
+    and one text for both if they are equal but written differently."""
     if left is not None and right is not None and left != right:
         one, other = _proj(left), _proj(right)
         if one is not None and one.equals(other, ignore_axis_order=True):
@@ -80,7 +83,7 @@ def agree(left: str | None, right: str | None) -> tuple[str | None, str | None]:
 
 
 def projjson(crs: str | None) -> Any:
-    """The object that GeoParquet writes; None: no CRS."""
+    """The PROJJSON object of a CRS for GeoParquet; None: no CRS."""
     if crs is None or crs[:1] == "{":
         return crs and json.loads(crs)
     known = _proj(crs)
@@ -92,7 +95,7 @@ def projjson(crs: str | None) -> Any:
 
 
 def transformer(source: str | None, target: str | None) -> Any:
-    """Of coordinates in source to those in target: x, y -> x, y."""
+    """The pyproj transformer from CRS source to CRS target, for x, y in this order."""
     for crs, argument in ((source, "right_crs"), (target, "left_crs")):
         if crs is None:
             side = argument.split("_")[0]

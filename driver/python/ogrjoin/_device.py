@@ -1,8 +1,8 @@
-"""Points that lie on a CUDA device, and pairs that stay there.
+"""Joins of points in the memory of a CUDA device; the pairs stay there.
 
-In: objects with __cuda_array_interface__ (CuPy, Numba) or DLPack (PyTorch, JAX):
-(x, y), or an array of two columns, of float64.  Out: DeviceArray, which has both.
-No library of CUDA is imported here.
+Input: (x, y), or one array of two columns, of float64, as objects with
+__cuda_array_interface__ (CuPy, Numba) or DLPack (PyTorch, JAX).  Output: DeviceArray,
+which has both protocols.  No library of CUDA is imported here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from . import _core
 from ._errors import InvalidError, UnsupportedError
 from ._pairs import Pairs
 
-_LEGACY = 1  # the stream that all others wait for, as both protocols name it
+_LEGACY = 1  # the legacy default stream, which is 1 in both protocols
 _DLPACK_CUDA = (2, 13)  # device memory, managed memory
 _ITEM = 8
 
@@ -21,7 +21,7 @@ _ITEM = 8
 class _Column(NamedTuple):
     address: int
     n: int
-    width: int  # 1 or 2 numbers in a row
+    width: int  # numbers in a row: 1 or 2
     strides: tuple[int, int]  # in numbers
     stream: int
     owner: Any
@@ -32,7 +32,7 @@ def _interface(array: Any) -> Any:
 
 
 def is_device(array: Any) -> bool:
-    """Is this memory of a CUDA device?"""
+    """Is this an array, or a pair of arrays, in the memory of a CUDA device?"""
     if isinstance(array, tuple):
         return len(array) == 2 and all(map(is_device, array))
     if not hasattr(array, "__dlpack_device__"):
@@ -65,7 +65,8 @@ def _of_dlpack(array: Any) -> _Column:
 
 
 def _column(array: Any) -> _Column:
-    """By the protocol that tells the caller's stream, or else keeps it."""
+    """Reads the array by __cuda_array_interface__ if that names a stream, or if there
+    is no DLPack; else by DLPack."""
     told = _interface(array)
     if told is not None and (told.get("stream") or not hasattr(array, "__dlpack__")):
         return _of_interface(array, told)
@@ -73,8 +74,8 @@ def _column(array: Any) -> _Column:
 
 
 class DeviceArray:
-    """A column on a CUDA device: cupy.asarray(), torch.from_dlpack() and others
-    take it as it is. Its memory lives as long as anything refers to it."""
+    """A column on a CUDA device, for cupy.asarray(), torch.from_dlpack() and others.
+    The memory is freed with the last reference to it."""
 
     __slots__ = ("_owner", "_address", "_n", "_stream", "_device", "_typestr")
 
@@ -128,11 +129,10 @@ class DeviceArray:
 
 
 class DevicePairs(Pairs):
-    """Pairs of points on a CUDA device, there and in order of the points' stream.
+    """Pairs of points, in device memory.  They are ready for work on the points' stream.
 
-    right     int32: of each point its row of the right side, or -1; or where
-              offsets are not None, those of point i from offsets[i] to
-              offsets[i + 1]
+    right     int32.  offsets None: the right row of each point, or -1; else the
+              rows of point i are right[offsets[i]:offsets[i + 1]]
     distance  float64, NaN without a pair, or None where op measures nothing
     left      None
     """
@@ -156,7 +156,7 @@ class DevicePairs(Pairs):
 
 
 def join(index: Any, side: Any) -> DevicePairs:
-    """side: is_device(); index: of _core"""
+    """Joins points for which is_device() holds; index: the one of _core."""
     columns = [_column(c) for c in (side if isinstance(side, tuple) else (side,))]
     x, y = columns[0], columns[-1]
     if len(columns) == 1:

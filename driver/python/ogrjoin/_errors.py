@@ -1,9 +1,9 @@
-"""What can go wrong, as exceptions that are also Python's own."""
+"""Exceptions of the package; each is also a built-in exception of Python."""
 
 import threading
 from enum import IntEnum
 
-MAIN_THREAD = threading.main_thread().ident  # the one that hears signals
+MAIN_THREAD = threading.main_thread().ident  # the only thread that runs signal handlers
 
 
 class Status(IntEnum):
@@ -22,17 +22,17 @@ class Status(IntEnum):
 
 
 class Error(Exception):
-    """A join could not be made; status says why."""
+    """A join failed; status is the cause."""
 
     status = Status.INTERNAL
 
 
 class InvalidError(Error, ValueError):
-    """Something meaningless was asked, or the data are broken or too large."""
+    """An argument is invalid, or the data are broken or too large."""
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Meaningful, but not built."""
+    """The combination of arguments is valid, but not implemented."""
 
 
 class NoMemoryError(Error, MemoryError):
@@ -57,7 +57,7 @@ _CLASSES: dict[Status, type[Error]] = {
 def make(status: int, message: str) -> Error:
     """The exception of a status of the C library."""
     if status == Status.NO_DEVICE and "no CUDA module" in message:
-        message += "; the wheel ogrjoin-cuda has it"
+        message += "; install the wheel ogrjoin-cuda"
     error = _CLASSES.get(Status(status), Error)(message)
     error.status = Status(status)
     return error

@@ -1,4 +1,4 @@
-"""join(): what is asked, in the words of the C library, of two Arrow streams."""
+"""join(): joins two Arrow streams by the settings of the C library."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Geometry = Literal[
 
 
 class _Text(str):
-    """What a file of words holds, not its name."""
+    """The content of a file of word pairs (word_map), not its name."""
 
 
 def _words(settings: dict[str, Any]) -> dict[str, Any]:
-    """As the C library takes them: lists are put together, False is not asked."""
+    """Settings for the C library: lists become texts, and False is left out."""
     for name, value in settings.items():
         if isinstance(value, (list, tuple)):
             settings[name] = ",".join(str(word) for word in value)
@@ -40,7 +40,7 @@ def _agree(left: TableSide, right_crs: str | None, settings: dict[str, Any]) -> 
 
 
 def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
-    """join() with a side that is kept, and indexed once."""
+    """join() with a right side that has an index already."""
     if settings.get("crs") == "reproject":
         raise UnsupportedError('crs="reproject" is of join(): the right side changes')
     settings = {**index._compared, **index._settings, **settings, "op": op}
@@ -91,52 +91,55 @@ def join(
     progress: Callable[[int, int], object] | None = None,
     **settings: Any,
 ) -> Joined:
-    """The rows of left, in their order, with those of right that they meet.
+    """The rows of left, in their order, each with the rows of right that it meets.
 
     left, right   Arrow tables and streams (of pyarrow, Polars, DuckDB ...),
-                  GeoDataFrames, paths of files (left_layer, right_layer: of
-                  several), geometries of shapely, (x, y)
+                  GeoDataFrames, paths of files (left_layer, right_layer: the
+                  layer, if a file has several), geometries of shapely, (x, y)
     how           left, inner; semi, anti: the columns of left only; right, full:
-                  inner or left, and then the rows of right that match nothing,
-                  with their geometry
-    max_distance  in units of the CRS, or with one: "100ft", "1.5km"
-    on            "LEFT=RIGHT", or a list: only pairs with equal values there
+                  as inner or left, followed by the rows of right without a
+                  match, with their geometry
+    max_distance  in units of the CRS, or a text with its unit: "100ft", "1.5km"
+    on            "LEFT=RIGHT", or a list: only pairs with equal values in both columns
     pick          one pair of each row: first, nearest, largest_overlap,
                   smallest_area, largest_area, most_similar, max:COLUMN,
                   min:COLUMN
     agg           "count, mean(fare), concat(name, '; ') as names", or a list: one
-                  row for each of left, with aggregates of the rows it meets, of
-                  their columns or those of the pair: "mean(join_distance),
-                  percentile(fare, 90), weighted_mean(price, overlap_area)"
-    overlap       "area,length,percent,iou,input_area,join_area": columns of the
-                  intersection's size and of both
-    similar       "LEFT=RIGHT:0.6", or a list: only pairs with similar texts;
-                  columns with + are put together.  op="similar": wherever they
-                  are; sides then need no geometry
+                  row for each row of left, with aggregates over its pairs: of
+                  columns of right, or of columns of the pair, as in
+                  "mean(join_distance), weighted_mean(price, overlap_area)"
+    overlap       "area,length,percent,iou,input_area,join_area": columns with the
+                  size of the intersection and of both geometries
+    similar       "LEFT=RIGHT:0.6", or a list: only pairs with similar texts; + joins
+                  two columns into one text.  With op="similar", without
+                  max_distance, place does not matter: geometries are not needed
     vector        "price:0.001+area=PRICE+AREA", or a column of lists: only pairs
-                  with like numbers, with max_difference (norm: l2, l1, linf,
-                  cosine), or k of op="similar"
-    fid           column that numbers the rows, of both sides or (left, right):
-                  join_fid, order of ties, exclude
+                  of vectors that differ by at most max_difference (norm: l2, l1,
+                  linf, cosine), or with op="similar" the k most similar
+    fid           column with a number for each row, for both sides or (left, right);
+                  used by join_fid, the order of ties, and exclude
     word_map      with similar: {"st": "street"}, or a file of such lines
-    geometry      input; join: that of the right side; nearest_point: its point
-                  nearest to the left one; connection: the line to that;
-                  intersection: what both have in common; none
-    nlt           with geometry="intersection": POLYGON, LINESTRING or POINT:
-                  only such parts, and no pairs without
-    left_column   of geometries, where a side has several; x, y: columns of the
-                  left side that are points (right_x, right_y: of the right one)
-    left_crs      of a side that does not state it: "EPSG:2263", PROJJSON, WKT, or
-                  a CRS of pyproj; right_crs likewise
-    crs           "check": two CRS are an error, and none is the other's;
-                  "reproject": right is brought to left's, by pyproj; "ignore"
-    progress      called with (left rows done, of all); if it raises, that is all
-    others        the words of the command: ogrjoin.settings() lists them
+    geometry      geometry of the rows.  input: of left; join: of right; nearest_point:
+                  the point of right nearest to left; connection: the line
+                  between the two nearest points; intersection; none
+    nlt           with geometry="intersection": POLYGON, LINESTRING or POINT: keeps
+                  only parts of this type, and only pairs that have some
+    left_column   column of geometries, if left has several (right_column likewise);
+                  x, y: columns of coordinates of left, if it has points without
+                  geometries (right_x, right_y: of right)
+    left_crs      CRS of left, if the data do not state it: "EPSG:2263", PROJJSON,
+                  WKT, or a CRS of pyproj; right_crs likewise
+    crs           "check": different CRS are an error, and a side without CRS takes
+                  that of the other; "reproject": right is transformed to the CRS of
+                  left by pyproj; "ignore"
+    progress      called with (left rows done, all left rows); an exception ends the
+                  join
+    others        options of the command: ogrjoin.settings() lists them
 
-    The columns and their types are those that the command gives: those of left,
-    join_fid, what was asked for, and those of right, with the prefix join_ where a
-    name is taken.  Left is read in batches of up to a million rows while the rows
-    are taken out, and at once for one_to_one.
+    Columns and types equal those of the command: the columns of left, join_fid,
+    columns of the pair, and the columns of right, with the prefix join_ if the name
+    is in use.  Left is read in batches of up to a million rows while the result is
+    read; one_to_one reads all of it first.
     """
     settings.update(
         op=op, how=how, k=k, max_distance=max_distance, ties=ties, on=on, pick=pick,
@@ -174,21 +177,20 @@ def events(
     """The events of reports, in their order: a row for each fence that a key has
     entered or left since its last report.
 
-    reports, fences  as the sides of join(); a stream of record batches gives the
-                     events of each of them before the next one is asked for
-    key              column of the reports that names what moves: texts or integers.
-                     Reports without a key or a place give no event
+    reports, fences  as the sides of join(); if reports is a stream of record batches,
+                     the events of a batch are returned before the next batch is read
+    key              column of the reports with the name of the moving object: texts
+                     or integers.  Reports without a key or a place give no event
     op               within, intersects, coveredby ..., dwithin (with max_distance),
-                     nearest (the event is a change of the nearest one)
+                     nearest (the event is a change of the nearest fence)
     stays            True: a fence that a key stays in is an event, too
-    state            a file that the first report goes on from, and that is written
-                     behind the last event; one that is not there is an empty state
+    state            file with the fences of each key.  It is read before the first
+                     report (no file: no fences) and written after the last event
     settings         as in join(): max_distance, on, x, y, fid, crs ...
 
     An iterator of record batches (or read_all(), reader(), ...): the columns of the
-    reports, event ("enter", "exit", "stay", "change"), join_fid, join_distance where
-    the join has one, and the columns of the fences; those of an exit are the fence
-    that was left.
+    reports, event ("enter", "exit", "stay", "change"), join_fid, join_distance if
+    the join has one, and the columns of the fence that was entered or left.
     """
     settings.update(events="all" if stays else "changes", key=key)
     if state is not None:

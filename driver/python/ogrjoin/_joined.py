@@ -35,16 +35,16 @@ class _SchemaOf:
 
 
 class Joined:
-    """A join's rows as an Arrow stream, made as they are read; read again they are
-    made again, where the left side can be read again."""
+    """The rows of a join as an Arrow stream.  They are made while they are read, and
+    made again if they are read again, which needs a left side that can be read again."""
 
     def __init__(
         self, rows: Any, left: Any, settings: dict[str, Any], progress: Any, index: Any
     ) -> None:
         self._rows, self._left, self._settings = rows, left, settings
-        self._index = index  # of _core, that an Index has, or None
+        self._index = index  # index of _core that an Index has, or None
         self._progress: Progress | None = progress
-        self._next: Any = None  # what is made and not read
+        self._next: Any = None  # batch that is made and not read yet
         self._next, self.schema, self._geometry = self._start(4)
 
     def _start(self, stacklevel: int) -> Any:
@@ -85,7 +85,7 @@ class Joined:
         return polars.DataFrame(self)
 
     def to_pandas(self) -> Any:
-        """A DataFrame; geometries are WKB, and an index of left is one again."""
+        """A DataFrame with the index of left, if it had one; geometries are WKB."""
         frame = self.read_all().replace_schema_metadata(None).to_pandas()
         return frame.set_index(self._left.index) if self._left.index else frame
 
@@ -110,14 +110,14 @@ class Joined:
         raise TypeError("a Joined is a join that is not yet made: pickle read_all()")
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Writes GeoParquet 1.1, under another name until it is whole."""
+        """Writes GeoParquet 1.1; the file gets its name when it is complete."""
         import pyarrow.parquet
 
         path = os.fspath(path)
         schema, geo = self.schema, geo_metadata(self.schema, self._geometry)
         if geo:
             schema = schema.with_metadata({b"geo": json.dumps(geo).encode()})
-        # A name that others cannot guess, and "x": no link of theirs is followed.
+        # A random name and mode "x": links that other users put there are not followed.
         name = f".ogrjoin-{secrets.token_hex(8)}"
         temporary = os.path.join(os.path.dirname(path), name)
         try:
@@ -133,7 +133,7 @@ class Joined:
         except OSError as error:
             if error.filename != temporary:
                 raise
-            # the name that was asked for, not the one that is no more
+            # The error names the path of the user, not the temporary file.
             raise type(error)(error.errno, error.strerror, path) from None
         finally:
             if os.path.exists(temporary):
@@ -141,8 +141,8 @@ class Joined:
 
 
 def geo_metadata(schema: Any, geometry: str | None) -> dict[str, Any]:
-    """What GeoParquet 1.1 says of the columns of a schema; geometry: the primary one.
-    Empty: there is no geometry."""
+    """The GeoParquet 1.1 metadata of a schema; geometry: the primary column.  Empty if
+    there is no geometry."""
     columns = {}
     for field in schema:
         encoding = extension_of(field).removeprefix("geoarrow.")

@@ -19,10 +19,10 @@ class LivePairs(NamedTuple):
     left      row numbers of the left side, or ids of kept points; int64
     right     ids of kept points, int64
     distance  float64, or None where op measures nothing
-    values    {name: float64} of what else was asked for: as those of Pairs, and
-              change of near_pairs(changes=True)
+    values    {name: float64}: values of the pairs as in Pairs, and change from
+              near_pairs(changes=True)
 
-    All are read-only: the memory of the library, without a copy.
+    All arrays are read-only views of memory of the library.
     """
 
     left: Any
@@ -31,7 +31,7 @@ class LivePairs(NamedTuple):
     values: dict[str, Any]
 
     def to_frame(self) -> Any:
-        """A DataFrame of pandas."""
+        """The pairs as a pandas DataFrame."""
         import pandas
 
         columns = {"left": self.left, "right": self.right}
@@ -55,14 +55,14 @@ def _asked(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 class Live:
-    """Points with ids that are put, moved and removed in batches, and joined in
-    between: vehicles, vessels, phones.
+    """Points with ids (vehicles, vessels, phones) that are put, moved and removed in
+    batches, and joined between batches.
 
-    crs    of the points, where distances have units or left sides a CRS
+    crs    of the points; needed if distances have units or left sides a CRS
     tree   auto, quadtree or kdtree
 
-    Joins see the points as they were when they began; several threads may join
-    and one apply at once.
+    A join uses the points as they were when it began.  Several threads may join while
+    one thread applies changes.
     """
 
     def __init__(
@@ -84,20 +84,20 @@ class Live:
         return cls(_path=os.fspath(path), **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes all points into a file, which has its name when it is whole."""
+        """Writes all points to a file, which gets its name when it is complete."""
         _core.live_save(self._live, os.fspath(path))
 
     def apply(self, ids: Any, x: Any, y: Any) -> None:
-        """Puts or moves points, and removes those whose x is NaN, as one instant.
+        """Puts or moves points, and removes points whose x is NaN, in one step.
 
         An id is also removed where x or y is a coordinate that no join takes: NaN,
         infinite, or beyond 1e150; counts["n_unjoinable"] has their number.
 
         ids, x, y  arrays of numpy, columns of Arrow or pandas, lists; ids are
-                   whole numbers, a missing x counts as NaN; of several changes
-                   of an id the last one holds
+                   whole numbers, and a missing x counts as NaN; if an id has
+                   several changes, the last one counts
 
-        All of it is applied, or after an error nothing.
+        After an error no change of the batch is applied.
         """
         n = len(ids)
         ids = _sides.as_column(ids, np.int64, n, "ids", "the batch")
@@ -114,10 +114,10 @@ class Live:
         threads: int | None = None,
         **settings: Any,
     ) -> LivePairs:
-        """Who of left is paired with which kept points: as ogrjoin.pairs(left,
-        points, op, ..), right being ids.
+        """Pairs of left with the kept points, as ogrjoin.pairs(left, points, op, ..);
+        right are the ids of the points.
 
-        left      whatever pairs() takes: geometries, Arrow, (x, y)
+        left      any side of pairs(): geometries, Arrow, (x, y)
         settings  as of pairs(): k, max_distance, ties, bearing ..
         """
         asked = _asked({**self._settings, **settings, "op": op})
@@ -134,8 +134,8 @@ class Live:
         """All pairs of kept points within a distance, each once: left is the
         smaller id.
 
-        changes  only what has changed since the last such call: values["change"]
-                 is 1 for pairs that came, and -1 for those that are gone
+        changes  only pairs that have changed since the last call with changes:
+                 values["change"] is 1 for new pairs and -1 for lost pairs
         """
         asked = {**self._settings, **settings, "max_distance": max_distance}
         asked = _asked({**asked, "changes": changes})
@@ -147,7 +147,7 @@ class Live:
         """ogrjoin.join(left, the kept points, op, ..): its rows have the columns
         id, x and y of the points, and join_fid is the id.
 
-        The points are those of now; all of them are indexed for this join.
+        The call indexes all points as they are now.
         """
         from ._join import join
 
@@ -166,9 +166,9 @@ class Live:
 
     @property
     def counts(self) -> dict[str, Any]:
-        """What has happened so far: n points, n_batches, n_put, n_moved,
-        n_removed, n_unknown, n_unjoinable, n_superseded, n_rebuilt, n_pages,
-        n_bytes; tree: which one there is, and why."""
+        """Counts so far: n points, n_batches, n_put, n_moved, n_removed, n_unknown,
+        n_unjoinable, n_superseded, n_rebuilt, n_pages, n_bytes; tree: the kind of
+        tree in use, and why."""
         return _core.live_counts(self._live)
 
     def __len__(self) -> int:

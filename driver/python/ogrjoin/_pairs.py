@@ -1,4 +1,4 @@
-"""pairs() and Index: who is paired with whom, as arrays of numpy."""
+"""pairs() and Index: the pairs of a join as numpy arrays of row numbers."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 
 class Pairs:
-    """Pairs of rows, sorted by left; those of one left row by (distance, right)
-    where op is nearest, or else by right.
+    """Pairs of rows, sorted by left; pairs of one left row are sorted by (distance,
+    right) if op is nearest, otherwise by right.
 
-    left, right  row numbers, int64, made when they are first asked for
+    left, right  row numbers, int64, made when they are first read
     offsets      int64, [n_left + 1]: the pairs of left row first + i are
-                 offsets[i] to offsets[i + 1]
+                 offsets[i] to offsets[i + 1] - 1
     right32      right as int32
     distance     float64, or None where op measures nothing
-    first        number of the first left row: 0, but in batches
-    n_left       left rows
-    values       {name: float64} of what was asked for: overlap_area,
+    first        number of the first left row: 0, except in batches
+    n_left       number of left rows
+    values       {name: float64} of the requested values: overlap_area,
                  overlap_length, overlap_percent, nearest_x, nearest_y, from_x,
                  from_y, bearing, line_along, line_along_percent, line_offset,
                  line_segment, line_bearing, similarity, similarity_2 ..., difference;
                  line_side, matrix, relation: str, or None;
                  intersection: WKB
 
-    offsets, right32, distance and values are read-only: the memory of the
-    library, without a copy, and freed with the last array that shows it.
+    offsets, right32, distance and values are read-only views of memory of the
+    library, which is freed with the last view.
     """
 
     __slots__ = (
@@ -53,7 +53,7 @@ class Pairs:
 
     offsets: npt.NDArray[np.int64]
     right32: npt.NDArray[np.int32]
-    distance: Any  # npt.NDArray[np.float64], or None of joins without
+    distance: Any  # npt.NDArray[np.float64], or None: the join has no distance
     n_left: int
     values: dict[str, npt.NDArray[Any]]
     first: int
@@ -77,7 +77,7 @@ class Pairs:
         self.first = first
         self._left: npt.NDArray[np.int64] | None = None
         self._right: npt.NDArray[np.int64] | None = None
-        self._made = made  # in the C library
+        self._made = made  # capsule of the pairs in the C library
         self._index = index
 
     def __len__(self) -> int:
@@ -98,11 +98,11 @@ class Pairs:
 
     @property
     def backend(self) -> str:
-        """What answered: cpu, cuda or another that was asked for."""
+        """The backend that found the pairs: cpu, cuda or another by name."""
         return _core.backend(self._index)
 
     def of_rows(self, first: int, n: int) -> Pairs:
-        """Those of n left rows from first on, which is 0 there."""
+        """The pairs of n left rows from first on; in the result first is row 0."""
         offsets = self.offsets[first : first + n + 1]
         a, b = offsets[0], offsets[-1]
         distance = None if self.distance is None else self.distance[a:b]
@@ -111,8 +111,8 @@ class Pairs:
         return Pairs(offsets - a, right32, distance, n, values, index=index)
 
     def to_frame(self) -> Any:
-        """A DataFrame of pandas: left, right, distance where the join has one, and
-        what settings asked for."""
+        """A pandas DataFrame: left, right, distance if the join has one, and the
+        requested values."""
         import pandas
 
         columns = {"left": self.left, "right": self.right}
@@ -138,14 +138,14 @@ class Pairs:
         return pandas.DataFrame({**columns, **{k: v[:n] for k, v in self.values.items()}})
 
     def __reduce__(self) -> Any:
-        """Pickled are the arrays."""
+        """Pickles the arrays."""
         values = {name: np.array(v) for name, v in self.values.items()}
         distance = None if self.distance is None else np.array(self.distance)
         arrays = np.array(self.offsets), np.array(self.right32), distance
         return Pairs, (*arrays, self.n_left, values, self.first)
 
 
-# Values that stand for words.
+# Values that are codes of words.
 _WORDS = {"line_side", "matrix", "relation"}
 
 
@@ -157,7 +157,7 @@ def _words(name: str, values: Any) -> Any:
 
 
 def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
-    """What the C library has made, of left rows from first on."""
+    """Pairs from a result of the C library for left rows from first on."""
     handle, offsets, right32, measure, values, shapes, n_undecided = made
     offsets, right32 = np.frombuffer(offsets, "q"), np.frombuffer(right32, "i")
     named = {name: np.frombuffer(column, "d") for name, column in values.items()}
@@ -180,7 +180,7 @@ def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
 
 
 def _one_after_another(pieces: list[Pairs], index: Any) -> Pairs:
-    """The pairs of consecutive left rows."""
+    """Concatenates the pairs of consecutive runs of left rows."""
     first, last = pieces[0], pieces[-1]
     ends = np.cumsum([len(p) for p in pieces])
     shifted = [p.offsets[1:] + end - len(p) for p, end in zip(pieces, ends)]
@@ -200,8 +200,9 @@ def _one_after_another(pieces: list[Pairs], index: Any) -> Pairs:
 
 
 def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
-    """left, sorted, and its columns with an entry for each row without a pair,
-    too: there columns have -1, or NaN where they are float; None stays None."""
+    """Adds an entry for each left row without a pair to left (sorted) and columns.
+    The entries of columns are -1, NaN (floats) or None (objects).  columns may have
+    None for a missing column."""
     n_pairs = np.bincount(left, minlength=n_left)
     rows = np.maximum(n_pairs, 1)
     has_pair = np.repeat(n_pairs > 0, rows)
@@ -218,16 +219,16 @@ def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
 
 _PROGRESS_ROWS = 65536
 
-# Indexes that are kept: one for each distance that is asked for.
+# Maximum number of indexes that are kept, one for each combination of settings.
 _MOST_INDEXES = 4
 
-# Settings of join() that need columns of this side in its index.
+# Settings of join() for which the index needs columns of the right side.
 _OF_COLUMNS = (
     "on", "exclude", "right_fid", "max_distance_field", "join_max_distance_field",
     "similar", "vector",
 )  # fmt: skip
 
-# What is made of pairs once they are found, by rows or by pairs().
+# Settings that do not affect the index: values of the pairs, and their rows.
 _NOT_OF_INDEX = {
     name
     for name, help in _core.settings().items()
@@ -240,14 +241,14 @@ _NOT_OF_INDEX = {
     "intersection", "share", "side", "max_pairs", "threads", "backend",
 }  # fmt: skip
 
-# After joins of more rows the memory they worked with is freed.
+# Scratch memory is freed after joins of more rows than this.
 _KEPT_ROWS = 65536
 
 Progress = Callable[[int, int], object]
 
 
 def count_threads(threads: int | None) -> int:
-    """threads, else OGRJOIN_NUM_THREADS, else 0: what the process may use."""
+    """threads, else OGRJOIN_NUM_THREADS, else 0: all processors of the process."""
     if threads is None:
         threads = int(os.environ.get("OGRJOIN_NUM_THREADS") or 0)
     return threads
@@ -265,7 +266,7 @@ def _column_of(values: Any) -> tuple[object, object]:
         schema, array = values.__arrow_c_array__()
         return schema, array
     if hasattr(values, "to_numpy") and "." in type(getattr(values, "dtype", 0)).__module__:
-        values = values.to_numpy(dtype=object, na_value=None)  # an extension of pandas
+        values = values.to_numpy(dtype=object, na_value=None)  # extension type of pandas
     values = np.asarray(values)
     if values.ndim != 1:
         raise InvalidError(f"on takes columns, not values of {values.ndim} dimensions")
@@ -293,8 +294,8 @@ def _column_of(values: Any) -> tuple[object, object]:
 
 
 def text_buffers(texts: Any) -> tuple[Any, Any]:
-    """(offsets, UTF-8) of a column of texts; None is an empty one."""
-    if hasattr(texts, "fill_null"):  # pyarrow's
+    """(offsets, UTF-8 bytes) of a column of texts; None becomes an empty text."""
+    if hasattr(texts, "fill_null"):  # array of pyarrow
         texts = texts.cast("large_string").fill_null("")
         if hasattr(texts, "combine_chunks"):
             texts = texts.combine_chunks()
@@ -308,7 +309,7 @@ def text_buffers(texts: Any) -> tuple[Any, Any]:
 
 
 def word_map_text(words: Any) -> str:
-    """Of {word: what stands for it}, or of a file of such lines."""
+    """The lines of a word map: of a dict {word: replacement}, or of a file."""
     if hasattr(words, "items"):
         return "".join(f'"{a}","{b}"\n' for a, b in words.items())
     with open(words, encoding="utf-8") as file:
@@ -316,7 +317,7 @@ def word_map_text(words: Any) -> str:
 
 
 def _shapes(made: tuple[Any, Any]) -> Any:
-    """Bytes of each pair, None without."""
+    """WKB of each pair; None: the pair has no intersection."""
     offsets, data = np.frombuffer(made[0], "q"), bytes(made[1])
     shapes = np.empty(len(offsets) - 1, dtype=object)
     shapes[:] = [data[a:b] or None for a, b in zip(offsets[:-1], offsets[1:])]
@@ -335,7 +336,7 @@ def _set(
     score: Any = None,
     texts: Any = (),
 ) -> None:
-    """Gives a layer of the left or right side its columns."""
+    """Adds the columns to a layer of the left or right side."""
     n, of = _core.count(layer), _SIDE[which]
 
     def column(values: Any, dtype: Any, name: str) -> Any:
@@ -357,16 +358,16 @@ def _set(
 
 
 def _of_both(name: str, values: Any) -> tuple[Any, Any]:
-    """The left and the right values of an argument of pairs()."""
+    """Splits an argument of pairs() into its left and right values."""
     if values is None:
         return None, None
     if not isinstance(values, (tuple, list)) or len(values) != 2:
-        raise InvalidError(f"{name} takes two: the left values and the right ones")
+        raise InvalidError(f"{name} needs a pair: (left values, right values)")
     return values[0], values[1]
 
 
 def _is_values(side: Any, settings: dict[str, Any], texts: Any) -> bool:
-    """Texts, or lists of numbers, that are joined by themselves?"""
+    """True if side is texts or vectors that are compared without geometries."""
     is_alone = settings.get("max_distance") is None and not len(texts)
     if not is_alone or (settings.get("op") or "").lower() != "similar":
         return False
@@ -386,7 +387,7 @@ def _is_text(values: Any) -> bool:
 
 
 def _of_values(values: Any) -> Any:
-    """A layer without geometries."""
+    """A layer of texts or vectors without geometries."""
     n = len(values)
     nowhere = np.full(n, np.nan)
     layer = _core.arrays(n, nowhere, nowhere)
@@ -405,7 +406,7 @@ def _of_values(values: Any) -> Any:
     return layer
 
 
-# Names of shapely and GeoPandas.
+# Predicates of shapely and GeoPandas -> op.
 PREDICATES = {
     "contains": "contains",
     "contains_properly": "contains_properly",
@@ -422,25 +423,25 @@ PREDICATES = {
 
 
 def similar_words(similar: Any) -> Any:
-    """Of a list of conditions one text, as the C library takes it."""
+    """A list of conditions as one text for the C library."""
     return similar if similar is None or isinstance(similar, str) else ",".join(similar)
 
 
 class _Plan(NamedTuple):
-    """What is asked of a left side."""
+    """A checked join of a left side with an index."""
 
     settings: dict[str, Any]
-    index: Any  # of _core
-    reading: dict[str, Any]  # settings to read it with
+    index: Any  # index of _core
+    reading: dict[str, Any]  # settings for reading the left side
     column: str | None
     id: Any
-    max_distance: Any  # of each row, or None
+    max_distance: Any  # one for each left row, or None
     classes: Any
     texts: Any
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What there is for each left row, by the argument's name."""
+        """The columns with a value for each left row, by argument name."""
         named = {"id": self.id, "max_distance": self.max_distance, "on": self.classes}
         named.update({f"texts[{i}]": text for i, text in enumerate(self.texts)})
         return {name: values for name, values in named.items() if values is not None}
@@ -450,8 +451,8 @@ class _Plan(NamedTuple):
         return len(self.columns) > 0
 
     def check_rows(self, n: int, is_all: bool = True) -> None:
-        """An error where columns are shorter than n rows, or longer where these are
-        all rows of the left side."""
+        """Raises an error if a column has fewer than n values; with is_all, n is the
+        number of all left rows, and more values are an error, too."""
         for name, values in self.columns.items():
             if is_all:
                 _sides.check_length(values, n, name, _SIDE["left"])
@@ -463,17 +464,17 @@ class _Plan(NamedTuple):
 
 
 class Index:
-    """A join side that is kept, and indexed once for each kind of join.
+    """A join side that stays in memory, with one index for each kind of join.
 
-    on     a value for each row: only pairs of equal values count
-    id     a number for each row in place of its place: order of ties,
+    on     a value for each row: only pairs with equal values count
+    id     a number for each row, used instead of the row number for ties and
            exclude_self
     score  a number for each row: pick="score" takes the greatest
     texts  columns of texts, one for each condition of similar
     similar, vector
-           columns that joins compare, as in pairs(): they are read with the
+           columns that joins compare, as in pairs(); they are read with the
            geometries
-    op     of the joins: similar needs no geometries
+    op     "similar" if the joins will need no geometries
 
     Several threads may join with it at once.
     """
@@ -503,15 +504,15 @@ class Index:
         settings = {"op": op, **self._compared}
         self._layer = self._make_layer(right, "right", settings, column, texts)
         self._crs = _crs.of_side(right)
-        self._indexes: dict[Any, Any] = {}  # the last few that were asked for
-        self._rows: Any = None  # this side with its columns, for join()
+        self._indexes: dict[Any, Any] = {}  # the last _MOST_INDEXES that were used
+        self._rows: Any = None  # the right side with its columns, for join()
         _set(self._layer, "right", id, score=score, texts=texts)
-        self._classes: Any = None  # of values, as the C library compares them
+        self._classes: Any = None  # classes of the values of on
         if on is not None:
             _sides.check_length(on, len(self), "on", _SIDE["right"])
             self._classes = _core.classes(*_column_of(on))
-        # Layers by the address of their classes: numbers, which are compared with
-        # numbers in one way and with texts in another, have two of them.
+        # Layers by the address of their array of classes. A column of numbers has two
+        # such arrays: for comparison with numbers and with texts.
         self._with_classes: dict[int | None, Any] = {}
         self._remake = settings, column, texts, id, score
 
@@ -523,16 +524,19 @@ class Index:
         column: str | None,
         texts: Any = (),
     ) -> Any:
-        """left or right, for joins with these settings."""
+        """Makes the layer of a side (which: "left" or "right") for joins with settings."""
         if _is_values(side, settings, texts):
             both = [s for s in (side, self._right) if isinstance(s, np.ndarray)]
             if len({array.shape[1:] for array in both}) > 1:
-                raise InvalidError("vectors of the two sides have other lengths")
+                left, right = (a.shape[1] if a.ndim > 1 else 1 for a in both)
+                raise InvalidError(
+                    f"the vectors of left have {left} numbers, those of right {right}"
+                )
             return _of_values(_values(side))
         return _sides.make_layer(side, self._reading(which, settings), column)
 
     def _reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
-        """Settings to make a layer of a side for joins with others."""
+        """The settings for reading a side, for a join with these settings."""
         names = ("op", "max_distance", "similar", "vector")
         asked = {name: settings.get(name) for name in names}
         reading = {"threads": self._settings["threads"]}
@@ -544,9 +548,9 @@ class Index:
         return _core.count(self._layer)
 
     def _classes_of(self, on: Any) -> tuple[Any, Any]:
-        """Classes of the left values, and the layer with those of this side."""
+        """(classes of the left values, layer of this side with its classes)."""
         if not hasattr(on, "__len__"):
-            raise InvalidError("on is no column of values, one for each left row")
+            raise InvalidError("on must be a column with a value for each left row")
         of_left = np.empty(len(on), dtype=np.int32)
         found = _core.find_classes(self._classes, *_column_of(on), of_left, len(self))
         of_right = np.frombuffer(found, "i")
@@ -562,7 +566,7 @@ class Index:
         return of_left, self._with_classes[key]
 
     def _index(self, crs: Any, settings: dict[str, Any], layer: Any = None) -> Any:
-        """For a left side in this CRS; layer: this side, where it has classes."""
+        """The index for a left side in this CRS.  layer: this side with classes, or None."""
         pair = crs, self._crs
         if settings["crs"] != "ignore":
             pair = _crs.agree(*pair)
@@ -572,21 +576,21 @@ class Index:
         if index is None:
             made = self._layer if layer is None else layer
             index = _core.index(made, {**self._settings, **settings}, *pair)
-        self._indexes[key] = index  # the last one
+        self._indexes[key] = index  # last: most recently used
         while len(self._indexes) > _MOST_INDEXES:
             self._indexes.pop(next(iter(self._indexes)), None)
         return index
 
     def _index_of_rows(self, left: Any, words: dict[str, Any]) -> Any:
-        """That of join() with these words, where pairs() has it, too; None: the rows
-        make one of their own, by columns that pairs() does not take."""
+        """The index of pairs() that also serves join() with these settings; None: join()
+        must make another index, with columns that pairs() does not read."""
         if self._classes is not None or any(name in words for name in _OF_COLUMNS):
             return None
         asked = {k: v for k, v in words.items() if k not in _NOT_OF_INDEX}
         try:
             return self._index(left.crs(words.get("left_crs")), {"crs": "check", **asked})
         except Error:
-            return None  # the rows have the words for it
+            return None  # join() raises the error
 
     def __repr__(self) -> str:
         return f"<ogrjoin.Index of {len(self)} rows>"
@@ -608,7 +612,7 @@ class Index:
         crs: str = "check",
         **settings: Any,
     ) -> Pairs:
-        """All pairs of left with this side: see ogrjoin.pairs()."""
+        """The pairs of left with this side: see ogrjoin.pairs()."""
         plan = self._plan(
             left, op, column, max_distance, on, id, texts, crs, settings
         )
@@ -617,7 +621,7 @@ class Index:
 
             if _device.is_device(left):
                 if plan.has_columns or on is not None or progress is not None:
-                    raise UnsupportedError("points on a device come without columns")
+                    raise UnsupportedError("points on a device take no columns and no progress")
                 return _device.join(plan.index, left)
         is_whole = plan.settings.get("one_to_one") or "side" in plan.reading
         if progress is None and not is_whole and not plan.has_columns:
@@ -658,25 +662,25 @@ class Index:
         crs: str = "check",
         **settings: Any,
     ) -> Iterator[Pairs]:
-        """The pairs of left with this side as ogrjoin.pairs() gives them, but those
-        of batch_size left rows at a time: memory does not grow with left.
+        """The pairs of ogrjoin.pairs(left, this side) in batches of batch_size left
+        rows, so that memory does not grow with left.
 
-        left        also an Arrow stream, a dataset or scanner of pyarrow, or an
-                    iterator of what pairs() takes, such as record batches: no
-                    more of it is read than the next batch needs, whose rows are
-                    put together or cut to batch_size
-        batch_size  rows; points that lie close together are joined faster, so
-                    that many small batches take longer
+        left        a side of pairs(), an Arrow stream, a dataset or scanner of
+                    pyarrow, or an iterator of sides, such as record batches. It is
+                    read as far as the next batch needs; rows are merged or split
+                    into batches
+        batch_size  rows; small batches take longer in total, since nearby points of
+                    a batch are joined together
 
-        Row numbers are those of the whole side: batch.left counts on from
-        batch.first. Together the batches are what pairs() gives. A side without
-        rows gives one batch without pairs. What left raises is raised here; close()
-        of the iterator, or its end, gives left back.
+        batch.left has row numbers of the whole side, from batch.first on.  The
+        batches together equal the result of pairs().  A side without rows gives one
+        batch without pairs.  Exceptions of left are raised here.  left is released at
+        the end of the iterator, or by its close().
         """
         if batch_size < 1:
-            raise InvalidError("batch_size is 1 or more")
+            raise InvalidError("batch_size must be 1 or more")
         if settings.get("one_to_one"):
-            raise UnsupportedError("one_to_one needs all rows: pairs() takes it")
+            raise UnsupportedError("one_to_one needs all rows at once: use pairs()")
         plan = self._plan(
             left, op, column, max_distance, on, id, texts, crs, settings
         )
@@ -684,7 +688,7 @@ class Index:
             from . import _device
 
             if _device.is_device(left):
-                raise UnsupportedError("points on a device are joined by pairs()")
+                raise UnsupportedError("points on a device need pairs(), not pairs_batches()")
         return self._batches(plan, left, batch_size)
 
     def _batches(self, plan: _Plan, left: Any, batch_size: int) -> Iterator[Pairs]:
@@ -701,7 +705,7 @@ class Index:
     def _layers(
         self, plan: _Plan, left: Any, batch_size: int
     ) -> Iterator[tuple[int, Any]]:
-        """(first row, layer) of so many rows each."""
+        """(first row, layer) for each batch of batch_size rows."""
         stream = _sides.stream_of(left, plan.column)
         if stream is not None:
             if n_rows := _sides.count_rows(left):
@@ -740,7 +744,7 @@ class Index:
         crs: str,
         settings: dict[str, Any],
     ) -> _Plan:
-        """What is asked of left, checked; its index, which is made here."""
+        """Checks the arguments of a join with left, and makes the index."""
         settings = {**self._compared, **settings, "op": op}
         settings["similar"] = similar_words(settings["similar"])
         settings["crs"] = crs
@@ -751,7 +755,7 @@ class Index:
         else:
             settings["max_distance"], max_distance = max_distance, None
         if (on is None) != (self._classes is None):
-            raise InvalidError("on takes the values of both sides")
+            raise InvalidError("on needs values of both sides: give it to Index() and to the join")
         classes, layer = None, None
         if on is not None:
             classes, layer = self._classes_of(on)
@@ -767,7 +771,7 @@ class Index:
         )
 
     def _join_layer(self, plan: _Plan, layer: Any, first: int) -> Pairs:
-        """The pairs of left rows from first on."""
+        """Joins the left rows of layer; first is the number of its first row."""
         n = _core.count(layer)
         rows = slice(first, first + n)
         columns = (plan.id, plan.max_distance, plan.classes)
@@ -787,13 +791,13 @@ class Index:
         return pairs
 
     def join(self, left: Any, op: str = "intersects", **options: Any) -> Joined:
-        """The rows of left with those of this side: see ogrjoin.join()."""
+        """The joined rows of left and this side: see ogrjoin.join()."""
         from . import _join
 
         return _join.join_index(self, left, op, **options)
 
     def _query(self, geometry: Any, op: str, **settings: Any) -> tuple[Any, Any]:
-        """Rows as shapely's tree gives them, and distances."""
+        """(row numbers in the form of shapely's STRtree, distances)."""
         is_one = not hasattr(geometry, "__len__")
         pairs = self.pairs([geometry] if is_one else geometry, op, **settings)
         rows = pairs.right if is_one else np.stack((pairs.left, pairs.right))
@@ -802,8 +806,8 @@ class Index:
     def query(
         self, geometry: Any, predicate: str | None = None, distance: Any = None
     ) -> npt.NDArray[np.int64]:
-        """shapely.STRtree.query(): row numbers of this side; of many geometries
-        two rows, theirs and those. Sorted."""
+        """As shapely.STRtree.query(): sorted row numbers of this side; for an array of
+        geometries, two arrays: numbers of geometries, and row numbers of this side."""
         op = PREDICATES.get(predicate)
         if op is None:
             raise InvalidError(f'there is no predicate "{predicate}"')
@@ -839,7 +843,7 @@ class Index:
         exclusive: bool = False,
         all_matches: bool = True,
     ) -> Any:
-        """shapely.STRtree.query_nearest(), likewise."""
+        """As shapely.STRtree.query_nearest(); the result is as that of query()."""
         rows, distances = self._query(
             geometry,
             "nearest",
@@ -851,7 +855,7 @@ class Index:
 
 
 def _compared(settings: dict[str, Any]) -> dict[str, Any]:
-    """What an Index for joins with these settings is told of their columns."""
+    """The arguments similar, vector and op of an Index for joins with these settings."""
     near = settings.get("max_distance") is not None
     return {
         "similar": settings.get("similar"),
@@ -861,13 +865,13 @@ def _compared(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 class Validation(NamedTuple):
-    """How two backends compare; left, right, kind: of the first difference."""
+    """Comparison of two backends; left, right, kind: the first difference."""
 
     n_rows: int
     n_pairs: int
     n_differences: int
-    n_rows_proved: int  # that differ where exact arithmetic confirms ours
-    n_rows_undecided: int  # left out, without an exact word
+    n_rows_proved: int  # rows that differ, but exact arithmetic confirms ours
+    n_rows_undecided: int  # rows left out: not even exact arithmetic decides them
     n_pairs_undecided: int
     left: int
     right: int
@@ -887,8 +891,8 @@ def validate(
     backend: str | None = None,
     **settings: Any,
 ) -> Validation:
-    """Joins twice, as ogrjoin.pairs() and with a reference (None: GEOS), on one
-    thread, and compares the sets of pairs and their distances."""
+    """Joins as ogrjoin.pairs(), and again with a reference backend (None: GEOS) on one
+    thread; compares the sets of pairs and their distances."""
     settings.update(op=op)
     index = Index(
         right,
@@ -923,33 +927,36 @@ def pairs(
 ) -> Pairs:
     """All pairs of left with right for which op holds.
 
-    sides     whatever holds features; for op similar also texts by themselves
-              (a list, an array, a series), or vectors: an array of two
-              dimensions, lists
+    sides     GeoSeries, frames, arrays of shapely, Arrow, (x, y), __geo_interface__;
+              for op similar also texts (a list, an array, a series), or vectors
+              (an array of two dimensions, or lists)
     op        nearest, dwithin, intersects, within, contains, covers, coveredby,
               contains_properly, touches, crosses, overlaps, equals, disjoint,
               relate, bbox, similar
-    settings  those of the C library, by name: max_distance (dwithin: of each
-              left row, too), k, ties, metric, relate, exclude_self, pick,
+    settings  settings of the C library, by name: max_distance (for dwithin also an
+              array with one for each left row), k, ties, metric, relate, exclude_self, pick,
               one_to_one, overlap_area, bearing, line_along, line_offset,
               line_side, relation, word_map (a dict, or a file of lines "st,street") ...;
               ogrjoin.settings() lists them
-    similar   "LEFT=RIGHT:0.6", or a list: only pairs with similar texts, those of
-              columns with + put together; or numbers alone, for texts=;
-              without a number that of min_similarity
-    vector    "price:0.001+area", or a column of lists, with max_difference or k:
-              only pairs with like numbers; norm: l2, l1, linf, cosine
-    columns   the one with the geometries, where Arrow does not tell
-    on        values of the left and of the right rows: only pairs of equal ones,
-              compared as join(on=) compares columns
-    id        numbers of the left and of the right rows, or None for their places
-    texts     lists of columns of the left and of the right rows, a column for
-              each number in similar
-    score     of the right rows: pick="score" takes the greatest
-    crs       "check": two CRS, or distances in degrees, are errors; "ignore"
-    threads   None: OGRJOIN_NUM_THREADS, or the processors that there are
+    similar   "LEFT=RIGHT:0.6", or a list: only pairs with similar texts; + joins
+              columns into one text; default threshold: min_similarity.  With
+              texts=: only the thresholds
+    vector    "price:0.001+area", or a column of lists: only pairs of vectors that
+              differ by at most max_difference, or the k most similar; norm: l2,
+              l1, linf, cosine
+    left_column, right_column
+              column of geometries, if the Arrow type does not mark it
+    on        (left, right) values of the rows: only pairs with equal values,
+              compared as in join(on=)
+    id        (left, right) numbers of the rows, used for ties and exclude_self;
+              None: the row numbers
+    texts     (left, right) lists of text columns, one column for each threshold of
+              similar
+    score     a number for each right row: pick="score" takes the greatest
+    crs       "check": different CRS, or distances in degrees, are errors; "ignore"
+    threads   None: OGRJOIN_NUM_THREADS, or all processors
     backend   None: auto; ogrjoin.backends() lists them
-    progress  called with (left rows done, of all); if it raises, that is all
+    progress  called with (left rows done, all left rows); an exception ends the join
     """
     left_on, right_on = _of_both("on", on)
     left_id, right_id = _of_both("id", id)

@@ -1,4 +1,4 @@
-"""Files as Arrow streams, and what GeoParquet says of its columns."""
+"""Files as Arrow streams, and the metadata of GeoParquet's columns."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ NAME, METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
 
 
 def mark_geometries(schema: Any) -> tuple[Any, str | None]:
-    """With GeoParquet's columns marked as GeoArrow's, and the primary one."""
+    """(the schema with GeoParquet's geometry columns marked as GeoArrow, the name of
+    the primary column or None)"""
     geo = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
     for name, column in geo.get("columns", {}).items():
         i = schema.get_field_index(name)
         if i < 0 or extension_of(schema.field(i)):
             continue
-        crs = column.get("crs", "OGC:CRS84")  # what a file without one means
+        crs = column.get("crs", "OGC:CRS84")  # the default of GeoParquet
         told = {} if crs is None else {"crs": crs}
         encoding = column.get("encoding", "WKB").lower()
         metadata = {NAME: b"geoarrow." + encoding.encode()}
@@ -30,13 +31,13 @@ def mark_geometries(schema: Any) -> tuple[Any, str | None]:
 
 
 def wkb_metadata(crs: str | None) -> dict[bytes, bytes]:
-    """Of a field of WKB in a CRS: a text, or PROJJSON; None: in none."""
+    """The field metadata of a WKB column; crs: a text or PROJJSON; None: no CRS."""
     of_crs = {} if crs is None else {"crs": json.loads(crs) if crs[:1] == "{" else crs}
     return {NAME: b"geoarrow.wkb", METADATA: json.dumps(of_crs).encode()}
 
 
 def extension_of(field: Any) -> str:
-    """GeoArrow's name of the field's type, or ""."""
+    """The GeoArrow extension name of a field, or ""."""
     name: str = (field.metadata or {}).get(NAME, b"").decode()
     if isinstance(field.type, pa.BaseExtensionType):
         name = field.type.extension_name
@@ -44,13 +45,13 @@ def extension_of(field: Any) -> str:
 
 
 _CSV = (".csv", ".tsv", ".psv")
-# Their drivers have one layer; to list it, some read all of a file.
+# Formats with one layer per file: listing it would read whole files of some.
 _OF_ONE_LAYER = (*_CSV, ".geojson", ".geojsonl", ".geojsons", ".fgb", ".shp")
 
 
 def _only_layer(path: str, option: str) -> str | None:
-    """Of a file with several layers, the only one with geometries, as the command
-    has it; option: the argument that names one where there are more."""
+    """The only layer with geometries of a file with several layers; None: the file
+    has one layer.  option: argument by which the user names a layer, for the error."""
     if path.lower().endswith(_OF_ONE_LAYER):
         return None
     from pyogrio import list_layers
@@ -64,7 +65,7 @@ def _only_layer(path: str, option: str) -> str | None:
 
 
 class Scan:
-    """A file or a folder as an Arrow stream, as often as it is asked for."""
+    """A file or a folder that can be read as an Arrow stream repeatedly."""
 
     def __init__(
         self, path: str, layer: str | int | None = None, option: str = "layer"
@@ -82,7 +83,7 @@ class Scan:
 
         if layer is None:
             layer = _only_layer(path, option)
-        # Numbers are numbers, unless a .csvt file beside it says otherwise.
+        # Detects numbers in CSV; a .csvt file beside it takes precedence.
         csv = {"AUTODETECT_TYPE": "YES"} if path.lower().endswith(_CSV) else {}
         told, table = read_arrow(path, layer=layer, **csv)
         self.geometry = told["geometry_name"] or "wkb_geometry"
@@ -122,5 +123,5 @@ class Scan:
 
 def scan(path: str | os.PathLike[str], layer: str | int | None = None) -> Scan:
     """GeoParquet (a file or a folder of files) by pyarrow, every other format by
-    pyogrio, CSV with types detected; layer: of a file with several."""
+    pyogrio, CSV with detected types; layer: name or number, if the file has several."""
     return Scan(os.fspath(path), layer)

@@ -1,7 +1,7 @@
-"""Whatever holds features -> a layer of the C library.
+"""Converts a side of a join to a layer of the C library.
 
-Arrays of shapely, GeoSeries and GeoDataFrame; objects with an Arrow stream or
-array; (x, y) arrays; objects with __geo_interface__.
+A side is an array of shapely, a GeoSeries or GeoDataFrame, an object with an Arrow
+stream or array, a pair (x, y) of arrays, or an object with __geo_interface__.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from . import _core
 from ._errors import InvalidError
 
 _POLYGON = 4  # OGRJOIN_POLYGON
-_MOST = 1e150  # OJ_FLAT_MOST: what is beyond has no geometry
+_MOST = 1e150  # OJ_FLAT_MOST: points with larger coordinates count as empty
 
 
 def is_geodataframe(side: Any) -> bool:
@@ -22,7 +22,7 @@ def is_geodataframe(side: Any) -> bool:
 
 
 def shapely_array(side: Any) -> Any:
-    """The geometries of shapely that side is, or None."""
+    """side as an array of shapely geometries; None: it is something else."""
     if hasattr(side, "geometry") and hasattr(side, "columns"):
         side = side.geometry  # GeoDataFrame
     values = getattr(side, "values", side)  # GeoSeries
@@ -33,7 +33,7 @@ def shapely_array(side: Any) -> Any:
 
 
 def is_points(array: Any) -> bool:
-    """Of an array of shapely: nothing but points and None."""
+    """True if an array of shapely has only points and None."""
     import shapely
 
     kind = shapely.get_type_id(array)
@@ -41,8 +41,9 @@ def is_points(array: Any) -> bool:
 
 
 def check_length(values: Any, n: int, name: str, of: str) -> None:
-    """An error where values, an argument of this name, are more or fewer than the n
-    rows of a side. Before they are copied; what has no length is seen later."""
+    """Raises an error unless values (the argument called name) has a value for each of
+    the n rows of a side.  It is called before values are copied; a length that is not
+    known yet is checked after the copy."""
     if hasattr(values, "__len__") and len(values) != n:
         raise InvalidError(
             f"{name} has {len(values)} values, and {of} has {n}: give one for each"
@@ -50,8 +51,8 @@ def check_length(values: Any, n: int, name: str, of: str) -> None:
 
 
 def as_column(values: Any, dtype: Any, n: int, name: str, of: str) -> Any:
-    """n values as a contiguous array of numpy. 64-bit integers that would be rounded
-    or wrapped are an error; floats that are missing in Arrow are NaN."""
+    """n values as a contiguous numpy array.  64-bit integers that would be rounded or
+    wrapped are an error; missing floats of Arrow become NaN."""
     check_length(values, n, name, of)
     array = np.asarray(values)
     if array.shape != (n,):
@@ -87,7 +88,7 @@ def _points(x: Any, y: Any) -> Any:
     y = np.ascontiguousarray(y, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape:
         raise InvalidError("x and y are not two columns of the same length")
-    for values in (x, y):  # NaN fails, too
+    for values in (x, y):  # false for NaN, too
         if len(values) and not (values.min() >= -_MOST and values.max() <= _MOST):
             is_point = (np.abs(x) <= _MOST) & (np.abs(y) <= _MOST)
             return _core.arrays(len(x), np.where(is_point, x, np.nan), y)
@@ -99,10 +100,10 @@ def offsets(counts: Any) -> Any:
 
 
 def _polygons(array: Any, kinds: Any) -> Any:
-    """Polygons and multipolygons without WKB, or None where a coordinate is not
-    finite.  Half the time of WKB, a fifth of sjoin() of a million points with
-    100,000 lots.  Coordinates come in the order of the layer as they are; only
-    rows with several rings are taken apart to count these."""
+    """Makes a layer of polygons and multipolygons without WKB; None: a coordinate is
+    not finite.  This takes half the time of WKB, and saves a fifth of sjoin() of a
+    million points with 100,000 lots.  shapely's coordinates have the order of the
+    layer; only rows with several rings are split, to count the rings."""
     import shapely
 
     xy = shapely.get_coordinates(array)
@@ -120,7 +121,7 @@ def _polygons(array: Any, kinds: Any) -> Any:
         rings_of = np.bincount(of_part[size > 0], minlength=len(parts))
         rows = several[of_row]
         plain = ~np.isin(ring_row, several)
-        # rows with several rings among the others, in their order
+        # merges the rows with several rings into the others, in order
         ring_row = np.concatenate((ring_row[plain], rows[of_part[size > 0]]))
         sizes = np.concatenate((sizes[plain], size[size > 0]))
         sizes = sizes[np.argsort(ring_row, kind="stable")]
@@ -148,8 +149,8 @@ def _of_shapely(array: Any, settings: dict[str, Any]) -> Any:
 
     if is_points(array[:1]):
         try:
-            x = shapely.get_x(array)  # NaN of what is no point
-        except shapely.errors.GEOSException:  # of an empty point
+            x = shapely.get_x(array)  # NaN for other geometries
+        except shapely.errors.GEOSException:  # raised for an empty point
             return _of_shapely(
                 np.where(shapely.is_empty(array), None, array), settings
             )
@@ -165,7 +166,7 @@ def _of_shapely(array: Any, settings: dict[str, Any]) -> Any:
 
 
 def may_be_device(side: Any) -> bool:
-    """Is this, or the first of (x, y), an array of other than numpy's memory?"""
+    """True if side, or x of (x, y), may be an array in device memory."""
     one = side[0] if isinstance(side, tuple) and len(side) == 2 else side
     return not isinstance(one, np.ndarray) and (
         hasattr(one, "__dlpack_device__") or hasattr(one, "__cuda_array_interface__")
@@ -173,7 +174,7 @@ def may_be_device(side: Any) -> bool:
 
 
 def slices(side: Any, n_rows: int) -> Any:
-    """(first row, rows) of side in pieces, where it can be cut, or all of it."""
+    """(first row, rows) for pieces of side; one piece if side cannot be sliced."""
     array = shapely_array(side)
     if isinstance(side, tuple) and len(side) == 2:
         check_length(side[1], len(side[0]), "y", "x")
@@ -189,8 +190,8 @@ def slices(side: Any, n_rows: int) -> Any:
 
 
 def stream_of(side: Any, column: str | None = None) -> Any:
-    """An object with an Arrow stream that gives the rows of side piece by piece, or
-    None; of a dataset of pyarrow only this column is read, where it has a name."""
+    """An object with an Arrow stream of the rows of side; None: there is no stream.
+    Only the given column of a pyarrow dataset is read."""
     if is_geodataframe(side) or shapely_array(side) is not None:
         return None
     if hasattr(side, "__arrow_c_stream__"):
@@ -203,7 +204,7 @@ def stream_of(side: Any, column: str | None = None) -> Any:
 
 
 def count_rows(side: Any) -> int:
-    """0: only reading tells."""
+    """Number of rows of side; 0: unknown until it is read."""
     counted = ("ogrjoin", "pyarrow", "polars", "pandas", "geopandas")
     is_counted = type(side).__module__.split(".")[0] in counted
     return len(side) if is_counted and hasattr(side, "__len__") else 0
@@ -214,23 +215,23 @@ def _is_arrow(side: Any) -> bool:
 
 
 def is_iterator(side: Any) -> bool:
-    """Of several sides, one after another?"""
+    """True if side is an iterator or list of several sides."""
     if isinstance(side, list):
         return len(side) > 0 and all(_is_arrow(item) for item in side)
     return hasattr(side, "__next__") and not hasattr(side, "__geo_interface__")
 
 
 class pieces_of:
-    """The sides that an iterator gives, as a context: record batches of pyarrow as
-    one stream, so that they can be put together. What the iterator raises leaves
-    the context as it is, not as words of the stream."""
+    """Context manager over the sides of an iterator.  Consecutive record batches of
+    pyarrow become one stream.  An exception of the iterator is raised unchanged, not
+    as the error text that the stream makes of it."""
 
     def __init__(self, sides: Any) -> None:
         self._sides = iter(sides)
         self._raised: BaseException | None = None
 
     def _batches(self, side: Any) -> Any:
-        """Of side and of those that follow."""
+        """The record batches of side and of all sides after it."""
         try:
             while True:
                 yield from side.to_batches() if hasattr(side, "to_batches") else [side]
@@ -288,8 +289,9 @@ def _of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:
 def make_layer(
     side: Any, settings: dict[str, Any], column: str | None = None
 ) -> Any:
-    """A capsule of a layer. settings: threads, and with side what it is of the
-    columns that similar and vector name; column: of an Arrow struct."""
+    """A capsule of a layer.  settings: threads; if it has "side" ("left" or "right"),
+    also the columns of similar and vector for this side.  column: the geometry column
+    of an Arrow side."""
     if "side" in settings and is_geodataframe(side):
         side = side.to_arrow(index=False)
     array = shapely_array(side)

@@ -1,4 +1,4 @@
-"""Whatever holds features and columns -> Arrow streams."""
+"""Tables, frames, files and geometries as Arrow streams."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _table_of_shapes(array: Any, crs: str | None) -> Any:
 
 
 def _shapes_of(table: Any) -> Any:
-    """Geometries of shapely of a table's only column."""
+    """The only column of a table as an array of shapely geometries."""
     import shapely
 
     kind = table.schema.field(0).type
@@ -35,14 +35,14 @@ def _shapes_of(table: Any) -> Any:
 
 
 class TableSide:
-    """Whatever holds features, as Arrow streams."""
+    """One side of a join (table, frame, file or geometries) as Arrow streams."""
 
     def __init__(self, side: Any, which: str, settings: dict[str, Any]) -> None:
         layer = settings.pop(f"{which}_layer", None)
         if isinstance(side, (str, os.PathLike)):
             side = Scan(os.fspath(side), layer, f"{which}_layer")
         elif layer is not None:
-            raise InvalidError(f"{which}_layer is of a path to a file")
+            raise InvalidError(f"{which}_layer is for a side that is the path of a file")
         self.index: list[str] = []  # columns that were the index of pandas
         geometry: Any = getattr(side, "geometry", None)
         if _sides.is_geodataframe(side):
@@ -73,7 +73,7 @@ class TableSide:
                 "(x, y)"
             )
         self._side = side
-        # What has no length and is no query may be a stream, which ends.
+        # An object without a length that is not a query may be a stream: readable once.
         self.is_once = not (
             hasattr(side, "__len__")
             or isinstance(side, Joined)
@@ -83,7 +83,7 @@ class TableSide:
         self._reader: Any = pa.RecordBatchReader.from_stream(side)
         self._schema, primary = mark_geometries(self._reader.schema)
         self.geometry = settings.get(f"{which}_column")
-        if settings.get(f"{which}_x") is None:  # not of two columns of numbers
+        if settings.get(f"{which}_x") is None:  # no points from two columns of numbers
             active = geometry if isinstance(geometry, str) else None
             self.geometry = self.geometry or primary or active
         settings[f"{which}_column"] = self.geometry
@@ -91,12 +91,12 @@ class TableSide:
         settings[f"{which}_crs"] = crs
 
     def crs(self, given: str | None) -> str | None:
-        """given, or what the columns say."""
+        """given, or else the CRS in the metadata of the geometry column."""
         fields = [f for f in self._schema if self.geometry in (None, f.name)]
         return given or next((c for f in fields if (c := _crs.of_field(f))), None)
 
     def field_of_geometry(self) -> int:
-        """The number of the column that is joined by, where it is known here."""
+        """The index of the geometry column of the join, if it is known here."""
         if self.geometry is not None:
             return int(self._schema.get_field_index(self.geometry))
         marked = [i for i, f in enumerate(self._schema) if extension_of(f)]
@@ -120,7 +120,7 @@ class TableSide:
         return pa.RecordBatchReader.from_batches(self._schema, made)
 
     def moved(self, settings: dict[str, Any]) -> Any:
-        """A table of all rows, in the CRS left_crs, by pyproj."""
+        """A table of all rows, transformed to the CRS left_crs by pyproj."""
         target = settings["left_crs"]
         move = _crs.transformer(self.crs(settings["right_crs"]), target).transform
         table = self.reader().read_all()

@@ -1,9 +1,9 @@
-"""GeoPandas' spatial joins, made here: sjoin(), sjoin_nearest(), enable().
+"""GeoPandas' spatial joins with the pairs of this package: sjoin(),
+sjoin_nearest(), enable().
 
-Frames, warnings and errors are GeoPandas' own: its checks and its assembly of
-the frame run as they are, and between them pairs come from this package, not
-from shapely's tree.  What is not built here, exclusive=True of other than
-points, is left to GeoPandas altogether.
+Checks, warnings, errors and the assembly of the frame are GeoPandas' own functions;
+only the pairs come from this package instead of shapely's tree.  exclusive=True for
+geometries other than points is not built here: GeoPandas does the whole join.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Predicate = Literal[
 Distances = float | Sequence[float] | npt.NDArray[np.floating[Any]]
 Progress = Callable[[int, int], object]
 
-# geopandas.tools.sjoin is the function, which hides its module.
+# The function geopandas.tools.sjoin hides the module of this name.
 _frames: Any = sys.modules["geopandas.tools.sjoin"]
 _their_query: Callable[..., tuple[Any, Any]] = _frames._geom_predicate_query
 _their_nearest: Callable[..., tuple[tuple[Any, Any], Any]] = _frames._nearest_query
@@ -40,7 +40,7 @@ _their_adjust = _frames._adjust_indexers
 
 
 def _with_crs(frame: Any) -> Any:
-    """The active geometries, whose CRS says how long a unit is."""
+    """The active geometries; their CRS gives the length of a unit."""
     return frame.geometry
 
 
@@ -62,9 +62,9 @@ def _query(
     on_attribute: Any = None,
     **options: Any,
 ) -> tuple[Any, Any]:
-    """Row numbers of the pairs, sorted by left, right."""
+    """Row numbers (left, right) of the pairs, sorted."""
     if predicate not in PREDICATES or (distance is None) != (predicate != "dwithin"):
-        # theirs has the words for it
+        # GeoPandas raises the error
         return _their_query(left_df, right_df, predicate, distance, on_attribute)
     settings = dict(options)
     made: Callable[[Any], Any] = shapely_array
@@ -94,7 +94,7 @@ def _nearest(
     ties: str = "all",
     **options: Any,
 ) -> tuple[tuple[Any, Any], Any]:
-    """Row numbers of the pairs, sorted by left, and their distances."""
+    """Row numbers (left, right) of the pairs, sorted by left, and their distances."""
     sides: tuple[Any, Any] = shapely_array(left_df), shapely_array(right_df)
     has_unit = isinstance(max_distance, str)
     is_theirs = not isinstance(max_distance, (str, type(None))) and not max_distance > 0
@@ -136,7 +136,8 @@ def _nearest(
 def _adjust(
     indices: Any, distances: Any, n_rows: int, how: str, predicate: Any
 ) -> tuple[Any, Any]:
-    """Adds what has no pair, with -1: _adjust_indexers() in one pass."""
+    """Adds rows without a pair, with -1 as the other row number.  Equals
+    _adjust_indexers() of GeoPandas, in one pass."""
     if how == "inner":
         return indices, distances
     keep, other = indices if how == "left" else indices[::-1]
@@ -157,7 +158,7 @@ def _join_frames(
     *names: Any,
     **more: Any,
 ) -> tuple[Any, Any]:
-    # With rows without pairs already in it, a left join is an inner one.
+    # The rows without a pair are added first, so the left join becomes an inner join.
     if how == "left":
         indices, distances = _adjust(indices, distances, len(left_df), how, None)
         how = "inner"
@@ -181,9 +182,9 @@ def sjoin(
     backend: str | None = None,
     progress: Progress | None = None,
 ) -> GeoDataFrame:
-    """geopandas.sjoin(): its arguments, its frame.
+    """geopandas.sjoin(), with its arguments and its result, and
 
-    distance  of dwithin, also with a unit: "100ft"
+    distance  maximum distance of dwithin, also with a unit: "100ft"
     threads, backend, progress: as in ogrjoin.pairs()
     """
     on_attribute = _frames._maybe_make_list(on_attribute)
@@ -230,11 +231,11 @@ def sjoin_nearest(
     backend: str | None = None,
     progress: Progress | None = None,
 ) -> GeoDataFrame:
-    """geopandas.sjoin_nearest(): its arguments, its frame, and
+    """geopandas.sjoin_nearest(), with its arguments and its result, and
 
     max_distance  also with a unit, as in ogrjoin.join(): "100ft", "1.5km"
-    k             so many nearest of each row
-    ties          "all", or "first" of those that are as near, by row
+    k             number of nearest rows
+    ties          equal distances: "all", or "first": the lowest row numbers
     metric        "sphere": longitude and latitude in, metres out
     threads, backend, progress: as in ogrjoin.pairs()
     """
@@ -265,7 +266,7 @@ def sjoin_nearest(
 
 
 class _Enabled:
-    """What enable() gives: as a context manager it ends with its block."""
+    """The result of enable(): a context manager that calls disable() at the end."""
 
     def __enter__(self) -> _Enabled:
         return self
@@ -275,8 +276,8 @@ class _Enabled:
 
 
 def enable() -> _Enabled:
-    """From now on geopandas.sjoin(), sjoin_nearest() and the methods of these
-    names run here, in all threads, until disable() or the end of a block:
+    """Makes geopandas.sjoin(), sjoin_nearest() and the methods of these names use
+    this package, in all threads, until disable() or the end of a block:
     with ogrjoin.geopandas.enable(): ..."""
     _frames._geom_predicate_query = _query
     _frames._nearest_query = _nearest
@@ -285,7 +286,7 @@ def enable() -> _Enabled:
 
 
 def disable() -> None:
-    """GeoPandas' spatial joins are its own again."""
+    """Restores GeoPandas' own spatial joins."""
     _frames._geom_predicate_query = _their_query
     _frames._nearest_query = _their_nearest
     _frames._adjust_indexers = _their_adjust

@@ -1,15 +1,15 @@
-"""Joins of Spark DataFrames and of folders of GeoParquet, with one machine's answers.
+"""Joins of Spark DataFrames and of folders of GeoParquet; the answers equal join()'s.
 
     from ogrjoin import spark as oj
     oj.join(points_df, lots_df, op="nearest", max_distance=100, fid="id")
     oj.join_files("points/", "lots/", "joined/", op="nearest", max_distance=100)
 
-Spark runs the tasks, moves the rows and runs again what fails; the library joins
-each tile in one call (ogrjoin.scale).  A task is a function of its input alone.
+Spark runs the tasks, moves the rows and repeats failed tasks; the library joins
+each tile in one call (ogrjoin.scale).  A task depends on nothing but its input.
 
-    broadcast  the join side goes to every executor, whole; no shuffle
-    files      tasks read row groups of either side; no shuffle
-    shuffle    rows of both sides go to tiles, which are joined one after another
+    broadcast  every executor gets the whole join side; no shuffle
+    files      tasks read row groups of both sides from files; no shuffle
+    shuffle    rows of both sides are sent to tiles; a task joins tile after tile
 """
 
 from __future__ import annotations
@@ -46,25 +46,26 @@ _TILE = "ogrjoin_tile"
 _SIDE = "ogrjoin_side"
 _PLACE = "ogrjoin_place"
 _TILE_ROWS = 1_000_000
-_SAMPLE = 20_000  # rows that tiles are made from
-_NEAR_SAMPLE = 20_000  # join rows that give nearest without a maximum its bounds
-_BATCH_ROWS = 1 << 17  # of the input, that a task joins at once
-_MEMORY_OF_BYTES = 2  # of a table: with its geometries as arrays and their index
+_SAMPLE = 20_000  # input rows in the sample that tiles are made from
+_NEAR_SAMPLE = 20_000  # join rows in the sample that bounds nearest without max_distance
+_BATCH_ROWS = 1 << 17  # input rows that a task joins in one call
+# Memory of a join side per byte of its table: columns, geometry arrays and index.
+_MEMORY_OF_BYTES = 2
 
 
 # ---- sides ---------------------------------------------------------------------
 
 
 class _Frame(NamedTuple):
-    """A side: a DataFrame whose geometry is WKB, and its schema in Arrow."""
+    """A side: a DataFrame whose geometry is WKB, and its Arrow schema."""
 
     df: Any
     schema: Any
-    number: str | None  # the column of its rows' numbers, if it has one
+    number: str | None  # the column of FIDs, if there is one
 
 
 def _kind(field: Any) -> str:
-    """spark, sedona: a column of their geometries; binary; or "" """
+    """Kind of a column: "spark" or "sedona" (their geometry types), "binary" or "" """
     name = type(field.dataType).__name__
     if name == "GeometryType":
         return "spark"
@@ -74,7 +75,7 @@ def _kind(field: Any) -> str:
 
 
 def _column_of(df: Any, which: str, options: dict[str, Any]) -> str | None:
-    """The column of geometries, or None where two columns of numbers are given."""
+    """The column of geometries; None: points from two columns of coordinates."""
     given: Any = options.get(f"{which}_column")
     if options.get(f"{which}_x") or (which == "left" and options.get("x")):
         return None
@@ -139,13 +140,13 @@ def _check_fid(frame: _Frame, which: str) -> None:
     odd = frame.df.groupBy(F.expr(name).alias("n")).count().where("n is null or count > 1")
     found = odd.limit(1).collect()
     if found:
-        value = "missing" if found[0]["n"] is None else f"{found[0]['n']} is there twice"
-        raise InvalidError(f"fid={frame.number} of the {which} side numbers no rows: {value}")
+        value = "missing" if found[0]["n"] is None else f"{found[0]['n']} is not unique"
+        raise InvalidError(f"fid={frame.number} cannot number the {which} rows: {value}")
 
 
 def _numbered(frame: _Frame, which: str, checks: bool) -> Any:
-    """The DataFrame with ROW: the column of FIDs, or the row's number in its files of
-    Parquet, in the order of their paths."""
+    """The DataFrame with the column ROW: the FID, or the number of the row in the
+    Parquet files, in the order of their paths."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F
 
@@ -178,13 +179,13 @@ def _numbered(frame: _Frame, which: str, checks: bool) -> Any:
 
 
 def _right_rows(frame: _Frame, job: TileJoin, checks: bool) -> Any:
-    """Numbered, with the columns of job.right_rows."""
+    """The numbered join side, with the columns of job.right_rows."""
     df = _numbered(frame, "right", checks)
     return df.drop(ROW) if job.right_fid is not None else df
 
 
 def _fitted(batch: Any, schema: Any) -> Any:
-    """The columns of a batch from Spark, in the types of a schema."""
+    """A batch from Spark with its columns cast to the types of a schema."""
     columns = []
     for field in schema:
         column = batch.column(field.name)
@@ -197,31 +198,32 @@ def _table(batches: Any, schema: Any) -> Any:
 
 
 def _collected(df: Any, schema: Any) -> Any:
-    """A DataFrame here, in the order of its numbers."""
+    """Collects a DataFrame on the driver as an Arrow table, in no particular order."""
     return _table(df.toArrow().to_batches(), schema)
 
 
 def _sampled(df: Any, n: int, n_rows: int) -> Any:
-    """Some n rows of n_rows."""
+    """A random sample of about n of the n_rows rows."""
     share = 1.0 if n_rows <= n else n / n_rows
     return df if share >= 1 else df.sample(fraction=share, seed=SEED)
 
 
 # ---- tasks: what runs in Spark's Python workers --------------------------------
 
-_held: dict[str, HeldSide] = {}  # the side of the last broadcast join, by content
+_held: dict[str, HeldSide] = {}  # the join side of the last broadcast, by its digest
 
 
 def _take_broadcast(job: TileJoin, digest: str, content: Any) -> HeldSide:
     if digest not in _held:
-        _held.clear()  # before the next is read
+        _held.clear()  # frees the last side before the next is read
         table = pa.ipc.open_stream(pa.py_buffer(content())).read_all()
         _held[digest] = job.hold(table)
     return _held[digest]
 
 
 def _out(job: TileJoin, rows: Any, schema: Any, places: _Places | None) -> Any:
-    """A batch for Spark: without the number of the row, or with its place."""
+    """A batch for Spark.  With places, it has the row number of the input and the
+    place among the rows of one input row as its last columns."""
     columns = [rows.column(name) for name in schema.names if name not in (ROW, _PLACE)]
     if places is not None:
         numbers = rows.column(ROW)
@@ -232,7 +234,7 @@ def _out(job: TileJoin, rows: Any, schema: Any, places: _Places | None) -> Any:
 
 
 class _Places:
-    """Of joined rows, their place among those of one input row."""
+    """Numbers the joined rows of each input row 0, 1, ..., from batch to batch."""
 
     def __init__(self) -> None:
         self._last, self._n = -1, 0
@@ -258,7 +260,7 @@ class _BroadcastTask:
     def _left(self, batches: Any) -> Iterator[Any]:
         first = 0
         for batch in batches:
-            if ROW not in batch.schema.names:  # nothing asks for it
+            if ROW not in batch.schema.names:  # the join does not need the numbers
                 numbers = pa.array(np.arange(first, first + len(batch)))
                 batch = batch.append_column(ROW, numbers)
             first += len(batch)
@@ -273,7 +275,7 @@ class _BroadcastTask:
 
 
 class _ReachTask:
-    """Input rows -> of each tile, the box of its rows here and their number."""
+    """Input rows -> for each tile, the reach and the number of its rows in this task."""
 
     schema = f"{_TILE} int, a double, b double, c double, d double, n bigint"
 
@@ -301,7 +303,8 @@ class _ReachTask:
 
 
 def _gathered(batches: Any, schema: Any) -> Iterator[Any]:
-    """Tables of some _BATCH_ROWS rows, of those columns of a schema that they have."""
+    """Batches -> tables of about _BATCH_ROWS rows, with the columns of the schema that
+    the batches have."""
     kept: list[Any] = []
     n = 0
     for batch in batches:
@@ -317,7 +320,7 @@ def _gathered(batches: Any, schema: Any) -> Iterator[Any]:
 
 
 class _OwnerTask:
-    """Input rows -> input rows with their tile."""
+    """Input rows -> input rows with the column of their tile."""
 
     def __init__(self, reach: _ReachTask, place: Any) -> None:
         self._reach, self._place = reach, place
@@ -330,7 +333,7 @@ class _OwnerTask:
 
 
 class _CopyTask:
-    """Join rows -> a copy for each tile whose reach they meet."""
+    """Join rows -> a copy of each row for every tile whose reach meets its box."""
 
     def __init__(self, job: TileJoin, reach: Any) -> None:
         self._job, self._reach = job, reach
@@ -346,7 +349,7 @@ class _CopyTask:
 
 
 def _runs(batches: Any) -> Iterator[tuple[int, int, Any]]:
-    """(tile, side, rows) of sorted batches."""
+    """Batches sorted by tile and side -> (tile, side, rows)."""
     for batch in batches:
         key = np.asarray(batch.column(_TILE)).astype(np.int64) * 2 + np.asarray(batch.column(_SIDE))
         cuts = np.flatnonzero(key[1:] != key[:-1]) + 1
@@ -356,7 +359,7 @@ def _runs(batches: Any) -> Iterator[tuple[int, int, Any]]:
 
 
 class _TileTask:
-    """Tiles, one after another: the join rows of each, and then its input rows."""
+    """Joins tile after tile.  Input: of each tile the join rows, then the input rows."""
 
     def __init__(self, job: TileJoin, schema: Any, ordered: bool, validates: bool) -> None:
         self._job, self._schema, self._ordered = job, schema, ordered
@@ -437,11 +440,11 @@ class _FilesTask:
 
 
 class _Result(NamedTuple):
-    """What joined rows are for Spark."""
+    """The schema of joined rows."""
 
-    struct: Any
-    schema: Any  # the same in Arrow
-    is_ordered: bool
+    struct: Any  # for Spark
+    schema: Any  # for Arrow
+    is_ordered: bool  # schema has ROW and _PLACE, by which rows are sorted
 
 
 def _result(job: TileJoin, is_ordered: bool) -> _Result:
@@ -455,10 +458,10 @@ def _result(job: TileJoin, is_ordered: bool) -> _Result:
 
 
 def _broadcast(session: Any, content: bytes) -> Any:
-    """Something that gives content in a task."""
+    """A function that returns content when a task calls it."""
     try:
         sent = session.sparkContext.broadcast(content)
-    except Exception:  # Spark Connect: with the function, as far as it is not too large
+    except Exception:  # Spark Connect has no broadcast: pickled with the function
         return _Given(content)
     return _Sent(sent)
 
@@ -485,18 +488,18 @@ def _needs_left_numbers(options: dict[str, Any]) -> bool:
 
 
 class _Tiled(NamedTuple):
-    """A shuffle that is planned."""
+    """The plan of a shuffle.  Tiles without rows are dropped; the others renumbered."""
 
     reach_task: _ReachTask
-    place: Any  # of each tile of the tree, its place among those with rows
-    reach: Any  # of those
-    n_rows: Any  # of those
+    place: Any  # [tiles of the tree + 1] new number of the tile, or -1
+    reach: Any  # [tiles with rows, 4]
+    n_rows: Any  # [tiles with rows]
 
 
 def _plan_tiles(
     left: Any, right: Any, job: TileJoin, n_left: int, n_right: int | None, n_tiles: int | None
 ) -> _Tiled:
-    """n_right: where it is known."""
+    """n_right: rows of the join side, or None if they were not counted."""
     session = left.sparkSession
     if n_tiles is None:
         cores = int(session.conf.get("spark.sql.shuffle.partitions", "8"))
@@ -526,7 +529,8 @@ def _quoted(names: Any) -> list[str]:
 
 
 def _shuffled(left: Any, right: Any, job: TileJoin, tiled: _Tiled) -> Any:
-    """Rows of both sides, each partition a tile, its join rows first."""
+    """The rows of both sides, partitioned by tile; in a partition sorted by tile, join
+    rows before input rows."""
     from pyspark.sql import functions as F
     from pyspark.sql.types import IntegerType, StructType
 
@@ -578,7 +582,7 @@ def _shuffle_way(left: Any, right: Any, job: TileJoin, result: _Result, tiled: _
 
 
 def _bytes_of(df: Any, schema: Any, n: int) -> int:
-    """Of a frame of n rows in memory, from some of them."""
+    """Estimates the bytes of n rows as an Arrow table, from a sample."""
     if n == 0:
         return 0
     some = _table(_sampled(df, 2_000, n).limit(4_000).toArrow().to_batches(), schema)
@@ -586,7 +590,7 @@ def _bytes_of(df: Any, schema: Any, n: int) -> int:
 
 
 def _choose(way: str | None, right: Any, job: TileJoin, join_memory: int) -> tuple[str, int | None]:
-    """(way, number of join rows, where it had to be counted)"""
+    """(way, number of join rows or None).  The rows are counted only to choose a way."""
     if way not in (None, "broadcast", "shuffle"):
         raise InvalidError(f'way is "broadcast" or "shuffle", not {way!r}')
     if way is not None:
@@ -608,27 +612,28 @@ def join(
     check_fid: bool = True,
     **options: Any,
 ) -> Any:
-    """The DataFrame of ogrjoin.join(left, right, op, ...), of two DataFrames.
+    """ogrjoin.join(left, right, op, ...) of two DataFrames, as a DataFrame.
 
     way          "broadcast": the join side is sent to every executor; "shuffle":
-                 rows of both sides go to tiles; None: broadcast where the join side
-                 takes at most join_memory bytes
-    tiles        of a shuffle, roughly; default: a million input rows each
-    order        "input": rows in the order of their numbers, by a sort, for which
+                 rows of both sides are sent to tiles; None: "broadcast" if the join
+                 side takes at most join_memory bytes, else "shuffle"
+    tiles        approximate number of tiles of a shuffle; default: a million input
+                 rows each
+    order        "input": rows in the order of the input, by a sort, for which
                  Spark makes the rows twice; None: rows of one input row are
-                 together and in order
-    fid          column of whole numbers, each once, of both sides or (left, right);
-                 without one rows have the number of their place in the files of
-                 Parquet that they are read from. monotonically_increasing_id() is
-                 none: it changes when a task runs again
-    check_fid    looks whether numbers are missing or repeat, by a job of its own
-    left_crs     of geometries in binary columns, which have none; right_crs likewise
-    options      of ogrjoin.join(), but one_to_one, max_pairs, op disjoint, and op
-                 similar without max_distance
+                 adjacent and in order
+    fid          column of unique whole numbers, for both sides or (left, right);
+                 default: the number of the row in the Parquet files of the side. Do
+                 not use monotonically_increasing_id(): its numbers change when a task
+                 runs again
+    check_fid    True: a separate job checks that numbers are unique and not missing
+    left_crs     CRS of geometries in a binary column of left; right_crs likewise
+    options      options of ogrjoin.join(), except one_to_one, max_pairs, op disjoint,
+                 and op similar without max_distance
 
-    Geometries are WKB in a binary column, Spark's GEOMETRY, or Sedona's; those of
-    the result are WKB.  Tiles and their reaches are found at once, by jobs over the
-    places of the input; the join itself is lazy, as DataFrames are.
+    Input geometries are WKB in a binary column, Spark's GEOMETRY, or Sedona's;
+    output geometries are WKB.  The call itself runs the jobs that plan tiles; the
+    join is lazy like any DataFrame.
     """
     if order not in (None, "input"):
         raise InvalidError(f'order is "input" or None, not {order!r}')
@@ -676,8 +681,8 @@ def explain(
     join_memory: int = JOIN_MEMORY,
     **options: Any,
 ) -> Explanation:
-    """How join(), or with two paths join_files(), would run: way, tiles, copies of a
-    row of the join side, memory of a task."""
+    """How join() (with two paths: join_files()) would run: way, tiles, copies of a join
+    row, memory of a task."""
     options["op"] = op
     if isinstance(left, str):
         return explain_files(left, right, tiles=tiles, **options)
@@ -707,10 +712,9 @@ def validate(
     seed: int = SEED,
     **options: Any,
 ) -> Validation:
-    """Joins the rows of random tiles, which hold at least this share of the input,
-    twice, as join() and by GEOS, and compares the pairs and their distances.  on,
-    exclude, pick and agg are left out: all pairs of op are compared.  The row
-    numbers of a difference are those of its tile."""
+    """Joins random tiles, with at least this share of the input, both as join() and by
+    GEOS, and compares pairs and distances.  on, exclude, pick and agg are ignored: all
+    pairs of op are compared.  Row numbers of a difference count within its tile."""
     options["op"] = op
     mine, theirs, job = _sides(left, right, options)
     rights = _right_rows(theirs, job, False)
@@ -747,9 +751,9 @@ def join_files(
     overwrite: bool = False,
     **options: Any,
 ) -> int:
-    """ogrjoin.scale.join_files(), whose tasks run in Spark; returns the number of
-    rows.  Executors read and write the folders themselves: by paths that all of them
-    see, or by URIs.  session: default: the active one."""
+    """ogrjoin.scale.join_files() with Spark tasks; returns the number of rows.
+    Executors read and write the folders directly, so paths must be valid on all of
+    them (a shared file system or URIs).  session: default: the active session."""
     if session is None:
         from pyspark.sql import SparkSession
 

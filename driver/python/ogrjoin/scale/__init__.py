@@ -1,22 +1,22 @@
-"""Joins of layers that are larger than one machine, with one machine's answers.
+"""Joins of layers that are too large for one call of join(), with equal answers.
 
     from ogrjoin.scale import join_files
     join_files("points/", "lots/", "joined/", op="nearest", max_distance=100, processes=2)
 
-Every row of the input has one owner, a tile, so that the library makes all pairs
-of a row in one call, and its answer for a row does not depend on other rows.  The
-reach of a tile is the box around its rows, widened by the distance of the join.
-Rows of the join side are copied to each tile whose reach their box meets.
+Every input row belongs to one tile, its owner.  The library finds all pairs of a row
+in one call, and its answer for a row does not depend on other rows.  The reach of a
+tile is the box around its rows, widened by the distance of the join.  A row of the
+join side is copied to every tile whose reach meets the row's box.
 
     boxes        rows -> boxes, widened so that no pair is lost
     tiles        sample of boxes -> k-d tree; row -> owner; rows -> reaches
-    copies       rows of the join side -> the tiles they go to
+    copies       rows of the join side -> tiles that get a copy
     tile_join    both sides of one tile -> rows of the join
     footers      GeoParquet -> row groups with their boxes
-    parquet_out  rows -> a folder of GeoParquet, whole or not at all
-    files        two folders -> tasks, which processes of this machine run
+    parquet_out  rows -> a folder of GeoParquet, complete or absent
+    files        two folders -> tasks, run by processes of this machine
 
-An engine (ogrjoin.spark) runs the tasks elsewhere.
+ogrjoin.spark runs the tasks on a cluster.
 """
 
 from .files import Explanation, explain_files, join_files

@@ -1,5 +1,5 @@
-"""Boxes of rows, [n, 4] float64: xmin, ymin, xmax, ymax; NaN where a row has no
-place.  All rounding is outwards: a box may be too large and never too small."""
+"""Boxes of rows, [n, 4] float64: xmin, ymin, xmax, ymax; NaN for rows without a
+place.  Rounding is outwards: a box may be too large, but never too small."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pyarrow as pa
 from .._scan import extension_of
 
 RADIUS = 6371008.7714  # of the sphere, metres
-MOST = 1e150  # OJ_FLAT_MOST: there are no coordinates beyond
+MOST = 1e150  # OJ_FLAT_MOST: the largest coordinate that joins accept
 
 # Distances and coordinates are computed with relative errors of a few 2^-53.
-# Boxes are widened by a thousand times that.
+# Boxes are widened by about a thousand times these errors.
 _OF_DISTANCE = 2.0**-40
 _OF_COORDINATES = 2.0**-43
 _DEGREES = 1e-9  # 0.1 mm: more than the errors of sines and cosines here
 
-_KNOWN_TYPES = 7  # of shapely: curves have greater numbers, and no box here
+_KNOWN_TYPES = 7  # greatest shapely type id that is read here; curves have greater ones
 
 
 def _chunked(column: Any) -> Any:
@@ -27,7 +27,7 @@ def _chunked(column: Any) -> Any:
 
 
 def _binary(column: Any) -> Any:
-    """One array of large binaries."""
+    """The column as one array of type large_binary."""
     column = _chunked(column)
     if isinstance(column.type, pa.BaseExtensionType):
         storage = column.type.storage_type
@@ -37,7 +37,7 @@ def _binary(column: Any) -> Any:
 
 
 def _points(column: Any) -> Any:
-    """x, y of large binaries that are all the WKB of a point, or None."""
+    """(x, y) of a column of WKB points; None: some row is not the WKB of a point."""
     n = len(column)
     if n == 0 or column.null_count:
         return None
@@ -58,7 +58,7 @@ def _numbers(column: Any) -> Any:
 
 
 def of_points(x: Any, y: Any) -> Any:
-    """Boxes of two columns of numbers."""
+    """Boxes of points from two columns of coordinates."""
     x, y = _numbers(x), _numbers(y)
     boxes = np.column_stack((x, y, x, y))
     boxes[~(np.abs(boxes) <= MOST).all(axis=1)] = np.nan
@@ -66,12 +66,12 @@ def of_points(x: Any, y: Any) -> Any:
 
 
 def _shapes(wkb: Any) -> Any:
-    """Geometries of shapely; None where it can make none."""
+    """An array of shapely geometries; None for rows that shapely cannot read."""
     import shapely
 
     try:
         return shapely.from_wkb(wkb, on_invalid="ignore")
-    except NotImplementedError:  # there is a curve, which newer versions refuse
+    except NotImplementedError:  # newer versions raise this for a curve
         if len(wkb) == 1:
             return np.array([None], dtype=object)
     half = len(wkb) // 2
@@ -79,8 +79,8 @@ def _shapes(wkb: Any) -> Any:
 
 
 def of_wkb(column: Any) -> Any:
-    """Boxes of a column of WKB.  What cannot be read here may be anywhere: the
-    library decides it."""
+    """Boxes of a column of WKB.  A geometry that shapely cannot read gets a box without
+    bounds, so that every tile receives it and the library decides."""
     column = _binary(column)
     xy = _points(column)
     if xy is not None:
@@ -96,7 +96,7 @@ def of_wkb(column: Any) -> Any:
 
 
 def of_table(table: Any, column: str | None, x: str | None = None, y: str | None = None) -> Any:
-    """Boxes of the rows of a table, whose places are this column, or x and y."""
+    """Boxes of the rows of a table, from its geometry column, or from columns x and y."""
     if x is not None:
         return of_points(table.column(x), table.column(y))
     i = table.schema.get_field_index(column)
@@ -118,14 +118,15 @@ def _outwards(boxes: Any, by: Any) -> Any:
 
 
 def _span_degrees(boxes: Any) -> Any:
-    """Boxes of longitudes and latitudes with all that great-circle arcs between
-    vertices in them cover, from -180 or later on.  Boxes as wide as 180 degrees
-    become the whole sphere: their edges may go either way round it."""
+    """Boxes of longitudes and latitudes, extended by the great-circle arcs between any
+    vertices inside them; xmin is in [-180, 180).  A box 180 degrees wide or more
+    becomes the whole sphere: its edges may run either way round it."""
     width = boxes[:, 2] - boxes[:, 0]
     everywhere = ~(width < 180 - _DEGREES) & ~np.isnan(width)
     half = np.cos(np.radians(np.where(everywhere, 0.0, width) / 2))
-    # An arc between two points at latitude b, w apart, culminates where
-    # tan = tan b / cos(w / 2); arcs from lower points stay below.
+    # An arc between two points of latitude b and longitudes w apart reaches at
+    # most the latitude a with tan a = tan b / cos(w / 2); arcs between points of
+    # lower latitudes stay below it.
     with np.errstate(invalid="ignore", over="ignore"):
         up = np.degrees(np.arctan(np.tan(np.radians(np.clip(boxes[:, 3], 0, 90))) / half))
         down = np.degrees(np.arctan(np.tan(np.radians(np.clip(boxes[:, 1], -90, 0))) / half))
@@ -138,7 +139,7 @@ def _span_degrees(boxes: Any) -> Any:
 
 
 def _widen_degrees(boxes: Any, metres: Any) -> Any:
-    """Boxes of longitudes and latitudes, with all that is so far around them."""
+    """Boxes of longitudes and latitudes, widened by a distance in metres."""
     angle = np.degrees(np.asarray(metres) * (1 + _OF_DISTANCE) / RADIUS) + _DEGREES
     angle = np.minimum(np.broadcast_to(angle, len(boxes)), 180.0)
     south, north = boxes[:, 1] - angle, boxes[:, 3] + angle
@@ -146,15 +147,15 @@ def _widen_degrees(boxes: Any, metres: Any) -> Any:
     with np.errstate(invalid="ignore", divide="ignore"):
         sine = np.sin(np.radians(np.minimum(angle, 90.0))) / np.cos(most)
         aside = np.degrees(np.arcsin(np.minimum(sine, 1.0))) + _DEGREES
-    capped = (south <= -90 + _DEGREES) | (north >= 90 - _DEGREES)  # around a pole
+    capped = (south <= -90 + _DEGREES) | (north >= 90 - _DEGREES)  # contains a pole
     west = np.where(capped, boxes[:, 0] - 360, boxes[:, 0] - aside)
     east = np.where(capped, boxes[:, 0] + 360, boxes[:, 2] + aside)
     return np.column_stack((west, south, east, north))
 
 
 def widened(boxes: Any, distance: Any, metric: str = "planar") -> Any:
-    """Boxes that meet those of everything within distance (a number, or one for
-    each row; NaN: nothing is) of the rows, as the library computes it."""
+    """Boxes widened by distance, so that they meet the box of every feature that the
+    library finds within it.  distance: a number, or one per row; NaN: as 0."""
     distance = np.maximum(np.nan_to_num(distance, nan=0.0, posinf=np.inf), 0.0)
     if metric == "sphere":
         made = _widen_degrees(_span_degrees(boxes), distance)
@@ -167,10 +168,10 @@ def widened(boxes: Any, distance: Any, metric: str = "planar") -> Any:
 
 
 def centres(boxes: Any, metric: str = "planar") -> Any:
-    """[n, 2]: one place for each row, NaN without."""
+    """[n, 2]: the centre of each box; NaN for rows without a place."""
     with np.errstate(invalid="ignore"):
         at = boxes[:, :2] / 2 + boxes[:, 2:] / 2
-    at[np.isnan(at) & ~np.isnan(boxes[:, :2])] = 0.0  # of a box without bounds
+    at[np.isnan(at) & ~np.isnan(boxes[:, :2])] = 0.0  # a box without bounds
     if metric == "sphere":
         at[:, 0] -= 360 * np.floor((at[:, 0] + 180) / 360)
     return at

@@ -1,4 +1,4 @@
-"""Which tiles a row of the join side goes to: a join of boxes by the library."""
+"""Finds the tiles that get a copy of a join row: a join of boxes by the library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _POLYGON = 4  # OGRJOIN_POLYGON
 
 
 def _rectangles(boxes: Any) -> Any:
-    """A layer of polygons, a rectangle for each box."""
+    """A layer with a rectangle for each box."""
     n = len(boxes)
     boxes = np.clip(boxes, -MOST, MOST)
     one = np.arange(n + 1, dtype=np.int64)
@@ -29,7 +29,7 @@ def _rectangles(boxes: Any) -> Any:
 
 
 def meeting(boxes: Any, others: Any, threads: int = 0) -> tuple[Any, Any]:
-    """(i, j) of all boxes i that meet others j, sorted, borders included."""
+    """Sorted index pairs (i, j) where boxes[i] intersects others[j], borders included."""
     i = np.flatnonzero(~np.isnan(boxes).any(axis=1))
     j = np.flatnonzero(~np.isnan(others).any(axis=1))
     if len(i) == 0 or len(j) == 0:
@@ -44,12 +44,12 @@ def meeting(boxes: Any, others: Any, threads: int = 0) -> tuple[Any, Any]:
 def tiles_of_rows(
     boxes: Any, reaches: Any, metric: str = "planar", threads: int = 0
 ) -> tuple[Any, Any]:
-    """(row, tile), sorted: the rows of the join side, whose boxes are widened, and
-    the tiles whose reach they meet. A row without a place goes nowhere."""
+    """Sorted pairs (row, tile): the tiles that get a copy of a join row, because their
+    reach meets its widened box.  A row without a place has no pair."""
     if metric != "sphere":
         return meeting(boxes, reaches, threads)
-    # Boxes of rows start within -180 to 180 and are less than 180 wide, or the
-    # whole sphere; those of tiles start there less what they are widened by.
+    # xmin of a row's box is in [-180, 180), and its width is below 180, or it is the
+    # whole sphere; xmin of a reach may be less by the distance it was widened by.
     n = len(reaches)
     turns = (-720.0, -360.0, 0.0, 360.0, 720.0)
     turned = np.vstack([reaches + (turn, 0, turn, 0) for turn in turns])

@@ -1,8 +1,9 @@
 """Joins of folders of GeoParquet: a tile is a run of the input's row groups.
 
-Planning reads footers alone.  A task reads its row groups and those of the join
-side that its reach meets, joins them, and writes a file; tasks share nothing, and
-a task that runs again writes the same rows.  Parts are in the order of the input.
+Planning reads footers only.  A task reads the row groups of its tile, and the row
+groups of the join side that meet the tile's reach; it joins them and writes a file.
+Tasks share nothing, and a repeated task writes equal rows.  The parts of the output
+are in the order of the input.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from .tile_join import ROW, HeldSide, TileJoin
 from .tiles import reaches
 
 TILE_ROWS = 1_000_000
-# Join rows in memory take some four times their size in Parquet's pages: columns,
-# geometries as arrays, index, and what is being read.
+# Memory of join rows per byte of their Parquet pages: columns, geometry arrays,
+# index, and buffers of the reader.
 _MEMORY_OF_BYTES = 4
-_RUN = 1000  # rows of the input with one reach, of nearest without max_distance
-_MUCH = 1.3  # copies of a byte of the join side that a warning names
+_RUN = 1000  # consecutive input rows that share a reach (nearest without max_distance)
+_MUCH = 1.3  # copies of a byte of the join side from which a warning is printed
 
 
 class Explanation(NamedTuple):
-    """How a join of files would run, from footers.
+    """How a join of files would run, estimated from footers.
 
-    tiles         runs of row groups of the input
-    rows          of the input, and of the join side
-    copies        how often a byte of the join side is read, on average; of
-                  op=nearest without max_distance at least so often
-    task_bytes    the memory of the largest task's join side, estimated
-    unboxed       row groups of the input and of the join side without a box
+    tiles         number of tiles (runs of row groups of the input)
+    rows          (of the input, of the join side)
+    copies        how often a byte of the join side is read, on average; a lower
+                  bound for op=nearest without max_distance
+    task_bytes    estimated memory of the join side of the largest task
+    unboxed       row groups without a box: (of the input, of the join side)
     """
 
     way: str
@@ -67,7 +68,7 @@ class Explanation(NamedTuple):
 
 
 class FilesPlan:
-    """A join of two folders, cut into tasks; it is pickled for them."""
+    """A join of two folders, cut into tasks.  The plan is pickled and sent to them."""
 
     def __init__(
         self,
@@ -78,16 +79,16 @@ class FilesPlan:
         tile_rows: int = TILE_ROWS,
         tiles: int | None = None,
     ) -> None:
-        self.token = secrets.token_hex(8)  # of this plan, in every process
+        self.token = secrets.token_hex(8)  # identifies this plan in every process
         self.left = _read_side(left, "left", options)
         self.right = _read_side(right, "right", options)
         self.job = TileJoin(self.left.schema, self.right.schema, options)
         for which in ("left", "right"):
             if options.get(f"{which}_fid") or options.get("fid"):
-                raise InvalidError("rows of files have numbers: fid is not of a join of files")
+                raise InvalidError("a join of files numbers the rows itself: leave fid out")
         if tiles is not None:
             tile_rows = -(-int(self.left.n_rows.sum()) // max(1, tiles))
-        # A run ends where its rows would be more than tile_rows.
+        # A tile ends before the row group with which it would exceed tile_rows.
         self._tile = np.zeros(len(self.left), dtype=np.int64)
         tile, rows = 0, 0
         for i, n in enumerate(self.left.n_rows.tolist()):
@@ -108,9 +109,10 @@ class FilesPlan:
         return _boxes.widened(self.right.box, 0.0, self.job.metric)
 
     def _meeting(self, reach: Any, tile_of: Any, n_tiles: int) -> list[Any]:
-        """Of each tile, the row groups of the join side that meet one of its reaches,
-        ascending; tile_of: of each reach, its tile.  A tile has several reaches,
-        since a run of a space-filling curve fills little of the box around it."""
+        """For each tile, the row groups of the join side that meet one of its reaches,
+        ascending.  tile_of: the tile of each reach.  A tile has several reaches (of
+        row groups or runs of rows): a run of a space-filling curve fills little of
+        the box around it."""
         group, at = tiles_of_rows(self._right_boxes, reach, self.job.metric)
         n = max(1, len(self.right))
         tile, group = np.divmod(np.unique(tile_of[at] * n + group), n)
@@ -137,27 +139,27 @@ class FilesPlan:
         yield from _numbered(self.left.batches(groups, threads=threads), self.job.left_rows)
 
     def read_right(self, groups: Any, threads: bool = True) -> Any:
-        """A table of join rows."""
+        """A table of the join rows of these row groups."""
         schema = self.job.right_rows
         batches = _numbered(self.right.batches(groups, threads=threads), schema)
         return pa.Table.from_batches(batches, schema=schema)
 
     def _groups_within_bounds(self, tile: int, left: Any, threads: bool) -> Any:
-        """Of nearest without a maximum: rows that lie near give each input row an
-        upper bound, which says how far to look."""
+        """For nearest without max_distance: the row groups that can hold nearest rows.
+        The distances to join rows close by are upper bounds, which limit the reach."""
         groups = self._pairs[tile]
         bounds = np.full(len(left), np.inf)
         if len(groups):
             bounds = self.job.bounds(left, self.read_right(groups, threads))
         reach = self.job.left_reach(left, self.job.left_boxes(left), bounds)
-        # Rows that follow one another lie near one another, if they are sorted.
+        # If the input is sorted by place, consecutive rows are close to each other.
         run = np.arange(len(left)) // _RUN
         n = int(run.max(initial=-1)) + 1
         return self._meeting(reaches(run, reach, n), np.zeros(n, dtype=np.int64), 1)[0]
 
     def join_tile(self, tile: int, threads: bool = True) -> Iterator[tuple[Any, Any]]:
-        """(joined rows, numbers of the join rows in pairs, for how right and full) of
-        a tile, in batches and in the order of the input."""
+        """Batches (joined rows, numbers of join rows with pairs) of a tile, in the order
+        of the input.  The numbers are None unless how is right or full."""
         needs_numbers = self.job.how in ("right", "full")
         groups = self._pairs[tile]
         left: Any = pa.RecordBatchReader.from_batches(
@@ -176,8 +178,8 @@ class FilesPlan:
             yield self.job.unnumbered(batch), numbers
 
     def unmatched(self, numbers: Any, threads: bool = True) -> Iterator[Any]:
-        """Rows of how right and full, of join rows that match nothing; numbers: of
-        those that do."""
+        """The rows of how=right and full for join rows without a match; numbers: the
+        join rows with a match."""
         is_matched = np.zeros(int(self.right.n_rows.sum()), dtype=bool)
         is_matched[numbers] = True
         for groups in np.array_split(np.arange(len(self.right)), max(1, len(self.right) // 8)):
@@ -187,16 +189,16 @@ class FilesPlan:
                 yield self.job.unnumbered(batch)
 
 
-_last: tuple[tuple[str, bytes], HeldSide] | None = None  # what this process joined with last
+_last: tuple[tuple[str, bytes], HeldSide] | None = None  # the last join side of this process
 
 
 def _held(plan: FilesPlan, groups: Any, threads: bool) -> HeldSide:
-    """The join rows of these groups: of a process that joins tile after tile with
-    the same ones, they are read and indexed once."""
+    """The join rows of these groups.  They are kept until a tile needs other groups, so
+    a process whose tiles share all groups reads and indexes them once."""
     global _last
     key = (plan.token, groups.tobytes())
     if _last is None or _last[0] != key:
-        _last = None  # before the next is read
+        _last = None  # frees it before the next is read
         _last = key, plan.job.hold(plan.read_right(groups, threads))
     return _last[1]
 
@@ -211,7 +213,7 @@ def _read_side(path: str | RowGroups, which: str, options: dict[str, Any]) -> Ro
 
 
 def _numbered(batches: Any, schema: Any) -> Iterator[Any]:
-    """(first row, batch) -> batches with the numbers of their rows."""
+    """(number of the first row, batch) -> batches with a column of row numbers."""
     for row, batch in batches:
         numbers = pa.array(np.arange(row, row + len(batch), dtype=np.int64))
         yield pa.RecordBatch.from_arrays([*batch.columns, numbers], schema=schema)
@@ -220,13 +222,13 @@ def _numbered(batches: Any, schema: Any) -> Iterator[Any]:
 # ---- in processes of this machine -------------------------------------------
 
 def _end_process_that_imports() -> None:
-    """Ends a process of a pool that has come here by importing the script: it would
-    join again. The process that began it raises the error."""
+    """Ends a worker process that imports the script and would start the join again.
+    The parent process raises the error."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise SystemExit(1)
 
 
-_work: tuple[FilesPlan, ParquetOutput, bool] | None = None  # of a process of a pool
+_work: tuple[FilesPlan, ParquetOutput, bool] | None = None  # of a worker process
 
 
 def _take_work(plan: FilesPlan, output: ParquetOutput, threads: bool, has_begun: Any) -> None:
@@ -243,7 +245,7 @@ def _run_task(tile: int) -> tuple[str, int, Any]:
 def run_task(
     plan: FilesPlan, output: ParquetOutput, threads: bool, tile: int
 ) -> tuple[str, int, Any]:
-    """(name of the file, rows, numbers of the join rows in pairs) of a tile."""
+    """Writes a tile; returns (file name, rows, numbers of join rows with pairs)."""
     found: list[Any] = []
 
     def batches() -> Iterator[Any]:
@@ -274,21 +276,21 @@ def join_files(
     overwrite: bool = False,
     **options: Any,
 ) -> int:
-    """Joins two files or folders of GeoParquet into a folder of it, which then has
-    the rows that ogrjoin.join() gives, in its order; returns their number.
+    """Joins two files or folders of GeoParquet into a folder of GeoParquet with the
+    rows of ogrjoin.join(), in its order; returns the number of rows.
 
     left, right  paths, or URIs that pyarrow opens (s3://...)
-    out          a folder, which is there when all is written, in one that exists
-    processes    at work at once, each with its share of threads; with more than one,
-                 a script calls it under if __name__ == "__main__":, since Python
-                 starts them by importing the script
-    tiles        of the input; default: a million rows each
-    overwrite    replaces out if it is there
-    options      of ogrjoin.join(), but fid, one_to_one, max_pairs, op disjoint,
-                 and op similar without max_distance
+    out          a folder in one that exists; it appears when it is complete
+    processes    number of processes; they share the threads. With more than one, a
+                 script must make the call under if __name__ == "__main__":, since
+                 each process imports the script
+    tiles        number of tiles; default: a million input rows each
+    overwrite    True: replaces out if it exists
+    options      options of ogrjoin.join(), except fid, one_to_one, max_pairs, op
+                 disjoint, and op similar without max_distance
 
     Both sides should be sorted by place, and have the bbox columns of GeoParquet
-    1.1 or Parquet's own boxes of geometries: see explain_files().
+    1.1 or the bounding boxes of Parquet's geometry type: see explain_files().
     """
     left, right, out = (os.fspath(path) for path in (left, right, out))
     if processes > 1:
@@ -311,7 +313,7 @@ def prepare_files(
     tiles: int | None,
     overwrite: bool,
 ) -> tuple[FilesPlan, ParquetOutput]:
-    """Before the first task of a join of files."""
+    """Plans a join of files and prepares its output, before the first task."""
     for which, path in (("left", left), ("right", right)):
         if are_nested(path, out):
             raise InvalidError(
@@ -338,7 +340,7 @@ def prepare_files(
 def finish_files(
     plan: FilesPlan, output: ParquetOutput, made: list[tuple[str, int, Any]]
 ) -> int:
-    """After the last task: made is what run_task() gave for each tile."""
+    """Completes the output after the last task; made: results of run_task()."""
     if plan.job.how in ("right", "full"):
         numbers = [m[2] for m in made if m[2] is not None]
         matched = np.unique(np.concatenate(numbers)) if numbers else np.zeros(0, np.int64)
@@ -356,7 +358,7 @@ def _run(
             yield run_task(plan, output, True, tile)
         return
     context = multiprocessing.get_context("spawn")
-    has_begun = context.Event()  # a process has imported the script to its end
+    has_begun = context.Event()  # set when a process has imported the script
     try:
         with concurrent.futures.ProcessPoolExecutor(
             processes, context, _take_work, (plan, output, False, has_begun)

@@ -17,12 +17,12 @@ from .._scan import mark_geometries
 from .boxes import MOST
 
 _EVERYWHERE = (-np.inf, -np.inf, np.inf, np.inf)
-_BATCH = 1 << 16  # rows
+_BATCH = 1 << 16  # rows of a batch
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 def open_filesystem(path: str | os.PathLike[str]) -> tuple[Any, str]:
-    """(file system of pyarrow, path there) of a path or a URI."""
+    """(pyarrow file system, path in it) of a path or a URI."""
     path = os.fspath(path)
     if "://" in path:
         filesystem, inside = pyarrow.fs.FileSystem.from_uri(path)
@@ -45,12 +45,12 @@ class RowGroups(NamedTuple):
     """All row groups of a side, in the order of its rows.
 
     files            paths
-    file, group      of each: its file, its number there
-    first_row        the number of its first row in the side
-    n_rows, n_bytes  rows, and bytes in memory before encoding
-    box              [n, 4]; infinite where the footer does not say; NaN where no
-                     row has a place
-    is_boxed         does the footer say?
+    file, group      [n] index of its file, and its number in the file
+    first_row        [n] number of its first row in the side
+    n_rows, n_bytes  [n] rows, and bytes in memory before encoding
+    box              [n, 4]; infinite if the footer has no box; NaN if no row has a
+                     place
+    is_boxed         [n] True: the footer has a box
     """
 
     filesystem: Any
@@ -69,13 +69,13 @@ class RowGroups(NamedTuple):
         return len(self.file)
 
     def batches(self, groups: Any, columns: list[str] | None = None, threads: bool = True) -> Any:
-        """(number of the first row, record batch) of row groups, in their order."""
+        """Yields (number of the first row, record batch) of row groups, in their order."""
         names = columns if columns is not None else self.schema.names
         schema = pa.schema([self.schema.field(name) for name in names])
         plain = schema.remove_metadata()
         groups = np.asarray(groups, dtype=np.int64)
         files = self.file[groups]
-        # Not by pyarrow.dataset: its fragments read row groups as a set has them.
+        # pyarrow.dataset is not used: its fragments do not keep the order of row groups.
         for run in np.split(groups, np.flatnonzero(np.diff(files)) + 1):
             if len(run) == 0:
                 continue
@@ -83,7 +83,7 @@ class RowGroups(NamedTuple):
             with self.filesystem.open_input_file(path) as source:
                 file = pyarrow.parquet.ParquetFile(source, pre_buffer=True)
                 rows = iter(zip(self.first_row[run].tolist(), self.n_rows[run].tolist()))
-                row, end = 0, 0  # within a row group
+                row, end = 0, 0  # next row and end of the row group
                 for batch in file.iter_batches(
                     _BATCH, [int(g) for g in self.group[run]], names, use_threads=threads
                 ):
@@ -103,7 +103,7 @@ class RowGroups(NamedTuple):
 
 
 def _box_columns(schema: Any, column: str | None, xy: Any) -> list[str]:
-    """The paths of four columns whose least and greatest values bound the rows."""
+    """The paths of the columns whose statistics give xmin, ymin, xmax, ymax."""
     if xy is not None:
         return [xy[0], xy[1], xy[0], xy[1]]
     geo = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
@@ -112,8 +112,7 @@ def _box_columns(schema: Any, column: str | None, xy: Any) -> list[str]:
 
 
 def _bound(chunk: Any, is_low: bool) -> float | None:
-    """The least or greatest value of a column's row group; None: it is unknown;
-    NaN: there is none."""
+    """The minimum or maximum of a column chunk; None: unknown; NaN: no values."""
     statistics = chunk.statistics
     if statistics is None:
         return None
@@ -121,14 +120,14 @@ def _bound(chunk: Any, is_low: bool) -> float | None:
         none = statistics.has_null_count and statistics.null_count == chunk.num_values
         return float("nan") if none else None
     value = float(statistics.min if is_low else statistics.max)
-    if chunk.physical_type == "FLOAT":  # perhaps rounded to it, inwards
+    if chunk.physical_type == "FLOAT":  # the float may be rounded inwards
         away = np.float32(-np.inf if is_low else np.inf)
         value = float(np.nextafter(np.float32(value), away))
     return value if abs(value) <= MOST else None
 
 
 def _box_of_group(group: Any, chunks: list[int], geometry: int) -> Any:
-    """Four numbers, or None."""
+    """The box of a row group, or None if the footer has none."""
     if len(chunks) == 4:
         box = [_bound(group.column(c), i < 2) for i, c in enumerate(chunks)]
         return None if None in box else box
@@ -141,8 +140,8 @@ def _box_of_group(group: Any, chunks: list[int], geometry: int) -> Any:
 
 
 def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> RowGroups:
-    """Of a file or folder. column: of geometries, or None: the primary one; xy:
-    names of two columns of numbers in its place."""
+    """The row groups of a file or folder.  column: the geometry column; None: the
+    primary one; xy: names of two columns of coordinates instead."""
     filesystem, inside = open_filesystem(path)
     dataset = pyarrow.dataset.dataset(inside, filesystem=filesystem, format="parquet")
     if not dataset.files:

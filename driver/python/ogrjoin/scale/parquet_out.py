@@ -1,11 +1,11 @@
-"""A folder of GeoParquet 1.1 that is there as a whole or not at all.
+"""Writes a folder of GeoParquet 1.1 that appears complete or not at all.
 
     .NAME.ogrjoin-JOB/        part-0000000003-TOKEN.parquet: one for each attempt of a task
-    NAME/                     part-00003.parquet: of the attempts that count
+    NAME/                     part-00003.parquet: one for each task with rows
 
-Tasks write() into the first, and commit() makes it the second by renaming.  A job
-that fails, or is killed, leaves the former output, and the next run of this user
-removes what it left.  One job at a time writes to an output.
+Tasks write() into the temporary folder, and commit() renames it to NAME.  A job that
+fails or is killed leaves the former output as it was; the next job of this user
+removes its temporary folder.  Only one job at a time may write to an output.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from .footers import open_filesystem
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _BOX = pa.struct([pa.field(side, pa.float64()) for side in _SIDES])
-_OBJECT_STORES = ("s3", "gcs", "abfs")  # they have no folders to rename
-_ROWS = 1 << 16  # of a row group
+_OBJECT_STORES = ("s3", "gcs", "abfs")  # cannot rename folders
+_ROWS = 1 << 16  # rows of a row group
 
 
 def _box_column(boxes: Any) -> Any:
     columns = [pa.array(np.ascontiguousarray(boxes[:, i])) for i in range(4)]
-    # Boxes without bounds stay: the row group of such a row may not be left out.
+    # Boxes without bounds are written: readers must not skip their row groups.
     nowhere = pa.array(np.isnan(boxes).any(axis=1))
     return pa.StructArray.from_arrays(columns, fields=list(_BOX), mask=nowhere)
 
 
 def _is_leftover(filesystem: Any, file: Any, name: str) -> bool:
-    """Did a job of this user leave it?  Others may put what they like into a folder
-    that they share, links to folders of this user, too."""
+    """True if a job of this user left the folder.  In a shared folder other users may
+    create entries of such a name, also links to folders of this user."""
     if not re.fullmatch(rf"\.{re.escape(name)}\.ogrjoin-[0-9a-f]{{16}}(\.former)?", file.base_name):
         return False
     if filesystem.type_name != "local":
@@ -53,11 +53,10 @@ def _is_leftover(filesystem: Any, file: Any, name: str) -> bool:
 
 
 class ParquetOutput:
-    """Where the rows of a job go; it is pickled for its tasks.
+    """The output of a job; it is pickled and sent to the tasks.
 
-    boxes       the column that holds the boxes of the geometries; without one it is
-                made
-    overwrite   a folder that is there is replaced; else that is an error
+    boxes       the column with the boxes of the geometries; None: it is computed
+    overwrite   True: replaces an existing folder; False: it is an error
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class ParquetOutput:
         return extension_of(field) in ("", "geoarrow.wkb")
 
     def _places(self) -> tuple[Any, str, str, str]:
-        """(file system, folder, temporary folder, the former output's name)"""
+        """(file system, folder, temporary folder, name for the replaced output)"""
         filesystem, folder = open_filesystem(self._path)
         folder = folder.rstrip("/")
         parent, _, name = folder.rpartition("/")
@@ -100,12 +99,12 @@ class ParquetOutput:
         return [file for file in there if _is_leftover(filesystem, file, name)]
 
     def begin(self) -> None:
-        """Before the first task: removes what earlier jobs left."""
+        """Call before the first task: removes folders that earlier jobs left."""
         filesystem, folder, temporary, _ = self._places()
         kind = filesystem.get_file_info(folder).type
         for left in self._leftovers(filesystem, folder):
             if left.base_name.endswith(".former") and kind == pyarrow.fs.FileType.NotFound:
-                filesystem.move(left.path, folder)  # its job was killed while it renamed
+                filesystem.move(left.path, folder)  # its job was killed between two renames
                 kind = pyarrow.fs.FileType.Directory
             else:
                 filesystem.delete_dir(left.path)
@@ -130,8 +129,8 @@ class ParquetOutput:
         return schema
 
     def write(self, part: int, batches: Iterable[Any]) -> tuple[str, int]:
-        """(name of the file, rows) of a task: a file that only commit() shows. A part
-        without rows has no file, and the name ""."""
+        """Writes the rows of a task to the temporary folder; returns (file name, rows).
+        A part without rows has no file, and the name ""."""
         filesystem, _, temporary, _ = self._places()
         name = f"part-{part:010d}-{secrets.token_hex(4)}.parquet"
         path, n_rows, whole = f"{temporary}/{name}", 0, False
@@ -165,13 +164,13 @@ class ParquetOutput:
         return name, n_rows
 
     def commit(self, names: Iterable[str]) -> None:
-        """Shows the files with these names, and no others; without any, one without
-        rows, so that the folder has its columns."""
+        """Makes the files of these names the output; others are removed.  Without names it
+        writes one file without rows, which has the columns."""
         filesystem, folder, temporary, former = self._places()
         is_there = filesystem.get_file_info(folder).type != pyarrow.fs.FileType.NotFound
         if is_there and not self._overwrite:
             raise InvalidError(
-                f"{self._path} has come while the join ran: remove it, or write overwrite=True"
+                f"{self._path} was created while the join ran: remove it, or write overwrite=True"
             )
         kept = sorted(name for name in names if name)
         if not kept:
@@ -182,7 +181,7 @@ class ParquetOutput:
         for file in filesystem.get_file_info(selector):
             if file.base_name not in kept:
                 filesystem.delete_file(file.path)
-        width = max(5, len(str(len(kept))))  # names sort as parts do
+        width = max(5, len(str(len(kept))))  # the order of names is the order of parts
         parts = [f"part-{i:0{width}d}.parquet" for i in range(len(kept))]
         for name, part in zip(kept, parts):
             filesystem.move(f"{temporary}/{name}", f"{temporary}/{part}")
@@ -200,7 +199,7 @@ class ParquetOutput:
             filesystem.delete_dir(former)
 
     def abort(self) -> None:
-        """Removes what the tasks have written."""
+        """Removes the files that tasks have written."""
         filesystem, _, temporary, _ = self._places()
         if filesystem.get_file_info(temporary).type != pyarrow.fs.FileType.NotFound:
             filesystem.delete_dir(temporary)

@@ -1,13 +1,12 @@
-"""The join of one tile: its input rows, and the join rows that its reach meets.
+"""The join of one tile: its input rows with the join rows that meet its reach.
 
-    input rows   the columns of the left side and ROW: the row's number, unique
+    input rows   the columns of the left side and ROW, the unique row number
     join rows    the columns of the right side, and ROW unless it has a column of
-                 FIDs; in the order of ROW, or of FIDs
-    joined rows  the columns that ogrjoin.join() gives, and ROW of the input
+                 FIDs; sorted by ROW or FID
+    joined rows  the columns of ogrjoin.join(), and ROW of the input
 
-All of how, k, ties, pick and agg is decided here, since a tile has every pair of
-its rows.  Only rows of the right side that match nothing (how right, full) are
-made after all tiles, of the rest of that side.
+A tile has every pair of its rows, so how, k, ties, pick and agg need no other tile.
+Only right rows without a match (how=right, full) are added after all tiles.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _REFUSED = {
     "right_layer": "a side is a table",
 }
 _IN_TILE = {"right": "inner", "full": "left"}
-# Settings that decide which pairs there are; all others are of what rows hold.
+# Settings that decide which pairs are found; the others are about the rows.
 _OF_PAIRS = """
     op exclude exclude_self unordered unordered_pairs exclude_same_geometry backend
     threads gpus gpu_memory similar min_similarity vector max_difference norm measure
@@ -56,7 +55,7 @@ _NOT_VALIDATED = ("max_distance_field", "join_max_distance_field", "similar", "v
 
 
 def _may_be_disjoint(pattern: str) -> bool:
-    """Does a DE-9IM pattern hold of features that do not meet?"""
+    """True if disjoint features can match a DE-9IM pattern."""
     return len(pattern) == 9 and all(pattern[i] in "Ff*" for i in (0, 1, 3, 4))
 
 
@@ -79,15 +78,15 @@ class HeldSide:
         self._rows, self._settings = made._rows, dict(made._settings)
 
     def joined(self, left: Any) -> Joined:
-        """As TileJoin.joined()."""
+        """TileJoin.joined() with this join side."""
         settings = dict(self._settings)
         return Joined(self._rows, TableSide(left, "left", settings), settings, None, None)
 
 
 class TileJoin:
-    """A join that is asked for, of two sides with these schemas.  It is checked on
-    sides without rows, so that every error comes before any work, and pickled for
-    the tasks."""
+    """The options of a join of two sides with these schemas.  The constructor joins
+    sides without rows, so that an error is raised before any task starts.  The object
+    is pickled and sent to the tasks."""
 
     def __init__(self, left: Any, right: Any, options: dict[str, Any]) -> None:
         self.left, primary = mark_geometries(left)
@@ -120,18 +119,18 @@ class TileJoin:
     def _refuse(self) -> None:
         for name, why in _REFUSED.items():
             if self._options.get(name):
-                raise UnsupportedError(f"{name} is not of a join in tiles: {why}")
+                raise UnsupportedError(f"{name} is not possible in a join in tiles: {why}")
         if self._options.get("crs") == "reproject":
             raise UnsupportedError(
-                'crs="reproject" is not of a join in tiles: bring the sides to one CRS '
-                "before"
+                'crs="reproject" is not possible in a join in tiles: transform the '
+                "sides to one CRS first"
             )
         pattern = str(self._options.get("relate", ""))
         if self.op == "disjoint" or _may_be_disjoint(pattern):
             asked = f"relate={pattern}" if pattern else "op=disjoint"
             raise UnsupportedError(
                 f"{asked} pairs rows that do not meet, so every tile would need the "
-                "whole join side: ask for those that do, how=anti"
+                "whole join side: ask for the rows that do, with how=anti"
             )
         if self.op == "similar" and "max_distance" not in self._options:
             raise UnsupportedError(
@@ -158,11 +157,11 @@ class TileJoin:
 
     @property
     def right_number(self) -> str:
-        """The column that numbers join rows, in whose order they stand."""
+        """The column with the numbers of join rows, by which they are sorted."""
         return self.right_fid or ROW
 
     def _place(self, which: str) -> tuple[str | None, str | None, str | None]:
-        """Of a side: the column of geometries, or None and two of numbers."""
+        """(geometry column, None, None) of a side, or (None, x, y): coordinate columns."""
         x, y = (self._options.get(f"{which}_{axis}") for axis in "xy")
         if x is not None:
             return None, x, y
@@ -179,7 +178,7 @@ class TileJoin:
         return column, None, None
 
     def crs(self, which: str) -> str | None:
-        """Of a side, as a text."""
+        """The CRS of a side as a text, or None."""
         given: str | None = self._options.get(f"{which}_crs")
         column = self._place(which)[0]
         if given is not None or column is None:
@@ -189,8 +188,9 @@ class TileJoin:
     # ---- reach ---------------------------------------------------------------
 
     def _in_units(self, distance: float | str) -> float:
-        """A distance as a number in the units of the join, or slightly more: of a
-        fan of points the library joins those within it."""
+        """A distance as a number in units of the join (metres on the sphere), rounded up.
+        The library knows the units: points at increasing distances are joined, and
+        the first point beyond the distance is the result."""
         if not isinstance(distance, str) or distance.lower().startswith("inf"):
             return float(distance[:3]) if isinstance(distance, str) else float(distance)
         sphere = self.metric == "sphere"
@@ -203,11 +203,12 @@ class TileJoin:
             if n == len(fan):
                 return float("inf")
             fan = np.linspace(fan[n - 1], fan[n], 1025)
-        # The last fan is finer than the points that were joined.
+        # fan[-1] is the first tested point beyond the distance.
         return float(fan[-1] * (np.radians(1) * _boxes.RADIUS if sphere else 1.0))
 
     def _reach_distance(self) -> float:
-        """The greatest distance of a pair; of a field it is what one is."""
+        """The maximum distance of a pair, in units of the join.  If a column holds the
+        distances: the length of one unit of the column."""
         for name in ("max_distance_field", "join_max_distance_field"):
             field = self._options.get(name)
             if field is not None:
@@ -218,7 +219,7 @@ class TileJoin:
         return float("inf") if self.op == "nearest" else 0.0
 
     def _field_of(self, name: str) -> tuple[str, str]:
-        """(column, unit) of a setting that names a column of distances."""
+        """(column, unit or "") of a setting that names a column of distances."""
         text = str(self._options[name])
         schema = self.left if name == "max_distance_field" else self.right
         if text in schema.names or ":" not in text:
@@ -234,7 +235,7 @@ class TileJoin:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What was asked for, by name."""
+        """A copy of the options, by name."""
         return dict(self._options)
 
     @property
@@ -247,34 +248,34 @@ class TileJoin:
 
     @property
     def is_unbounded(self) -> bool:
-        """Is the reach of a row known only from bounds()?"""
+        """True for nearest without max_distance: reaches need bounds()."""
         return self.op == "nearest" and not np.isfinite(self._distance)
 
     @property
     def reach_distance(self) -> float:
-        """The greatest distance of a pair; NaN where a column holds it."""
+        """The maximum distance of a pair; NaN if a column holds it."""
         names = ("max_distance_field", "join_max_distance_field")
         return float("nan") if any(n in self._options for n in names) else self._distance
 
     def left_boxes(self, table: Any) -> Any:
-        """Of input rows, as they are: for their owners."""
+        """Boxes of input rows, not widened: they decide the owner of a row."""
         return _boxes.of_table(table, *self._place("left"))
 
     def left_reach(self, table: Any, boxes: Any, bounds: Any = np.inf) -> Any:
-        """left_boxes() widened by the distance, or by bounds where less."""
+        """left_boxes() widened by the maximum distance, or by bounds if these are less."""
         at_right = self._options.get("join_max_distance_field") is not None
         distance = 0.0 if at_right else self._distances(table, "max_distance_field", self._distance)
         return _boxes.widened(boxes, np.fmin(distance, bounds), self.metric)
 
     def right_boxes(self, table: Any) -> Any:
-        """Of join rows, for the tiles they go to."""
+        """Boxes of join rows, widened by their maximum distances, if they have any."""
         boxes = _boxes.of_table(table, *self._place("right"))
         distance = self._distances(table, "join_max_distance_field", 0.0)
         return _boxes.widened(boxes, distance, self.metric)
 
     def assign(self, table: Any, tiles: Tiles, bounds: Any = np.inf) -> tuple[Any, Any]:
-        """(tile, reach) of input rows.  Rows that reach everything, because there is
-        no bound for them, have tile len(tiles)."""
+        """(tile, reach) of input rows.  Rows with an infinite reach, for which there is no
+        bound, have the tile len(tiles)."""
         boxes = self.left_boxes(table)
         tile = tiles.owners(boxes, table.column(ROW).to_numpy())
         reach = self.left_reach(table, boxes, bounds)
@@ -295,28 +296,28 @@ class TileJoin:
         return join(left, right, op, **options)
 
     def joined(self, left: Any, right: Any) -> Joined:
-        """The rows of a tile; left: a table or a reader; right: a table."""
+        """Joins the rows of a tile.  left: a table or a reader; right: a table."""
         return self._join(left, right, _IN_TILE.get(self.how, self.how))
 
     def hold(self, right: Any) -> HeldSide:
-        """A side that many parts of the input are joined with."""
+        """A join side that is indexed once and joined with many parts of the input."""
         none = self.left_rows.empty_table()
         return HeldSide(self._join(none, right, _IN_TILE.get(self.how, self.how)))
 
     @property
     def shows_pairs(self) -> bool:
-        """Do joined rows have the number of the join row of every pair?"""
+        """True if joined rows contain the join row number of every pair."""
         name = self.fid_name
         is_own = name in self.schema.names and name not in self.left.names
         return "pick" not in self._options and is_own
 
     def numbers_in(self, rows: Any) -> Any:
-        """matched(), from a table or batch of joined rows that shows_pairs."""
+        """matched() from joined rows (a table or batch); needs shows_pairs."""
         column = rows.column(self.fid_name)
         return np.unique(np.asarray(column.drop_null()))
 
     def _pairs_of(self, left: Any, right: Any, **changes: Any) -> Joined:
-        """Input numbers and what changes name, of all pairs."""
+        """All pairs: the column ROW of the input, and the columns named by changes."""
         kept = {name: v for name, v in self._options.items() if name in _OF_PAIRS}
         one = TileJoin.__new__(TileJoin)
         one.__dict__.update(self.__dict__, _options=kept)
@@ -325,8 +326,8 @@ class TileJoin:
         )
 
     def bounds(self, left: Any, sample: Any) -> Any:
-        """Of input rows: an upper bound of the distance of the k-th nearest join
-        row, from a sample of these; infinite where it has fewer than k."""
+        """For each input row, the distance of the k-th nearest row of a sample of join
+        rows: an upper bound for all join rows.  Infinite if fewer than k are found."""
         numbers = left.column(ROW).to_numpy()
         made = np.full(len(numbers), np.inf)
         rows = self._pairs_of(left, sample, ties="first", name_distance=_DISTANCE).read_all()
@@ -341,12 +342,12 @@ class TileJoin:
         return made
 
     def matched(self, left: Any, right: Any) -> Any:
-        """Numbers of the join rows of a tile that have pairs, distinct."""
+        """Distinct numbers of the join rows that have pairs in a tile."""
         rows = self._pairs_of(left, right, name_fid=_NUMBER).read_all()
         return np.unique(rows.column(_NUMBER).to_numpy())
 
     def of_pairs(self) -> TileJoin:
-        """The join of the pairs alone: rows with the number of the join row."""
+        """A join for the pairs only: its rows have the number of the join row."""
         kept = {name: v for name, v in self._options.items() if name in _OF_PAIRS}
         kept.update(how="inner", geometry="none", left_select="", right_select="")
         return TileJoin(self.left, self.right, {**kept, "name_fid": _NUMBER})
@@ -357,7 +358,7 @@ class TileJoin:
         return str(self._options.get("name_fid", "join_fid"))
 
     def validate(self, left: Any, right: Any) -> Validation:
-        """Compares the pairs of a tile with those that GEOS finds."""
+        """Compares the pairs of a tile with the pairs found by GEOS."""
         odd = [name for name in _NOT_VALIDATED if self._options.get(name)]
         if odd:
             raise UnsupportedError(f"pairs with {odd[0]} are not compared with GEOS here")
@@ -372,19 +373,19 @@ class TileJoin:
         return validate(sides[0], sides[1], **kept)
 
     def unmatched(self, right: Any) -> Joined:
-        """Rows of how right and full, of join rows that match nothing anywhere."""
+        """The rows of how=right and full for join rows without a match in any tile."""
         return self._join(self.left_rows.empty_table(), right, "right")
 
     def unnumbered(self, rows: Any) -> Any:
-        """A table, batch or schema of joined rows, as ogrjoin.join() gives them."""
+        """A table, batch or schema of joined rows without ROW, as from ogrjoin.join()."""
         if isinstance(rows, pa.Schema):
             return rows.remove(rows.get_field_index(ROW))
         return rows.drop_columns([ROW])
 
     @property
     def box_column(self) -> str | None:
-        """The column of joined rows that holds the boxes of their geometries, where
-        the input has them."""
+        """The column of joined rows with the boxes of their geometries; None: the input
+        has no such column, or the geometries are not those of the input."""
         is_input = self._options.get("geometry", "input") == "input"
         if not is_input or self.how in ("right", "full") or "bbox" not in self.schema.names:
             return None

@@ -1,9 +1,9 @@
 """Tiles: the nodes of a k-d tree over a sample of the input's rows.
 
-A row belongs to the leaf whose half-open cell its centre is in, or, with a box
-larger than that leaf, to the first node above which is as large, so that one
-country does not stretch the reach of a block.  A node with too many rows is
-several tiles: its rows are dealt to them by their number.
+A row belongs to the leaf whose half-open cell contains the centre of its box.  If
+its box is larger than the leaf, it belongs to the lowest ancestor that is as large:
+otherwise one country would widen the reach of a tile of city blocks.  A node with
+too many rows is several tiles: the row number chooses the tile.
 
     node       0 root, 1 and 2 its children, ...
     tile       first_tile[node] + row % n_tiles_of[node]
@@ -22,7 +22,7 @@ _LEAF = -1
 
 
 def sample_rows(n: int, n_sample: int, seed: int = SEED) -> Any:
-    """Numbers of rows, ascending; the same for the same n."""
+    """Random row numbers, ascending; n and seed determine them."""
     if n <= n_sample:
         return np.arange(n)
     rng = np.random.Generator(np.random.PCG64(seed))
@@ -30,14 +30,14 @@ def sample_rows(n: int, n_sample: int, seed: int = SEED) -> Any:
 
 
 class Tiles:
-    """A tree, which is small: it is sent to every task as it is."""
+    """The tree.  It is small, and sent to every task."""
 
     def __init__(self, boxes: Any, n_tiles: int, metric: str = "planar") -> None:
-        """boxes: of a sample of rows; n_tiles: how many of the same size are
-        wanted.  There are some more, for large rows."""
+        """boxes: those of a sample of rows; n_tiles: number of tiles with equally many
+        rows.  A few more are made for rows with large boxes."""
         self.metric = metric
-        # of each node: the axis that it is cut at, or _LEAF; where; its left
-        # child, the right one follows; its size
+        # [nodes] axis of the cut, or _LEAF; position of the cut; left child (the
+        # right child follows it); size of the cell
         self._axis: list[int] = []
         self._cut: list[float] = []
         self._child: list[int] = []
@@ -51,7 +51,7 @@ class Tiles:
         self.leaves = np.flatnonzero(self.axis == _LEAF)
         counts = np.bincount(self.nodes(boxes[has_place]), minlength=len(self.axis))
         share = max(1.0, counts.sum() / max(1, n_tiles))
-        # A node with half as much again as its share is dealt to two tiles.
+        # A node with 1.5 times the rows of a tile becomes two tiles.
         self.n_tiles_of = np.maximum(1, np.round(counts / share)).astype(np.int64)
         self.first_tile = np.cumsum(self.n_tiles_of) - self.n_tiles_of
 
@@ -71,17 +71,17 @@ class Tiles:
                 continue
             axis = int(self._size[node][1] > self._size[node][0])
             if self._size[node][axis] == 0:
-                continue  # all at one place
+                continue  # all centres are equal
             along = np.sort(at[:, axis])
             cut = along[len(at) * (n // 2) // n]
-            if cut == along[0]:  # rows below the cut: none
+            if cut == along[0]:  # no row is below the cut
                 cut = along[np.searchsorted(along, cut, "right")]
             is_low = at[:, axis] < cut
             low, high = at[is_low], at[~is_low]
             self._axis[node], self._cut[node] = axis, float(cut)
             self._child[node] = self._add(low)
             self._add(high)
-            # Tiles go to either side by its rows.
+            # The tiles are divided in proportion to the rows.
             n_low = min(max(1, round(n * len(low) / len(at))), n - 1)
             work.append((self._child[node], low, n_low))
             work.append((self._child[node] + 1, high, n - n_low))
@@ -90,7 +90,7 @@ class Tiles:
         return int(self.n_tiles_of.sum())
 
     def nodes(self, boxes: Any) -> Any:
-        """The node of each row with a place."""
+        """The node of each row; arbitrary for rows without a place."""
         at = _boxes.centres(boxes, self.metric)
         with np.errstate(invalid="ignore"):
             size = boxes[:, 2:] - boxes[:, :2]
@@ -108,8 +108,8 @@ class Tiles:
         return node
 
     def owners(self, boxes: Any, rows: Any) -> Any:
-        """The tile of each row; rows: their numbers. Rows without a place are
-        dealt to the leaves."""
+        """The tile of each row; rows: the row numbers.  Rows without a place are
+        distributed over the leaves."""
         rows = np.asarray(rows, dtype=np.int64)
         node = self.nodes(boxes)
         nowhere = np.isnan(boxes).any(axis=1)
@@ -118,8 +118,8 @@ class Tiles:
 
 
 def reaches(tiles: Any, boxes: Any, n_tiles: int) -> Any:
-    """The box around all boxes of each tile, which stand beside their tiles: those
-    of rows, or reaches of parts of the rows. NaN: there is none."""
+    """[n_tiles, 4]: the box around all boxes of a tile; NaN: it has none.  tiles[i] is
+    the tile of boxes[i], which is the box of a row or the reach of several rows."""
     made = np.full((n_tiles, 4), np.nan)
     has_place = ~np.isnan(boxes).any(axis=1)
     tiles, boxes = np.asarray(tiles)[has_place], boxes[has_place]
