@@ -98,7 +98,7 @@ def test_what_apply_takes():
     assert (counts["n"], counts["n_batches"], counts["n_unknown"]) == (4, 3, 1)
     assert "quadtree" in counts["tree"]
     assert repr(live) == "<ogrjoin.Live: 4 points>"
-    with pytest.raises(ogrjoin.UnsupportedError, match="cpu or auto"):
+    with pytest.raises(ogrjoin.UnsupportedError, match="cpu, cuda or auto"):
         ogrjoin.Live(backend="geos")
 
 

@@ -64,18 +64,17 @@ static oj_status check_join(const struct ogrjoin_index *index,
     const struct api_pair_settings *pairs = &index->settings.pairs;
     if (oj_relation_compares_attributes(relation))
         return oj_fail(err, OJ_ERR_ARG,
-                       "events are of places: similar and vector compare "
-                       "attributes");
+                       "events compare places: leave similar and vector out");
     if (oj_relation_sorts_by_measure(relation) &&
         (relation->k != 1 || relation->ties != OJ_TIES_FIRST))
         return oj_fail(err, OJ_ERR_ARG,
-                       "an event is a change of the one nearest feature: k is "
-                       "1, and ties first");
+                       "events of op nearest have one feature: write k 1 and "
+                       "ties first");
     if (pairs->pick != OJ_PICK_ALL || pairs->one_to_one ||
         relation->unordered_pairs)
         return oj_fail(err, OJ_ERR_ARG,
-                       "events are made of all pairs: pick, one_to_one and "
-                       "unordered leave some out");
+                       "events need all pairs: leave pick, one_to_one and "
+                       "unordered out");
     return OJ_OK;
 }
 

@@ -9,10 +9,11 @@ struct live_device
 {
     const struct oj_gpu_module *module;
     struct oj_gpu_live *live;
-    struct oj_live *host; /* a copy, which the owner of the device owns */
-    pthread_mutex_t lock; /* guards what follows, and changes of the points */
-    int64_t n_batches;    /* that were applied */
-    int64_t n_copied;     /* batches that the copy in host memory has */
+    struct oj_live *host; /* copy of the points; borrowed */
+    pthread_mutex_t
+        lock;          /* guards the members below, and changes of the points */
+    int64_t n_batches; /* number of batches applied */
+    int64_t n_copied;  /* number of batches applied when the copy was made */
 };
 
 oj_status live_device_new(const struct ogrjoin_settings *settings,
@@ -24,8 +25,8 @@ oj_status live_device_new(const struct ogrjoin_settings *settings,
     oj_status status;
     if (settings->tree == OJ_LIVE_KDTREE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "a kept index on a GPU has a quadtree: tree is quadtree "
-                       "or auto with backend=cuda, not kdtree");
+                       "backend=cuda has no kdtree: write tree quadtree or "
+                       "auto");
     OJ_NEW_ZEROED(device, 1, err);
     pthread_mutex_init(&device->lock, NULL);
     device->host = host;
@@ -67,8 +68,8 @@ oj_status live_device_apply(struct live_device *device, int64_t n,
 /* --- the copy in host memory -----------------------------------------------
  */
 
-/* The batch after which the copy has the n points that follow its own ids,
- * which are removed first. */
+/* A batch that replaces all points of the copy: it removes the old ids, then
+ * puts n points. */
 struct copy_batch
 {
     int64_t n;
@@ -102,7 +103,8 @@ static oj_status make_copy_batch(const struct live_points *old, int64_t n,
     return OJ_OK;
 }
 
-/* As one instant, so that joins at work go on with the copy that they have. */
+/* Replaces all points in one batch, so that running joins keep the state that
+ * they have. */
 static oj_status replace_points(struct oj_live *host, int64_t n,
                                 const int64_t *id, const double *x,
                                 const double *y, struct oj_error *err)
@@ -159,9 +161,7 @@ struct oj_live_counts live_device_count(struct live_device *device, char *tree,
     c = device->module->live_count(device->live);
     n_batches = device->n_batches;
     pthread_mutex_unlock(&device->lock);
-    snprintf(tree, size,
-             "quadtree: in the order of its leaves, as every kept index on a "
-             "GPU");
+    snprintf(tree, size, "quadtree: the only tree of a kept index on GPUs");
     return (struct oj_live_counts){.n = c.n,
                                    .n_batches = n_batches,
                                    .n_put = c.n_put,
@@ -178,7 +178,8 @@ struct oj_live_counts live_device_count(struct live_device *device, char *tree,
 /* --- joins -----------------------------------------------------------------
  */
 
-/* 1: rows are the boxes of features, or points as boxes without extent. */
+/* 1 if the boxes of features decide the join: op bbox, or equality of points,
+ * whose boxes have no extent. */
 static int asks_for_boxes(const struct oj_relation *relation,
                           const struct oj_flat *input)
 {

@@ -14,10 +14,10 @@
 
 /* Kept indexes of points.
  *
- *  input -> pairs of its points found in the pages
+ *  input -> pairs found on GPUs, if these hold the points
+ *        -> pairs of its points found in the pages
  *        -> candidates in the pages -> index of these -> pairs
  *        -> index of all points, kept until the next batch -> pairs
- *        -> pairs found on GPUs, where the points are there
  *
  * A join takes the first of these ways that supports it and is estimated not to
  * cost more than the next. All give the pairs of a fresh index of all
@@ -44,8 +44,8 @@ struct kept_index
 struct ogrjoin_live
 {
     struct oj_live *live;
-    struct live_device *device; /* holds the points, of which live is a copy;
-                                   NULL: the points are in live */
+    struct live_device *device; /* GPUs that hold the points; live is then a
+                                   copy. NULL: live holds the points */
     pthread_mutex_t lock;       /* guards the members below */
     int64_t edition; /* edition of the state from which all was made */
     struct ogrjoin_layer *all; /* points of that state, sorted by id, or NULL */
@@ -66,7 +66,7 @@ static int is_backend(const struct ogrjoin_settings *settings, const char *name)
     return strcasecmp(settings->backend, name) == 0;
 }
 
-/* Which backend keeps the points: *is_device is set for that of GPUs. */
+/* Checks the setting backend. *is_device is 1 if GPUs hold the points. */
 static oj_status read_backend(const struct ogrjoin_settings *settings,
                               int *is_device, struct oj_error *err)
 {
@@ -75,8 +75,7 @@ static oj_status read_backend(const struct ogrjoin_settings *settings,
         is_backend(settings, oj_auto_backend.name))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "a kept index is one of the CPU or of GPUs: backend is cpu, "
-                   "cuda or auto, not %s",
+                   "a kept index needs backend cpu, cuda or auto, not %s",
                    settings->backend);
 }
 
@@ -162,7 +161,8 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
 /* --- what there is to say --------------------------------------------------
  */
 
-/* The state of the points in host memory, to be given back. */
+/* Returns the state of the points in host memory, which is updated first. The
+ * caller gives it back. */
 static oj_status read_state(struct ogrjoin_live *live,
                             const struct live_state **out, struct oj_error *err)
 {
@@ -422,7 +422,8 @@ static oj_status join_with_index(const struct live_join *j,
     return OJ_OK;
 }
 
-/* 1: pairs are found, and nothing else is picked or measured. */
+/* 1 if the settings ask for pairs without picking some of them or measuring
+ * them. */
 static int asks_for_pairs_alone(const struct live_join *j)
 {
     return j->empty->maker.stage == NULL && !j->settings->pairs.one_to_one;
@@ -748,8 +749,7 @@ static oj_status complete_near_settings(const struct ogrjoin_settings *settings,
     OJ_TRY(api_settings_copy(settings, out, err));
     if (api_setting_given(*out, "max_distance") == NULL)
         return oj_fail(err, OJ_ERR_ARG,
-                       "near pairs take a max_distance: how near they are at "
-                       "most");
+                       "near pairs need the setting max_distance");
     if (ogrjoin_set_text(*out, "op", "dwithin", &why) != OGRJOIN_OK ||
         ogrjoin_set_number(*out, "unordered", 1, &why) != OGRJOIN_OK)
         return oj_fail(err, (oj_status)why.status, "%s", why.message);

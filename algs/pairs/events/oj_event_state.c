@@ -383,7 +383,7 @@ static oj_status find_feature(const struct state_input *in, int64_t fid,
         bsearch(&wanted, in->named, (size_t)in->state->join->n_features,
                 sizeof wanted, compare_fids);
     if (found == NULL)
-        return fail_broken(in, "it names a feature that is not there", err);
+        return fail_broken(in, "it has the FID of no join feature", err);
     *feature = found->feature;
     return OJ_OK;
 }
@@ -424,8 +424,7 @@ static oj_status read_keys(struct state_input *in, struct oj_error *err)
     OJ_TRY(take_number(in, 8, &n_keys, err));
     for (uint64_t i = 0; i < n_keys; i++)
         OJ_TRY(read_key(in, err));
-    return in->n == 0 ? OJ_OK
-                      : fail_broken(in, "it goes on after its end", err);
+    return in->n == 0 ? OJ_OK : fail_broken(in, "bytes follow its end", err);
 }
 
 oj_status oj_event_state_read(const uint8_t *bytes, int64_t n, const char *path,
@@ -466,7 +465,8 @@ static oj_status read_file(int file, const char *path,
     if (fstat(file, &found) != 0)
         return fail_file(path, err);
     if (!S_ISREG(found.st_mode))
-        return oj_fail(err, OJ_ERR_ARG, "the state %s is no file", path);
+        return oj_fail(err, OJ_ERR_ARG, "the state %s is not a regular file",
+                       path);
     OJ_NEW(bytes, (int64_t)found.st_size, err);
     if (oj_read_at(file, 0, bytes, (int64_t)found.st_size) != 0)
         status = fail_file(path, err);

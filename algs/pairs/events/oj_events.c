@@ -739,7 +739,8 @@ static oj_status check_features(const struct oj_events *events,
                                  rank_of(events, key->feature[i]));
     if (is_good)
         return OJ_OK;
-    return oj_fail(err, OJ_ERR_DATA, "a key has features that it cannot have");
+    return oj_fail(err, OJ_ERR_DATA,
+                   "a key has features out of range or out of order");
 }
 
 oj_status oj_events_put_key(struct oj_events *events,
@@ -757,7 +758,7 @@ oj_status oj_events_put_key(struct oj_events *events,
                                   : hash_integer(key->integer);
     slot = find_slot(events, &name);
     if (slot->key != 0)
-        return oj_fail(err, OJ_ERR_DATA, "a key comes twice");
+        return oj_fail(err, OJ_ERR_DATA, "it has a key twice");
     OJ_TRY(add_key(events, &name, slot, err));
     added = &events->key[events->n_keys - 1];
     OJ_TRY(reserve_features(added, key->n, err));

@@ -45,11 +45,11 @@ def _of_interface(array: Any, told: dict[str, Any]) -> _Column:
     if told["typestr"] != "<f8" or told.get("mask") is not None:
         raise InvalidError("points on a device are float64: .astype('float64')")
     if not 1 <= len(shape) <= 2:
-        raise InvalidError("points on a device have one or two columns")
+        raise InvalidError("an array of points on a device must have 1 or 2 dimensions")
     if strides is None:
         strides = (_ITEM * shape[-1], _ITEM) if len(shape) == 2 else (_ITEM,)
     if any(s % _ITEM for s in strides):
-        raise InvalidError("points on a device do not lie in whole numbers")
+        raise InvalidError("the strides of points on a device must be multiples of 8 bytes")
     own = [s // _ITEM for s in strides] + [1]
     width = shape[1] if len(shape) == 2 else 1
     stream = told.get("stream") or _LEGACY
@@ -118,7 +118,7 @@ class DeviceArray:
         copy: bool | None = None,
     ) -> Any:
         if copy or dl_device not in (None, self.__dlpack_device__()):
-            raise BufferError("the array stays where it is")
+            raise BufferError("the array can only be shared on its device, without a copy")
         if stream != -1:
             _core.wait_device(self._owner, stream or _LEGACY)
         code = 2 if self._typestr[1] == "f" else 0
@@ -166,7 +166,7 @@ def join(index: Any, side: Any) -> DevicePairs:
     elif (x.n, x.width, x.strides[0]) != (y.n, y.width, y.strides[0]) or x.width != 1:
         raise InvalidError("x and y are not two columns of the same length and strides")
     if x.stream != y.stream:
-        raise UnsupportedError("x and y are of two streams")
+        raise UnsupportedError("x and y must be of one CUDA stream")
     stride = x.strides[0] if x.n > 1 else 1
     owner, device, n_pairs, offset, right, distance = _core.join_device(
         index, [c.owner for c in columns], x.n, x.address, y.address, stride, x.stream

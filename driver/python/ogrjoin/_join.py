@@ -42,7 +42,7 @@ def _agree(left: TableSide, right_crs: str | None, settings: dict[str, Any]) -> 
 def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
     """join() with a right side that has an index already."""
     if settings.get("crs") == "reproject":
-        raise UnsupportedError('crs="reproject" is of join(): the right side changes')
+        raise UnsupportedError('crs="reproject" needs ogrjoin.join(): an Index has one CRS')
     settings = {**index._compared, **index._settings, **settings, "op": op}
     settings["left_x"] = settings.pop("x", settings.get("left_x"))
     settings["left_y"] = settings.pop("y", settings.get("left_y"))
