@@ -8,6 +8,7 @@
 #include "../base/oj_cancel.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
+#include "oj_csv_row.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -30,7 +31,6 @@ enum
     MOST_REPORT_BYTES = 1 << 24,
     MOST_REPORT_LINES = 100, /* of CSV, in quotes */
     EXCERPT_CHARACTERS = 60, /* of a report, in messages */
-    MOST_COLUMNS = 4096,     /* that are probed */
     RECORD_SEPARATOR = 0x1E
 };
 
@@ -61,14 +61,6 @@ struct report_record
     int64_t number;   /* among the reports, from 1 on */
     int64_t line;     /* its first one, from 1 on */
     int is_broken;    /* it cannot be read */
-};
-
-/* Of CSV, by index; -1: none. */
-struct csv_columns
-{
-    char separator; /* '\0': rows may have any number of fields */
-    int n;
-    int x, y, wkt; /* the geometry */
 };
 
 /* What the warnings are made of. */
@@ -112,7 +104,7 @@ struct oj_report_stream
     int has_begun;      /* the first byte of the first record is there */
     int has_separators; /* records begin with one */
     int is_header_known;
-    struct csv_columns columns;
+    struct oj_csv_columns columns;
     int has_integer_keys; /* the first report has one */
     int is_too_long; /* the record that has begun: left out up to its end */
     int at_end;
@@ -308,38 +300,6 @@ static void note_unread(struct oj_report_stream *s,
                 "%s; -skipfailures leaves such reports out", found->unread);
 }
 
-/* 1 when the quotation of a row in several lines begins and ends with a field,
- * as those do that a program has written. A stray quotation mark takes the
- * lines up to the next one instead. */
-static int are_quotes_at_borders(const struct oj_report_stream *s,
-                                 const struct report_record *record)
-{
-    const char *bytes = s->bytes + record->begin;
-    const char separator = s->columns.separator;
-    int is_quoted = 0;
-    for (int64_t i = 0; i < record->n; i++)
-    {
-        if (bytes[i] != '"')
-            continue;
-        if (is_quoted && i + 1 < record->n && bytes[i + 1] == '"')
-            i++; /* a quotation mark in the text */
-        else if (is_quoted)
-        {
-            is_quoted = 0;
-            if (i + 1 < record->n && bytes[i + 1] != separator &&
-                strchr(" \r\n", bytes[i + 1]) == NULL)
-                return 0;
-        }
-        else
-        {
-            is_quoted = 1;
-            if (i > 0 && bytes[i - 1] != separator && bytes[i - 1] != ' ')
-                return 0;
-        }
-    }
-    return 1;
-}
-
 /* Leaves out the first line of the record that has begun, since a stray
  * quotation mark is there, and goes on with the next line. */
 static void leave_out_quotation(struct oj_report_stream *s, int64_t end,
@@ -371,7 +331,9 @@ static oj_status end_record(struct oj_report_stream *s, int64_t end,
     record.n = end - record.begin;
     n_lines = count_line_breaks(s->bytes + record.begin, record.n);
     if (n_lines > 1 && s->format == FORMAT_CSV && !s->is_too_long &&
-        s->columns.separator != '\0' && !are_quotes_at_borders(s, &record))
+        s->columns.separator != '\0' &&
+        !oj_csv_row_quotes_fields(&s->columns, s->bytes + record.begin,
+                                  record.n))
     {
         leave_out_quotation(s, end,
                             "a quotation begins in it that does not end at the "
@@ -580,116 +542,29 @@ static oj_status fail_records(const struct oj_report_stream *s, const char *why,
 /* ---- rows of CSV ----------------------------------------------------------
  */
 
-/* *at: the next field of the row, in bytes [*at, return value); then *at is
- * behind its separator, or behind the end. */
-static int64_t find_field_end(const char *bytes, int64_t n, char separator,
-                              int64_t *at)
-{
-    int is_quoted = 0;
-    int64_t i = *at;
-    for (; i < n && (is_quoted || bytes[i] != separator); i++)
-        is_quoted ^= bytes[i] == '"';
-    *at = i + 1;
-    return i;
-}
-
-static int count_fields(const char *bytes, int64_t n, char separator)
-{
-    int count = 0;
-    for (int64_t at = 0; at <= n; count++)
-        (void)find_field_end(bytes, n, separator, &at);
-    return count;
-}
-
-static int64_t length_without_line_break(const char *bytes, int64_t n)
-{
-    while (n > 0 && (bytes[n - 1] == '\n' || bytes[n - 1] == '\r'))
-        n--;
-    return n;
-}
-
-/* Writes two rows, whose fields hold their number, and a point with it. */
-static void write_probe_rows(char *text, size_t size, int n, char separator)
-{
-    text[0] = '\0';
-    for (int i = 0; i < n; i++)
-        oj_message_append(text, size, "%d%c", i, i + 1 < n ? separator : '\n');
-    for (int i = 0; i < n; i++)
-        oj_message_append(text, size, "\"POINT (%d 0)\"%c", i,
-                          i + 1 < n ? separator : '\n');
-}
-
-/* Which columns GDAL makes the geometry of: those whose values it has. */
-static void find_geometry_columns(OGRLayerH layer, struct csv_columns *columns)
-{
-    for (int row = 0; layer != NULL && row < 2; row++)
-    {
-        OGRFeatureH feature = OGR_L_GetNextFeature(layer);
-        OGRGeometryH point =
-            feature != NULL ? OGR_F_GetGeometryRef(feature) : NULL;
-        if (point != NULL &&
-            wkbFlatten(OGR_G_GetGeometryType(point)) == wkbPoint)
-        {
-            const int x = (int)OGR_G_GetX(point, 0);
-            if (row == 0)
-            {
-                columns->x = x;
-                columns->y = (int)OGR_G_GetY(point, 0);
-            }
-            else if (columns->x < 0)
-                columns->wkt = x;
-        }
-        if (feature != NULL)
-            OGR_F_Destroy(feature);
-    }
-}
-
-/* The separator with which the first line has as many fields as GDAL finds
- * there, or almost, because a column of WKT can be hidden. */
-static char find_separator(const char *line, int64_t n, int n_fields)
-{
-    static const char separators[] = ",;\t| ";
-    char best = ',';
-    int least = MOST_COLUMNS;
-    for (const char *c = separators; *c != '\0'; c++)
-    {
-        const int off = abs(count_fields(line, n, *c) - n_fields);
-        if (off < least)
-        {
-            least = off;
-            best = *c;
-        }
-    }
-    return best;
-}
-
 /* Asks GDAL about two rows that are made up. n_fields: of the first line. */
 static oj_status find_columns(struct oj_report_stream *s,
                               const struct report_record *first, int n_fields,
                               struct oj_error *err)
 {
     const char *line = s->bytes + first->begin;
-    const int64_t n = length_without_line_break(line, first->n);
-    struct csv_columns *columns = &s->columns;
+    struct oj_csv_columns *columns = &s->columns;
     char *text, *rows;
     int64_t size;
-    int n_probed;
     GDALDatasetH dataset;
     if (CPLTestBool(
             CSLFetchNameValueDef(s->open_options, "MERGE_SEPARATOR", "NO")))
         return OJ_OK;
-    columns->separator = find_separator(line, n, n_fields);
-    columns->n = count_fields(line, n, columns->separator);
-    n_probed = columns->n < MOST_COLUMNS ? columns->n : MOST_COLUMNS;
-    size = 40 * (int64_t)n_probed + 1;
+    oj_csv_columns_find(columns, line, first->n, n_fields);
+    size = oj_csv_columns_probe_size(columns);
     OJ_NEW(text, s->n_header + size, err);
     memcpy(text, s->bytes, (size_t)s->n_header);
     rows = text + s->n_header;
-    write_probe_rows(rows, (size_t)size, n_probed, columns->separator);
+    oj_csv_columns_write_probe(columns, rows, (size_t)size);
     dataset = open_bytes(s, text, s->n_header + (int64_t)strlen(rows),
                          s->open_options);
     if (dataset != NULL)
-        find_geometry_columns(GDALDatasetGetLayer(dataset, 0), columns);
+        oj_csv_columns_read_probe(columns, GDALDatasetGetLayer(dataset, 0));
     close_bytes(s, dataset);
     oj_free(text);
     return OJ_OK;
@@ -730,7 +605,7 @@ static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
 
 static oj_status find_header(struct oj_report_stream *s, struct oj_error *err)
 {
-    struct oj_ogr_errors errors;
+    struct oj_ogr_errors errors = {0};
     oj_status status;
     s->is_header_known = 1;
     snprintf(s->name, sizeof s->name, "%s:%s", drivers[s->format], s->path);
@@ -742,53 +617,14 @@ static oj_status find_header(struct oj_report_stream *s, struct oj_error *err)
     return status;
 }
 
-/* 1 when GDAL can take the field as a coordinate: a number, with a decimal
- * point or comma. One that is empty or NaN is no place, and no error. */
-static int is_coordinate(const char *field, int64_t n)
-{
-    char text[64];
-    int length = 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        if (strchr(" \t\"", field[i]) != NULL && field[i] != '\0')
-            continue;
-        if (length + 1 == sizeof text)
-            return 0;
-        text[length++] = field[i] == ',' ? '.' : field[i];
-    }
-    text[length] = '\0';
-    return length == 0 ||
-           strcasecmp(text + (text[0] == '-' || text[0] == '+'), "nan") == 0 ||
-           CPLGetValueType(text) != CPL_VALUE_STRING;
-}
-
-/* 0 when a row has other fields than the first line. Separators behind the last
- * of them do no harm. */
 static int is_row_sound(struct oj_report_stream *s,
                         const struct report_record *record)
 {
-    const struct csv_columns *columns = &s->columns;
-    const char *bytes = s->bytes + record->begin;
-    const int64_t n = length_without_line_break(bytes, record->n);
-    int count = 0, used = 0;
-    for (int64_t at = 0; at <= n;)
-    {
-        const int64_t begin = at;
-        const int64_t end = find_field_end(bytes, n, columns->separator, &at);
-        count++;
-        if (end > begin)
-            used = count;
-        if ((count - 1 == columns->x || count - 1 == columns->y) &&
-            !is_coordinate(bytes + begin, end - begin))
-        {
-            note_unread(s, record, "a coordinate is no number");
-            return 0;
-        }
-    }
-    if (count >= columns->n && used <= columns->n)
+    char flaw[128];
+    if (!oj_csv_row_has_flaw(&s->columns, s->bytes + record->begin, record->n,
+                             flaw, sizeof flaw))
         return 1;
-    note_unread(s, record, "it has %s, and the first line %d",
-                oj_counted(count, "field", "fields"), columns->n);
+    note_unread(s, record, "%s", flaw);
     return 0;
 }
 
@@ -1065,22 +901,11 @@ static int is_report_sound(struct oj_report_stream *s,
             s->options.key, OGR_F_GetFieldAsString(from, key));
         return 0;
     }
-    if (s->columns.wkt >= 0 && OGR_F_GetGeometryRef(from) == NULL)
+    if (OGR_F_GetGeometryRef(from) == NULL &&
+        oj_csv_row_has_wkt(&s->columns, bytes, record->n))
     {
-        const int64_t n = length_without_line_break(bytes, record->n);
-        int64_t at = 0, begin = 0, end = 0;
-        for (int i = 0; i <= s->columns.wkt; i++)
-        {
-            begin = at;
-            end = find_field_end(bytes, n, s->columns.separator, &at);
-        }
-        while (begin < end && strchr(" \"", bytes[begin]) != NULL)
-            begin++;
-        if (begin < end)
-        {
-            note_unread(s, record, "a text is no geometry");
-            return 0;
-        }
+        note_unread(s, record, "a text is no geometry");
+        return 0;
     }
     return 1;
 }
@@ -1307,7 +1132,7 @@ oj_status oj_report_stream_open(const struct oj_report_stream_options *options,
     OJ_NEW_ZEROED(s, 1, err);
     s->options = *options;
     s->line = 1;
-    s->columns.x = s->columns.y = s->columns.wkt = -1;
+    oj_csv_columns_init(&s->columns);
     (void)is_stdin(options->name, &s->format);
     s->open_options = CSLDuplicate((CSLConstList)options->open_options);
     snprintf(s->path, sizeof s->path, "/vsimem/ogrjoin-%d/reports",

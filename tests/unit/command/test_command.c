@@ -521,7 +521,7 @@ TEST(no_option_is_without_effect)
          "benchmark_seconds q validate_report in_place_unsafe help "
          "similar min_similarity measure tokens fold word_map "
          "vector norm max_difference name_similarity name_difference "
-         "key state flush"},
+         "key state flush skipfailures"},
         {"-in_place -pick first",
          "op on exclude unordered_pairs centroid_of point_on_surface_of "
          "invalid how "
@@ -535,7 +535,8 @@ TEST(no_option_is_without_effect)
          "explain validate validate_report benchmark_csv benchmark_seconds q "
          "progress json_summary help "
          "similar min_similarity measure tokens fold word_map name_similarity "
-         "vector norm max_difference name_difference key state flush"},
+         "vector norm max_difference name_difference key state flush "
+         "skipfailures"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     {
