@@ -243,7 +243,7 @@ static oj_status live_apply(struct oj_gpu_live *live, int64_t n,
                             const int64_t *id, const double *x, const double *y,
                             double *seconds, struct oj_error *err)
 {
-    struct oj_cuda_live_part *part;
+    struct oj_cuda_live_part *part = NULL;
     struct oj_cuda_live_plan plan = {};
     struct stopwatch watch;
     oj_status status;
@@ -267,7 +267,7 @@ static oj_status live_join(struct oj_gpu_live *live,
 {
     const struct oj_cuda_live_rows here = {
         rows->n, rows->x, rows->y, rows->box, rows->fid, rows->max_distance};
-    struct oj_cuda_live_part *part;
+    struct oj_cuda_live_part *part = NULL;
     struct oj_cuda_live_found found;
     struct stopwatch watch;
     OJ_TRY(use_only_part(live, &part, err));
