@@ -35,10 +35,6 @@
 /* Distance in rows between prefetch and use. */
 #define AHEAD 24
 
-/* Rows whose entries are found and classified before the next rows: few enough
- * that their entries are still in the second-level cache. */
-#define ROWS_AT_ONCE 4096
-
 /* Maximum number of points in sibling leaves that are united into one page. */
 #define MOST_TO_UNITE (LIVE_PAGE_POINTS / 8 * 7)
 
@@ -93,19 +89,18 @@ static void mark_entry(struct live_batch *b, int64_t entry, uint16_t mark)
     e->mark = mark;
 }
 
-/* Finds the entries of rows first to end - 1.  Rows with unknown ids get
- * SUPERSEDED; returns their number. */
-static int64_t find_entries(struct live_batch *b, int64_t first, int64_t end,
-                            uint16_t mark)
+/* Finds the entries of all rows.  Rows with unknown ids get SUPERSEDED; returns
+ * their number. */
+static int64_t find_entries(struct live_batch *b, uint16_t mark)
 {
     struct live_ids *ids = &b->live->ids;
     int64_t n_new = 0;
-    for (int64_t i = first; i < end && i < first + AHEAD; i++)
+    for (int64_t i = 0; ids->size > 0 && i < b->n && i < AHEAD; i++)
         live_ids_prefetch(ids, b->id[i]);
-    for (int64_t i = first; i < end; i++)
+    for (int64_t i = 0; i < b->n; i++)
     {
         int64_t entry;
-        if (i + AHEAD < end)
+        if (ids->size > 0 && i + AHEAD < b->n)
             live_ids_prefetch(ids, b->id[i + AHEAD]);
         entry = live_ids_find(ids, b->id[i]);
         b->entry[i] = entry < 0 ? SUPERSEDED : (uint32_t)entry;
@@ -280,26 +275,13 @@ static oj_status reserve_classes(struct live_batch *b, struct oj_error *err)
     return OJ_OK;
 }
 
-static void prefetch_page(const struct live_batch *b, uint32_t entry)
+static oj_status classify(struct live_batch *b, struct oj_error *err)
 {
-    uint32_t page;
-    if (entry == SUPERSEDED)
-        return;
-    page = b->live->ids.entry[entry].page;
-    if (page != LIVE_NOWHERE)
-        __builtin_prefetch(&b->live->state->page[page].cell);
-}
-
-/* Classifies rows first to end - 1. */
-static oj_status classify(struct live_batch *b, int64_t first, int64_t end,
-                          struct oj_error *err)
-{
-    for (int64_t i = first; i < end; i++)
+    OJ_TRY(reserve_classes(b, err));
+    for (int64_t i = 0; i < b->n; i++)
     {
-        if (i + 2 * AHEAD < end && b->entry[i + 2 * AHEAD] != SUPERSEDED)
-            __builtin_prefetch(&b->live->ids.entry[b->entry[i + 2 * AHEAD]]);
-        if (i + AHEAD < end)
-            prefetch_page(b, b->entry[i + AHEAD]);
+        if (i + AHEAD < b->n && b->entry[i + AHEAD] != SUPERSEDED)
+            __builtin_prefetch(&b->live->ids.entry[b->entry[i + AHEAD]]);
         OJ_TRY(classify_row(b, i, err));
     }
     return OJ_OK;
@@ -312,38 +294,19 @@ static void clear_leaving(struct live_batch *b)
     b->n_left = 0;
 }
 
-static void forget_classes(struct live_batch *b)
-{
-    clear_leaving(b);
-    b->n_movers = b->n_leavers = b->n_in_place = 0;
-    b->counts = (struct oj_live_counts){0};
-}
-
-/* Steps 1 and 2.  If no id is new and none repeats, rows are classified block
- * by block, right after their entries are found; otherwise after the entries of
- * all rows. */
+/* Steps 1 and 2. */
 static oj_status find_and_classify(struct live_batch *b, struct oj_error *err)
 {
     struct live_ids *ids = &b->live->ids;
-    uint16_t mark = live_ids_next_mark(ids);
-    int64_t n_new = ids->n == 0 ? b->n : 0;
+    int64_t n_new = b->n;
     OJ_NEW(b->entry, b->n, err);
-    OJ_TRY(reserve_classes(b, err));
-    for (int64_t first = 0; ids->n > 0 && first < b->n; first += ROWS_AT_ONCE)
-    {
-        int64_t end = first + ROWS_AT_ONCE < b->n ? first + ROWS_AT_ONCE : b->n;
-        n_new += find_entries(b, first, end, mark);
-        if (n_new == 0 && !b->has_repeats)
-            OJ_TRY(classify(b, first, end, err));
-    }
-    if (n_new == 0 && !b->has_repeats)
-        return OJ_OK;
-    forget_classes(b);
+    if (ids->n > 0)
+        n_new = find_entries(b, live_ids_next_mark(ids));
     if (n_new > 0)
         OJ_TRY(add_entries(b, n_new, err));
     if (b->has_repeats)
         drop_superseded(b);
-    return classify(b, 0, b->n, err);
+    return classify(b, err);
 }
 
 /* --- 3 all anew ------------------------------------------------------------
@@ -546,12 +509,6 @@ static struct live_page *change_page(struct live_batch *b, uint32_t number)
     return page;
 }
 
-static void prefetch_page_of_place(const struct live_batch *b, uint64_t place)
-{
-    if (place != NOT_IN_PLACE)
-        __builtin_prefetch(&b->state->page[place / LIVE_PAGE_POINTS]);
-}
-
 static void prefetch_place(const struct live_batch *b, uint64_t place)
 {
     const struct live_page *page;
@@ -570,8 +527,6 @@ static void move_in_place(struct live_batch *b)
         uint64_t place = b->place[i];
         struct live_page *page;
         int slot = (int)(place % LIVE_PAGE_POINTS);
-        if (i + 2 * AHEAD < b->n)
-            prefetch_page_of_place(b, b->place[i + 2 * AHEAD]);
         if (i + AHEAD < b->n)
             prefetch_place(b, b->place[i + AHEAD]);
         if (place == NOT_IN_PLACE)
