@@ -173,8 +173,9 @@ void live_state_free(struct live_state *state);
 /** Puts a point into a page, which must have room; returns the slot. */
 int live_page_add(struct live_page *page, double x, double y, int64_t id);
 
-/** Extends the covers of a parent and the nodes above it by a box: of a page
- *  whose points have left its cell, or of a cell that was split. */
+/** Extends the cover of node parent / 4 and of the nodes above it so that they
+ *  include box: the box of a page with points outside of its cell, or the cell
+ *  of a new node. */
 void live_state_cover(struct live_state *state, uint32_t parent,
                       const struct oj_box *box);
 

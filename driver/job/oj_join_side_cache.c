@@ -62,7 +62,7 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
     oj_side_columns_use(&sides->columns, side->vocabulary);
 }
 
-/* Bytes in use, by counts rather than capacities. */
+/* Bytes allocated for the arrays, by their capacities. */
 static int64_t flat_bytes(const struct oj_flat_buf *buf)
 {
     return 8 * (buf->cap_features + buf->cap_part_offset +
@@ -71,7 +71,7 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
            buf->cap_parts;
 }
 
-/* Bytes of an engine: that of side, or a copy taken by the calling thread. */
+/* Bytes of engine, which is that of side or a copy of it; 0 for NULL. */
 static int64_t engine_bytes(const struct oj_join_side *side,
                             struct oj_join *engine)
 {

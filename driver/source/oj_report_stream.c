@@ -1193,8 +1193,8 @@ void oj_report_stream_warn(const struct oj_report_stream *s)
     if (s == NULL)
         return;
     if (s->found.n_left_out > 0)
-        oj_warn("reports on %s have fields that the first ones had not, as "
-                "'%s': these are left out",
+        oj_warn("reports on %s have fields that the first reports did not "
+                "have, such as '%s': these are left out",
                 s->options.name, s->found.left_out);
     if (s->found.n_not_held > 0)
         oj_warn("%s: %s not fit the type that the field had in the first "

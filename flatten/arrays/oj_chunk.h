@@ -143,8 +143,8 @@ static inline const uint8_t *oj_slice_wkb(const struct oj_slice *slice,
 /* ---- making chunks
  * -------------------------------------------------------- */
 
-/** A column of format i, l, g, U, Z, P or F that is being filled in row order;
- *  a row may have no value. */
+/** A column that is being filled in row order; a row may have no value.  Its
+ *  format is one of oj_column.h, but s, f, u and z. */
 struct oj_chunk_column
 {
     char format;

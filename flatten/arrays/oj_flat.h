@@ -101,8 +101,9 @@ struct oj_flat_counts
     int64_t n_linearized;    /**< features whose curves became line strings */
 };
 
-/** A layer that grows. Owner; zeroed memory is a valid empty one. Read it by
- *  oj_flat_buf_view(): after a clear, unused arrays keep their memory. */
+/** A layer that grows. Owner; zeroed memory is a valid empty one. Read it
+ *  through oj_flat_buf_view(), not by its members: after a clear, arrays that
+ *  the short form lacks still have memory here, and are not NULL. */
 struct oj_flat_buf
 {
     struct oj_flat_counts counts;

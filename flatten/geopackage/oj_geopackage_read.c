@@ -12,8 +12,9 @@
 #define BLOCK_BYTES (1 << 19)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
 
-/* If a box has fewer than 1/SMALL_PART of all rows, GDAL reads with its index;
- * at half that share it takes as long as a scan of the table. */
+/* A box for which the R-tree counts fewer than max(rowid) / SMALL_PART rows is
+ * left to GDAL, which reads them by that index.  Break-even with a scan of the
+ * table was measured at half of this share; below it the index is faster. */
 #define SMALL_PART 16
 
 /* Position of a row among the leaves in memory: the leaf, and the index in it

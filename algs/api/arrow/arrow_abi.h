@@ -7,6 +7,11 @@
 
 #include <stdint.h>
 
+/** Message of a schema that the C data interface does not allow. */
+#define OJ_ARROW_SCHEMA_IS_BROKEN                                              \
+    "the Arrow schema is broken: it is NULL, has been released or moved, or "  \
+    "has no format or children; export it anew for each call"
+
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 

@@ -112,11 +112,11 @@ static oj_status check_well_formed(const struct ArrowSchema *schema,
     if (schema == NULL || schema->release == NULL || schema->format == NULL ||
         schema->n_children < 0 ||
         (schema->n_children > 0 && schema->children == NULL))
-        return oj_fail(err, OJ_ERR_DATA, "the Arrow schema is broken");
+        return oj_fail(err, OJ_ERR_DATA, OJ_ARROW_SCHEMA_IS_BROKEN);
     for (int64_t i = 0; i < schema->n_children; i++)
     {
         if (schema->children[i] == NULL || schema->children[i]->format == NULL)
-            return oj_fail(err, OJ_ERR_DATA, "the Arrow schema is broken");
+            return oj_fail(err, OJ_ERR_DATA, OJ_ARROW_SCHEMA_IS_BROKEN);
     }
     return OJ_OK;
 }

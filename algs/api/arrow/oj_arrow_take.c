@@ -36,7 +36,7 @@ static oj_status check_type_below(const struct ArrowSchema *schema,
     int64_t n;
     if (schema == NULL || schema->format == NULL || schema->n_children < 0 ||
         (schema->n_children > 0 && schema->children == NULL))
-        return oj_fail(err, OJ_ERR_DATA, "the Arrow schema is broken");
+        return oj_fail(err, OJ_ERR_DATA, OJ_ARROW_SCHEMA_IS_BROKEN);
     if (!oj_arrow_type_read(schema->format, &type))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "column \"%.100s\": values in the Arrow format "
@@ -48,7 +48,7 @@ static oj_status check_type_below(const struct ArrowSchema *schema,
     if ((n >= 0 && schema->n_children != n) ||
         (schema->dictionary != NULL && type.storage != OJ_STORES_FIXED) ||
         (schema->dictionary != NULL && type.size > 8))
-        return oj_fail(err, OJ_ERR_DATA, "the Arrow schema is broken");
+        return oj_fail(err, OJ_ERR_DATA, OJ_ARROW_SCHEMA_IS_BROKEN);
     for (int64_t i = 0; i < schema->n_children; i++)
         OJ_TRY(check_type_below(schema->children[i], name, err));
     return schema->dictionary != NULL

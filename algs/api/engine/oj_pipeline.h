@@ -32,8 +32,8 @@ struct oj_pipeline_part
                                      that the caller stores beside the
                                      matches; reused by join() only after
                                      this part is released */
-    int64_t first_row;          /**< first row of the batch: row 0 of the
-                                     matches */
+    int64_t first_row;          /**< number in the batch of the part's first
+                                     row, which is row 0 of the matches */
     const struct oj_flat *flat; /**< the rows; row 0 is first_row of the
                                      batch */
 };

@@ -126,8 +126,9 @@ OJ_MUST_USE oj_status api_index_join(struct ogrjoin_index *index,
                                      struct ogrjoin_pairs **out,
                                      struct oj_error *err);
 
-/** 1: index finds the pairs that settings ask for, and its features have no
- *  ids, classes or distances, so that its row numbers are those of the layer.
+/** 1: index answers a join with these settings: its own are equal, its features
+ *  have no classes or distances that would change the pairs, and no ids, so
+ *  that it returns row numbers of the layer.
  *  Distances of settings are in units of the CRS. */
 int api_index_answers(const struct ogrjoin_index *index,
                       const struct ogrjoin_settings *settings);

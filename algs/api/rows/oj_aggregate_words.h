@@ -134,8 +134,8 @@ struct oj_aggregate_pair_list
     const int64_t *entry;                /**< [n] of matches, and of values */
     const int32_t *rank;                 /**< [n] 1, 2, 3 within an input row */
     const int32_t *at;  /**< [n] index of the join feature in fid */
-    const int64_t *fid; /**< FIDs of join features; may be NULL unless
-                             needs_places */
+    const int64_t *fid; /**< FIDs of join features, indexed by at; NULL unless
+                             oj_aggregate_words.needs_places */
 };
 
 /** Memory of a column of pairs. */

@@ -901,9 +901,10 @@ static oj_status expand_words(const char *words,
             return OJ_OK;
         if (length >= OJ_CRS_TREE_BYTES)
             return oj_fail(err, OJ_ERR_DATA,
-                           "the text of the CRS '%.100s' is longer than any "
-                           "CRS is",
-                           words);
+                           "expand() gives a text of %d bytes for the CRS "
+                           "'%.100s', more than the %d that a CRS may have: "
+                           "give its PROJJSON or WKT",
+                           length, words, OJ_CRS_TREE_BYTES);
         size = length + 1;
     }
 }

@@ -38,8 +38,9 @@ OJ_INLINE void oj_adapt(double *limit, int64_t n, int64_t few, int64_t many,
 
 /* --- candidates ----------------------------------------------------------- */
 
-/* Moves a candidate to place n of those that are kept.  has_high: 1 where
- * candidates are listed by feature, a constant. */
+/* Moves a candidate to place n of those that are kept.  has_high: 1 if
+ * candidates also have an upper bound of their distance (candidate_high); a
+ * constant of each caller, so that its branch is compiled away. */
 OJ_INLINE void oj_candidate_move(struct oj_nearest_scratch *s, int64_t n,
                                  int64_t from, int has_high)
 {

@@ -924,7 +924,7 @@ static oj_status build_tree_index(struct oj_index *wrapped,
     if (!on_sphere && args->relation.metric != OJ_METRIC_PLANAR)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"%s\" asks GEOS, which measures in the "
-                       "plane only, not on the sphere",
+                       "plane only: on the sphere use the backend sphere",
                        args->engine->name);
     index->library = method->library;
     index->visit = method->visit;

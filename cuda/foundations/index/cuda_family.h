@@ -59,8 +59,8 @@ oj_cuda_family_pair_rule(const struct oj_relation *relation,
  *  many points. */
 struct oj_cuda_tally
 {
-    /** The request, with columns [n points] in device memory. If features have
-     *  one word, pairs are only counted, in a single copy. */
+    /** The request, with columns [n points] in device memory. If its n_words is
+     *  1, that word counts the pairs of a feature, and n_copies is 1. */
     struct oj_sum_request request;
     unsigned n_copies; /**< a power of two */
     /** Words of a copy: n_features * words per feature. */

@@ -258,8 +258,10 @@ product_threshold_of_row(const struct cuda_vector_row &row, float rest)
                : -(float)INFINITY;
 }
 
-/* Updates the limits of the thread's row after its maximum difference has
- * decreased. */
+/* Recomputes the limits of the thread's row if its maximum difference has
+ * changed.  Then writes what the block compares with: the greatest limit of
+ * each warp, the row's threshold and, for products, the size of feature t of
+ * this tile. */
 template <int WAY>
 static __device__ void set_row_limits(const struct cuda_vector_pairs &p,
                                       struct cuda_vector_block *b, int64_t tile,

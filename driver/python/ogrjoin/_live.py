@@ -166,9 +166,13 @@ class Live:
 
     @property
     def counts(self) -> dict[str, Any]:
-        """Counts so far: n points, n_batches, n_put, n_moved, n_removed, n_unknown,
-        n_unjoinable, n_superseded, n_rebuilt, n_pages, n_bytes; tree: the kind of
-        tree in use, and why."""
+        """A dict of counts.
+
+        Now: n points, n_pages, n_bytes; tree: the kind of tree, and why it was
+        chosen.  Since the index was made: n_batches; n_put, new ids; n_moved;
+        n_removed; n_unknown, removals of ids that were not kept; n_unjoinable,
+        changes to coordinates that no join takes; n_superseded, changes of an id
+        before its last one in a batch; n_rebuilt, batches that built all anew."""
         return _core.live_counts(self._live)
 
     def __len__(self) -> int:

@@ -107,8 +107,9 @@ class TableSide:
         reader, self._reader = self._reader, None
         if reader is None and self.is_once:
             raise InvalidError(
-                "the rows have been read, and the left side is a stream that can be "
-                "read only once: join again, or keep read_all()"
+                "the rows have been read, and the left side was a stream, which can be "
+                "read only once: join again with a new stream, or keep the rows of the "
+                "first reading, table = joined.read_all()"
             )
         if reader is None:
             reader = pa.RecordBatchReader.from_stream(self._side)
