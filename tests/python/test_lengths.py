@@ -3,8 +3,9 @@ that names the argument and both lengths, at every door and however a side is cu
 
 import numpy as np
 import ogrjoin
-import pyarrow as pa
 import pytest
+
+pa = pytest.importorskip("pyarrow")
 
 N = 10
 XY = (np.arange(N, dtype=float), np.zeros(N))
