@@ -194,14 +194,14 @@ def test_what_is_refused():
         (OnDevice(rng.random((5, 3))), "two columns"),
         (OnDevice(XY[:, 0]), "two columns"),
         ((OnDevice(XY[:, 0]), OnDevice(XY[1:, 1])), "same length"),
-        ((OnDevice(XY[:, 0]), OnDevice(XY[:, 1], stream=2)), "two streams"),
+        ((OnDevice(XY[:, 0]), OnDevice(XY[:, 1], stream=2)), "one CUDA stream"),
         (OnDevice(XY, data=(XY.ctypes.data, False)), "not memory of a CUDA device"),
     ):
         with pytest.raises(ogrjoin.Error, match=message):
             index.pairs(side)
     for named, message in (
         ({"on": [1] * 3000}, "both sides"),
-        ({"progress": print}, "without columns"),
+        ({"progress": print}, "no columns"),
         ({"pick": "smallest_area"}, "nothing else"),
         ({"op": "nearest", "metric": "sphere"}, None),
     ):
