@@ -32,7 +32,7 @@ class InvalidError(Error, ValueError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """The combination of arguments is valid, but not implemented."""
+    """Each argument is right by itself, but this version does not join by them together."""
 
 
 class NoMemoryError(Error, MemoryError):
