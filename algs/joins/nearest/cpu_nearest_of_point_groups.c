@@ -406,8 +406,7 @@ struct nearest_search
     int64_t k; /* features that are found for each; OJ_EVERY_PAIR: those within
                   reach */
     int is_filtered;
-    int has_reaches;         /* rows have reaches of their own, or none */
-    int excludes_only_class; /* rows of the class of all features have none */
+    int has_reaches; /* rows have reaches of their own, or none */
 };
 
 static int32_t input_row_of_point(const struct oj_nearest_output *to,
@@ -447,20 +446,6 @@ static int32_t excluded_class_of_row(const struct oj_cpu_index *index,
                                           : OJ_NO_CLASS;
 }
 
-/* 1 when each row leaves out one class of features, and nothing else. */
-static int leaves_out_one_class(const struct oj_cpu_index *index,
-                                const struct oj_pair_filter *filter)
-{
-    const struct oj_relation *relation = &index->relation;
-    int by_class = filter->input->exclude_class != NULL;
-    if (relation->exclude_same_geometry || filter->input->n_features == 0 ||
-        filter->join_side->n_features == 0 ||
-        filter->input->max_distance != NULL || relation->unordered_pairs != 0 ||
-        oj_relation_compares_attributes(relation))
-        return 0;
-    return relation->exclude_self ? !by_class && index->fids_ascend : by_class;
-}
-
 /* No pair of the point is farther; below 0: it has none. */
 static double reach_of_point(const struct nearest_search *search,
                              const struct oj_ordered_point *point)
@@ -471,9 +456,7 @@ static double reach_of_point(const struct nearest_search *search,
         return search->index->relation.max_distance;
     input = search->to->filter->input;
     row = input_row_of_point(search->to, point);
-    if (!oj_feature_may_pair(input, row) ||
-        (search->excludes_only_class &&
-         input->exclude_class[row] == search->index->only_class))
+    if (!oj_feature_may_pair(input, row))
         return -1.0;
     return input->max_distance != NULL ? input->max_distance[row]
                                        : search->index->relation.max_distance;
@@ -1046,7 +1029,8 @@ OJ_INLINE void leave_out_common_class(const struct nearest_search *search,
     }
     search->s->choice.left_out = common;
     search->s->choice.is_all =
-        common == OJ_NO_CLASS && search->s->choice.class_of == NULL;
+        common == OJ_NO_CLASS && search->s->choice.class_of == NULL &&
+        search->s->choice.skip_class == OJ_NO_CLASS;
 }
 
 /* Answers the points of a group, or sets s->too_many. */
@@ -1397,13 +1381,6 @@ static oj_status answer_filtered(struct nearest_search *search, int64_t n,
 
 /* --- points --------------------------------------------------------------- */
 
-static int excludes_only_class(const struct oj_cpu_index *index,
-                               const struct oj_pair_filter *filter)
-{
-    return index->only_class != OJ_NO_CLASS && filter != NULL &&
-           filter->input->exclude_class != NULL;
-}
-
 static int has_reaches_of_rows(const struct oj_pair_filter *filter)
 {
     return filter != NULL &&
@@ -1411,23 +1388,32 @@ static int has_reaches_of_rows(const struct oj_pair_filter *filter)
             filter->input->vectors.value != NULL);
 }
 
-/* All segments, or those of a class. */
+/* All segments, or those of a class, without a run of them. */
 static void choose_segments(const struct oj_cpu_index *index,
-                            const struct oj_segments_class *of,
+                            const struct oj_nearest_among *among,
                             struct oj_nearest_scratch *s)
 {
     const struct oj_segments *segments = &index->segments;
+    const struct oj_segments_class *of = among->of;
     double base = of != NULL ? of->bundle_size : segments->bundle_size;
     struct oj_segment_choice choice = {.end = segments->n_bundles * OJ_BUNDLE,
                                        .n_features = index->n_features,
-                                       .is_all = 1};
+                                       .is_all = among->without == NULL};
     if (of != NULL)
         choice = (struct oj_segment_choice){.first = of->first,
                                             .end = of->end,
                                             .n_features = of->n_features,
                                             .class_of = index->on_class,
                                             .on_class = of->on_class};
-    choice.left_out = OJ_NO_CLASS;
+    choice.left_out = choice.skip_class = OJ_NO_CLASS;
+    if (among->without != NULL)
+    {
+        choice.skip_first = among->without->first;
+        choice.skip_end = among->without->end;
+        choice.skip_class = among->without->exclude_class;
+        choice.excluded = index->exclude_class;
+        choice.n_features -= among->without->n_features;
+    }
     s->choice = choice;
     /* how many bundles' sizes a limit is, is alike in all classes */
     if (s->limit_base > 0.0 && base > 0.0)
@@ -1446,21 +1432,19 @@ static void choose_segments(const struct oj_cpu_index *index,
 oj_status oj_nearest_points(const struct oj_cpu_index *index,
                             struct oj_nearest_scratch *s, int64_t n,
                             const struct oj_ordered_point *point,
-                            const struct oj_segments_class *of,
+                            const struct oj_nearest_among *among,
                             const struct oj_nearest_output *to,
                             struct oj_error *err)
 {
     const struct oj_relation *relation = &index->relation;
-    int excludes_only = excludes_only_class(index, to->filter);
-    struct nearest_search search = {
-        .index = index,
-        .s = s,
-        .to = to,
-        .k = relation->k,
-        .is_filtered = to->filter != NULL,
-        .has_reaches = has_reaches_of_rows(to->filter) || excludes_only,
-        .excludes_only_class = excludes_only};
-    choose_segments(index, of, s);
+    struct nearest_search search = {.index = index,
+                                    .s = s,
+                                    .to = to,
+                                    .k = relation->k,
+                                    .is_filtered = to->filter != NULL,
+                                    .has_reaches =
+                                        has_reaches_of_rows(to->filter)};
+    choose_segments(index, among, s);
     if (search.k != OJ_EVERY_PAIR && search.k > s->choice.n_features)
         search.k = s->choice.n_features > 0 ? s->choice.n_features : 1;
     if (relation->k == 1 && relation->ties != OJ_TIES_ALL &&
@@ -1470,10 +1454,10 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
                    : answer_one_nearest_of_class(&search, n, point, err);
     if (search.is_filtered && relation->k == 1 &&
         relation->ties != OJ_TIES_ALL &&
-        leaves_out_one_class(index, to->filter))
+        oj_filter_leaves_out_one_class(index, to->filter))
     {
-        s->choice.excludes = !excludes_only;
-        s->choice.excluded = to->filter->join_side->exclude_class;
+        s->choice.excludes = 1;
+        s->choice.excluded = index->exclude_class;
         return answer_one_allowed(&search, n, point, err);
     }
     if (s->own == NULL)
