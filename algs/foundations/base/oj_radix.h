@@ -1,4 +1,4 @@
-/** Stable radix sort of 64-bit keys with a value each. */
+/** Stable radix sort of 64-bit keys, each with a value. */
 #ifndef OJ_RADIX_H
 #define OJ_RADIX_H
 

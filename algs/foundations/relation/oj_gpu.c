@@ -8,14 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Result of the single attempt to load the module. */
+/* Result of the only attempt to load the module. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct oj_gpu_module *loaded;
 static struct oj_error why_not;
 
-/* Opens the checked file through its descriptor, because another file may have
- * its name by now. The descriptor stays open: its number is part of the path in
- * /proc by which dlopen() tells libraries apart. */
+/* Opens the checked file through its descriptor, because its name may refer to
+ * another file by now. The descriptor stays open: dlopen() identifies libraries
+ * by their path, here /proc/self/fd/NUMBER. */
 static void *open_library(int file)
 {
     char name[64];
@@ -96,7 +96,7 @@ oj_status oj_gpu_load(const struct oj_gpu_module **out, struct oj_error *err)
 
 /* ---- devices ------------------------------------------------------------- */
 
-/* Of n devices, sets the bits of those that work; if none works, fails with the
+/* Sets a bit for each of n devices that works. If none works, fails with the
  * reason of the first. */
 static oj_status find_usable_devices(const struct oj_gpu_module *module, int n,
                                      uint64_t *gpus, struct oj_error *err)

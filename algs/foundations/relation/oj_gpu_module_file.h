@@ -1,11 +1,13 @@
-/** Finds the file of the CUDA module and checks that loading it is safe, since
+/** Finds the file of the CUDA module and checks that it is safe to load, since
  *  its code runs in the process.
  *
- *  It is the file that OGRJOIN_CUDA_MODULE names, else the one beside the
- *  library, else that of the installed libraries, which a build for a wheel
- * does not have.  It is taken only when it and the folders that it is found in
- *  belong to root or to this user and no other user may write to them.  The
- *  group of a user who is alone in it is no other user. */
+ *  The path is OGRJOIN_CUDA_MODULE if set, else beside the library, else in the
+ *  folder of installed libraries (a wheel has none).
+ *
+ *  The file and its folders must belong to root or to the user, and no other
+ *  user may write to them. Write permission for a group is accepted if the user
+ *  is its only member.
+ */
 #ifndef OJ_GPU_MODULE_FILE_H
 #define OJ_GPU_MODULE_FILE_H
 
