@@ -9,13 +9,12 @@ OJ_INLINE double greater(double a, double b)
     return a > b ? a : b;
 }
 
-/* Of eight edges, bit i is set if the box of edge i intersects a box of the
- * path. */
+/* Returns a mask of the eight edges whose box intersects a box of the path. */
 OJ_INLINE unsigned edges_touching_way(const struct oj_ring_way *w,
                                       const double *x, const double *y)
 {
     double apart[OJ_LANES]; /* > 0: disjoint from both boxes; the sign of a
-                               difference is exact */
+                               rounded difference is exact */
     unsigned bits = 0;
     OJ_EIGHT
     {
