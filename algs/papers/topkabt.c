@@ -7,8 +7,8 @@
  *  after the k-th cut point cannot be among the k nearest (theorem 7). The
  *  distance to the others is computed from all pairs of vertices.
  *
- *  least m   m1 <= m2 <= m3 <= ..    most M of each cut point i where M_i <
- *  m_(i+1): all later features are farther than feature i
+ *  With m_1 <= m_2 <= m_3 <= .., feature i is a cut point if M_i < m_(i+1): all
+ *  later features are then farther than feature i.
  *
  *  Difference: the paper's definition 2 reads M_i <= m_(i+1), which loses a
  *  feature at exactly the k-th distance; here such ties are kept. One thread.

@@ -1,13 +1,13 @@
 /** Features prepared for tests of pairs (shapes), a search for features by
  *  their boxes, and the test whether two shapes intersect.
  *
- *  shape    a feature: its range of vertices, its box, and, if it has many
+ *  A shape is a feature: its range of vertices, its box, and, if it has many
  *  edges, a grid of cells with the edges that intersect each (edge_grid.h).  A
- *  shape with parts of different kinds has members, a shape for each part;
- *  other shapes need none
- *  side     the shapes of a layer in spatial order, and a tree over their
- *  boxes; for a layer of single points, instead of shapes, the points in
- *  spatial order, and a tree over runs of points
+ *  shape with parts of different kinds has members, a shape for each part.
+ *
+ *  A side is all shapes of a layer in spatial order, with a tree over their
+ *  boxes. For a layer of single points it has, instead of shapes, the points in
+ *  spatial order, with a tree over runs of points.
  */
 #ifndef CPU_PREPARED_SHAPES_H
 #define CPU_PREPARED_SHAPES_H
