@@ -5,8 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* ---- arrays that own their buffers ---------------------------------------
- */
+/* ---- arrays that own their buffers --------------------------------------- */
 
 static void release_children(struct ArrowArray *array)
 {
@@ -58,7 +57,7 @@ oj_status oj_arrow_array_add_dictionary(struct ArrowArray *array,
     return OJ_OK;
 }
 
-/* ---- arrays that several own ---------------------------------------------
+/* ---- arrays with shared ownership -----------------------------------------
  */
 
 struct oj_arrow_shared
@@ -105,8 +104,9 @@ static void release_view(struct ArrowArray *array)
     oj_arrow_unshare(shared);
 }
 
-/* Makes a view of a node. Consumers may move a child out of its parent, so each
- * child has a struct of its own and keeps the shared array alive itself. */
+/* Makes a view of an array. Consumers may move a child out of its parent, so
+ * each child of the view has a struct of its own and its own reference to the
+ * shared array. */
 static oj_status view_node(struct oj_arrow_shared *shared,
                            const struct ArrowArray *node,
                            struct ArrowArray *out, struct oj_error *err)
@@ -163,7 +163,7 @@ static void release_schema(struct ArrowSchema *schema)
     memset(schema, 0, sizeof *schema);
 }
 
-/* Reads the length of the key or value at *at and advances past the length. */
+/* Reads the length of a key or value at *at and advances past it. */
 static int32_t read_count(const char **at)
 {
     int32_t n;

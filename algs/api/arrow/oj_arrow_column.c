@@ -83,7 +83,7 @@ void oj_arrow_column_free(struct oj_arrow_column *column)
     memset(column, 0, sizeof *column);
 }
 
-/* ---- rows ------------------------------------------------------------------
+/* ---- storing rows ---------------------------------------------------------
  */
 
 oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
@@ -99,7 +99,7 @@ oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
     if (is_bits)
         OJ_TRY(oj_reserve(&column->values, (first + 7) / 8, end / 8 + 1,
                           &column->cap_values, 1, err));
-    else /* first + 1 offsets are in use, and one more than rows is needed */
+    else /* rows + 1 offsets are needed; first + 1 of them are in use */
         OJ_TRY(oj_reserve(&column->values, first + has_offsets(column),
                           end + has_offsets(column), &column->cap_values,
                           (size_t)column->type.size, err));
@@ -110,7 +110,8 @@ oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
     return OJ_OK;
 }
 
-/* Makes `valid` cover the first n rows, or all that values have room for. */
+/* Makes the validity bitmap long enough for n rows, or for all rows that values
+ * have room for. */
 static oj_status cover_rows_with_validity(struct oj_arrow_column *column,
                                           int64_t n, struct oj_error *err)
 {
@@ -169,7 +170,8 @@ oj_status oj_arrow_column_put_real(struct oj_arrow_column *column, int64_t row,
     return OJ_OK;
 }
 
-/* Offsets of a row with n bytes or values more; *first -1: beyond the limit. */
+/* Writes the offset of a row with n more bytes or values. *first is their
+ * start, or -1 if they exceed the limit. */
 static oj_status put_offsets(struct oj_arrow_column *column, int64_t row,
                              int64_t n, int64_t *first, struct oj_error *err)
 {
@@ -211,7 +213,7 @@ oj_status oj_arrow_column_put_list(struct oj_arrow_column *column, int64_t row,
 /* ---- arrays ----------------------------------------------------------------
  */
 
-/* Moves the validity, if a row is NULL. */
+/* Moves the validity bitmap to the array, if a row is NULL. */
 static oj_status move_validity(struct oj_arrow_column *column, int64_t n_rows,
                                struct ArrowArray *out, struct oj_error *err)
 {
@@ -248,7 +250,8 @@ oj_status oj_arrow_column_finish(struct oj_arrow_column *column, int64_t n_rows,
     OJ_TRY(
         oj_arrow_array_make(is_bytes ? 3 : 2, column->item != NULL, out, err));
     OJ_TRY(oj_arrow_column_make_room(column, n_rows, 0, err));
-    if (column->values == NULL) /* only the buffer of validity may be NULL */
+    if (column->values == NULL) /* only the validity buffer of an array may be
+                                   NULL */
         OJ_TRY(oj_arrow_column_make_room(column, 0, 1, err));
     if (has_offsets(column))
     {

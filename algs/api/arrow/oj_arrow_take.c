@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- types -----------------------------------------------------------------
- */
+/* ---- check of types
+ * ----------------------------------------------------------- */
 
-/* Number of children of a type; -1: any number. */
+/* Number of children that a type requires; -1: any number. */
 static int64_t children_of_type(struct oj_arrow_type type)
 {
     switch (type.storage)
@@ -63,8 +63,8 @@ oj_status oj_arrow_check_type(const struct ArrowSchema *schema,
                             err);
 }
 
-/* ---- arrays ----------------------------------------------------------------
- */
+/* ---- check of arrays
+ * ---------------------------------------------------------- */
 
 static int64_t buffers_of_type(struct oj_arrow_type type)
 {
@@ -85,7 +85,7 @@ static int64_t buffers_of_type(struct oj_arrow_type type)
     }
 }
 
-/* Checks that the buffers with entries per element exist. */
+/* Checks that the buffers with an entry per element are not NULL. */
 static oj_status check_buffers(struct oj_arrow_type type,
                                const struct ArrowArray *array,
                                struct oj_error *err)
@@ -107,7 +107,8 @@ static oj_status check_buffers(struct oj_arrow_type type,
     return OJ_OK;
 }
 
-/* Checks that children of structs and fixed-size lists are long enough. */
+/* Checks that the children of a struct or of fixed-size lists are long enough.
+ */
 static oj_status check_length_of_children(struct oj_arrow_type type,
                                           const struct ArrowArray *array,
                                           struct oj_error *err)
@@ -148,13 +149,15 @@ oj_status oj_arrow_check_array(const struct ArrowSchema *schema,
                : OJ_OK;
 }
 
-/* Runs of consecutive elements; also used for the child elements of lists. */
+/* Runs of consecutive elements to take; also used for child elements of lists.
+ */
 struct runs
 {
     int64_t n;
-    const int32_t *chunk; /* [n] chunk of each; NULL: chunk 0 */
-    const int64_t *row;   /* [n] first element; -1: all NULL */
-    const int64_t *count; /* [n] number of elements; NULL: 1 each */
+    const int32_t *chunk; /* [n] chunk of each run; NULL: all are of chunk 0 */
+    const int64_t *row;   /* [n] first element of each run; -1: the run is all
+                             NULL */
+    const int64_t *count; /* [n] number of elements of each run; NULL: 1 */
     int64_t total;
 };
 
@@ -172,8 +175,8 @@ static oj_status take_runs(const struct oj_arrow_chunks *from,
                            const struct runs *r, struct ArrowArray *out,
                            struct oj_error *err);
 
-/* ---- which elements are there ----------------------------------------------
- */
+/* ---- validity
+ * ----------------------------------------------------------------- */
 
 static const uint8_t *validity_of(const struct ArrowArray *array)
 {
@@ -196,7 +199,8 @@ static int may_have_nulls(const struct oj_arrow_chunks *from,
     return 0;
 }
 
-/* Copies the bits of buffer `which`; 0: of the validity. */
+/* Copies the bits of the runs from buffer `which` of each chunk; 0 is the
+ * validity bitmap. */
 static void copy_bits(const struct oj_arrow_chunks *from, const struct runs *r,
                       int which, uint8_t *to)
 {
@@ -238,7 +242,7 @@ static oj_status take_validity(const struct oj_arrow_chunks *from,
 /* ---- values of a fixed size ------------------------------------------------
  */
 
-/* Sets the address of value 0 for each chunk. */
+/* Sets, for each chunk, the address of its first value. */
 static oj_status find_values(const struct oj_arrow_chunks *from, int64_t size,
                              const char ***out, struct oj_error *err)
 {
@@ -252,7 +256,8 @@ static oj_status find_values(const struct oj_arrow_chunks *from, int64_t size,
     return OJ_OK;
 }
 
-/* Copies one value per run; the size is a compile-time constant. */
+/* Copies one value per run. The type is a macro argument, so that the compiler
+ * knows its size. */
 #define COPY_EACH(type)                                                        \
     do                                                                         \
     {                                                                          \
@@ -332,9 +337,9 @@ static oj_status take_bits(const struct oj_arrow_chunks *from,
 /* ---- offsets ---------------------------------------------------------------
  */
 
-/* Makes buffer 1, the offsets, from those of the chunks, and for each run the
- * first child element and the number of child elements.  most: child length of
- * each chunk; NULL: up to its last offset. */
+/* Makes the offsets (buffer 1) of the result, and for each run its first child
+ * element and number of child elements. most: length of the child for each
+ * chunk; NULL: not limited. */
 static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
                               const struct runs *r, const int64_t *most,
                               struct ArrowArray *out, int64_t *first,
@@ -354,7 +359,8 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
         const void *there = NULL;
         first[i] = -1;
         count[i] = 0;
-        if (row >= 0 && elements > 0) /* an empty array may lack the offsets */
+        if (row >= 0 && elements > 0) /* an array without elements may lack the
+                                         offsets */
         {
             int64_t chunk = chunk_of(r, i), last;
             array = from->array[chunk];
@@ -389,7 +395,7 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
     return OJ_OK;
 }
 
-/* Allocates the results of take_offsets(). */
+/* Allocates the arrays of child ranges for take_offsets(). */
 static oj_status make_ranges(const struct runs *r, int64_t **first,
                              int64_t **count, struct oj_error *err)
 {
@@ -447,8 +453,8 @@ static int64_t bytes_outside(const struct ArrowArray *array, const char *view)
                               array->buffers[array->n_buffers - 1]);
 }
 
-/* Total bytes in blocks of the views taken; views of NULL elements are
- * undefined and become empty. */
+/* Returns the total bytes in blocks of the views taken. Views of NULL elements
+ * are undefined, so they are replaced by empty ones. */
 static oj_status empty_views_of_nulls(const struct oj_arrow_chunks *from,
                                       const struct runs *r,
                                       const uint8_t *valid, char *view,
@@ -504,7 +510,7 @@ static void copy_bytes_of_views(const struct oj_arrow_chunks *from,
     }
 }
 
-/* The buffers are: validity, views, the only block, sizes of blocks. */
+/* Buffers of the result: validity, views, a single block, its size. */
 static oj_status take_byte_views(const struct oj_arrow_chunks *from,
                                  const struct runs *r, struct ArrowArray *out,
                                  struct oj_error *err)
@@ -531,7 +537,7 @@ static oj_status take_byte_views(const struct oj_arrow_chunks *from,
 /* ---- lists and structs -----------------------------------------------------
  */
 
-/* Collects child i of all chunks; free it with oj_free(). */
+/* Lists child i of each chunk; free *children with oj_free(). */
 static oj_status find_children(const struct oj_arrow_chunks *from, int64_t i,
                                struct oj_arrow_chunks *out,
                                const struct ArrowArray ***children,
@@ -592,7 +598,8 @@ static oj_status take_lists(const struct oj_arrow_chunks *from, int64_t size,
     return status;
 }
 
-/* Makes a run for each list view, in order; NULLs have none. */
+/* Lists the child elements of each list view as a run, in order. NULLs have
+ * none. */
 static oj_status find_viewed_lists(const struct oj_arrow_chunks *from,
                                    int64_t size, const struct runs *r,
                                    struct ArrowArray *out, int32_t *chunk,
@@ -663,8 +670,8 @@ static oj_status take_list_views(const struct oj_arrow_chunks *from,
     return status;
 }
 
-/* Takes the child elements that belong to r: n_each per element, after the
- * offset of their array. */
+/* Takes the child elements of the runs r: n_each per element, from the offset
+ * of the parent array on. */
 static oj_status take_below(const struct oj_arrow_chunks *from, int64_t n_each,
                             const struct runs *r, struct ArrowArray *out,
                             struct oj_error *err)
@@ -712,7 +719,7 @@ static oj_status take_structs(const struct oj_arrow_chunks *from,
 /* ---- runs of equal values --------------------------------------------------
  */
 
-/* Runs that are taken: those of the values, and where each ends. */
+/* Runs of values in the result, and the end of each. */
 struct taken_runs
 {
     int32_t *chunk;
@@ -818,7 +825,7 @@ static oj_status take_run_ends(const struct oj_arrow_chunks *from,
 /* ---- dictionaries ----------------------------------------------------------
  */
 
-/* 1 if two arrays share all buffers. */
+/* 1 if two arrays have identical buffers, offset and length. */
 static int is_one_array(const struct ArrowArray *a, const struct ArrowArray *b)
 {
     if (a->length != b->length || a->offset != b->offset ||
@@ -839,8 +846,8 @@ static int is_one_array(const struct ArrowArray *a, const struct ArrowArray *b)
             is_one_array(a->dictionary, b->dictionary));
 }
 
-/* 1 if two dictionaries of texts, binaries or fixed-size values are equal byte
- * by byte; other types are never equal. */
+/* 1 if two dictionaries have equal bytes. Types other than texts, binaries and
+ * fixed-size values are never equal. */
 static int are_equal_values(const struct ArrowSchema *schema,
                             const struct ArrowArray *a,
                             const struct ArrowArray *b)
@@ -881,11 +888,12 @@ static int are_equal_values(const struct ArrowSchema *schema,
     return 1;
 }
 
-/* A dictionary for all chunks: the position of each chunk's values in it, -1
- * for unused chunks. */
+/* A dictionary for all chunks: those of the chunks, concatenated; equal ones
+ * once. */
 struct common_dictionary
 {
-    int64_t *first; /* [chunks] */
+    int64_t *first; /* [chunks] position of the chunk's values; -1: the chunk is
+                       not used */
     int32_t *chunk; /* [n] chunks whose dictionaries are concatenated */
     int64_t *row, *count;
     int64_t n, total;
@@ -908,7 +916,8 @@ static void mark_used_chunks(const struct runs *r, int64_t *first)
     }
 }
 
-/* Index of an equal dictionary among those found so far; -1: none. */
+/* Index of an equal dictionary among those listed so far; -1 if there is none.
+ */
 static int64_t find_equal_dictionary(const struct oj_arrow_chunks *from,
                                      const struct common_dictionary *d,
                                      int64_t chunk)
@@ -955,7 +964,7 @@ static oj_status find_common_dictionary(const struct oj_arrow_chunks *from,
     return OJ_OK;
 }
 
-/* Greatest index that an index type can hold. */
+/* Maximum index of an index type, given by its Arrow format. */
 static int64_t most_place(const char *format)
 {
     switch (format[0])
@@ -977,7 +986,7 @@ static int64_t most_place(const char *format)
     }
 }
 
-/* Adds the position of each chunk's dictionary to its indices. */
+/* Adds the position of its chunk's dictionary to each index. */
 static void move_places(const struct runs *r, const int64_t *first,
                         int64_t size, char *to)
 {
@@ -1060,7 +1069,7 @@ static oj_status take_nothing(const struct runs *r, struct ArrowArray *out,
     return OJ_OK;
 }
 
-/* out->release may be set also after an error. */
+/* On an error out->release may be set. */
 static oj_status take_runs(const struct oj_arrow_chunks *from,
                            const struct runs *r, struct ArrowArray *out,
                            struct oj_error *err)
@@ -1094,7 +1103,8 @@ static oj_status take_runs(const struct oj_arrow_chunks *from,
     return arrow_fail(err);
 }
 
-/* The chunk, if all places are consecutive rows of it; else -1. */
+/* Returns the chunk, if all places are consecutive rows of one chunk; otherwise
+ * -1. */
 static int64_t find_run_of_places(const struct oj_arrow_places *places)
 {
     int32_t chunk;
@@ -1146,7 +1156,7 @@ static int64_t bytes_of_views(const struct ArrowArray *array, int64_t first,
     return sum;
 }
 
-/* Number of child elements or bytes between offsets first and first + n; 0 if
+/* Number of child elements or bytes between two offsets, n entries apart; 0 if
  * they are invalid. */
 static int64_t range_of_offsets(const struct ArrowArray *array, int64_t size,
                                 int64_t first, int64_t n, int64_t *begin)
@@ -1158,7 +1168,7 @@ static int64_t range_of_offsets(const struct ArrowArray *array, int64_t size,
     return *begin >= 0 && end > *begin ? end - *begin : 0;
 }
 
-/* Bytes of n rows of the children from row `first` on; n < 0: of all rows. */
+/* Bytes of n rows of all children from row `first` on; n < 0: of all rows. */
 static int64_t bytes_of_children(const struct ArrowSchema *schema,
                                  const struct ArrowArray *array, int64_t first,
                                  int64_t n)
@@ -1200,7 +1210,8 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                                   (array->offset + first) * size, n * size);
         case OJ_STORES_STRUCTS:
             return bytes_of_children(schema, array, array->offset + first, n);
-        default: /* estimate: values evenly spread over the elements */
+        default: /* estimate: values are assumed to be evenly distributed over
+                    the elements */
             sum = bytes_of_children(schema, array, 0, -1);
             return (int64_t)((double)sum /
                              (double)(array->length > 0 ? array->length : 1) *
@@ -1209,7 +1220,7 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
     }
 }
 
-/* Maximum difference of neighbours among n + 1 offsets. */
+/* Maximum difference between successive offsets among n + 1. */
 static int64_t most_between_offsets(const struct ArrowArray *array,
                                     int64_t size, int64_t first, int64_t n)
 {
@@ -1275,7 +1286,7 @@ int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
             return oj_arrow_most_bytes(schema->children[1], array->children[1],
                                        0, array->children[1]->length);
         default:
-            return INT32_MAX; /* list views may share child elements: no
-                                 bound */
+            return INT32_MAX; /* list views may share child elements, so their
+                                 sizes have no bound */
     }
 }

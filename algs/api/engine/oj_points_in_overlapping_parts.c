@@ -13,21 +13,23 @@ struct point_pair
 
 struct oj_overlapping_points
 {
-    struct oj_index_args args; /* as for the join's own engine */
-    uint8_t *others;           /* [features] 1: features without overlaps */
-    struct oj_flat flat;       /* the join side; features in `others` are
-                                  left out */
-    struct oj_box box;         /* box of all remaining features */
+    struct oj_index_args args; /* as for the engine of the join */
+    uint8_t *others;           /* [features] 1: features without overlapping
+                                  parts */
+    struct oj_flat flat;       /* the join side without the features marked in
+                                  `others` */
+    struct oj_box box;         /* box of the features in flat */
     struct oj_index *index;
     struct oj_matches found; /* pairs of `points` with flat */
 
-    /* For a batch. */
-    struct oj_flat_buf points; /* [n_pairs] by row, then in tie order */
-    struct point_pair *pair;   /* [n_pairs] by row, in tie order */
+    /* The following are for the current batch. */
+    struct oj_flat_buf points; /* points of the batch within box */
+    struct point_pair *pair;   /* [n_pairs] by row, then in tie order */
     int64_t n_pairs, cap_pairs;
 };
 
-/* --- the features --------------------------------------------------------- */
+/* --- features with overlapping parts
+ * -------------------------------------------- */
 
 static oj_status
 mark_features_without_overlaps(struct oj_overlapping_points *self,
@@ -45,7 +47,7 @@ mark_features_without_overlaps(struct oj_overlapping_points *self,
     }
     self->flat = *flat;
     self->flat.overlaps = self->others;
-    /* conditions are tested on the found pairs instead */
+    /* conditions are tested later, on the pairs found */
     self->flat.max_distance = NULL;
     self->flat.on_class = self->flat.exclude_class = NULL;
     self->flat.n_texts = 0;
@@ -53,7 +55,7 @@ mark_features_without_overlaps(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* The index has no exclusions and no bounds: these are tested later. */
+/* Builds the index without exclusions and limits, which are tested later. */
 static oj_status build_index_of_overlapping(struct oj_overlapping_points *self,
                                             struct oj_stats *stats,
                                             struct oj_error *err)
@@ -97,7 +99,8 @@ void oj_overlapping_points_free(struct oj_overlapping_points *self)
     oj_free(self);
 }
 
-/* --- points --------------------------------------------------------------- */
+/* --- pairs of points with these features
+ * --------------------------------------- */
 
 static oj_status select_points_in_box(struct oj_overlapping_points *self,
                                       const struct oj_flat *input,
@@ -114,7 +117,7 @@ static oj_status select_points_in_box(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* Fills pair with the pairs of the batch. */
+/* Fills self->pair with the pairs of the batch. */
 static oj_status find_pairs(struct oj_overlapping_points *self,
                             const struct oj_flat *input, struct oj_stats *stats,
                             struct oj_error *err)
@@ -147,10 +150,11 @@ static oj_status find_pairs(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* --- one answer ----------------------------------------------------------- */
+/* --- merging with the engine's pairs
+ * --------------------------------------------- */
 
-/* Merges the pairs with the engine's own, from the end: each entry moves once,
- * into free room. */
+/* Merges the pairs into the engine's, from the end backward, so that each pair
+ * moves once, into free memory. */
 static void merge_pairs_into_matches(const struct oj_overlapping_points *self,
                                      struct oj_matches *out)
 {

@@ -28,11 +28,11 @@ oj_status api_events_read_words(const char *words, int *with_stays,
                                           with_stays, err);
 }
 
-/* ---- what a state belongs to ----------------------------------------------
- */
+/* ---- identification of the join in a state file
+ * ----------------------------------- */
 
-/* Writes the relation and conditions as a text: equal texts mean equal
- * relations. */
+/* Writes the relation and conditions as a text. Equal texts mean equal joins.
+ */
 static oj_status write_options(const struct oj_relation *r,
                                const char *conditions, char **out,
                                struct oj_error *err)
@@ -160,8 +160,8 @@ static oj_status join_reports(struct ogrjoin_events *e,
     return api_check_max_pairs(status, most, 0, e->pairs.n_pairs, err);
 }
 
-/* Memory is allocated before the reports are added, since adding cannot be
- * undone. */
+/* Adds the reports of a joined batch. Memory is allocated first, because an
+ * addition cannot be undone. */
 static oj_status add_joined_reports(struct ogrjoin_events *e,
                                     const struct oj_event_keys *keys,
                                     const struct oj_flat *flat, int64_t first,
@@ -219,8 +219,7 @@ static oj_status add_reports(struct ogrjoin_events *e,
     return status;
 }
 
-/* ---- the entries ----------------------------------------------------------
- */
+/* ---- public functions ---------------------------------------------------- */
 
 int ogrjoin_events_new(struct ogrjoin_index *index, const char *which,
                        int has_texts, struct ogrjoin_events **out,
