@@ -70,7 +70,7 @@ struct oj_batch_parts
 /** Joins the next rows of batch, from `first` on; *n is their number: as many
  *  as do not have too many pairs.
  *     slice      receives a view of the rows; zeroed before the first call,
- *     then reused
+ *                then reused
  *     join       may be called several times, with rows from first on; user is
  *                its argument.  If it fails with OJ_ERR_TOO_MANY_PAIRS for
  *                several rows, it is called again with fewer

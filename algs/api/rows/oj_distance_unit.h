@@ -47,7 +47,7 @@ OJ_MUST_USE oj_status oj_distance_parse(const char *dash, const char *option,
 /** Parses the name of a field with distances, the value of an option: F, F:km,
  *  or either with F in double quotes.  Without a unit *unit is OJ_UNIT_CRS.
  *  has_field  returns 1 if a field has this name; then a colon in it does not
- *  start a unit
+ *             start a unit
  *  name       output, at least strlen(word) + 1 bytes */
 OJ_MUST_USE oj_status oj_distance_field_parse(
     const char *dash, const char *option, const char *word,

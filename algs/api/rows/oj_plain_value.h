@@ -5,7 +5,8 @@
  *   float32, float64               OJ_PLAIN_REAL
  *   text                           OJ_PLAIN_TEXT
  *   date, time, datetime           OJ_PLAIN_REAL or _INTEGER, in chronological
- *   order, if only the order matters; OJ_PLAIN_TEXT if values are compared
+ *                                  order, if only the order matters;
+ *                                  OJ_PLAIN_TEXT if values are compared
  *   all others                     OJ_PLAIN_TEXT, as they are written
  */
 #ifndef OJ_PLAIN_VALUE_H

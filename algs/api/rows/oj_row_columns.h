@@ -17,7 +17,8 @@
  *
  *   of the input layer   NAME_2, NAME_3 and so on
  *   computed             all computed columns get one number, the first from _2
- *   on with which none is in use; for a name given by the user it is an error
+ *                        on with which none is in use; for a name given by the
+ *                        user it is an error
  *   of the join layer    prefix and NAME, then that with _2, _3 and so on
  *
  *  A field without name is called field.

@@ -1,12 +1,9 @@
-/** Loops over eight or sixteen lanes that the compiler turns into vector
- *  instructions.
- *
- *  They are plain loops over array elements c behind OJ_EIGHT or OJ_SIXTEEN,
- *  which keep the compiler from unrolling them before its vectoriser sees them.
- *  Each lane does ordinary scalar operations, so the result does not depend on
- *  the vector width.  Functions made of such loops are inlined into one
- *  function per instruction set (OJ_CLONES), chosen when the library is loaded.
- */
+/** Loops over eight or sixteen lanes (array elements) that the compiler turns
+ * into vector instructions. OJ_EIGHT and OJ_SIXTEEN keep the compiler from
+ * unrolling them before it vectorises. Each lane does ordinary scalar
+ * operations, so the result does not depend on the vector width. A function
+ * made of such loops is compiled for several instruction sets (OJ_CLONES); one
+ * is chosen when the library is loaded. */
 #ifndef CPU_LANE_LOOPS_H
 #define CPU_LANE_LOOPS_H
 

@@ -26,8 +26,7 @@ enum
     PATH_SIZE = OJ_GPU_MODULE_PATH_MAX,
     MAX_SEGMENTS = 64, /* maximum program headers of the file; a library has
                           about ten */
-    NAMES_SIZE =
-        16384 /* bytes for the texts of a user (getpwuid_r()) or group */
+    NAMES_SIZE = 16384 /* buffer for the texts of a user or group entry */
 };
 
 /* ---- where the module's file is

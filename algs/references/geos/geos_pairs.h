@@ -28,8 +28,8 @@ enum oj_geos_verdict
 };
 
 /** Makes an object for pairs with features of join_side, which must outlive it.
- *  relation  copied; NULL: only intersections and areas will be computed, and
- *  the cache of the join side is limited, too
+ * relation  copied; NULL: only intersections and areas will be computed, and
+ *           the cache of the join side is limited, too
  * prepare   0: plain predicates, except for points with polygons, which use
  *           prepared rings (even-odd over all of them, struct oj_flat); 1:
  *           prepared geometries for intersects, disjoint, within, contains,
