@@ -90,8 +90,7 @@ static void free_side(struct oj_index *wrapped)
     oj_free(self->list);
 }
 
-/* --- the sorted lists
- * ------------------------------------------------------------ */
+/* --- the sorted lists ----------------------------------------------------- */
 
 static int compare_by_zorder(const void *left, const void *right)
 {

@@ -287,8 +287,7 @@ static oj_status build_boxes_and_grid(struct quadrant_index *index,
     return OJ_OK;
 }
 
-/* --- search for the points of a quadrant
- * ---------------------------------------------- */
+/* --- search for the points of a quadrant ---------------------------------- */
 
 /* State of a thread. */
 struct quadrant_worker

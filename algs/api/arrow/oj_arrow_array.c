@@ -57,8 +57,7 @@ oj_status oj_arrow_array_add_dictionary(struct ArrowArray *array,
     return OJ_OK;
 }
 
-/* ---- arrays with shared ownership -----------------------------------------
- */
+/* ---- arrays with shared ownership ---------------------------------------- */
 
 struct oj_arrow_shared
 {
@@ -145,8 +144,7 @@ oj_status oj_arrow_view(struct oj_arrow_shared *shared,
     return OJ_OK;
 }
 
-/* ---- schemas ---------------------------------------------------------------
- */
+/* ---- schemas ------------------------------------------------------------- */
 
 static void release_schema(struct ArrowSchema *schema)
 {

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* ---- open and close --------------------------------------------------------
- */
+/* ---- open and close ------------------------------------------------------ */
 
 static int has_offsets(const struct oj_arrow_column *column)
 {
@@ -83,8 +82,7 @@ void oj_arrow_column_free(struct oj_arrow_column *column)
     memset(column, 0, sizeof *column);
 }
 
-/* ---- storing rows ---------------------------------------------------------
- */
+/* ---- storing rows -------------------------------------------------------- */
 
 oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
                                     int64_t first, int64_t n,
@@ -210,8 +208,7 @@ oj_status oj_arrow_column_put_list(struct oj_arrow_column *column, int64_t row,
     return put_offsets(column, row, n, first, err);
 }
 
-/* ---- arrays ----------------------------------------------------------------
- */
+/* ---- arrays -------------------------------------------------------------- */
 
 /* Moves the validity bitmap to the array, if a row is NULL. */
 static oj_status move_validity(struct oj_arrow_column *column, int64_t n_rows,

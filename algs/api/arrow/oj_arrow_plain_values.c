@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- kinds of values ------------------------------------------------------
- */
+/* ---- kinds of values ----------------------------------------------------- */
 
 static enum oj_field_kind kind_of_time(const char *format)
 {
@@ -97,8 +96,7 @@ enum oj_field_kind oj_arrow_kind(const struct ArrowSchema *schema)
     }
 }
 
-/* ---- dictionaries and run ends ---------------------------------------------
- */
+/* ---- dictionaries and run ends ------------------------------------------- */
 
 static int64_t integer_at(const struct ArrowArray *array, char format,
                           int64_t row)
@@ -167,8 +165,7 @@ static oj_status find_value(const struct ArrowSchema **schema,
     }
 }
 
-/* ---- numbers ---------------------------------------------------------------
- */
+/* ---- numbers ------------------------------------------------------------- */
 
 static double half_to_double(uint16_t half)
 {
@@ -270,8 +267,7 @@ static struct oj_plain_value number_at(const struct ArrowArray *array,
     return oj_plain_integer(integer);
 }
 
-/* ---- times -----------------------------------------------------------------
- */
+/* ---- times --------------------------------------------------------------- */
 
 /* Returns the size in bytes of a time and its units per second (0: the unit is
  * a day). */
@@ -355,8 +351,7 @@ static int64_t write_time(int64_t time, const char *format, char *to,
     return n;
 }
 
-/* ---- values ----------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------- */
 
 static oj_status text_at(const struct ArrowArray *array, const char *format,
                          int64_t row, struct oj_plain_value *out,

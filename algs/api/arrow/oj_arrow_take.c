@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- check of types
- * ----------------------------------------------------------- */
+/* ---- check of types ------------------------------------------------------ */
 
 /* Number of children that a type requires; -1: any number. */
 static int64_t children_of_type(struct oj_arrow_type type)
@@ -63,8 +62,7 @@ oj_status oj_arrow_check_type(const struct ArrowSchema *schema,
                             err);
 }
 
-/* ---- check of arrays
- * ---------------------------------------------------------- */
+/* ---- check of arrays ----------------------------------------------------- */
 
 static int64_t buffers_of_type(struct oj_arrow_type type)
 {
@@ -175,8 +173,7 @@ static oj_status take_runs(const struct oj_arrow_chunks *from,
                            const struct runs *r, struct ArrowArray *out,
                            struct oj_error *err);
 
-/* ---- validity
- * ----------------------------------------------------------------- */
+/* ---- validity ------------------------------------------------------------ */
 
 static const uint8_t *validity_of(const struct ArrowArray *array)
 {
@@ -239,8 +236,7 @@ static oj_status take_validity(const struct oj_arrow_chunks *from,
     return OJ_OK;
 }
 
-/* ---- values of a fixed size ------------------------------------------------
- */
+/* ---- values of a fixed size ---------------------------------------------- */
 
 /* Sets, for each chunk, the address of its first value. */
 static oj_status find_values(const struct oj_arrow_chunks *from, int64_t size,
@@ -334,8 +330,7 @@ static oj_status take_bits(const struct oj_arrow_chunks *from,
     return OJ_OK;
 }
 
-/* ---- offsets ---------------------------------------------------------------
- */
+/* ---- offsets ------------------------------------------------------------- */
 
 /* Makes the offsets (buffer 1) of the result, and for each run its first child
  * element and number of child elements. most: length of the child for each
@@ -404,8 +399,7 @@ static oj_status make_ranges(const struct runs *r, int64_t **first,
     return OJ_OK;
 }
 
-/* ---- texts and binaries ----------------------------------------------------
- */
+/* ---- texts and binaries -------------------------------------------------- */
 
 static oj_status copy_bytes(const struct oj_arrow_chunks *from,
                             const struct runs *r, const int64_t *first,
@@ -534,8 +528,7 @@ static oj_status take_byte_views(const struct oj_arrow_chunks *from,
     return OJ_OK;
 }
 
-/* ---- lists and structs -----------------------------------------------------
- */
+/* ---- lists and structs --------------------------------------------------- */
 
 /* Lists child i of each chunk; free *children with oj_free(). */
 static oj_status find_children(const struct oj_arrow_chunks *from, int64_t i,
@@ -716,8 +709,7 @@ static oj_status take_structs(const struct oj_arrow_chunks *from,
     return take_below(from, 1, r, out, err);
 }
 
-/* ---- runs of equal values --------------------------------------------------
- */
+/* ---- runs of equal values ------------------------------------------------ */
 
 /* Runs of values in the result, and the end of each. */
 struct taken_runs
@@ -822,8 +814,7 @@ static oj_status take_run_ends(const struct oj_arrow_chunks *from,
     return status;
 }
 
-/* ---- dictionaries ----------------------------------------------------------
- */
+/* ---- dictionaries -------------------------------------------------------- */
 
 /* 1 if two arrays have identical buffers, offset and length. */
 static int is_one_array(const struct ArrowArray *a, const struct ArrowArray *b)
@@ -1058,8 +1049,7 @@ static oj_status take_dictionary(const struct oj_arrow_chunks *from,
     return status;
 }
 
-/* ---- any type --------------------------------------------------------------
- */
+/* ---- any type ------------------------------------------------------------ */
 
 static oj_status take_nothing(const struct runs *r, struct ArrowArray *out,
                               struct oj_error *err)
@@ -1139,8 +1129,7 @@ oj_status oj_arrow_take(const struct oj_arrow_chunks *chunks,
     return status;
 }
 
-/* ---- sizes -----------------------------------------------------------------
- */
+/* ---- sizes --------------------------------------------------------------- */
 
 static int64_t bytes_of_views(const struct ArrowArray *array, int64_t first,
                               int64_t n)

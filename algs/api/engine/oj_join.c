@@ -178,8 +178,7 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
     return status;
 }
 
-/* --- joins on the CPU
- * ----------------------------------------------------------- */
+/* --- joins on the CPU ----------------------------------------------------- */
 
 /* Index of the first engine that takes such a batch; -1 if none does. */
 static int choose_engine(const struct oj_join *join,
@@ -248,8 +247,7 @@ static void free_cpu_indexes(struct oj_join *join)
     join->has_cpu = 0;
 }
 
-/* --- the CUDA module as a screen
- * ---------------------------------------------- */
+/* --- the CUDA module as a screen ------------------------------------------ */
 
 /* 1 if the input may contain points. */
 static int may_input_have_points(const struct oj_join *join)
@@ -373,8 +371,7 @@ static void install_gpu_screen(struct oj_join *join)
     join->args.gets_candidates = 1;
 }
 
-/* --- the CUDA module --------------------------------------------------------
- */
+/* --- the CUDA module ------------------------------------------------------ */
 
 static int gpu_module_supports_join(const struct oj_join *join,
                                     const struct oj_flat *input)
@@ -529,8 +526,7 @@ static oj_status join_with_gpu(struct oj_join *join,
     return OJ_OK;
 }
 
-/* --- choice between CPU and GPU
- * ------------------------------------------------ */
+/* --- choice between CPU and GPU ------------------------------------------- */
 
 /* Assumed minimum number of vertices of a line or polygon, if only the number
  * of rows is known. */
@@ -739,8 +735,7 @@ static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
                                               : OJ_OK;
 }
 
-/* --- opening and closing a join
- * ------------------------------------------------- */
+/* --- opening and closing a join ------------------------------------------- */
 
 static int may_use_device(const struct oj_join *join)
 {
@@ -901,8 +896,7 @@ void oj_join_close(struct oj_join *join)
     oj_free(join);
 }
 
-/* --- use by several threads
- * ------------------------------------------------------- */
+/* --- use by several threads ----------------------------------------------- */
 
 int oj_join_may_sample(const struct oj_join *join)
 {
@@ -1065,8 +1059,7 @@ int64_t oj_join_index_bytes(struct oj_join *taken)
     return n_bytes;
 }
 
-/* --- joining a batch --------------------------------------------------------
- */
+/* --- joining a batch ------------------------------------------------------ */
 
 /* Checks that a dwithin has a maximum distance, and features of only one side
  * have their own. A side without features may lack the array. */
@@ -1192,8 +1185,7 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
                                      &join->stats, err);
 }
 
-/* --- counts and sums instead of pairs
- * --------------------------------------------- */
+/* --- counts and sums instead of pairs ------------------------------------- */
 
 /* Maximum ratio of sums to rows of a batch. With more sums, which are copied
  * from the device once per batch, copying the pairs is cheaper. */
@@ -1292,8 +1284,7 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
     return oj_aggregates_add_sums(aggregates, &request, err);
 }
 
-/* --- information about a join
- * ------------------------------------------------- */
+/* --- information about a join --------------------------------------------- */
 
 const struct oj_stats *oj_join_stats(const struct oj_join *join)
 {

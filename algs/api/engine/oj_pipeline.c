@@ -253,7 +253,7 @@ static void *join_main(void *pipeline)
     return run_stages(pipeline, join_batches_until_end);
 }
 
-/* ---- the caller --------------------------------------------------------- */
+/* ---- the caller ---------------------------------------------------------- */
 
 /* Sets *answer to the next answer, or to NULL after the last. */
 static oj_status wait_for_next_answer(struct oj_pipeline *p,

@@ -28,8 +28,7 @@ struct oj_overlapping_points
     int64_t n_pairs, cap_pairs;
 };
 
-/* --- features with overlapping parts
- * -------------------------------------------- */
+/* --- features with overlapping parts -------------------------------------- */
 
 static oj_status
 mark_features_without_overlaps(struct oj_overlapping_points *self,
@@ -99,8 +98,7 @@ void oj_overlapping_points_free(struct oj_overlapping_points *self)
     oj_free(self);
 }
 
-/* --- pairs of points with these features
- * --------------------------------------- */
+/* --- pairs of points with these features ---------------------------------- */
 
 static oj_status select_points_in_box(struct oj_overlapping_points *self,
                                       const struct oj_flat *input,
@@ -150,8 +148,7 @@ static oj_status find_pairs(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* --- merging with the engine's pairs
- * --------------------------------------------- */
+/* --- merging with the engine's pairs -------------------------------------- */
 
 /* Merges the pairs into the engine's, from the end backward, so that each pair
  * moves once, into free memory. */

@@ -28,8 +28,7 @@ oj_status api_events_read_words(const char *words, int *with_stays,
                                           with_stays, err);
 }
 
-/* ---- identification of the join in a state file
- * ----------------------------------- */
+/* ---- identification of the join in a state file -------------------------- */
 
 /* Writes the relation and conditions as a text. Equal texts mean equal joins.
  */
@@ -145,8 +144,7 @@ oj_status api_events_save(const struct ogrjoin_events *e, const char *path,
                    strerror(errno));
 }
 
-/* ---- reports --------------------------------------------------------------
- */
+/* ---- reports ------------------------------------------------------------- */
 
 static oj_status join_reports(struct ogrjoin_events *e,
                               const struct oj_flat *flat, struct oj_error *err)

@@ -138,8 +138,7 @@ OJ_MUST_USE oj_status api_index_join(struct ogrjoin_index *index,
 int api_index_answers(const struct ogrjoin_index *index,
                       const struct ogrjoin_settings *settings);
 
-/* ---- Arrow streams --------------------------------------------------------
- */
+/* ---- Arrow streams ------------------------------------------------------- */
 
 /** Reads the schema of a stream into *schema. The caller releases it, also
  * after an error. */
@@ -156,8 +155,7 @@ OJ_MUST_USE oj_status api_stream_next(struct ArrowArrayStream *stream,
  */
 int api_errno_of(oj_status status);
 
-/* ---- events ---------------------------------------------------------------
- */
+/* ---- events -------------------------------------------------------------- */
 
 /** Events of an index (ogrjoin_events_new()). */
 struct ogrjoin_events

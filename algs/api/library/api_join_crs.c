@@ -70,8 +70,7 @@ oj_status api_join_crs_convert(struct ogrjoin_settings *s,
     return oj_distances_convert(frame, &request, &s->relation, err);
 }
 
-/* ---- joins of layers, which have no CRS of their own
- * ------------------------------ */
+/* ---- joins of layers, which have no CRS of their own --------------------- */
 
 static oj_status read_side_crs(const struct ogrjoin_settings *s,
                                const char *words, const char *whose,

@@ -21,8 +21,7 @@ oj_status api_check_max_pairs(oj_status status, int64_t most, int64_t n_before,
     return status;
 }
 
-/* --- opening a pair maker ----------------------------------------------------
- */
+/* --- opening a pair maker ------------------------------------------------- */
 
 static int wants_overlap(const struct api_pair_settings *s)
 {
@@ -120,8 +119,7 @@ void api_pair_maker_close(struct api_pair_maker *maker)
     maker->stage = NULL;
 }
 
-/* --- choice of pairs one to one
- * ------------------------------------------------ */
+/* --- choice of pairs one to one ------------------------------------------- */
 
 oj_status api_one_to_one_matches(const struct oj_one_to_one *choice,
                                  int64_t n_rows, struct oj_matches *out,
@@ -167,8 +165,7 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
     return status;
 }
 
-/* --- arrays of pairs
- * ----------------------------------------------------------- */
+/* --- arrays of pairs ------------------------------------------------------ */
 
 /* Number of pairs to allocate. If more rows are expected, extrapolates from the
  * rows so far; pages that are never touched need no memory. */
@@ -637,8 +634,7 @@ const uint8_t *ogrjoin_pairs_intersection(const struct ogrjoin_pairs *pairs,
     return pairs->shape;
 }
 
-/* --- aggregates ------------------------------------------------------------
- */
+/* --- aggregates ----------------------------------------------------------- */
 
 static oj_status make_byte_views(const struct ogrjoin_values *values, int64_t n,
                                  struct oj_aggregate_bytes **out,

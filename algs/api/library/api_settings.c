@@ -774,8 +774,7 @@ int api_settings_threads(const struct ogrjoin_settings *settings)
                : oj_cpu_count();
 }
 
-/* ---- copies ----------------------------------------------------------------
- */
+/* ---- copies -------------------------------------------------------------- */
 
 struct ogrjoin_settings
 api_settings_view(const struct ogrjoin_settings *settings)
@@ -865,8 +864,7 @@ int api_settings_are_equal(const struct ogrjoin_settings *a,
     return are_given_alike(a, b, "");
 }
 
-/* ---- checks of combinations of settings
- * ------------------------------------------- */
+/* ---- checks of combinations of settings ---------------------------------- */
 
 oj_status api_settings_check_units(const struct ogrjoin_settings *settings,
                                    struct oj_error *err)
@@ -1063,8 +1061,7 @@ oj_status api_settings_check_rows(const struct ogrjoin_settings *settings,
     return check_option_clashes(settings, err);
 }
 
-/* ---- settings of joins that return pairs
- * ------------------------------------------- */
+/* ---- settings of joins that return pairs --------------------------------- */
 
 /* Settings of rows that joins of layers accept, too. */
 static const char of_pairs_too[] =

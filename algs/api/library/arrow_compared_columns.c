@@ -19,8 +19,7 @@ void compared_fields_free(struct compared_fields *fields)
     fields->n_similar = 0;
 }
 
-/* --- the schema ------------------------------------------------------------
- */
+/* --- the schema ----------------------------------------------------------- */
 
 static int is_text(const char *format)
 {
@@ -169,8 +168,7 @@ void arrow_fields_free(struct arrow_fields *fields)
     memset(fields, 0, sizeof *fields);
 }
 
-/* --- values of compared columns in an array
- * --------------------------------------- */
+/* --- values of compared columns in an array ------------------------------- */
 
 struct field_values
 {
@@ -278,8 +276,7 @@ static double number_at(char format, const void *number, int64_t i)
     }
 }
 
-/* --- reading texts -----------------------------------------------------------
- */
+/* --- reading texts -------------------------------------------------------- */
 
 /* Gets the text of a field. written: buffer for the digits of a number. *text
  * is NULL if the value is NULL. */
@@ -351,8 +348,7 @@ static oj_status append_row_texts(struct arrow_text_column *to,
     return OJ_OK;
 }
 
-/* --- reading numbers ---------------------------------------------------------
- */
+/* --- reading numbers ------------------------------------------------------ */
 
 /* Reads the numbers of a row into out, which has room for `most`; returns their
  * number. Precondition: the row is not NULL. */

@@ -12,8 +12,7 @@
 /* Minimum rows of a slice, the unit of work of a thread. */
 #define SLICE_ROWS 4096
 
-/* --- the geometry column of an array
- * ------------------------------------------- */
+/* --- the geometry column of an array -------------------------------------- */
 
 struct geometry_column
 {
@@ -135,8 +134,7 @@ static oj_status read_column(const struct ArrowArray *array,
                             out->n_rows, &out->wkb, err);
 }
 
-/* --- geometries of rows
- * -------------------------------------------------------- */
+/* --- geometries of rows --------------------------------------------------- */
 
 static oj_status add_ring(const struct geometry_column *c,
                           struct oj_flat_buf *buf, int64_t first, int64_t end,
@@ -236,8 +234,7 @@ static oj_status append_geometry_of_row(const struct geometry_column *c,
                    why.message);
 }
 
-/* --- slices of rows, for threads
- * ------------------------------------------------- */
+/* --- slices of rows, for threads ------------------------------------------ */
 
 /** An array that is kept until the layer is complete. */
 struct arrow_held
@@ -322,8 +319,7 @@ static oj_status append_geometries_of_slice(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* --- fast path: coordinates used in place
- * ---------------------------------------- */
+/* --- fast path: coordinates used in place --------------------------------- */
 
 /* 1 if elements first .. end - 1 are valid rings or lines for a layer: not
  * empty, and closed if they are of polygons. */
@@ -431,8 +427,7 @@ static oj_status view_points_in_place(const struct geometry_column *c,
     return OJ_OK;
 }
 
-/* --- fast path: WKB of simple geometries
- * ----------------------------------------- */
+/* --- fast path: WKB of simple geometries ---------------------------------- */
 
 /* Reads a point. Coordinates that a layer does not accept become NaN, so that
  * the point has no pairs. */
@@ -695,8 +690,7 @@ static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
     return OJ_OK;
 }
 
-/* --- general path: slices concatenated into a layer
- * -------------------------------- */
+/* --- general path: slices concatenated into a layer ----------------------- */
 
 static void copy_offsets_shifted(int64_t *to, const int64_t *from, int64_t n,
                                  int64_t shift)
@@ -802,8 +796,7 @@ static oj_status read_slices(struct reading *r, struct oj_flat *flat,
     return status;
 }
 
-/* --- arrays ----------------------------------------------------------------
- */
+/* --- arrays --------------------------------------------------------------- */
 
 static oj_status add_array(struct arrow_features *features,
                            const struct arrow_layout *layout,

@@ -65,8 +65,7 @@ oj_status live_device_apply(struct live_device *device, int64_t n,
     return status;
 }
 
-/* --- copy of the points in host memory
- * ------------------------------------------- */
+/* --- copy of the points in host memory ------------------------------------ */
 
 /* A batch that replaces all points of the copy: it removes the old ids, then
  * inserts n points. */
@@ -175,8 +174,7 @@ struct oj_live_counts live_device_count(struct live_device *device, char *tree,
                                    .n_bytes = c.n_bytes};
 }
 
-/* --- joins on devices
- * ----------------------------------------------------------- */
+/* --- joins on devices ----------------------------------------------------- */
 
 /* 1 if the boxes of input features decide the join: bbox, or any equality of
  * points, whose boxes are points. */

@@ -59,8 +59,7 @@ struct ogrjoin_live
     int64_t *near_left, *near_right;
 };
 
-/* --- making and changing a live index
- * ------------------------------------------- */
+/* --- making and changing a live index ------------------------------------- */
 
 static int is_backend(const struct ogrjoin_settings *settings, const char *name)
 {
@@ -158,8 +157,7 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
     return api_error_export(status, &why, err);
 }
 
-/* --- information about a live index
- * ----------------------------------------------- */
+/* --- information about a live index --------------------------------------- */
 
 /* Returns the current state of the points in host memory, after updating them
  * from the devices. The caller must give it back. */
@@ -220,8 +218,7 @@ int ogrjoin_live_counts(struct ogrjoin_live *live,
     return OGRJOIN_OK;
 }
 
-/* --- layers made of points
- * ----------------------------------------------------- */
+/* --- layers made of points ------------------------------------------------ */
 
 /* Makes a layer of points by moving their arrays. */
 static oj_status make_layer(struct live_points *points,
@@ -288,8 +285,7 @@ static oj_status make_empty_index(const struct ogrjoin_settings *settings,
     return status;
 }
 
-/* --- cached indexes of all points
- * ------------------------------------------------ */
+/* --- cached indexes of all points ----------------------------------------- */
 
 static struct ogrjoin_index *use_index(struct ogrjoin_index *index)
 {
@@ -391,8 +387,7 @@ static int has_index_of_all(struct ogrjoin_live *live,
     return has;
 }
 
-/* --- ways to join
- * -------------------------------------------------------------- */
+/* --- ways to join --------------------------------------------------------- */
 
 /* A join of input with one state of the points. */
 struct live_join
@@ -620,8 +615,7 @@ int ogrjoin_live_join(struct ogrjoin_live *live,
                             err);
 }
 
-/* --- near pairs (pairs of points within a distance)
- * ----------------------------------- */
+/* --- near pairs (pairs of points within a distance) ----------------------- */
 
 /* The pairs that only one of two sorted lists has. */
 struct near_changes
@@ -796,8 +790,7 @@ int ogrjoin_live_near_pairs(struct ogrjoin_live *live,
     return api_error_export(near_pairs(live, settings, out, &why), &why, err);
 }
 
-/* --- export of points, files
- * ---------------------------------------------------- */
+/* --- export of points, files ---------------------------------------------- */
 
 /* Copies all points of the current state. */
 static oj_status read_points(struct ogrjoin_live *live, struct live_points *out,

@@ -47,8 +47,7 @@ const char *ogrjoin_status_name(int status)
     return oj_status_name((oj_status)status);
 }
 
-/* --- layers ----------------------------------------------------------------
- */
+/* --- layers --------------------------------------------------------------- */
 
 oj_status api_layer_new(struct ogrjoin_layer **out, struct oj_error *err)
 {
@@ -339,8 +338,7 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
     return api_error_export(status, &why, err);
 }
 
-/* --- streams ---------------------------------------------------------------
- */
+/* --- streams -------------------------------------------------------------- */
 
 /* A stream of arrays, with its schema. */
 struct arrow_source
@@ -438,8 +436,7 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
     return api_error_export(status, &why, err);
 }
 
-/* --- indexes ----------------------------------------------------------------
- */
+/* --- indexes -------------------------------------------------------------- */
 
 static int compares_feature_ids(const struct oj_relation *relation)
 {
@@ -728,8 +725,7 @@ const char *ogrjoin_index_backend(struct ogrjoin_index *index)
     return name;
 }
 
-/* --- pairs -----------------------------------------------------------------
- */
+/* --- pairs ---------------------------------------------------------------- */
 
 /* Joins a batch of an input side that already has n_before pairs. */
 static oj_status compute_batch_matches(const struct ogrjoin_index *index,
@@ -914,8 +910,7 @@ int ogrjoin_join_lists(struct ogrjoin_index *index, struct ogrjoin_layer *input,
                             err);
 }
 
-/* --- points on a device ----------------------------------------------------
- */
+/* --- points on a device --------------------------------------------------- */
 
 static oj_status join_device(struct ogrjoin_index *index,
                              const struct ogrjoin_device_points *points,
@@ -950,8 +945,7 @@ int ogrjoin_join_device(struct ogrjoin_index *index,
     return api_error_export(join_device(index, points, out, &why), &why, err);
 }
 
-/* --- validation of pairs by a reference
- * --------------------------------------------- */
+/* --- validation of pairs by a reference ----------------------------------- */
 
 static void export_validation(const struct oj_validation *v,
                               struct ogrjoin_validation *out)
@@ -1028,8 +1022,7 @@ int ogrjoin_validate(struct ogrjoin_index *index, struct ogrjoin_layer *input,
                             &why, err);
 }
 
-/* --- pairs as Arrow --------------------------------------------------------
- */
+/* --- pairs as Arrow ------------------------------------------------------- */
 
 static oj_status pairs_to_arrow(struct ogrjoin_pairs *pairs,
                                 struct ArrowSchema *schema,
@@ -1052,8 +1045,7 @@ int ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs,
                             err);
 }
 
-/* --- sources: streams that are read as several layers
- * ------------------------------ */
+/* --- sources: streams that are read as several layers --------------------- */
 
 struct ogrjoin_source
 {
@@ -1268,8 +1260,7 @@ int ogrjoin_join_source(struct ogrjoin_index *index,
                             err);
 }
 
-/* --- streams of pairs
- * ------------------------------------------------------------ */
+/* --- streams of pairs ----------------------------------------------------- */
 
 struct pair_stream
 {

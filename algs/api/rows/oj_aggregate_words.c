@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- parsing ------------------------------------------------------------ */
+/* ---- parsing ------------------------------------------------------------- */
 
 struct aggregate_scanner
 {
@@ -280,8 +280,7 @@ oj_status oj_aggregate_words_parse(const char *dash, const char *text,
     return OJ_OK;
 }
 
-/* ---- binding to fields ------------------------------------------------------
- */
+/* ---- binding to fields --------------------------------------------------- */
 
 /* Chooses the form in which a function needs its values. named: their name, for
  * messages. */
@@ -452,8 +451,7 @@ void oj_aggregate_words_free(struct oj_aggregate_words *words)
     *words = (struct oj_aggregate_words){0};
 }
 
-/* ---- columns of pairs: values for each pair
- * ------------------------------------ */
+/* ---- columns of pairs: values for each pair ------------------------------ */
 
 static oj_status reserve_pair_memory(enum oj_aggregate_type type, int64_t n,
                                      struct oj_aggregate_pair_memory *memory,

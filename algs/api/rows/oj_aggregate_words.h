@@ -125,8 +125,7 @@ void oj_aggregate_words_want(const struct oj_aggregate_words *words,
  * want has OJ_N_PAIR_VALUES elements. */
 void oj_aggregate_words_want_shares(unsigned char *want);
 
-/* ---- columns of pairs: values for each pair
- * ------------------------------------ */
+/* ---- columns of pairs: values for each pair ------------------------------ */
 
 struct oj_matches;
 struct oj_pair_values;

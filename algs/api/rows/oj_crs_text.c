@@ -163,8 +163,7 @@ static int describe_code(const char *identity, struct crs_reading *out)
     return 1;
 }
 
-/* ---- the tree of a text: parts of a CRS
- * --------------------------------------- */
+/* ---- the tree of a text: parts of a CRS ---------------------------------- */
 
 #define GEOGRAPHIC_WORDS "GEOGCS|GEOGCRS|GEOGRAPHICCRS|BASEGEOGCRS"
 #define GEODETIC_WORDS "GEODCRS|GEODETICCRS|BASEGEODCRS"
@@ -434,8 +433,7 @@ static void read_axis_unit(const struct oj_crs_tree *tree, int32_t node,
         out->unit_name[0] = '\0';
 }
 
-/* ---- definition of a CRS
- * ------------------------------------------------------ */
+/* ---- definition of a CRS ------------------------------------------------- */
 
 /* Reduces a name to letters (in lower case), digits, non-ASCII characters and
  * "+", since CH1903+ is not CH1903. */
@@ -792,8 +790,7 @@ static int is_definition_of_wgs84(const struct crs_definition *d,
            are_close(text->unit, oj_units[OJ_UNIT_DEG].size);
 }
 
-/* ---- reading a text ---------------------------------------------------------
- */
+/* ---- reading a text ------------------------------------------------------ */
 
 static oj_status describe_tree(const struct oj_crs_tree *tree,
                                const char *whose, struct crs_reading *out,
@@ -1017,8 +1014,7 @@ oj_status oj_crs_text_read(const char *text, const char *whose,
     return OJ_OK;
 }
 
-/* ---- comparison ------------------------------------------------------------
- */
+/* ---- comparison ---------------------------------------------------------- */
 
 static int are_identities_equal(const char *a, const char *b)
 {
@@ -1151,8 +1147,7 @@ oj_status oj_crs_text_compare(const char *a, const char *b,
     return status;
 }
 
-/* ---- metadata of GeoArrow
- * ----------------------------------------------------- */
+/* ---- metadata of GeoArrow ------------------------------------------------ */
 
 /* Copies a JSON value as it is written; for a string its content. */
 static oj_status copy_json_value(const struct oj_crs_tree *tree, int32_t node,

@@ -290,8 +290,7 @@ static oj_status read_wkt_value(struct crs_tree_reader *r, int depth,
     return OJ_OK;
 }
 
-/* ---- whole texts ------------------------------------------------------------
- */
+/* ---- whole texts --------------------------------------------------------- */
 
 static oj_status read_whole_text(struct crs_tree_reader *r,
                                  struct oj_error *err)
@@ -342,8 +341,7 @@ void oj_crs_tree_free(struct oj_crs_tree *tree)
     *tree = (struct oj_crs_tree){0};
 }
 
-/* ---- access to nodes
- * --------------------------------------------------------- */
+/* ---- access to nodes ----------------------------------------------------- */
 
 int oj_crs_tree_is(const struct oj_crs_tree *tree, int32_t node,
                    const char *names)
@@ -388,8 +386,7 @@ double oj_crs_tree_number(const struct oj_crs_tree *tree, int32_t node)
     return node >= 0 ? tree->node[node].number : (double)NAN;
 }
 
-/* ---- texts with escapes resolved
- * ------------------------------------------------ */
+/* ---- texts with escapes resolved ----------------------------------------- */
 
 static uint32_t read_hex4(const char *digits)
 {

@@ -15,8 +15,7 @@ oj_distance_frame_of_crs_text(const char *dash, enum oj_metric metric,
                                       .crs = crs->name};
 }
 
-/* ---- advice in messages: in the terms of the command or of the library
- * ------- */
+/* ---- advice in messages: in the terms of the command or of the library --- */
 
 static int is_command(const struct oj_distance_frame *frame)
 {
@@ -63,8 +62,7 @@ static oj_status fail_unknown_crs(const struct oj_distance_frame *frame,
                             "are");
 }
 
-/* ---- conversion -------------------------------------------------------------
- */
+/* ---- conversion ---------------------------------------------------------- */
 
 /* On the sphere a plain number is in metres; degrees are refused. */
 static oj_status scale_on_sphere(const struct oj_distance_frame *frame,

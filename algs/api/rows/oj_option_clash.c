@@ -8,8 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- conditions: functions for `when`
- * ----------------------------------------- */
+/* ---- conditions: functions for `when` ------------------------------------ */
 
 static const char *word_of(const struct oj_given_options *given,
                            const char *name)
@@ -83,8 +82,7 @@ static int compares_shapes(const struct oj_given_options *given)
     return oj_relation_compares_shapes(given->relation);
 }
 
-/* ---- table of clashes
- * -------------------------------------------------------- */
+/* ---- table of clashes ---------------------------------------------------- */
 
 /* A row of the table is an error if `option` has a value of `values`, and:
  *   others   one of these options has a value of other_values
@@ -268,8 +266,7 @@ static const struct clash clashes[] = {
              "{* name_count}\""},
 };
 
-/* ---- messages -------------------------------------------------------------
- */
+/* ---- messages ------------------------------------------------------------ */
 
 enum
 {
@@ -366,8 +363,7 @@ static oj_status fail_clash(const struct clash *clash,
     return oj_fail(err, OJ_ERR_ARG, "%s", m.text);
 }
 
-/* ---- checking options
- * -------------------------------------------------------- */
+/* ---- checking options ---------------------------------------------------- */
 
 /* 1 if the option was given with one of the values. */
 static int is_given(const struct oj_given_options *given, const char *name,

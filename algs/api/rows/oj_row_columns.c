@@ -7,8 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- choice of computed columns ---------------------------------------------
- */
+/* ---- choice of computed columns ------------------------------------------ */
 
 /* State of the choice: the options that decide the columns, the columns chosen
  * so far, and the values of pairs that these need. */
@@ -188,8 +187,7 @@ void oj_computed_columns_free(struct oj_computed_columns *columns)
     memset(columns, 0, sizeof *columns);
 }
 
-/* ---- operands of aggregates
- * --------------------------------------------------- */
+/* ---- operands of aggregates ---------------------------------------------- */
 
 /* The columns of pairs that aggregates can use, and which of them are used. */
 struct pair_columns
@@ -347,8 +345,7 @@ oj_status oj_aggregate_columns_bind(const struct oj_row_column_words *words,
     return OJ_OK;
 }
 
-/* ---- names in use
- * ------------------------------------------------------------- */
+/* ---- names in use -------------------------------------------------------- */
 
 /* Makes a token of a name, with ASCII letters in lower case. */
 static oj_status make_name_token(struct oj_row_columns *columns,
@@ -404,8 +401,7 @@ static oj_status add_named_column(struct oj_row_columns *columns,
     return OJ_OK;
 }
 
-/* ---- fields of the input and join side
- * ---------------------------------------- */
+/* ---- fields of the input and join side ----------------------------------- */
 
 /* Writes the first of these names that is not in use, and marks it as in use:
  * name; prefix and name; prefix and name with _2, _3 and so on. */

@@ -34,8 +34,7 @@
 #include "oj_field_kind.h"
 #include "oj_rows_per_input.h"
 
-/* ---- choice of computed columns --------------------------------------------
- */
+/* ---- choice of computed columns ------------------------------------------ */
 
 /** Options that decide which columns are computed. Names are NULL if the user
  * gave none; an empty name leaves the column out. */
@@ -122,8 +121,7 @@ oj_computed_column_of_aggregate(const struct oj_aggregate_word *word,
 /** Frees the owned names and zeroes *columns, which may be zeroed already. */
 void oj_computed_columns_free(struct oj_computed_columns *columns);
 
-/* ---- operands of aggregates -------------------------------------------------
- */
+/* ---- operands of aggregates ---------------------------------------------- */
 
 /** Finds a field of the join side by name. If there is none, fails with
  * OJ_ERR_ARG and a message that ends with a list of the fields. */

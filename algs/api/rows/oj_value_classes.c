@@ -13,8 +13,7 @@ enum oj_value_comparison oj_value_comparison_of(enum oj_field_kind input,
                : OJ_COMPARE_TEXTS;
 }
 
-/* ---- keys: the compared values of a row as bytes
- * ---------------------------------- */
+/* ---- keys: the compared values of a row as bytes ------------------------- */
 
 static oj_status append_bytes(struct oj_value_key *key, const void *from,
                               int64_t n, struct oj_error *err)

@@ -31,8 +31,7 @@ enum
     MOST_PART_PAIRS = 1 << 22   /* maximum pairs in memory */
 };
 
-/* ---- the join side ---------------------------------------------------------
- */
+/* ---- the join side ------------------------------------------------------- */
 
 /* The join side with its index, for particular settings. */
 struct rows_index
@@ -167,8 +166,7 @@ static oj_status open_rows(struct ArrowArrayStream *stream,
     return status;
 }
 
-/* ---- settings of a join
- * ------------------------------------------------------ */
+/* ---- settings of a join -------------------------------------------------- */
 
 static oj_status read_exclude(struct ogrjoin_settings *s, struct oj_error *err)
 {
@@ -237,8 +235,7 @@ static oj_status choose_comparisons(const struct rows_side *input,
     return OJ_OK;
 }
 
-/* ---- indexes ---------------------------------------------------------------
- */
+/* ---- indexes ------------------------------------------------------------- */
 
 static int is_alike(const struct rows_index *a, const struct rows_index *b)
 {
@@ -381,8 +378,7 @@ static oj_status find_or_build_index(struct ogrjoin_rows *rows,
     return status;
 }
 
-/* ---- a stream of rows ------------------------------------------------------
- */
+/* ---- a stream of rows ---------------------------------------------------- */
 
 enum stream_state
 {
@@ -484,8 +480,7 @@ static void close_stream(struct rows_stream *s)
     oj_free(s);
 }
 
-/* ---- opening the stream
- * ------------------------------------------------------ */
+/* ---- opening the stream -------------------------------------------------- */
 
 static oj_status read_scores(struct rows_stream *s, struct oj_error *err)
 {
@@ -580,8 +575,7 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* ---- events ----------------------------------------------------------------
- */
+/* ---- events -------------------------------------------------------------- */
 
 /* Finds the column of the key and the type of its values. */
 static oj_status find_key(struct rows_stream *s, struct oj_error *err)
@@ -767,8 +761,7 @@ static oj_status open_rows_stream(struct rows_stream *s,
     return open_events(s, err);
 }
 
-/* ---- reading the input
- * -------------------------------------------------------- */
+/* ---- reading the input --------------------------------------------------- */
 
 /* Reads the next array of the source, or the next n rows of a larger one; out
  * is released at the end of the stream. */
@@ -887,8 +880,7 @@ static oj_status read_batch(struct rows_stream *s, struct oj_error *err)
                                 err);
 }
 
-/* ---- pairs -----------------------------------------------------------------
- */
+/* ---- pairs --------------------------------------------------------------- */
 
 static oj_status join_part(void *user, const struct oj_flat *rows,
                            struct oj_matches *out, struct oj_error *err)
@@ -1062,8 +1054,7 @@ static void begin_join_rows(struct rows_stream *s)
                                   s->is_matched);
 }
 
-/* ---- output of rows -------------------------------------------------------
- */
+/* ---- output of rows ------------------------------------------------------ */
 
 static oj_status notice_undecided(const struct rows_stream *s)
 {
@@ -1141,8 +1132,7 @@ static oj_status next_rows(struct rows_stream *s, struct ArrowArray *out,
     return OJ_OK;
 }
 
-/* ---- callbacks of the output stream
- * ------------------------------------------ */
+/* ---- callbacks of the output stream -------------------------------------- */
 
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
@@ -1218,8 +1208,7 @@ static oj_status open_stream(struct ogrjoin_rows *rows,
     return OJ_OK;
 }
 
-/* ---- public functions ------------------------------------------------------
- */
+/* ---- public functions ---------------------------------------------------- */
 
 static void release_input(struct ArrowArrayStream *stream)
 {

@@ -53,8 +53,7 @@ struct rows_aggregates
     struct oj_aggregate_pair_columns pair_columns;
 };
 
-/* ---- values of the join side -----------------------------------------------
- */
+/* ---- values of the join side --------------------------------------------- */
 
 static oj_status keep_text(struct join_values *v, int64_t row, const char *text,
                            int64_t n, struct oj_error *err)
@@ -273,8 +272,7 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
     return OJ_OK;
 }
 
-/* ---- open and close --------------------------------------------------------
- */
+/* ---- open and close ------------------------------------------------------ */
 
 static oj_status find_join_field(void *user, const char *name, int *column,
                                  struct oj_field_description *field,
@@ -383,8 +381,7 @@ rows_aggregates_words(const struct rows_aggregates *a)
     return &a->words;
 }
 
-/* ---- adding pairs
- * ------------------------------------------------------------ */
+/* ---- adding pairs -------------------------------------------------------- */
 
 /* Lists pairs of matches, from pair *p of row *row on, until the list is full.
  * Then *row and *p are the first pair not listed. */
@@ -468,8 +465,7 @@ oj_status rows_aggregates_add(struct rows_aggregates *a,
     return OJ_OK;
 }
 
-/* ---- results ---------------------------------------------------------------
- */
+/* ---- results ------------------------------------------------------------- */
 
 /* Arrow format of the results of aggregate i. Decimals and half floats become
  * float64; dictionaries and runs become their values; a column of type null

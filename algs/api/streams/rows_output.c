@@ -12,8 +12,7 @@
 /* Approximate maximum bytes of a record batch. */
 #define MOST_BATCH_BYTES (INT64_C(256) << 20)
 
-/* ---- fields of both sides
- * ---------------------------------------------------- */
+/* ---- fields of both sides ------------------------------------------------ */
 
 static int is_made_geometry(int geometry)
 {
@@ -77,8 +76,7 @@ static oj_status choose_fields(const struct rows_output *o,
     return OJ_OK;
 }
 
-/* ---- the schema of the output
- * ------------------------------------------------- */
+/* ---- the schema of the output -------------------------------------------- */
 
 /* Writes a text as a JSON value. JSON itself is copied unchanged. */
 static int64_t write_json(const char *words, char *to)
@@ -218,8 +216,7 @@ static oj_status make_schema(struct rows_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
-/* ---- choice of columns ------------------------------------------------------
- */
+/* ---- choice of columns --------------------------------------------------- */
 
 struct oj_row_column_words
 rows_output_column_words(const struct ogrjoin_settings *s,
@@ -346,8 +343,7 @@ static oj_status plan_columns(struct rows_output *o,
     return status;
 }
 
-/* ---- geometries of join rows without an input row
- * ------------------------------- */
+/* ---- geometries of join rows without an input row ------------------------ */
 
 static int is_wkb_format(const struct ArrowSchema *schema)
 {
@@ -436,8 +432,7 @@ static oj_status put_wkb(struct oj_arrow_column *column, int64_t i,
     return OJ_OK;
 }
 
-/* ---- values of the output
- * ------------------------------------------------------- */
+/* ---- values of the output ------------------------------------------------ */
 
 /* State of one record batch. */
 struct batch
@@ -873,8 +868,7 @@ static oj_status make_aggregates(const struct batch *b, struct ArrowArray *out,
     return status;
 }
 
-/* ---- record batches
- * ------------------------------------------------------------ */
+/* ---- record batches ------------------------------------------------------ */
 
 int64_t rows_output_most_bytes(const struct rows_output *o,
                                const struct rows_side *side,

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- columns by name -------------------------------------------------------
- */
+/* ---- columns by name ----------------------------------------------------- */
 
 static const char *const words[2] = {"left", "right"};
 
@@ -120,8 +119,7 @@ static oj_status find_named(const struct rows_side *side,
     return given != NULL ? rows_side_find(side, name, given, out, err) : OJ_OK;
 }
 
-/* ---- columns with the geometry
- * -------------------------------------------------- */
+/* ---- columns with the geometry ------------------------------------------- */
 
 int rows_side_is_geometry(const struct ArrowSchema *schema)
 {
@@ -235,8 +233,7 @@ int rows_side_has_shapes(const struct rows_side *side)
     return side->geometry >= 0 || side->x >= 0;
 }
 
-/* ---- other roles of columns
- * ------------------------------------------------------ */
+/* ---- other roles of columns ---------------------------------------------- */
 
 /* Finds the columns of this side in a list "LEFT=RIGHT,F". */
 static oj_status find_compared(struct rows_side *side, const char *option,
@@ -348,8 +345,7 @@ static oj_status find_fid(struct rows_side *side,
                    oj_field_kind_name(field.kind));
 }
 
-/* ---- columns in the output
- * ------------------------------------------------------- */
+/* ---- columns in the output ----------------------------------------------- */
 
 static oj_status select_named(struct rows_side *side, const char *option,
                               const char *list, struct oj_error *err)
@@ -398,8 +394,7 @@ static oj_status select_columns(struct rows_side *side,
     return OJ_OK;
 }
 
-/* ---- CRS of a side
- * --------------------------------------------------------------- */
+/* ---- CRS of a side ------------------------------------------------------- */
 
 /* Copies the CRS from the extension metadata of the geometry column, if it has
  * one. */
@@ -446,8 +441,7 @@ static oj_status read_crs(struct rows_side *side,
                             &settings->rows.crs_callbacks, &side->crs, err);
 }
 
-/* ---- opening a side
- * ------------------------------------------------------------ */
+/* ---- opening a side ------------------------------------------------------ */
 
 static oj_status read_side(struct rows_side *side,
                            const struct ogrjoin_settings *settings,
@@ -502,8 +496,7 @@ void rows_side_free(struct rows_side *side)
     memset(side, 0, sizeof *side);
 }
 
-/* ---- chunks: the arrays of a side
- * ------------------------------------------------ */
+/* ---- chunks: the arrays of a side ---------------------------------------- */
 
 int64_t rows_chunks_rows(const struct rows_chunks *chunks)
 {
@@ -615,8 +608,7 @@ const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
     return record->children[column];
 }
 
-/* ---- reading columns
- * ------------------------------------------------------------- */
+/* ---- reading columns ----------------------------------------------------- */
 
 /* Reads a column of numbers, multiplied by scale; NaN for NULL. */
 static oj_status read_numbers(const struct rows_side *side,
@@ -711,8 +703,7 @@ static oj_status make_classes(const struct rows_side *side,
     return status;
 }
 
-/* ---- making layers
- * -------------------------------------------------------------- */
+/* ---- making layers ------------------------------------------------------- */
 
 static oj_status add_chunks(const struct rows_side *side,
                             const struct rows_chunks *chunks,

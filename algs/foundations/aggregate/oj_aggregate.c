@@ -302,8 +302,7 @@ static void decode_sortable_number(enum oj_aggregate_type type, uint64_t number,
         memcpy(&value->real, &bits, sizeof bits);
 }
 
-/* ---- opening ----------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------- */
 
 /* Index of the store for a column in this order; added if it does not exist. */
 static int find_or_add_value_store(struct oj_aggregates *a, int column,
@@ -601,8 +600,7 @@ oj_status oj_aggregates_extend(struct oj_aggregates *a, int64_t n_rows,
     return OJ_OK;
 }
 
-/* ---- adding pairs
- * ------------------------------------------------------------ */
+/* ---- adding pairs -------------------------------------------------------- */
 
 static struct oj_exact_sum *sum_at(uint64_t *state, int at)
 {
@@ -944,8 +942,7 @@ oj_status oj_aggregates_add(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-/* ---- sums computed by a backend
- * -------------------------------------------------- */
+/* ---- sums computed by a backend ------------------------------------------ */
 
 int oj_aggregates_take_sums(const struct oj_aggregates *a)
 {
@@ -1161,8 +1158,7 @@ oj_status oj_aggregates_add_sums(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-/* ---- merging rows of equal plans
- * --------------------------------------------- */
+/* ---- merging rows of equal plans ----------------------------------------- */
 
 static oj_status merge_row(struct oj_aggregates *a, uint64_t *to,
                            const uint64_t *from, struct oj_error *err)
@@ -1209,8 +1205,7 @@ int64_t oj_aggregates_pairs(const struct oj_aggregates *a, int64_t row)
     return (int64_t)row_state(a, row)[0];
 }
 
-/* ---- sorted values
- * ----------------------------------------------------------- */
+/* ---- sorted values ------------------------------------------------------- */
 
 static oj_status append_text(struct text *text, const char *bytes, int64_t n,
                              struct oj_error *err)
@@ -1378,7 +1373,7 @@ static oj_status summarize_stored_values(struct oj_aggregates *a, int of,
     return concat_held_texts(store, err);
 }
 
-/* ---- results ------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------- */
 
 static oj_status sum_of(const struct oj_aggregates *a, const uint64_t *state,
                         int c, int64_t row, struct oj_aggregate_value *value,

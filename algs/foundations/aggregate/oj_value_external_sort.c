@@ -175,7 +175,7 @@ static int compare_held_values(enum oj_held_order order,
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* ---- sorting ------------------------------------------------------------ */
+/* ---- sorting ------------------------------------------------------------- */
 
 static inline int comes_before(const struct oj_value_sort *held,
                                const struct entry *a, const struct entry *b)
@@ -267,8 +267,7 @@ static void sort_entries_in_memory(struct oj_value_sort *held)
     sort_entries(held, held->entry, held->n, &drawn);
 }
 
-/* ---- sorted runs in a file
- * ------------------------------------------------------ */
+/* ---- sorted runs in a file ----------------------------------------------- */
 
 static oj_status fail_file(const char *doing, struct oj_error *err)
 {
@@ -418,8 +417,7 @@ oj_status oj_value_sort_spill(struct oj_value_sort *held, struct oj_error *err)
     return OJ_OK;
 }
 
-/* ---- reading sorted values
- * ------------------------------------------------------- */
+/* ---- reading sorted values ----------------------------------------------- */
 
 static void advance_to_next_entry(struct oj_value_sort *held)
 {

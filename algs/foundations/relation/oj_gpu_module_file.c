@@ -29,8 +29,7 @@ enum
     NAMES_SIZE = 16384 /* buffer for the texts of a user or group entry */
 };
 
-/* ---- where the module's file is
- * ------------------------------------------------ */
+/* ---- where the module's file is ------------------------------------------ */
 
 /* Folders to search for the module, relative to the folder of the library, or
  * of the program that is linked with it: this folder itself; its parent (for a
@@ -103,8 +102,7 @@ static void find_module(char path[PATH_SIZE])
 #endif
 }
 
-/* ---- is the file complete? ------------------------------------------------
- */
+/* ---- is the file complete? ----------------------------------------------- */
 
 static int is_byte_range_in_file(uint64_t offset, uint64_t n_bytes,
                                  uint64_t size)
@@ -146,8 +144,7 @@ static int is_file_complete(int file, uint64_t size)
         header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize, size);
 }
 
-/* ---- is the file safe to load? ----------------------------------------------
- */
+/* ---- is the file safe to load? ------------------------------------------- */
 
 static oj_status fail_to_load(const char *path, struct oj_error *err,
                               const char *format, ...)

@@ -125,7 +125,7 @@ static oj_status relate_vertex(struct relate *r, double x, double y,
     return add_node_to_matrix(r, &node, &is_vertex, err);
 }
 
-/* --- topologically valid ("nice") shapes --------------------------------- */
+/* --- topologically valid ("nice") shapes ---------------------------------- */
 
 static int is_kind(const struct oj_figure *f, unsigned kind)
 {
@@ -319,8 +319,7 @@ static oj_status relate_all_crossings(struct relate *r, struct oj_error *err)
     return OJ_OK;
 }
 
-/* --- all other shapes ------------------------------------------------------
- */
+/* --- all other shapes ----------------------------------------------------- */
 
 /* Adds the points in which edges of one figure cross each other. */
 static oj_status relate_own_crossings(struct relate *r, int figure,
@@ -338,8 +337,7 @@ static oj_status relate_own_crossings(struct relate *r, int figure,
     return OJ_OK;
 }
 
-/* --- both shapes -----------------------------------------------------------
- */
+/* --- both shapes ---------------------------------------------------------- */
 
 oj_status oj_shapes_relate(const struct oj_relation *relation,
                            const struct oj_shape *input, int input_is_nice,

@@ -13,8 +13,7 @@
 /* Figures with fewer edges have a single band. */
 #define EDGES_FOR_BANDS 48
 
-/* --- distinct points ---------------------------------------------------------
- */
+/* --- distinct points ------------------------------------------------------ */
 
 static int compare_points_by_x_y(const void *left, const void *right)
 {
@@ -134,8 +133,7 @@ static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
     return OJ_OK;
 }
 
-/* --- bands of height
- * ----------------------------------------------------------- */
+/* --- bands of height ------------------------------------------------------ */
 
 static void band_range(const struct oj_bands *b, const struct oj_edge *e,
                        int32_t *first, int32_t *last)
@@ -189,8 +187,7 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
     return OJ_OK;
 }
 
-/* --- point location ----------------------------------------------------------
- */
+/* --- point location ------------------------------------------------------- */
 
 enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
                                          double py)
@@ -214,8 +211,7 @@ enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
     return odd && f->shape->kinds == OJ_PART_POLYGON ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/* --- decomposition of a feature
- * ------------------------------------------------- */
+/* --- decomposition of a feature ------------------------------------------- */
 
 /* First step: lists edges and bands. Polygons without area are not detected.
  * O(vertices). */
@@ -257,16 +253,14 @@ static oj_status list_zero_area_rings_as_points(struct oj_figure *f,
     return OJ_OK;
 }
 
-/* --- exact signs at a node -------------------------------------------------
- */
+/* --- exact signs at a node ------------------------------------------------ */
 
 static int sign_of(double v)
 {
     return (v > 0.0) - (v < 0.0);
 }
 
-/* --- a crossing and a third edge -------------------------------------------
- */
+/* --- a crossing and a third edge ------------------------------------------ */
 
 /* Bound of the relative rounding error of a sum of products. */
 #define UNITS 1e-14
@@ -417,7 +411,7 @@ struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
     return node;
 }
 
-/* --- edges at a node ----------------------------------------------------- */
+/* --- edges at a node ------------------------------------------------------ */
 
 static int8_t quadrant_of(double dx, double dy)
 {
@@ -580,8 +574,7 @@ static void sort_rays(struct oj_node_scratch *s)
     }
 }
 
-/* --- sectors and rays around a node
- * -------------------------------------------- */
+/* --- sectors and rays around a node --------------------------------------- */
 
 /* State of a figure during the sweep of directions around a node. */
 struct node_round
@@ -790,8 +783,7 @@ static oj_status count_overlapping_parts_at_point(struct oj_figure *f, double x,
     return OJ_OK;
 }
 
-/* --- test for topologically valid shapes
- * ---------------------------------------- */
+/* --- test for topologically valid shapes ---------------------------------- */
 
 static int lines_have_length(const struct oj_shape *shape)
 {
@@ -973,8 +965,7 @@ oj_status oj_shape_is_nice(const struct oj_shape *shape,
     return check_parts_do_not_overlap(figure, scratch, is_nice, err);
 }
 
-/* --- figures of invalid shapes
- * -------------------------------------------------- */
+/* --- figures of invalid shapes -------------------------------------------- */
 
 /* 1 if the edges first .. end - 1 are collinear, so that they enclose nothing.
  * The general test would be slow for them, because all may be in one band. */

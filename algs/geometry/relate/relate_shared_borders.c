@@ -97,8 +97,7 @@ OJ_CLONES static int64_t list_edges_in_window(const double *restrict x,
     return n;
 }
 
-/* --- boxes in groups of eight
- * --------------------------------------------------- */
+/* --- boxes in groups of eight --------------------------------------------- */
 
 static void empty_boxes(struct oj_border_boxes *boxes)
 {
@@ -225,8 +224,7 @@ OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
     return n;
 }
 
-/* --- the border of a polygon
- * ----------------------------------------------------- */
+/* --- the border of a polygon ---------------------------------------------- */
 
 /* Lists the edges of shape whose boxes intersect the window, ring by ring. */
 static oj_status list_border(struct oj_border *border,
@@ -278,8 +276,7 @@ static enum oj_contact contact_of_edges(const struct oj_edge *e,
     return a != 0 && b != 0 && c != 0 && d != 0 ? OJ_CROSSING : OJ_TOUCHING;
 }
 
-/* --- whether the edges of a polygon touch only at successive vertices
- * -------------- */
+/* --- whether the edges of a polygon touch only at successive vertices ----- */
 
 /* 1 if two edges of a polygon with intersecting boxes are disjoint or
  * successive in a ring. Where rings touch in a vertex, the two edges that start
@@ -350,8 +347,7 @@ oj_status oj_border_is_apart(const struct oj_shape *shape,
     return OJ_OK;
 }
 
-/* --- where two borders may intersect
- * ----------------------------------------------- */
+/* --- where two borders may intersect -------------------------------------- */
 
 static uint8_t edge_states_of_equal_ends(int a_is_start, int a_is_end)
 {
@@ -485,8 +481,7 @@ oj_status oj_borders_find(const struct oj_shape *a, const struct oj_shape *b,
     return find_contacts(p, err);
 }
 
-/* --- on which side the interior is
- * -------------------------------------------------- */
+/* --- on which side the interior is ---------------------------------------- */
 
 /* Facts about two borders, collected from their edges and contacts. */
 struct border_facts
@@ -636,8 +631,7 @@ static void add_facts_of_contacts(struct oj_border_pair *p,
     }
 }
 
-/* --- chains between nodes
- * ------------------------------------------------------------ */
+/* --- chains between nodes ------------------------------------------------- */
 
 /* The listed edges of one ring: edges first .. end - 1 of a border. */
 struct border_ring

@@ -236,8 +236,7 @@ static void compact_buckets_after_drops(struct segments_build *b)
     b->n_items = at;
 }
 
-/* --- classes (only features of equal class can be pairs)
- * ---------------------- */
+/* --- classes (only features of equal class can be pairs) ------------------ */
 
 /* Sorts the items stably by class, and drops those without a class. The caller
  * frees *keyed. */

@@ -186,8 +186,7 @@ void oj_edge_grid_free(struct oj_edge_grid *g)
     memset(g, 0, sizeof *g);
 }
 
-/* --- location of points
- * --------------------------------------------------------- */
+/* --- location of points --------------------------------------------------- */
 
 /* Flips *odd if the path crosses the edge from a to b; sets *unclear if this
  * cannot be decided. Returns 1 if p is on the edge. */
@@ -289,8 +288,7 @@ enum oj_location oj_edge_grid_test(const struct oj_edge_grid *g, int64_t cell,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/* --- grids of a layer's large rings
- * ----------------------------------------------- */
+/* --- grids of a layer's large rings --------------------------------------- */
 
 /* Minimum vertices of a ring with a grid. */
 #define GRID_VERTICES 64

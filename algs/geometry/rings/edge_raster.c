@@ -47,8 +47,7 @@ static inline int64_t cell_index(const struct oj_edge_raster *r, int32_t row,
     return row * r->n_words * 64 + column;
 }
 
-/* --- runs of edges
- * ------------------------------------------------------------- */
+/* --- runs of edges -------------------------------------------------------- */
 
 /* Appends a run of edges for a cell. Precondition: reserve_runs() made room for
  * it; it also reserves BLOCK spare runs. */
@@ -94,8 +93,7 @@ static oj_status add_long_edge_to_cells(const struct drawing *d, int64_t e,
     return OJ_OK;
 }
 
-/* --- state of reference points: inside or outside
- * ------------------------------------- */
+/* --- state of reference points: inside or outside ------------------------- */
 
 /* Finds the number of the row's reference points to the left of an edge that
  * crosses their height. If a reference point lies on the edge, its cell gets an
@@ -286,8 +284,7 @@ OJ_CLONES int64_t oj_edge_raster_finish(struct oj_edge_raster *r,
     return (int64_t)n;
 }
 
-/* --- positions of reference points
- * ------------------------------------------------ */
+/* --- positions of reference points ---------------------------------------- */
 
 /* Maps a double to an integer, so that integers are ordered like doubles;
  * below, the inverse. */

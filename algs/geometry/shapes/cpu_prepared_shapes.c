@@ -97,8 +97,7 @@ void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member)
     shape->member = member;
 }
 
-/* --- building the side
- * -------------------------------------------------------- */
+/* --- building the side ---------------------------------------------------- */
 
 struct shapes_build
 {
@@ -258,8 +257,7 @@ oj_status oj_shape_side_build(struct oj_shape_side *side,
     return status;
 }
 
-/* --- cells of edges, made when they pay
- * --------------------------------------------- */
+/* --- cells of edges, made when they pay ----------------------------------- */
 
 /* Cells per vertex. With many cells, most pairs of small features are decided
  * without testing edges; large features get fewer cells to save memory. */
@@ -353,8 +351,7 @@ void oj_shape_side_free(struct oj_shape_side *side)
     memset(side, 0, sizeof *side);
 }
 
-/* --- search of features by their boxes
- * ------------------------------------------------- */
+/* --- search of features by their boxes ------------------------------------ */
 
 #define STACK (OJ_TREE_LEVELS * OJ_FANOUT)
 
@@ -522,8 +519,7 @@ OJ_CLONES oj_status oj_shape_side_find(const struct oj_shape_side *side,
     return OJ_OK;
 }
 
-/* --- location of one point
- * -------------------------------------------------------- */
+/* --- location of one point ------------------------------------------------ */
 
 /* Location of a point by the even-odd rule over all rings of a polygon, edge by
  * edge. */
@@ -595,8 +591,7 @@ OJ_CLONES enum oj_location oj_shape_locate(const struct oj_shape *shape,
                : OJ_OUTSIDE;
 }
 
-/* --- contact of edges
- * ------------------------------------------------------------ */
+/* --- contact of edges ----------------------------------------------------- */
 
 struct edge
 {
@@ -776,8 +771,7 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
     return contact_of_all_edges_with_shape(small, large, cells, enough);
 }
 
-/* --- shapes of points
- * -------------------------------------------------------------- */
+/* --- shapes of points ----------------------------------------------------- */
 
 /* For many points with a grid: tests only the points in the cells that the
  * other shape's box intersects. */
@@ -818,8 +812,7 @@ static int points_meet(const struct oj_shape *points,
     return 0;
 }
 
-/* --- intersection of two shapes
- * ------------------------------------------------------ */
+/* --- intersection of two shapes ------------------------------------------- */
 
 /* 1 if the first vertex of any part of shape is in the polygon. */
 static int does_a_part_start_in_polygon(const struct oj_shape *shape,

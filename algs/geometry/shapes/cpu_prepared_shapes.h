@@ -195,8 +195,7 @@ oj_shape_side_point(const struct oj_shape_side *side, int64_t at)
  * *shape. */
 void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
 
-/* --- intersection of two shapes
- *  ------------------------------------------------
+/* --- intersection of two shapes -------------------------------------------
  *
  *  Exact tests of the vertices and edges within both boxes: by cells first
  *  (edge_grid.h), then edges by exact orientation

@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* --- decisions without the matrix -------------------------------------------
+/* --- decisions without the matrix -----------------------------------------
  *
  *  Lines and polygons are decided by three facts: the locations of vertices,
  *  whether edges cross, and whether edges touch. If edges touch without
@@ -113,7 +113,7 @@ static int has_vertex_at_locations(const struct oj_shape *a,
     return (locate_vertices(a, b, places) & places) != 0;
 }
 
-/* --- containment --------------------------------------------------------- */
+/* --- containment ---------------------------------------------------------- */
 
 static enum verdict verdict_yes_or_no(int condition)
 {
@@ -302,8 +302,7 @@ static enum verdict are_equal(const struct oj_shape *a,
                : VERDICT_UNSURE;
 }
 
-/* --- disjoint features -------------------------------------------------------
- */
+/* --- disjoint features ---------------------------------------------------- */
 
 /* Sets the dimensions of interior and boundary, as DE-9IM letters. Returns 0 if
  * only the matrix gives them. */
@@ -382,8 +381,7 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
     }
 }
 
-/* --- the engine ------------------------------------------------------------
- */
+/* --- the engine ----------------------------------------------------------- */
 
 /* Rows per task if a screen supplies the candidates. Rows with undecided pairs
  * are few and expensive, so tasks of these have fewer rows. */
@@ -469,8 +467,7 @@ static oj_status build_side_if_needed(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* --- topological validity of shapes, cached
- * ----------------------------------------------- */
+/* --- topological validity of shapes, cached ------------------------------- */
 
 static oj_status compute_niceness(struct predicate_worker *w,
                                   const struct oj_shape *shape,
@@ -515,8 +512,7 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* --- decision by the edges of both borders
- * ------------------------------------------------ */
+/* --- decision by the edges of both borders -------------------------------- */
 
 /* Maximum vertices of polygons whose borders are compared first. With more
  * vertices the kernels run first, since they read a few cells instead of all
@@ -641,8 +637,7 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* --- decision by the matrix
- * --------------------------------------------------------- */
+/* --- decision by the matrix ----------------------------------------------- */
 
 /* Decides any pair exactly. */
 static oj_status decide_by_matrix(struct predicate_index *index,
@@ -975,8 +970,7 @@ static oj_status search_row(struct oj_row_index *shared,
     return add_pairs_of_candidates(index, w, row, &shape, err);
 }
 
-/* --- pairs found by a screen
- * --------------------------------------------------------- */
+/* --- pairs found by a screen ---------------------------------------------- */
 
 /* 1 if the engine must still decide a pair with this verdict. */
 static int needs_decision_after_gpu_screen(const struct predicate_index *index,
@@ -1024,8 +1018,7 @@ needs_join_shape_after_gpu_screen(const struct predicate_index *index,
            (said != OJ_SAID_MEETS_IF_VALID || !decides_meeting);
 }
 
-/* --- a batch of pairs found by a screen
- * ------------------------------------------------- */
+/* --- a batch of pairs found by a screen ----------------------------------- */
 
 /* The candidates of a screen are decided in place, counted, and copied once
  * into the result. There may be millions, most of them decided already; struct
@@ -1141,8 +1134,7 @@ static oj_status map_features_to_places(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* --- result of a batch with a screen
- * --------------------------------------------- */
+/* --- result of a batch with a screen -------------------------------------- */
 
 static int has_parts(const struct oj_flat *flat, int64_t feature)
 {

@@ -400,8 +400,7 @@ static void find_nearest_in_ring(const struct oj_sphere_side *side,
                                   last, p, best);
 }
 
-/* --- point in ring
- * ------------------------------------------------------------- */
+/* --- point in ring -------------------------------------------------------- */
 
 static int parity_of_edges_crossed(const struct oj_sphere_side *side,
                                    int64_t first, int64_t last,

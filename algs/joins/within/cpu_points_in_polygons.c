@@ -127,8 +127,7 @@ struct point_worker
  */
 #define CANDIDATES 2048
 
-/* --- refine: from candidates to pairs --------------------------------------
- */
+/* --- refine: from candidates to pairs ------------------------------------- */
 
 /* Location of p in a ring of at most eight edges, computed together: OJ_INSIDE,
  * OJ_OUTSIDE, or UNKNOWN if p is so close to an edge that rounding may change
@@ -603,7 +602,7 @@ static oj_status append_rings_of_subdivided_cell(
     return OJ_OK;
 }
 
-/* --- blocks of points --- */
+/* --- blocks of points ----------------------------------------------------- */
 
 /* Polls the cancel flag and refines the collected candidates, with timings if
  * asked for. */
@@ -763,8 +762,7 @@ static void free_worker(struct point_worker *w)
     memset(w, 0, sizeof *w);
 }
 
-/* --- for other engines
- * ---------------------------------------------------------- */
+/* --- for other engines ---------------------------------------------------- */
 
 oj_status oj_containing_find(struct oj_ring_cells *cells, int64_t n,
                              const double *x, const double *y,

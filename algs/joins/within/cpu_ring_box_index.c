@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- boxes in u and v, the coordinates along the axes of cells
- * ----------------- */
+/* --- boxes in u and v, the coordinates along the axes of cells ------------ */
 
 /* Box, in u and v, of n vertices. */
 OJ_INLINE struct oj_box box_of_vertices(const struct oj_ring_axes *axes,
@@ -56,21 +55,17 @@ static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
     return box;
 }
 
-/* --- choice of the axes
- * ------------------------------------------------------------ */
+/* --- choice of the axes --------------------------------------------------- */
 
 /* histogram bins of one degree; perpendicular edges count as one direction */
 #define N_DIRECTIONS 90
 #define AXES_SAMPLES 256
-#define AXES_VERTICES                                                          \
-    24 /* maximum vertices of a ring in the sample for the                     \
-          axes */
-#define AXES_MEAN                                                              \
-    48 /* maximum mean number of vertices per ring of a layer                  \
-          with rotated axes */
-#define AXES_SIZE                                                              \
-    1e100 /* maximum magnitude of coordinates, so that nothing                 \
-             overflows */
+/* Maximum vertices of a ring in the sample for the axes. */
+#define AXES_VERTICES 24
+/* Maximum mean number of vertices per ring of a layer with rotated axes. */
+#define AXES_MEAN 48
+/* Maximum magnitude of coordinates, so that nothing overflows. */
+#define AXES_SIZE 1e100
 
 /* Sum of the areas of boxes, in u and v, of a sample of small rings. */
 static double sum_sampled_box_areas(const struct oj_ring_cells *cells)
@@ -146,8 +141,7 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
         cells->axes.is_turned = 0;
 }
 
-/* --- extent and number of cells of a layer
- * -------------------------------------------- */
+/* --- extent and number of cells of a layer -------------------------------- */
 
 /* Maximum cells along an axis of the last layer of a set. */
 #define LAST_ALONG 8
@@ -159,9 +153,8 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 #define CELLS_PER_RING_OF_FEW 4.0
 #define FEW_RINGS 4096
 #define MOST_CELLS (1 << 26)
-#define MOST_ALONG                                                             \
-    (1 << 22) /* maximum cells along an axis, so that steps fit                \
-                 into 32 bits */
+/* Maximum cells along an axis, so that steps fit into 32 bits. */
+#define MOST_ALONG (1 << 22)
 
 #define N_SAMPLES 1024
 
@@ -303,8 +296,7 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
     layer->last_y = (double)layer->ny * OJ_CELL_STEPS - 1.0;
 }
 
-/* --- layers of cells
- * --------------------------------------------------------------- */
+/* --- layers of cells ------------------------------------------------------ */
 
 /* Maximum cells that a ring may intersect in a layer; larger rings go to the
  * next layer. The last layer has no more cells than this. */
@@ -529,8 +521,7 @@ static oj_status build_grid_layer(struct ring_layer_build *b,
     return OJ_OK;
 }
 
-/* --- sets of layers
- * ---------------------------------------------------------------- */
+/* --- sets of layers ------------------------------------------------------- */
 
 static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
                                             const int32_t *ring, int64_t n,
@@ -666,8 +657,7 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* --- grids of large rings, built when points need them
- * ---------------------------------- */
+/* --- grids of large rings, built when points need them -------------------- */
 
 /* Minimum vertices of a ring with a grid. */
 #define GRID_VERTICES 32
@@ -785,7 +775,7 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* --- the whole index --- */
+/* --- the whole index ------------------------------------------------------ */
 
 static void list_rings(int64_t begin, int64_t end, void *user)
 {

@@ -16,8 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- segments of the two features
- * --------------------------------------------------- */
+/* --- segments of the two features ----------------------------------------- */
 
 /* Successive segments that share a bounding box. Segments of a ring are in
  * spatial order already. */
@@ -204,7 +203,7 @@ static int64_t next_segment_near_box(const struct exact_pair *pair,
     return -1;
 }
 
-/* --- exact points -------------------------------------------------------- */
+/* --- exact points --------------------------------------------------------- */
 
 /* The location of a node: a vertex, whose coordinates are in bounds (first is
  * NULL), or the crossing of two segments in their interiors. */
@@ -686,8 +685,7 @@ static int64_t end_of_equal_pieces(const struct exact_arrangement *a,
     return end;
 }
 
-/* --- classification of parts
- * ------------------------------------------------------ */
+/* --- classification of parts ---------------------------------------------- */
 
 static void toggle_line_end_parity(struct exact_arrangement *a, int64_t part,
                                    int64_t node)
@@ -733,8 +731,7 @@ static oj_status classify_areas_and_count_line_ends(struct exact_arrangement *a,
     return OJ_OK;
 }
 
-/* --- location of nodes and pieces
- * -------------------------------------------------- */
+/* --- location of nodes and pieces ----------------------------------------- */
 
 /* Facts about the neighbourhood of a point in a feature. */
 struct around

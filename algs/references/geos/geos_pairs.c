@@ -344,8 +344,7 @@ static GEOSGeometry *make_rings_as_polygons(const struct geos_side *side,
     return make_collection(&members, GEOS_MULTIPOLYGON, NULL);
 }
 
-/* ---- cache of features ------------------------------------------------------
- */
+/* ---- cache of features --------------------------------------------------- */
 
 static void drop_prepared(GEOSContextHandle_t geos, struct prepared *one)
 {

@@ -203,8 +203,7 @@ static int is_within_rounding_of_a_bound(const struct oj_validation *v,
                                   greatest_distance_in_row(other));
 }
 
-/* --- decisions by exact arithmetic
- * -------------------------------------------------- */
+/* --- decisions by exact arithmetic ---------------------------------------- */
 
 static int is_distance_join(const struct oj_validation *v)
 {
@@ -391,8 +390,7 @@ static oj_status prove_our_distance_is_nearer(
                               err);
 }
 
-/* --- differences explained by the rounding of our formula
- * --------------------------- */
+/* --- differences explained by the rounding of our formula ----------------- */
 
 /* Segment lengths of a pair. */
 struct segment_lengths

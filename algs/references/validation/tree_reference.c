@@ -51,8 +51,7 @@
 #include <spatialindex/capi/sidx_api.h>
 #endif
 
-/* --- trees of boxes ---------------------------------------------------------
- */
+/* --- trees of boxes ------------------------------------------------------- */
 
 /* Features found by a query. Owner; zeroed memory is a valid empty value. */
 struct box_found
@@ -211,7 +210,7 @@ static oj_status build_geos_tree(const struct oj_boxes *boxes, void **out,
 static const struct box_library geos_library = {
     build_geos_tree, query_geos_tree, free_geos_tree};
 
-/* --- libspatialindex -------------------------------------------------------
+/* --- libspatialindex ------------------------------------------------------
  *
  *  The serial baseline of the paper: an R-tree in memory, bulk-loaded. Source:
  *  Zhang, You, Gruenwald 2012, section 4.1.
@@ -333,8 +332,7 @@ static const struct box_library spatialindex_library = {
 
 #endif
 
-/* --- a batch ---------------------------------------------------------------
- */
+/* --- a batch -------------------------------------------------------------- */
 
 /* Order in which the rows of a batch are processed. */
 enum visit_order
