@@ -31,12 +31,13 @@ struct arrow_layout
 
     /* The following are for ARROW_COORDINATES. */
     enum oj_part_kind kind;         /**< kind of all parts */
-    int is_multi;                   /**< 1: multi geometries: the outermost list
-                                         holds parts */
+    int is_multi;                   /**< 1: MultiPoint, MultiLineString or
+                                         MultiPolygon: the outermost list has a
+                                         geometry's parts */
     int n_lists;                    /**< number of nested lists around the
                                          coordinates */
-    int is_large[ARROW_MOST_LISTS]; /**< 1: offsets of the list have 8 bytes
-                                         instead of 4 */
+    int is_large[ARROW_MOST_LISTS]; /**< 1: the list has 64-bit offsets; 0:
+                                         32-bit */
     int is_interleaved;
     int n_ordinates; /**< ordinates per coordinate, if interleaved */
 };

@@ -83,7 +83,8 @@ static oj_status check_offsets(const void *offset, int is_large, int64_t first,
     return OJ_OK;
 }
 
-/* Returns the buffer of offsets; a zero if an array without rows lacks it. */
+/* Returns the buffer of offsets. An array without rows may lack it; returns a
+ * single zero then. */
 static const void *offset_buffer_or_zero(const struct ArrowArray *array)
 {
     static const int64_t none[1] = {0};

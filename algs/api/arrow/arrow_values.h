@@ -39,7 +39,7 @@ static inline int arrow_bit(const uint8_t *bits, int64_t i)
     return bits == NULL || (bits[i >> 3] >> (i & 7) & 1) != 0;
 }
 
-/** Sets bit i to value. Precondition: the bit is 0. */
+/** Sets bit i, which must be 0 before, to value. */
 static inline void arrow_add_bit(uint8_t *bits, int64_t i, int value)
 {
     bits[i >> 3] = (uint8_t)(bits[i >> 3] | (unsigned)value << (i & 7));
@@ -61,7 +61,8 @@ struct arrow_presence
     const uint8_t *valid, *outer_valid; /**< validity bitmaps of the column, and
                                              of the struct that contains it;
                                              NULL: all valid */
-    int64_t first;   /**< index of row 0 in the column's buffers */
+    int64_t first;   /**< index of row 0 in the column's array: skips the offset
+                          of the surrounding struct */
     int64_t skipped; /**< index of row 0 in the column, which includes the
                           struct's offset */
 };
@@ -120,7 +121,8 @@ static inline int64_t arrow_list_range(const struct arrow_list *list,
     return arrow_offset_at(list->offset, list->is_large, list->first + at);
 }
 
-/** Texts or binaries: `offset` and `bytes`, or for views `block`. */
+/** Column of texts or binaries. Contiguous ones use offset and bytes, views use
+ * block. */
 struct arrow_bytes
 {
     int is_view, is_large;
@@ -133,8 +135,8 @@ struct arrow_bytes
     int64_t n_blocks;
 };
 
-/** Reads n_rows strings or binaries of array, starting at element `skipped`.
- * format: z Z vz u U vu. */
+/** Reads n_rows strings or binaries, starting at element `skipped` of array.
+ * format: Arrow's format string: z Z vz (binary) or u U vu (text). */
 OJ_MUST_USE oj_status arrow_bytes_read(const struct ArrowArray *array,
                                        const char *format, int64_t skipped,
                                        int64_t n_rows, struct arrow_bytes *out,
@@ -147,10 +149,10 @@ OJ_MUST_USE oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
 
 enum
 {
-    ARROW_VIEW_BYTES = 16, /**< size of a view: its length, then up to 12
-                                bytes of data; or its length, a prefix of 4
-                                bytes, the number of a block, and the offset
-                                in the block */
+    ARROW_VIEW_BYTES = 16, /**< size of an Arrow binary view. Short values:
+                                length and up to 12 bytes of data. Others:
+                                length, first 4 bytes, block number, offset in
+                                the block */
     ARROW_MOST_INSIDE = 12 /**< maximum length of data stored in the view
                                 itself */
 };
@@ -171,8 +173,8 @@ static inline struct arrow_view arrow_view_read(const void *view)
     return v;
 }
 
-/** Number of bytes that a view has in a block; 0 if they are in the view
- * itself; -1 if the view is invalid. */
+/** Number of bytes of a view's value that are stored in a block; 0 if the value
+ * is in the view itself; -1 if the view is invalid. */
 int64_t arrow_view_outside(const void *view, int64_t n_blocks,
                            const uint8_t *const *block,
                            const int64_t *block_bytes);
@@ -180,14 +182,15 @@ int64_t arrow_view_outside(const void *view, int64_t n_blocks,
 /** Fails with OJ_ERR_DATA: the views of an array are invalid. */
 oj_status arrow_fail_views(struct oj_error *err);
 
-/** Size in bytes of a run end, by its Arrow format: s, i or l. */
+/** Size in bytes of the run ends of a run-end encoded array, by Arrow format s,
+ * i or l. */
 int64_t arrow_run_end_size(const char *format);
 
-/** Returns the element at which run i ends (exclusive). */
+/** Returns the end (exclusive) of run i, as an element index. */
 int64_t arrow_run_end(const struct ArrowArray *ends, int64_t size, int64_t i);
 
-/** Index of the run that contains element `at`, counted after the array's
- * offset. O(log runs). */
+/** Finds the run that contains element `at`. The array's offset must have been
+ * added to `at`. O(log runs). */
 int64_t arrow_run_find(const struct ArrowArray *ends, int64_t size, int64_t at);
 
 #endif

@@ -103,9 +103,9 @@ static void release_view(struct ArrowArray *array)
     oj_arrow_unshare(shared);
 }
 
-/* Makes a view of an array. Consumers may move a child out of its parent, so
- * each child of the view has a struct of its own and its own reference to the
- * shared array. */
+/* Makes a view of an array and of its children. Each child holds its own
+ * reference to the shared array, because consumers may move a child out of its
+ * parent. */
 static oj_status view_node(struct oj_arrow_shared *shared,
                            const struct ArrowArray *node,
                            struct ArrowArray *out, struct oj_error *err)

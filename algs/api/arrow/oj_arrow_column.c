@@ -97,7 +97,8 @@ oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
     if (is_bits)
         OJ_TRY(oj_reserve(&column->values, (first + 7) / 8, end / 8 + 1,
                           &column->cap_values, 1, err));
-    else /* rows + 1 offsets are needed; first + 1 of them are in use */
+    else /* a column with rows needs one more offset than rows; first + 1 of
+            them are in use */
         OJ_TRY(oj_reserve(&column->values, first + has_offsets(column),
                           end + has_offsets(column), &column->cap_values,
                           (size_t)column->type.size, err));
@@ -108,8 +109,8 @@ oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
     return OJ_OK;
 }
 
-/* Makes the validity bitmap long enough for n rows, or for all rows that values
- * have room for. */
+/* Enlarges the validity bitmap to at least n rows; to the capacity of `values`
+ * if that is more. */
 static oj_status cover_rows_with_validity(struct oj_arrow_column *column,
                                           int64_t n, struct oj_error *err)
 {
@@ -168,8 +169,8 @@ oj_status oj_arrow_column_put_real(struct oj_arrow_column *column, int64_t row,
     return OJ_OK;
 }
 
-/* Writes the offset of a row with n more bytes or values. *first is their
- * start, or -1 if they exceed the limit. */
+/* Writes the offset that ends a row with n bytes or list values. *first: where
+ * its data start; -1 if they exceed the limit of the column. */
 static oj_status put_offsets(struct oj_arrow_column *column, int64_t row,
                              int64_t n, int64_t *first, struct oj_error *err)
 {
@@ -210,7 +211,7 @@ oj_status oj_arrow_column_put_list(struct oj_arrow_column *column, int64_t row,
 
 /* ---- arrays -------------------------------------------------------------- */
 
-/* Moves the validity bitmap to the array, if a row is NULL. */
+/* Moves the validity bitmap to the array, unless no row is NULL. */
 static oj_status move_validity(struct oj_arrow_column *column, int64_t n_rows,
                                struct ArrowArray *out, struct oj_error *err)
 {
@@ -247,8 +248,8 @@ oj_status oj_arrow_column_finish(struct oj_arrow_column *column, int64_t n_rows,
     OJ_TRY(
         oj_arrow_array_make(is_bytes ? 3 : 2, column->item != NULL, out, err));
     OJ_TRY(oj_arrow_column_make_room(column, n_rows, 0, err));
-    if (column->values == NULL) /* only the validity buffer of an array may be
-                                   NULL */
+    if (column->values == NULL) /* Arrow requires every buffer except
+                                   validity */
         OJ_TRY(oj_arrow_column_make_room(column, 0, 1, err));
     if (has_offsets(column))
     {

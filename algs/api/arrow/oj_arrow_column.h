@@ -26,22 +26,24 @@
 struct oj_arrow_column
 {
     struct oj_arrow_type type;
-    int is_nullable; /**< 0: NULL is stored as zero, without a validity
-                          bitmap */
-    int64_t limit; /**< maximum total of bytes or list values; within the range
-                        of the offsets */
+    int is_nullable; /**< 0: the column has no validity bitmap; NULL is stored
+                          as zero */
+    int64_t limit; /**< maximum number of bytes, or of list values, in all rows
+                        together; at most what the offsets can address */
     struct oj_arrow_column *item; /**< for lists: the column of their values;
                                        owned */
 
-    void *values; /**< after oj_arrow_column_make_room() the caller may write
-                       numbers here */
+    void *values; /**< array of the rows' numbers or offsets. The caller may
+                       write numbers here directly after
+                       oj_arrow_column_make_room() */
     char *bytes;
     uint8_t *valid;
     int64_t n_room; /**< number of rows that values has room for */
     int64_t cap_values, cap_bytes, cap_valid;
 
-    /** Rows and bytes to allocate at first, a hint that the caller may set.
-     * oj_arrow_column_finish() sets them to the sizes of the last array. */
+    /** Number of rows and of bytes to allocate first. The caller may set them;
+     * oj_arrow_column_finish() sets them to the sizes of the array it has made.
+     */
     int64_t n_expected, n_expected_bytes;
 };
 

@@ -128,8 +128,8 @@ static int is_null_at(const struct ArrowArray *array, int64_t row)
            !arrow_bit(arrow_validity(array), array->offset + row);
 }
 
-/* Follows dictionaries and run-end encoding to the array with the value of
- * *row, and updates *row; -1: NULL. */
+/* Follows dictionaries and run-end encoding to the array that stores the value
+ * of row *row. *row becomes the row in that array; -1 if the value is NULL. */
 static oj_status find_value(const struct ArrowSchema **schema,
                             const struct ArrowArray **array, int64_t *row,
                             struct oj_error *err)
@@ -181,12 +181,12 @@ static double half_to_double(uint16_t half)
 enum
 {
     MOST_WORDS = 8,   /* 32-bit words of a decimal of 256 bits */
-    MOST_DIGITS = 100 /* maximum digits of such a decimal, with sign and
-                         exponent */
+    MOST_DIGITS = 100 /* maximum length of a 256-bit decimal as text, with sign
+                         and exponent */
 };
 
-/* Writes the decimal digits of an n-word integer in reverse order. The integer
- * becomes 0. */
+/* Writes the decimal digits of an integer of n words, the last digit first.
+ * Sets the integer to 0. */
 static int write_digits(uint32_t *word, int n, char *to)
 {
     int n_digits = 0;

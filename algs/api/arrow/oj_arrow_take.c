@@ -83,7 +83,7 @@ static int64_t buffers_of_type(struct oj_arrow_type type)
     }
 }
 
-/* Checks that the buffers with an entry per element are not NULL. */
+/* Fails if a buffer that has an entry for each element is NULL. */
 static oj_status check_buffers(struct oj_arrow_type type,
                                const struct ArrowArray *array,
                                struct oj_error *err)
@@ -147,15 +147,16 @@ oj_status oj_arrow_check_array(const struct ArrowSchema *schema,
                : OJ_OK;
 }
 
-/* Runs of consecutive elements to take; also used for child elements of lists.
- */
+/* The elements to take, as runs of consecutive elements. Also used for child
+ * elements of lists. */
 struct runs
 {
     int64_t n;
     const int32_t *chunk; /* [n] chunk of each run; NULL: all are of chunk 0 */
-    const int64_t *row;   /* [n] first element of each run; -1: the run is all
-                             NULL */
-    const int64_t *count; /* [n] number of elements of each run; NULL: 1 */
+    const int64_t *row;   /* [n] first element of each run; -1: all elements of
+                             the run become NULL */
+    const int64_t *count; /* [n] number of elements of each run; NULL: one
+                             each */
     int64_t total;
 };
 
@@ -196,8 +197,8 @@ static int may_have_nulls(const struct oj_arrow_chunks *from,
     return 0;
 }
 
-/* Copies the bits of the runs from buffer `which` of each chunk; 0 is the
- * validity bitmap. */
+/* Copies the bits of all runs from a buffer of bits: `which` 0 is the validity
+ * bitmap, 1 the values of booleans. */
 static void copy_bits(const struct oj_arrow_chunks *from, const struct runs *r,
                       int which, uint8_t *to)
 {
@@ -252,8 +253,8 @@ static oj_status find_values(const struct oj_arrow_chunks *from, int64_t size,
     return OJ_OK;
 }
 
-/* Copies one value per run. The type is a macro argument, so that the compiler
- * knows its size. */
+/* Copies one value per run. A macro with the type as argument, because copies
+ * of a constant size are faster. */
 #define COPY_EACH(type)                                                        \
     do                                                                         \
     {                                                                          \
@@ -332,9 +333,9 @@ static oj_status take_bits(const struct oj_arrow_chunks *from,
 
 /* ---- offsets ------------------------------------------------------------- */
 
-/* Makes the offsets (buffer 1) of the result, and for each run its first child
- * element and number of child elements. most: length of the child for each
- * chunk; NULL: not limited. */
+/* Computes the offsets (buffer 1) of the result. first, count: range of child
+ * elements of each run. most: length of each chunk's child, to check the
+ * offsets against; NULL: not checked. */
 static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
                               const struct runs *r, const int64_t *most,
                               struct ArrowArray *out, int64_t *first,
@@ -390,7 +391,8 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
     return OJ_OK;
 }
 
-/* Allocates the arrays of child ranges for take_offsets(). */
+/* Allocates the arrays first and count of take_offsets(), an element for each
+ * run. */
 static oj_status make_ranges(const struct runs *r, int64_t **first,
                              int64_t **count, struct oj_error *err)
 {
@@ -447,8 +449,8 @@ static int64_t bytes_outside(const struct ArrowArray *array, const char *view)
                               array->buffers[array->n_buffers - 1]);
 }
 
-/* Returns the total bytes in blocks of the views taken. Views of NULL elements
- * are undefined, so they are replaced by empty ones. */
+/* Replaces the views of NULL elements, which Arrow leaves undefined, by empty
+ * ones. Returns the number of bytes that the other views have in blocks. */
 static oj_status empty_views_of_nulls(const struct oj_arrow_chunks *from,
                                       const struct runs *r,
                                       const uint8_t *valid, char *view,
@@ -504,7 +506,8 @@ static void copy_bytes_of_views(const struct oj_arrow_chunks *from,
     }
 }
 
-/* Buffers of the result: validity, views, a single block, its size. */
+/* Takes binary views. The result has the buffers validity, views, one block of
+ * data, and the size of the block. */
 static oj_status take_byte_views(const struct oj_arrow_chunks *from,
                                  const struct runs *r, struct ArrowArray *out,
                                  struct oj_error *err)
@@ -530,7 +533,8 @@ static oj_status take_byte_views(const struct oj_arrow_chunks *from,
 
 /* ---- lists and structs --------------------------------------------------- */
 
-/* Lists child i of each chunk; free *children with oj_free(). */
+/* Makes *out the list of child i of each chunk. The caller frees *children with
+ * oj_free(). */
 static oj_status find_children(const struct oj_arrow_chunks *from, int64_t i,
                                struct oj_arrow_chunks *out,
                                const struct ArrowArray ***children,
@@ -591,8 +595,8 @@ static oj_status take_lists(const struct oj_arrow_chunks *from, int64_t size,
     return status;
 }
 
-/* Lists the child elements of each list view as a run, in order. NULLs have
- * none. */
+/* Makes a run of the child elements of each list view, in order; none for NULL.
+ */
 static oj_status find_viewed_lists(const struct oj_arrow_chunks *from,
                                    int64_t size, const struct runs *r,
                                    struct ArrowArray *out, int32_t *chunk,
@@ -663,8 +667,8 @@ static oj_status take_list_views(const struct oj_arrow_chunks *from,
     return status;
 }
 
-/* Takes the child elements of the runs r: n_each per element, from the offset
- * of the parent array on. */
+/* Takes the child elements of all elements in r, each of which has n_each.
+ * Child elements are counted from the parent array's offset. */
 static oj_status take_below(const struct oj_arrow_chunks *from, int64_t n_each,
                             const struct runs *r, struct ArrowArray *out,
                             struct oj_error *err)
@@ -711,7 +715,8 @@ static oj_status take_structs(const struct oj_arrow_chunks *from,
 
 /* ---- runs of equal values ------------------------------------------------ */
 
-/* Runs of values in the result, and the end of each. */
+/* Output of run-end encoded columns: the values of runs, and the end of each
+ * run. */
 struct taken_runs
 {
     int32_t *chunk;
@@ -879,13 +884,13 @@ static int are_equal_values(const struct ArrowSchema *schema,
     return 1;
 }
 
-/* A dictionary for all chunks: those of the chunks, concatenated; equal ones
- * once. */
+/* A common dictionary for all chunks: a concatenation of the dictionaries of
+ * the chunks, without duplicates. */
 struct common_dictionary
 {
-    int64_t *first; /* [chunks] position of the chunk's values; -1: the chunk is
-                       not used */
-    int32_t *chunk; /* [n] chunks whose dictionaries are concatenated */
+    int64_t *first; /* [chunks] index in the common dictionary of the chunk's
+                       first value; -1: no row of the chunk is taken */
+    int32_t *chunk; /* [n] chunk of each concatenated dictionary */
     int64_t *row, *count;
     int64_t n, total;
 };
@@ -977,7 +982,8 @@ static int64_t most_place(const char *format)
     }
 }
 
-/* Adds the position of its chunk's dictionary to each index. */
+/* Converts dictionary indices of each chunk to indices in the common
+ * dictionary. */
 static void move_places(const struct runs *r, const int64_t *first,
                         int64_t size, char *to)
 {
@@ -1093,7 +1099,7 @@ static oj_status take_runs(const struct oj_arrow_chunks *from,
     return arrow_fail(err);
 }
 
-/* Returns the chunk, if all places are consecutive rows of one chunk; otherwise
+/* If all places are consecutive rows of one chunk, returns the chunk; otherwise
  * -1. */
 static int64_t find_run_of_places(const struct oj_arrow_places *places)
 {
@@ -1145,8 +1151,8 @@ static int64_t bytes_of_views(const struct ArrowArray *array, int64_t first,
     return sum;
 }
 
-/* Number of child elements or bytes between two offsets, n entries apart; 0 if
- * they are invalid. */
+/* Number of child elements or bytes from offset `first` to offset first + n; 0
+ * if the offsets are invalid. */
 static int64_t range_of_offsets(const struct ArrowArray *array, int64_t size,
                                 int64_t first, int64_t n, int64_t *begin)
 {
@@ -1157,7 +1163,7 @@ static int64_t range_of_offsets(const struct ArrowArray *array, int64_t size,
     return *begin >= 0 && end > *begin ? end - *begin : 0;
 }
 
-/* Bytes of n rows of all children from row `first` on; n < 0: of all rows. */
+/* Bytes of rows first .. first + n - 1 in all children; n < 0: of all rows. */
 static int64_t bytes_of_children(const struct ArrowSchema *schema,
                                  const struct ArrowArray *array, int64_t first,
                                  int64_t n)
@@ -1199,8 +1205,7 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                                   (array->offset + first) * size, n * size);
         case OJ_STORES_STRUCTS:
             return bytes_of_children(schema, array, array->offset + first, n);
-        default: /* estimate: values are assumed to be evenly distributed over
-                    the elements */
+        default: /* an estimate, as if all elements had equally many values */
             sum = bytes_of_children(schema, array, 0, -1);
             return (int64_t)((double)sum /
                              (double)(array->length > 0 ? array->length : 1) *
@@ -1209,7 +1214,7 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
     }
 }
 
-/* Maximum difference between successive offsets among n + 1. */
+/* Maximum number of bytes or values of any of n rows, by their offsets. */
 static int64_t most_between_offsets(const struct ArrowArray *array,
                                     int64_t size, int64_t first, int64_t n)
 {
@@ -1275,7 +1280,7 @@ int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
             return oj_arrow_most_bytes(schema->children[1], array->children[1],
                                        0, array->children[1]->length);
         default:
-            return INT32_MAX; /* list views may share child elements, so their
-                                 sizes have no bound */
+            return INT32_MAX; /* list views may overlap, so their total size has
+                                 no useful bound */
     }
 }

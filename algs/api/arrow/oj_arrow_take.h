@@ -35,9 +35,10 @@ struct oj_arrow_chunks
 {
     const struct ArrowSchema *schema;
     const struct ArrowArray *const *array; /**< [n] array of each chunk */
-    struct oj_arrow_shared *const *shared; /**< [n] owners of the arrays; NULL:
-                                                results must not refer to the
-                                                arrays */
+    struct oj_arrow_shared *const *shared; /**< [n] reference-counted owners
+                                                of the arrays; NULL: never
+                                                make views of the arrays,
+                                                always copy */
     int64_t n;
 };
 
@@ -50,11 +51,13 @@ struct oj_arrow_places
     const int64_t *row;   /**< [n] row number within the chunk; -1: NULL */
 };
 
-/** Makes *out an array of places->n rows. If these are consecutive rows and
- * most of a chunk, they are not copied: *out is a view of the chunk. Errors:
- * OJ_ERR_DATA; OJ_ERR_NOMEM; OJ_ERR_LIMIT if the rows do not fit into one array
- * (32-bit offsets, dictionary indices, run ends): take fewer rows. A single row
- * of up to 2 GB always fits. */
+/** Makes *out an array of places->n rows. If the rows are consecutive and make
+ *  up most of a chunk, *out is a view of the chunk; otherwise they are copied.
+ *
+ *  Errors: OJ_ERR_DATA; OJ_ERR_NOMEM; OJ_ERR_LIMIT if the rows do not fit into
+ *  one array (32-bit offsets, dictionary indices, run ends): take fewer rows. A
+ *  single row of up to 2 GB always fits.
+ */
 OJ_MUST_USE oj_status oj_arrow_take(const struct oj_arrow_chunks *chunks,
                                     const struct oj_arrow_places *places,
                                     struct ArrowArray *out,

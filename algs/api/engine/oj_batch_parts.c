@@ -5,21 +5,21 @@
 #include <math.h>
 #include <string.h>
 
-/* Minimum rows per sample. The second applies if earlier parts are so sparse
- * that the whole batch probably has far fewer pairs than allowed. */
+/* Minimum rows that one sample represents (a stretch). The second value is used
+ * if earlier parts had so few pairs that the whole batch probably fits. */
 #define LEAST_STRETCH 128
 #define LEAST_SPARSE_STRETCH 256
 
-/* Minimum number of samples; if there would be fewer, none are taken. */
+/* Batches that would have fewer samples than this are not sampled. */
 #define LEAST_SAMPLES 4
 
 /* Without earlier parts and samples, the first part is this fraction of the
  * batch. */
 #define FIRST_PART 16
 
-/* Number of neighbouring samples, on either side, that also count for a stretch
- * of rows. If only some rows have pairs, in any order, a single sample is not
- * reliable. */
+/* Number of samples, before and after, that also influence the prediction for a
+ * stretch of rows. A single sample is not reliable if rows with and without
+ * pairs are mixed. */
 #define NEIGHBOURS 4
 
 /* Copies of the sampled rows, as a layer of their own. */
@@ -42,8 +42,8 @@ void oj_batch_parts_free(struct oj_batch_parts *parts)
 
 /* --- samples -------------------------------------------------------------- */
 
-/* Chooses a row of stretch i pseudo-randomly, because rows may repeat
- * periodically. */
+/* Chooses the row that represents stretch i of the batch, pseudo-randomly,
+ * because rows may repeat periodically. */
 static int64_t choose_row_of_stretch(int64_t i, int64_t stretch, int64_t n_rows)
 {
     uint64_t mixed = (uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15);
@@ -99,9 +99,10 @@ static double count_sampled_pairs(const struct oj_matches *found, int64_t i)
     return (double)(oj_matches_end(found, i) - oj_matches_first(found, i));
 }
 
-/* Predicted pairs per row of stretch i: the maximum of its sample's pairs, the
- * mean of its neighbours, and on either side the minimum of the next two
- * samples, because a dense area may start or end within the stretch. */
+/* Predicted pairs per row of stretch i. It is the maximum of three numbers:
+ * pairs of its sample; mean of the neighbouring samples; minimum of the next
+ * two samples on either side, because a dense area may start or end within the
+ * stretch. */
 static double predict_rate(const struct oj_matches *found, int64_t i)
 {
     double rate = count_sampled_pairs(found, i), mean = 0.0;
@@ -126,16 +127,16 @@ static void learn_from_sample(struct oj_batch_parts *parts,
         parts->rate[i] = predict_rate(found, i);
     }
     parts->more = 1.0;
-    /* The mean plus twice its standard error. If few rows have many pairs, a
-     * sample may have missed most of these rows. */
+    /* the mean plus twice its standard error, because a sample can miss rows
+     * with many pairs if such rows are few */
     parts->pairs_per_row =
         fmax(parts->pairs_per_row,
              (sum + 2.0 * sqrt(squares)) / (double)parts->n_samples);
 }
 
-/* Samples the batch: joins one row from each of n_samples stretches of rows. If
- * these have too many pairs, uses fewer samples; parts->n_samples stays 0 if
- * even one has too many. */
+/* Samples the batch: joins one row of each of n_samples stretches of rows. If
+ * these have too many pairs, retries with fewer samples. parts->n_samples is 0
+ * if even one row has too many. */
 static oj_status sample_batch(struct oj_batch_parts *parts,
                               const struct oj_flat *batch, int64_t n_samples,
                               struct oj_matches *out, struct oj_error *err)
@@ -177,9 +178,9 @@ static int64_t count_samples(const struct oj_batch_parts *parts, int64_t n_rows)
     return n < OJ_MOST_SAMPLED_ROWS ? n : OJ_MOST_SAMPLED_ROWS;
 }
 
-/* Number of rows for the next part that certainly do not have too many pairs,
- * since a row has at most most_per_row. The rows left are divided equally. 0:
- * not known. */
+/* Number of rows for the next part that is safe because a row has at most
+ * most_per_row pairs. The `left` remaining rows are divided into equal parts.
+ * 0: no such maximum. */
 static int64_t count_safe_rows(const struct oj_batch_parts *parts, int64_t left)
 {
     int64_t most, n_parts;
@@ -206,8 +207,8 @@ static oj_status begin_batch(struct oj_batch_parts *parts,
 
 /* --- prediction ----------------------------------------------------------- */
 
-/* Number of rows, from `first` to at most end - 1, with at most `most`
- * predicted pairs in total; *predicted: that total. */
+/* Returns how many of the rows first .. end - 1 have at most `most` predicted
+ * pairs in total; *predicted is this total. */
 static int64_t count_rows_with_pairs(const struct oj_batch_parts *parts,
                                      int64_t first, int64_t end, double most,
                                      double *predicted)
@@ -255,9 +256,9 @@ static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
     return n < 1 ? 1 : n;
 }
 
-/* The rate of earlier parts, reduced after n more rows: to a quarter if these
- * were expected to have half of the allowed pairs; less for fewer rows, which
- * are less reliable. */
+/* The previous estimate of pairs per row, reduced after n more rows. The more
+ * pairs the n rows were expected to have, the more it is reduced: to a quarter
+ * for half of the allowed pairs. */
 static double fade_rate(const struct oj_batch_parts *parts, int64_t n)
 {
     double expected = parts->pairs_per_row * (double)n;
@@ -275,7 +276,7 @@ static void learn_from_part(struct oj_batch_parts *parts, int64_t first,
                                     &predicted);
     parts->pairs_per_row = fmax(rate, fade_rate(parts, n));
     parts->n_joined++;
-    /* the limit that a failed part has set is relaxed slowly */
+    /* a part with too many pairs has set this limit: relax it slowly */
     if (parts->most_rows > 0 && parts->most_rows < INT64_MAX / 2)
         parts->most_rows += (parts->most_rows + 3) / 4;
     if (predicted > 0.0)

@@ -35,33 +35,35 @@ struct oj_batch_parts
 {
     int64_t max_pairs; /**< maximum pairs of a part; 0: no limit */
 
-    /** Maximum pairs of a row (oj_relation_most_pairs_of_row()); 0: not known.
-     * A part has at least as many rows as this allows. (For example, the
-     * nearest features of a million points take a third less time in one part
-     * than in two.) */
+    /** Maximum pairs of one row (oj_relation_most_pairs_of_row()); 0: no
+     * maximum. If it is set, parts are made as large as it safely allows, since
+     * larger parts are faster: nearest features of a million points take a
+     * third less time in one part than in two. */
     int64_t most_per_row;
 
-    /** Joins sampled rows to count their pairs. NULL: no samples, and no small
-     * first part; for joins in which a few rows cost as much as a batch, or in
-     * which the number of rows decides which device is used. */
+    /** Function that joins sampled rows to count their pairs; NULL: do not
+     * sample and do not start with a small part. NULL is right if joining a few
+     * rows costs as much as joining a batch, or if the number of rows decides
+     * which device is used. */
     oj_rows_join sample;
     void *user; /**< argument of sample */
 
-    /** Approximate number of pairs that were found and discarded: those of
-     * samples, and max_pairs for each part with too many. */
+    /** Approximate number of pairs that were computed in vain: pairs of
+     * samples, and max_pairs for each part that had too many. */
     int64_t n_pairs_again;
 
-    /* The following members are for the prediction, across batches. */
-    double pairs_per_row; /**< mean of earlier parts; higher values decay
-                               slowly */
+    /* Members for the prediction, kept across batches. */
+    double pairs_per_row; /**< estimate from earlier parts; a high estimate is
+                               reduced only slowly */
     int64_t n_joined;     /**< number of earlier parts */
     int64_t most_rows;    /**< maximum rows of a part, after a part had too many
                                pairs; 0: no limit */
 
-    /* The following members are for the current batch. */
+    /* Members for the current batch. */
     int64_t n_samples; /**< number of samples; 0: not sampled */
     int64_t stretch;   /**< number of rows for each sample */
-    double more; /**< pairs of the last part: actual divided by predicted */
+    double more;       /**< actual pairs of the last part, as a multiple of the
+                            predicted pairs */
     double rate[OJ_MOST_SAMPLED_ROWS]; /**< [n_samples] predicted pairs per row
                                             of each stretch */
     struct oj_sampled_rows *rows;      /**< sampled rows; NULL until used */
@@ -81,7 +83,7 @@ OJ_MUST_USE oj_status oj_batch_parts_join(
     struct oj_flat_slice *slice, oj_rows_join join, void *user,
     struct oj_matches *out, int64_t *n, struct oj_error *err);
 
-/** Frees the samples. Counts and rates are kept. */
+/** Frees the samples, but keeps the estimates. */
 void oj_batch_parts_free(struct oj_batch_parts *parts);
 
 #endif

@@ -56,7 +56,8 @@
 #define IN_PART "ran in part on the CPU, since "
 #define NOT_TAKEN "no CUDA kernel answers such a join"
 
-/* Entry of a waiting thread in the queue; on the thread's stack. */
+/* Queue entry of a thread that waits for the join; on the stack of that thread.
+ */
 struct join_turn
 {
     struct join_turn *next;
@@ -65,74 +66,77 @@ struct join_turn
 struct oj_join
 {
     const struct oj_backend *backend;
-    struct oj_index_args args; /* join_side in it points to the next member */
-    struct oj_flat join_side;  /* the caller's layer, densified if asked for,
-                                  with overlaps set */
+    struct oj_index_args args; /* its member join_side points to `join_side`
+                                  below */
+    struct oj_flat join_side;  /* the caller's layer, densified if the relation
+                                  asks for it, with its member overlaps set */
     struct oj_dense dense[2];  /* buffers for the densified join side and
                                   batch */
-    uint8_t *overlaps;         /* [features] marks of features with overlapping
-                                  parts (oj_self_overlap.h); NULL: none, or not
-                                  needed */
-    int has_overlaps;          /* 1: overlaps was computed: points must be
-                                  located in the union of the parts */
+    uint8_t *overlaps;         /* [features] 1: polygon parts of the feature
+                                  overlap (oj_self_overlap.h); NULL: none do, or
+                                  not needed */
+    int has_overlaps;          /* 1: `overlaps` was computed, so features with
+                                  overlapping parts are joined separately */
     struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
-    int32_t *tie_rank; /* [features] tie rank of each join feature; NULL: the
-                          ordinal */
+    int32_t *tie_rank; /* [features] rank of each join feature in the order that
+                          decides ties; NULL: its ordinal */
     struct oj_stats stats;
 
-    int is_ranked; /* 1: args.relation only finds the pairs, which are then
-                      ranked */
-    struct oj_relation ranked; /* if is_ranked: ranks by similarity and keeps
-                                  the first k */
+    int is_ranked; /* 1: args.relation only finds candidates for `ranked` */
+    struct oj_relation ranked; /* if is_ranked: the relation of the user, which
+                                  ranks pairs by similarity */
     struct oj_matches found;   /* if is_ranked: pairs before the ranking */
 
-    /* Guards the members that all copies share: indexes and stats of the
-     * original, while it is not taken, and the members below. */
+    /* Guards what all copies of a join share: the members below; also indexes
+     * and stats, unless the original is itself in use by a thread. */
     pthread_mutex_t lock;
     pthread_cond_t was_given_back;
     int is_taken;             /* 1: the original is taken, not a copy */
-    struct join_turn *line;   /* queue of threads that wait for the original */
-    struct oj_join *original; /* for a copy: its original; otherwise NULL */
+    struct join_turn *line;   /* queue of threads that wait for the join
+                                 itself */
+    struct oj_join *original; /* if this is a copy: the join it was copied from;
+                                 otherwise NULL */
     struct oj_join *idle;     /* free list of copies */
     struct oj_join *next;     /* next copy in the free list */
 
-    int has_cpu;                          /* 1: the index of the expected engine
-                                             is built */
-    struct oj_index *of[OJ_MOST_ENGINES]; /* index of each engine of the
-                                             backend; NULL: not built */
+    int has_cpu;                          /* 1: the index for the expected kinds
+                                             of input is built */
+    struct oj_index *of[OJ_MOST_ENGINES]; /* [engines of the backend] index of
+                                             each engine; NULL: not built */
 
-    /* The following members are for OJ_DEVICE_IF_PAYS. */
-    int is_settled[2];        /* [input is points] 1: the choice of the device
-                                 is final */
+    /* Members for OJ_DEVICE_IF_PAYS. */
+    int is_settled[2];        /* element 1 for batches of points, 0 for
+                                 others: 1: CPU or GPU was chosen for all
+                                 later batches */
     char choice[REASON_SIZE]; /* reason of the choice */
 
-    /* The following members are valid while a device is in use. */
+    /* Members for joins on a device. */
     int uses_gpu;
     const struct oj_gpu_module *module;
     struct oj_gpu_index *on_gpu; /* the module's index; NULL: not built */
-    int sums_refused; /* 1: the module cannot sum the pairs of this join, or
-                         lacks memory for it */
-    int n_sum_words;  /* words per join feature in the last summed batch */
-    int is_refused;   /* 1: the module cannot hold the data; the CPU joins */
-    char reason[REASON_SIZE]; /* why the CPU was used (appended to ON_CPU); "":
-                                 it was not */
-    char slower[REASON_SIZE]; /* why the GPU used a slower method; "": it did
-                                 not */
+    int sums_refused; /* 1: do not try again to sum pairs on the device: it
+                         failed for this join */
+    int n_sum_words;  /* words per join feature of the last sum request */
+    int is_refused;   /* 1: the module refused the join side, so the CPU
+                         joins */
+    char reason[REASON_SIZE]; /* why the CPU was used instead of the GPU, for
+                                 messages; "": the GPU was used */
+    char slower[REASON_SIZE]; /* why the GPU used a slower method, for messages;
+                                 "": it did not */
 
-    /* The following members are for the module as a screen of joins by
-     * predicate. */
+    /* Members for joins by predicate with a GPU screen (oj_screen.h). */
     int has_screen;                    /* -1: not determined yet */
     struct oj_screen_pairs candidates; /* candidates of the current batch */
     struct oj_screen_rule rule;
     struct oj_gpu_screen *screen_index; /* the screen's index; NULL: not
                                            built */
-    int screen_refused; /* 1: the screen cannot be built, or the device was
-                           lost */
+    int screen_refused; /* 1: do not use the screen again: it cannot be built,
+                           or the device was lost */
     char screen_reason[REASON_SIZE]; /* why a batch was joined without the
-                                        screen (appended to IN_PART) */
+                                        screen, for messages */
 };
 
-/* 1: a join of this process has used a device. */
+/* 1: some join of this process has used a device, so CUDA is started. */
 static atomic_int is_started;
 
 const char *oj_version(void)
@@ -142,9 +146,9 @@ const char *oj_version(void)
 
 /* --- tie order ------------------------------------------------------------ */
 
-/* Ties are ordered by (FID, reading order), or by reading order alone if FIDs
- * are missing or repeated. *out is NULL if this is the order of the ordinals.
- */
+/* Computes the order that decides ties: by (FID, reading order); by reading
+ * order alone if FIDs are missing or repeated. *out is NULL if this is the
+ * order of the ordinals. */
 static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
                                struct oj_error *err)
 {
@@ -162,7 +166,8 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
     OJ_NEW(at, 2 * n, err);
     for (i = 0; i < n; i++)
     {
-        /* orders negative FIDs before positive ones */
+        /* flips the sign bit, so that negative FIDs are ordered before positive
+         * ones */
         at[i].key = (uint64_t)flat->fid[i] ^ (UINT64_C(1) << 63);
         at[i].value = i;
     }
@@ -180,7 +185,8 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
 
 /* --- joins on the CPU ----------------------------------------------------- */
 
-/* Index of the first engine that takes such a batch; -1 if none does. */
+/* Index, in the backend's list, of the first engine that supports such a batch;
+ * -1 if none does. */
 static int choose_engine(const struct oj_join *join,
                          const struct oj_flat *input)
 {
@@ -195,8 +201,8 @@ static int choose_engine(const struct oj_join *join,
     return -1;
 }
 
-/* Index of the engine for the expected batches: of points, unless input_kinds
- * says otherwise. */
+/* Index, in the backend's list, of the engine for the expected input: points,
+ * unless input_kinds says otherwise. */
 static int choose_expected_engine(const struct oj_join *join)
 {
     static const int64_t none[1] = {0};
@@ -280,8 +286,8 @@ static int uses_gpu_screen_for_batch(const struct oj_join *join,
            !oj_flat_is_points(input);
 }
 
-/* Runs the screen. If memory runs out, it is tried again for the next batch;
- * other errors switch it off. */
+/* Finds candidates by the GPU screen. After a lack of memory it is tried again
+ * for the next batch; after other errors never. */
 static oj_status run_gpu_screen(struct oj_join *join,
                                 const struct oj_flat *input, int64_t most,
                                 struct oj_screen_pairs *out,
@@ -309,8 +315,8 @@ static oj_status run_gpu_screen(struct oj_join *join,
     return status;
 }
 
-/* Finds the candidates of a batch by the screen. *are_found 0: the engine must
- * find them. */
+/* Finds the candidates of a batch by the GPU screen. *are_found is 0 if it
+ * could not, so that the engine must find them. */
 static oj_status find_candidates_on_gpu(struct oj_join *join,
                                         const struct oj_engine *engine,
                                         const struct oj_flat *input,
@@ -356,8 +362,8 @@ static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
                : engine->join(join->of[i], input, out, &join->stats, err);
 }
 
-/* Installs the module's screen if it supports the join. Frees existing CPU
- * indexes, because they were built to find candidates without a screen. */
+/* Enables the GPU screen if the module supports it for this join. Frees the
+ * existing CPU indexes, because with a screen they are built differently. */
 static void install_gpu_screen(struct oj_join *join)
 {
     if (join->has_screen >= 0)
@@ -380,8 +386,7 @@ static int gpu_module_supports_join(const struct oj_join *join,
            join->module->takes(&join->args.relation, &join->join_side, input);
 }
 
-/* Makes the CPU join the batch, or the rest of it, and records the reason
- * `why`. */
+/* Notes that the CPU joins this batch, or part of it, for the reason `why`. */
 static oj_status turn_to_cpu(struct oj_join *join, const char *why,
                              struct oj_error *err)
 {
@@ -398,8 +403,8 @@ static void free_gpu_index(struct oj_join *join)
     join->on_gpu = NULL;
 }
 
-/* Makes the CPU join all further batches. advice is appended to the reason if
- * memory ran out. */
+/* Notes that the CPU joins all further batches. advice is appended to the
+ * reason if memory ran out. */
 static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
                                              oj_status status,
                                              const char *advice,
@@ -412,8 +417,8 @@ static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
     return turn_to_cpu(join, err->message, err);
 }
 
-/* Records why a slower method is in use. Called after each success of the
- * module, which may have changed its method. */
+/* Notes why the GPU uses a slower method. Called after each success of the
+ * module, because its method may have changed. */
 static void record_slower_gpu_method(struct oj_join *join)
 {
     const char *why = join->module->why_refused(join->on_gpu);
@@ -422,8 +427,8 @@ static void record_slower_gpu_method(struct oj_join *join)
                  "took a slower method on the GPU, since %.260s", why);
 }
 
-/* Builds the module's index, which shows whether the module can hold the data.
- */
+/* Builds the GPU index, which can fail: only this shows whether the module can
+ * hold the data. */
 static oj_status build_gpu_index_if_needed(struct oj_join *join,
                                            struct oj_error *err)
 {
@@ -444,9 +449,9 @@ static oj_status build_gpu_index_if_needed(struct oj_join *join,
     return status;
 }
 
-/* Prepares the module for a batch. *is_taken is 0 if it has no kernel for the
- * batch or its index cannot be built. A column that one side lacks is an error,
- * as on the CPU. */
+/* Builds the GPU index if the module supports the batch; *is_taken is 0 if it
+ * does not, or if building failed. A missing column of one side is an error, as
+ * on the CPU. */
 static oj_status prepare_gpu_for_batch(struct oj_join *join,
                                        const struct oj_flat *input,
                                        int *is_taken, struct oj_error *err)
@@ -532,17 +537,17 @@ static oj_status join_with_gpu(struct oj_join *join,
  * of rows is known. */
 #define LEAST_VERTICES 4
 
-/* Seconds per row and per vertex on the GPU, fitted to joins of 0.3 to 100
- * million rows with 2 and 16 threads and one H200 (BENCHMARKS.md). The engines
- * have the rates of the CPU. On other hardware the choice is less accurate, but
- * the result does not change. */
+/* Seconds per row and per vertex on the GPU. Fitted to joins of 0.3 to 100
+ * million rows with 2 and 16 threads and one H200 (BENCHMARKS.md). The rates of
+ * the CPU are in the engines (struct oj_engine_cost). On other hardware the
+ * choice is less accurate, but the result does not change. */
 static const double gpu_row_s = 5e-9, gpu_vertex_s = 7e-9;
 
-/* Seconds per vertex of either side, for joins of lines and polygons that
- * intersect. */
+/* Joins of lines and polygons that intersect: seconds per vertex of either
+ * side. */
 static const double cpu_shape_vertex_s = 140e-9;
 static const double gpu_shape_vertex_s = 3e-9;
-/* time on one core to prepare vertices for the GPU */
+/* seconds per vertex, on one core, to prepare data for the GPU */
 static const double stage_shape_vertex_s = 30e-9;
 
 /* The speed of n threads is estimated as n to this power. */
@@ -551,8 +556,8 @@ static const double thread_gain = 0.8;
 /* Time to start CUDA and allocate memory, once per process. */
 static const double gpu_start_s = 0.25;
 
-/* Estimates are rough, so the GPU must be faster by this factor to be chosen.
- */
+/* The GPU is chosen only if its estimate is better by this factor, because
+ * estimates are rough. */
 static const double clear_gain = 1.15;
 
 static double n_vertices(const struct oj_flat *flat)
@@ -581,8 +586,8 @@ static double estimate_cpu_seconds(const struct oj_join *join,
            rows * (cost->row_s + (k > 1 ? (double)k * cost->place_s : 0.0));
 }
 
-/* 1 if a device is clearly faster for the batch, or for the expected input if
- * batch is NULL. Writes the reason to choice. */
+/* 1 if the GPU is expected to be clearly faster for this batch; batch NULL: for
+ * the expected input. Writes the reason to join->choice. */
 static int is_gpu_clearly_faster(struct oj_join *join,
                                  const struct oj_flat *batch)
 {
@@ -666,8 +671,8 @@ static void abandon_gpu(struct oj_join *join, const char *why)
     join->is_settled[0] = join->is_settled[1] = 1;
 }
 
-/* Switches to the CPU permanently if the device is optional and cannot hold the
- * data. */
+/* If the GPU is optional and has refused the data, switches to the CPU for all
+ * further batches. */
 static void abandon_gpu_if_refused(struct oj_join *join)
 {
     if (!is_gpu_use_optional(join))
@@ -680,7 +685,7 @@ static void abandon_gpu_if_refused(struct oj_join *join)
                               : "");
 }
 
-/* 1 if the CPU can take over after this error of a device. */
+/* 1 if the CPU can join in place of the GPU after this error. */
 static int can_go_on_without_gpu(const struct oj_join *join, oj_status status)
 {
     return is_gpu_use_optional(join) &&
@@ -704,8 +709,8 @@ static oj_status open_gpu_or_fall_back(struct oj_join *join,
     return OJ_OK;
 }
 
-/* Chooses CPU or GPU after the join side is read. For lines and polygons, the
- * first batch may change the choice. */
+/* Chooses CPU or GPU when the join side was read. For lines and polygons, the
+ * first batch may change this choice. */
 static oj_status choose_processor_at_open(struct oj_join *join,
                                           struct oj_error *err)
 {
@@ -721,8 +726,8 @@ static oj_status choose_processor_at_open(struct oj_join *join,
     return join->uses_gpu ? OJ_OK : build_cpu_index_if_needed(join, err);
 }
 
-/* Chooses CPU or GPU by the first batch; by every batch if the number of rows
- * is not known. */
+/* Chooses CPU or GPU by the size of the first batch; by that of every batch if
+ * the number of rows is not known. */
 static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
                                               const struct oj_flat *input,
                                               struct oj_error *err)
@@ -744,8 +749,9 @@ static int may_use_device(const struct oj_join *join)
            (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
 }
 
-/* 1 if an engine, or the GPU, uses all rings of a feature together, so that
- * features with overlapping parts must be joined separately. */
+/* 1 if the join is by the even-odd rule over all rings of a feature, which is
+ * wrong for features with overlapping parts: they must be found and joined
+ * separately. */
 static int must_find_overlapping_parts(const struct oj_join *join)
 {
     return oj_is_points_in_polygons(&join->args.relation, &join->join_side,
@@ -904,8 +910,8 @@ int oj_join_may_sample(const struct oj_join *join)
            oj_relation_gives_lists(&join->args.relation);
 }
 
-/* 1 if batches change nothing but the index of their engine, so that copies of
- * the join can share the rest. */
+/* 1 if a batch changes only the index of its engine, so that several threads
+ * can use copies of the join that share everything else. */
 static int can_share_indexes_in_copies(const struct oj_join *join)
 {
     const struct oj_engine *engine;
@@ -932,7 +938,8 @@ static void set_options_of_copy(struct oj_join *copy, const int *cancel,
     }
 }
 
-/* Precondition: the calling thread holds the lock of join. */
+/* Copies the join for another thread. Precondition: the calling thread holds
+ * the lock. */
 static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
                                                 const int *cancel,
                                                 int64_t max_batch_pairs,
@@ -968,7 +975,7 @@ static void leave_line(struct oj_join *join, const struct join_turn *turn)
     *at = turn->next;
 }
 
-/* Waits until it is this thread's turn and the original is not taken.
+/* Waits until it is this thread's turn and no thread uses the join itself.
  * Precondition: the calling thread holds the lock. */
 static oj_status wait_until_join_is_free(struct oj_join *join,
                                          const int *cancel,
@@ -987,7 +994,7 @@ static oj_status wait_until_join_is_free(struct oj_join *join,
         status = oj_check_cancel(cancel, NULL);
     }
     leave_line(join, &turn);
-    /* the next waiting thread may be able to continue */
+    /* the next waiting thread may now be first in the queue */
     pthread_cond_broadcast(&join->was_given_back);
     return status == OJ_OK ? OJ_OK
                            : oj_fail(err, status, "interrupted while waiting");
@@ -1028,7 +1035,7 @@ oj_status oj_join_take(struct oj_join *join, const int *cancel,
     return oj_join_take_bounded(join, cancel, 0, out, err);
 }
 
-/* Adds the bytes that batches of a copy have added to shared indexes to the
+/* A copy may have enlarged indexes that it shares: adds these bytes to the
  * stats of the original. */
 void oj_join_give_back(struct oj_join *taken)
 {
@@ -1061,8 +1068,8 @@ int64_t oj_join_index_bytes(struct oj_join *taken)
 
 /* --- joining a batch ------------------------------------------------------ */
 
-/* Checks that a dwithin has a maximum distance, and features of only one side
- * have their own. A side without features may lack the array. */
+/* Checks that dwithin has a maximum distance, for the join or for the features
+ * of one side (not of both). A side without features may lack the array. */
 static oj_status check_max_distances_are_given(const struct oj_join *join,
                                                const struct oj_flat *input,
                                                struct oj_error *err)
@@ -1081,8 +1088,8 @@ static oj_status check_max_distances_are_given(const struct oj_join *join,
     return OJ_OK;
 }
 
-/* For points that were not expected: excludes features with overlapping parts
- * from the indexes built so far. */
+/* Called if points are joined although none were expected: removes features
+ * with overlapping parts from the indexes built so far. */
 static oj_status exclude_overlapping_from_indexes(struct oj_join *join,
                                                   struct oj_error *err)
 {
@@ -1108,8 +1115,8 @@ static oj_status check_batch_and_mark_overlaps(struct oj_join *join,
                : OJ_OK;
 }
 
-/* 1 if the engine leaves out features (those with overlapping parts) that the
- * batch must be joined with. */
+/* 1 if points of the batch must also be joined with the features that the
+ * engine leaves out because their parts overlap. */
 static int needs_points_in_overlapping_parts(const struct oj_join *join,
                                              const struct oj_flat *input)
 {
@@ -1187,8 +1194,8 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
 
 /* --- counts and sums instead of pairs ------------------------------------- */
 
-/* Maximum ratio of sums to rows of a batch. With more sums, which are copied
- * from the device once per batch, copying the pairs is cheaper. */
+/* Maximum number of sums per row of a batch. With more, copying the sums from
+ * the device costs more than copying the pairs. */
 #define WORDS_PER_ROW 4
 
 static int are_sums_smaller_than_batch(const struct oj_join *join,

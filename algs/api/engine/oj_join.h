@@ -39,7 +39,7 @@ const char *oj_version(void);
 
 /** Checks and indexes the join side.
  *  join_side  must outlive *out; struct oj_flat documents its contents, and
- *             oj_flat_check() checks a hand-made one
+ *             oj_flat_check() validates it
  *  relation   the parameters of the join; copied
  *  backend    name of a backend; NULL or "auto": the fastest possible
  *  options    copied; NULL: all threads
@@ -77,7 +77,7 @@ OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
  *  batches and must not be closed.
  * cancel     flag that ends the wait and, if *out is a copy, its batches;
  *            must outlive the use of *out.  NULL: the flag of the options;
- *            waiting is then not limited
+ *            the wait cannot be ended then
  * Errors     OJ_ERR_NOMEM; OJ_ERR_CANCELLED while waiting */
 OJ_MUST_USE oj_status oj_join_take(struct oj_join *join, const int *cancel,
                                    struct oj_join **out, struct oj_error *err);
@@ -91,24 +91,23 @@ OJ_MUST_USE oj_status oj_join_take_bounded(struct oj_join *join,
                                            struct oj_error *err);
 void oj_join_give_back(struct oj_join *taken);
 
-/** Frees the working memory of all idle copies but n_kept. It is as large as
- * the largest batch. */
+/** Frees the working memory of unused copies, except n_kept of them. A copy's
+ * memory is as large as its largest batch. */
 void oj_join_trim(struct oj_join *join, int n_kept);
 
 /** Bytes of all indexes of the join side. taken: result of oj_join_take(). */
 int64_t oj_join_index_bytes(struct oj_join *taken);
 
-/** 1 if only the CPU can be used: oj_join_take() then makes copies, and the
- * result does not depend on how rows are split into batches. */
+/** 1 if the GPU is never used: oj_join_take() then makes copies, and the result
+ * does not depend on how rows are split into batches. */
 int oj_join_is_on_cpu(struct oj_join *join);
 
-/** 1 if joining a few rows first, to count their pairs, is cheap and has no
- * side effect: rows may have several pairs, and the device is not chosen by the
- * number of rows. */
+/** 1 if a few rows may be joined first, to count their pairs. 0 if rows have at
+ * most one pair, or if the number of rows decides between CPU and GPU. */
 int oj_join_may_sample(const struct oj_join *join);
 
-/** 1 if oj_join_sum_pairs() with columns is faster than making pairs, for
- * batches like input. */
+/** 1 if oj_join_sum_pairs() is faster than oj_join_batch() for batches like
+ * input. */
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input);
 
 /** Counts the pairs of a batch and sums columns over them, per join feature,

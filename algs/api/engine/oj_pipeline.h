@@ -29,9 +29,10 @@ struct oj_pipeline;
 struct oj_pipeline_part
 {
     int slot;                   /**< slot of the batch, an argument of read() */
-    int answer;                 /**< below OJ_PIPELINE_SLOTS: index for data of
-                                     the caller about this part; reused by
-                                     join() only after the part is released */
+    int answer;                 /**< index below OJ_PIPELINE_SLOTS for the
+                                     caller's own data about this part; join()
+                                     does not use it for another part until this
+                                     one is released */
     int64_t first_row;          /**< ordinal within the batch of the part's
                                      first row, which is row 0 of the matches */
     const struct oj_flat *flat; /**< the rows; row 0 is row first_row of the
@@ -56,9 +57,9 @@ struct oj_pipeline_work
      * stops the pipeline. May be NULL. */
     int (*progress)(int64_t rows_done, void *user);
 
-    /** Runs stages(pipeline) on the new thread, so that the caller can set up
-     * thread-local state before and remove it afterwards. NULL: stages is
-     * called directly. */
+    /** Called on each new thread in place of stages(pipeline), which it must
+     * call. So the caller can set up thread-local state before, and remove it
+     * afterwards. NULL: stages is called directly. */
     void (*on_thread)(void *user, void (*stages)(struct oj_pipeline *),
                       struct oj_pipeline *pipeline);
     void *user;
@@ -84,8 +85,9 @@ struct oj_pipeline_work
     int (*may_sample)(void *user);
 };
 
-/** Totals of all parts released. Times are wall-clock seconds in read(), in
- * join(), and between calls of oj_pipeline_next(); the stages overlap. */
+/** Totals of all parts that the caller has used. Times are wall-clock seconds
+ * in read(), in join(), and between calls of oj_pipeline_next(); they overlap.
+ */
 struct oj_pipeline_counts
 {
     int64_t n_parts, n_rows, n_matched, n_pairs;

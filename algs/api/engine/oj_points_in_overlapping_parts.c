@@ -46,7 +46,7 @@ mark_features_without_overlaps(struct oj_overlapping_points *self,
     }
     self->flat = *flat;
     self->flat.overlaps = self->others;
-    /* conditions are tested later, on the pairs found */
+    /* no conditions here: find_pairs() tests them for each pair found */
     self->flat.max_distance = NULL;
     self->flat.on_class = self->flat.exclude_class = NULL;
     self->flat.n_texts = 0;
@@ -54,7 +54,8 @@ mark_features_without_overlaps(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* Builds the index without exclusions and limits, which are tested later. */
+/* Builds the index of these features, without exclusions and limits, which are
+ * tested later for each pair. */
 static oj_status build_index_of_overlapping(struct oj_overlapping_points *self,
                                             struct oj_stats *stats,
                                             struct oj_error *err)
@@ -115,7 +116,8 @@ static oj_status select_points_in_box(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* Fills self->pair with the pairs of the batch. */
+/* Finds all pairs of the batch with these features and stores them in
+ * self->pair. */
 static oj_status find_pairs(struct oj_overlapping_points *self,
                             const struct oj_flat *input, struct oj_stats *stats,
                             struct oj_error *err)
@@ -150,8 +152,8 @@ static oj_status find_pairs(struct oj_overlapping_points *self,
 
 /* --- merging with the engine's pairs -------------------------------------- */
 
-/* Merges the pairs into the engine's, from the end backward, so that each pair
- * moves once, into free memory. */
+/* Merges the pairs into the engine's result in place. Starts at the end, so
+ * that each pair is moved only once. */
 static void merge_pairs_into_matches(const struct oj_overlapping_points *self,
                                      struct oj_matches *out)
 {

@@ -9,8 +9,9 @@
 
 struct oj_overlapping_points;
 
-/** Prepares the features marked in args->join_side->overlaps. Precondition:
- * oj_is_points_in_polygons() holds for the relation. O(vertices). */
+/** Prepares the features that are marked in args->join_side->overlaps.
+ * Precondition: the join is of points with polygons
+ * (oj_is_points_in_polygons()). O(vertices). */
 OJ_MUST_USE oj_status oj_overlapping_points_make(
     const struct oj_index_args *args, struct oj_overlapping_points **out,
     struct oj_stats *stats, struct oj_error *err);

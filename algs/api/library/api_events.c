@@ -30,8 +30,8 @@ oj_status api_events_read_words(const char *words, int *with_stays,
 
 /* ---- identification of the join in a state file -------------------------- */
 
-/* Writes the relation and conditions as a text. Equal texts mean equal joins.
- */
+/* Writes all that decides the pairs of the join as a text, to compare it with a
+ * state file. */
 static oj_status write_options(const struct oj_relation *r,
                                const char *conditions, char **out,
                                struct oj_error *err)
@@ -158,8 +158,8 @@ static oj_status join_reports(struct ogrjoin_events *e,
     return api_check_max_pairs(status, most, 0, e->pairs.n_pairs, err);
 }
 
-/* Adds the reports of a joined batch. Memory is allocated first, because an
- * addition cannot be undone. */
+/* Adds a joined batch of reports to the events. Memory is allocated first,
+ * because a failure half-way could not be undone. */
 static oj_status add_joined_reports(struct ogrjoin_events *e,
                                     const struct oj_event_keys *keys,
                                     const struct oj_flat *flat, int64_t first,

@@ -26,11 +26,11 @@ struct ogrjoin_layer
     const double *number;
     int64_t first_row;    /* ordinal of the first feature in its stream */
     pthread_mutex_t lock; /* guards row_number */
-    int64_t *row_number;  /* [features] row numbers, used as FIDs; NULL until
-                             needed */
+    int64_t *row_number;  /* [features] row numbers, in place of missing FIDs;
+                             NULL until needed */
 
-    struct ogrjoin_layer *of; /* layer that owns the features and texts, if they
-                                 are shared; otherwise NULL */
+    struct ogrjoin_layer *of; /* layer that owns the arrays, if this layer only
+                                 adds columns to it; otherwise NULL */
 
     /* Columns that this layer owns, or NULL. */
     double *own_x, *own_y, *own_max_distance;
@@ -58,8 +58,8 @@ struct ogrjoin_index
     atomic_int n_users;
     struct ogrjoin_layer *join_side;
     struct ogrjoin_settings settings;
-    struct oj_flat flat;  /* view of the join side, with its token sets and
-                             vectors */
+    struct oj_flat flat;  /* view of the join side, with token sets and vectors
+                             made for this index */
     struct oj_join *join; /* oj_join_take() is called for each batch */
     struct api_pair_maker maker;
     struct compared_fields compared;
@@ -75,15 +75,15 @@ struct ogrjoin_index
 OJ_MUST_USE oj_status api_layer_new(struct ogrjoin_layer **out,
                                     struct oj_error *err);
 
-/** Makes a layer that shares features, FIDs and texts with another layer, to
- * which it holds a reference, but has its own columns. */
+/** Makes a layer with its own columns that otherwise shares the data of another
+ * layer. It holds a reference to that layer. */
 OJ_MUST_USE oj_status api_layer_show(struct ogrjoin_layer *of,
                                      struct ogrjoin_layer **out,
                                      struct oj_error *err);
 
-/** Reads a schema into zeroed *out. side (enum api_layer_side) selects the
- * columns of `compared`. Geometries may be missing if the join does not use
- * them. */
+/** Finds the columns of a schema that a layer needs; *out must be zeroed. side:
+ * enum api_layer_side, selects which columns of `compared`. Geometries may be
+ * missing if the join does not use them. */
 OJ_MUST_USE oj_status api_record_read(const struct ArrowSchema *schema,
                                       const char *column,
                                       const struct compared_fields *compared,
@@ -109,8 +109,8 @@ OJ_MUST_USE oj_status api_layer_finish(struct ogrjoin_layer *layer,
                                        const struct ogrjoin_settings *settings,
                                        struct oj_error *err);
 
-/** Views a layer as input of index. Its token sets and vectors are made in
- * *sets, which must be zeroed. */
+/** Makes the view of a layer with which index joins it. Token sets and vectors
+ * are made in *sets, which must be zeroed. */
 OJ_MUST_USE oj_status api_index_view_input(struct ogrjoin_index *index,
                                            struct ogrjoin_layer *input,
                                            struct layer_sets *sets,
@@ -131,10 +131,9 @@ OJ_MUST_USE oj_status api_index_join(struct ogrjoin_index *index,
                                      struct ogrjoin_pairs **out,
                                      struct oj_error *err);
 
-/** 1 if index can be used for a join with these settings: its own settings are
- * equal; its features have no classes or distances, which would change the
- * pairs, and no ids, so its pairs have row numbers. Distances in settings must
- * be in units of the CRS. */
+/** 1 if index gives the pairs of a join with these settings: its own settings
+ * are equal, and its features have no classes, maximum distances or ids of
+ * their own. Distances in settings must be in units of the CRS. */
 int api_index_answers(const struct ogrjoin_index *index,
                       const struct ogrjoin_settings *settings);
 
@@ -171,14 +170,14 @@ struct ogrjoin_events
     int64_t cap_report, cap_feature;
 };
 
-/** Parses the word for the wanted events: *with_stays is 1 for "all", 0 for
- * "changes" or NULL. OJ_ERR_ARG for other words. */
+/** Parses the setting events: *with_stays is 1 for "all", 0 for "changes" or
+ * NULL. OJ_ERR_ARG for other words. */
 OJ_MUST_USE oj_status api_events_read_words(const char *words, int *with_stays,
                                             struct oj_error *err);
 
-/** Makes events without any keys. conditions: settings that restrict the pairs,
- * beyond the relation of the index, as text; "" for none. OJ_ERR_ARG: the join
- * cannot have events. */
+/** Makes the events of an index; no key is inside of a feature yet. conditions:
+ * text of all other settings that decide pairs, "" for none; it is compared
+ * with that of a state file. OJ_ERR_ARG: the join cannot have events. */
 OJ_MUST_USE oj_status api_events_new(struct ogrjoin_index *index,
                                      int with_stays, int has_texts,
                                      const char *conditions,

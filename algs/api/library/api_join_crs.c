@@ -51,8 +51,8 @@ struct oj_distance_frame api_join_crs_frame(const struct ogrjoin_settings *s,
         oj_distance_frame_of_crs_text("", s->relation.metric, crs);
     frame.takes_plain_numbers = s->rows.crs == API_CRS_IGNORE;
     if (frame.takes_plain_numbers && s->relation.metric == OJ_METRIC_SPHERE)
-        frame.kind = OJ_CRS_KIND_NONE; /* with metric sphere, coordinates are
-                                          degrees by definition */
+        frame.kind = OJ_CRS_KIND_NONE; /* the user states that coordinates are
+                                          degrees */
     return frame;
 }
 

@@ -9,8 +9,8 @@
 /** The CRS of a side. */
 struct api_side_crs
 {
-    const char *words;      /**< text of the user or of the data; NULL: no
-                                 CRS */
+    const char *words;      /**< text of the CRS, from the user or the data;
+                                 NULL: none */
     struct oj_crs_text crs; /**< result of oj_crs_text_read() */
     int has_shapes;         /**< 0: the side has no geometries, so its CRS does
                                  not matter */
@@ -25,7 +25,8 @@ OJ_MUST_USE oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
                                           struct oj_crs_text *out,
                                           struct oj_error *err);
 
-/** Unit and kind of the CRS for the conversion of distances; borrows crs. */
+/** The unit and kind of the CRS, for the conversion of distances; borrows crs.
+ */
 struct oj_distance_frame api_join_crs_frame(const struct ogrjoin_settings *s,
                                             const struct oj_crs_text *crs);
 

@@ -167,8 +167,9 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
 
 /* --- arrays of pairs ------------------------------------------------------ */
 
-/* Number of pairs to allocate. If more rows are expected, extrapolates from the
- * rows so far; pages that are never touched need no memory. */
+/* Number of pairs to allocate. If the pairs of more rows will follow,
+ * extrapolates from those so far; memory that is never touched costs nothing.
+ */
 static int64_t estimate_pairs_of_all_rows(const struct ogrjoin_pairs *pairs,
                                           int64_t n_rows, int64_t n_pairs)
 {
@@ -223,7 +224,8 @@ static double sign_of_measure(const struct api_pair_maker *maker)
     return oj_relation_ranks_by_similarity(&maker->relation) ? -1 : 1;
 }
 
-/* 1 if the arrays of matches can be used for lists without a copy. */
+/* 1 if the arrays of matches have the layout of the public lists, so that they
+ * need not be copied. */
 static int are_matches_dense_lists(const struct oj_matches *matches)
 {
     return matches->offset != NULL && !matches->scattered &&
@@ -285,8 +287,8 @@ static void copy_dense_matches_to_lists(const struct oj_matches *matches,
                (size_t)n * sizeof *matches->measure);
 }
 
-/* 1 if the join has written its pairs behind the existing pairs, into the
- * arrays of *pairs (api_pairs_lend_room()). */
+/* 1 if the join has written its pairs directly into the arrays of *pairs
+ * (api_pairs_lend_room()). */
 static int are_matches_in_place(const struct ogrjoin_pairs *pairs,
                                 const struct oj_matches *matches)
 {
@@ -305,7 +307,8 @@ void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
         oj_matches_lend(matches, NULL, NULL, 0);
 }
 
-/* Allocates room for the arrays that are not in place yet. */
+/* Allocates the arrays of lists, except those that the join has filled already.
+ */
 static oj_status make_room_for_lists(struct ogrjoin_pairs *pairs,
                                      int is_in_place,
                                      const struct oj_matches *matches,
@@ -433,8 +436,8 @@ static oj_status write_intersections_as_wkb(const struct oj_matches *matches,
     return OJ_OK;
 }
 
-/* Computes the values of pairs. The lock guards the stage, which threads share;
- * values belongs to the calling thread. */
+/* Computes the values of pairs. Threads share the stage that computes them, so
+ * the lock is held. */
 static oj_status compute_pair_values_locked(struct api_pair_maker *maker,
                                             const struct oj_flat *input,
                                             const struct oj_matches *matches,
@@ -763,8 +766,8 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
     return OJ_OK;
 }
 
-/* Gets the percentage: of percentile from the separator argument, of q1 and q3
- * from the function's definition. */
+/* Gets the percentage of a percentile function: q1 and q3 have a fixed one;
+ * percentile gets it in the argument `text`. */
 static oj_status read_percent(const struct oj_aggregate_function *function,
                               const char *text, double *percent,
                               struct oj_error *err)

@@ -21,7 +21,7 @@
 int api_error_export(oj_status status, const struct oj_error *from,
                      struct ogrjoin_error *err);
 
-/** Maximum bytes of memory for the lists of a one-to-one choice. */
+/** A one-to-one choice holds its lists in files above this number of bytes. */
 #define API_MOST_ONE_TO_ONE_BYTES (INT64_C(512) << 20)
 
 /** Fails if a join has more pairs than the setting max_pairs allows. status:
@@ -38,9 +38,8 @@ struct api_pair_settings
     int one_to_one;
     int overlap_area, overlap_length, overlap_percent;
     int nearest_point, from_point, bearing, share, intersection;
-    int named[OJ_N_NAMED_PAIR_VALUES]; /**< values from
-                                            OJ_FIRST_NAMED_PAIR_VALUE on; 1:
-                                            wanted */
+    int named[OJ_N_NAMED_PAIR_VALUES]; /**< 1: compute this value; element 0 is
+                                            OJ_FIRST_NAMED_PAIR_VALUE */
 };
 
 #define API_PICK_NAMES                                                         \
@@ -55,8 +54,8 @@ struct api_pair_maker
     int n_threads;
     struct oj_flat join_side;    /**< a view; its arrays must outlive the
                                       maker */
-    struct oj_pair_stage *stage; /**< computes values and picks; NULL: none are
-                                      wanted */
+    struct oj_pair_stage *stage; /**< computes values and picks pairs; NULL: the
+                                      user wants neither */
     pthread_mutex_t lock;        /**< guards stage */
 };
 
@@ -74,12 +73,12 @@ void api_pair_maker_close(struct api_pair_maker *maker);
 
 struct ogrjoin_pairs
 {
-    int64_t n, n_rows, first; /**< number of pairs; number of left rows; ordinal
-                                   of the first left row */
+    int64_t n, n_rows, first; /**< number of pairs; number of input rows;
+                                   ordinal of the first of these rows */
     int64_t n_undecided;
     int has_measure, n_similar;
-    int is_lists; /**< 1: offset and right32 are used instead of left and right,
-                       and measure only if the join has one */
+    int is_lists; /**< 1: pairs are lists, in offset and right32 instead of left
+                       and right */
     int64_t *left, *right;
     int64_t *offset;  /**< [n_rows + 1] first pair of each left row; only if
                            is_lists */
@@ -119,15 +118,15 @@ OJ_MUST_USE oj_status api_pairs_add(struct api_pair_maker *maker,
 /** The name by which ogrjoin_pairs_value() returns a value. */
 const char *api_pairs_value_name(enum oj_pair_value which);
 
-/** Makes matches from a one-to-one choice. The labels of its pairs are the rows
- * 0 to n_rows - 1. */
+/** Converts a one-to-one choice to matches. The choice must label pairs by
+ * their row, 0 to n_rows - 1. */
 OJ_MUST_USE oj_status api_one_to_one_matches(const struct oj_one_to_one *choice,
                                              int64_t n_rows,
                                              struct oj_matches *out,
                                              struct oj_error *err);
 
-/** Lends the unused part of the pairs' arrays to matches, so that the next join
- * writes its pairs directly there. */
+/** Lets the next join write its pairs behind the existing ones, into the arrays
+ * of *pairs, to save a copy. */
 void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
                          struct oj_matches *matches);
 

@@ -20,7 +20,7 @@
     .kind = OJ_PARAMETER_##type,                                               \
     .offset = offsetof(struct ogrjoin_settings, field)
 
-/* Joins for which pairs can have a position along a line. */
+/* Joins by distance: only their pairs have a position along a line. */
 #define LINE_OPS "nearest|dwithin"
 
 /* Settings that are not parameters of joins. */
@@ -164,8 +164,8 @@ static const struct oj_parameter own_settings[] = {
      VALUE(INT, changes), .most = 1},
 };
 
-/* Settings for joins of rows only. Values that need the columns are stored as
- * text and parsed when the rows are opened. */
+/* Settings of joins of rows only. Texts are parsed later, when the columns are
+ * known. */
 static const struct oj_parameter row_settings[] = {
     {"how", OJ_HOW_WORDS,
      .help = "rows: left (default), every input row; inner, one for each pair; "
@@ -318,7 +318,8 @@ static const struct oj_parameter row_settings[] = {
      VALUE(COUNT, rows.input_rows), .most = MOST_WHOLE},
 };
 
-/* offsets into the relation are also used for struct ogrjoin_settings */
+/* the table's offsets are of struct oj_relation, but are used on struct
+ * ogrjoin_settings */
 _Static_assert(offsetof(struct ogrjoin_settings, relation) == 0,
                "the relation comes first");
 
@@ -543,8 +544,8 @@ static oj_status set_vector(struct ogrjoin_settings *settings,
     return OJ_OK;
 }
 
-/* Returns the member that holds a distance setting with its unit, or NULL if
- * the setting is no such distance. */
+/* The member that stores this setting, a distance with its unit; NULL for other
+ * settings. */
 static struct oj_distance *distance_of_setting(struct ogrjoin_settings *s,
                                                const struct oj_parameter *of)
 {
@@ -576,8 +577,8 @@ static oj_status set_distance(struct ogrjoin_settings *settings,
     return OJ_OK;
 }
 
-/* Sets pick. For rows, a score is the name of a column, which is looked up when
- * the rows are opened. */
+/* Sets the rule of pick. For rows, the rule may name a column, which is looked
+ * up when the rows are opened. */
 static oj_status set_pick(struct ogrjoin_settings *settings, const char *value,
                           struct oj_error *err)
 {
@@ -820,7 +821,7 @@ oj_status api_settings_copy(const struct ogrjoin_settings *settings,
     return status;
 }
 
-/* Settings that do not change which pairs are found. */
+/* Names of settings that do not change which pairs are found. */
 static const char of_rows[] =
     "pick|one_to_one|overlap_area|overlap_length|overlap_percent|nearest_point|"
     "from_point|intersection|bearing|share|side|how|agg|overlap|"
@@ -954,13 +955,13 @@ static void spell_setting(const void *user, const char *option,
              word != NULL ? "=" : "", word != NULL ? word : "");
 }
 
-/* Combinations of settings that are not allowed but have no counterpart among
- * the command's options, and settings that have an effect only together with
- * another. */
+/* Combinations of settings that the library refuses. (Those that the command
+ * refuses, too, are in oj_option_clash.c.) */
 static const struct
 {
-    const char *setting, *others, *why; /* reason; NULL: the setting needs one
-                                           of `others` */
+    const char *setting, *others, *why; /* why: reason; NULL: `setting` has
+                                           no effect unless one of `others`
+                                           is set */
 } beside[] = {
     {"unordered", "unordered_pairs", "they are one setting"},
     {"left_column", "left_x|left_y", "both say where the input is"},
@@ -1063,7 +1064,7 @@ oj_status api_settings_check_rows(const struct ogrjoin_settings *settings,
 
 /* ---- settings of joins that return pairs --------------------------------- */
 
-/* Settings of rows that joins of layers accept, too. */
+/* Settings of rows that joins of layers also accept. */
 static const char of_pairs_too[] =
     "unordered_pairs|nearest_point_fields|bearing_field|crs";
 

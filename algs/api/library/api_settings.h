@@ -18,7 +18,7 @@ enum
     API_MOST_SETTINGS = 144
 };
 
-/** The side of the join that an Arrow layer is read for. */
+/** The side of the join that a layer is read for. */
 enum api_layer_side
 {
     API_SIDE_NONE = 0,
@@ -37,7 +37,7 @@ struct api_row_settings
     int64_t batch_rows, input_rows;
     struct oj_distance max_distance, min_distance, densify;
 
-    /* Callbacks. api_settings_find_alike() ignores them. */
+    /* Callbacks; they do not count when settings are compared. */
     int (*report)(void *user, int64_t rows, int64_t n_rows);
     void *report_user;
     void (*notice)(void *user, const char *message);
@@ -76,11 +76,11 @@ struct ogrjoin_settings
     int tree;    /**< of a live index: enum oj_live_tree */
     int changes; /**< of near pairs: 1: only pairs that are new or have gone */
 
-    /* The following are owned; NULL in the copy that an index holds. */
+    /* Owned texts; NULL in the copy that an index holds. */
     char *word_map;                 /**< contents of the file, or NULL */
     char *similar, *vector;         /**< text of the settings, or NULL */
-    char *given[API_MOST_SETTINGS]; /**< last value of each setting as text;
-                                         NULL: not set, or reset by "" */
+    char *given[API_MOST_SETTINGS]; /**< value of each setting as the user gave
+                                         it; NULL: not set, or reset by "" */
 };
 
 /** The value of a setting as it was given, as text; NULL: not set. */
@@ -96,9 +96,9 @@ OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
                                         struct ogrjoin_settings **out,
                                         struct oj_error *err);
 
-/** 1 if a and b find equal pairs: all settings that affect which pairs are
- * found have equal values. Settings of rows made from the pairs (pick, agg,
- * geometry ..) may differ. */
+/** 1 if joins with the settings a and b find equal pairs. Only settings that
+ * decide which pairs are found are compared, not those of the rows that are
+ * made from them (pick, agg, geometry ..). */
 int api_settings_find_alike(const struct ogrjoin_settings *a,
                             const struct ogrjoin_settings *b);
 

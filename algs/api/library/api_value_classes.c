@@ -23,8 +23,8 @@ struct value_column
     struct oj_arrow_room room;
 };
 
-/* The classes of the join side's values for one way of comparison, which
- * depends on the types of both sides. */
+/* Classes of the join side's values for one way of comparison: as numbers or as
+ * texts. */
 struct comparison_classes
 {
     struct oj_value_classes classes;
@@ -83,7 +83,8 @@ static oj_status find_classes(struct value_column *column,
     return status;
 }
 
-/* Computes the classes of the join side for a comparison, unless they exist. */
+/* Computes the classes of the join side for a way of comparison, on first use.
+ */
 static oj_status make_classes_once(struct ogrjoin_classes *self,
                                    enum oj_value_comparison comparison,
                                    struct oj_error *err)
@@ -134,8 +135,8 @@ int ogrjoin_classes_new(const struct ArrowSchema *schema,
     return api_error_export(classes_new(schema, values, out, &why), &why, err);
 }
 
-/* Finds the classes of input values. Holds the lock while the join side's
- * classes are computed; afterwards these are only read. */
+/* Finds the classes of input values. The lock is held while the join side's
+ * classes are computed; later they are only read. */
 static oj_status classes_find(struct ogrjoin_classes *self,
                               struct value_column *input, int32_t *class_of,
                               const int32_t **join_class, struct oj_error *err)

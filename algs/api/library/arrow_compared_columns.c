@@ -50,7 +50,7 @@ static oj_status fail_format(const struct ArrowSchema *column,
                    column->dictionary != NULL ? ", a dictionary" : "");
 }
 
-/* Parses the format of a list; otherwise sets nothing. */
+/* Parses the format of a list column; for other columns sets nothing. */
 static oj_status parse_list_column_format(const struct ArrowSchema *column,
                                           struct arrow_field *out,
                                           struct oj_error *err)
@@ -278,8 +278,8 @@ static double number_at(char format, const void *number, int64_t i)
 
 /* --- reading texts -------------------------------------------------------- */
 
-/* Gets the text of a field. written: buffer for the digits of a number. *text
- * is NULL if the value is NULL. */
+/* Gets the text of a field in a row; *text is NULL if the value is NULL. A
+ * number is written to the buffer `written`. */
 static oj_status text_of_field_in_row(const struct field_values *v, int64_t row,
                                       char written[24], const char **text,
                                       size_t *n, struct oj_error *err)
@@ -393,7 +393,7 @@ static oj_status numbers_of_field_in_row(const struct field_values *v,
     return OJ_OK;
 }
 
-/* For lists: total of numbers in all rows. */
+/* Number of numbers in all rows of a list column. */
 static int64_t count_numbers(const struct field_values *v, int64_t n_rows)
 {
     int64_t first, end;

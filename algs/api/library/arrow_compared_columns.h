@@ -35,8 +35,8 @@ struct arrow_field
                             list */
     int64_t list_size; /**< for w: the size of each list */
     char format[4];    /**< format of the values */
-    char index;        /**< format of the dictionary's indices; 0: no
-                            dictionary */
+    char index;        /**< Arrow format of the indices, if the column has a
+                            dictionary; otherwise 0 */
 };
 
 /** The compared columns of a schema. Owner; zeroed memory is a valid empty

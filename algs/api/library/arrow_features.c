@@ -23,7 +23,7 @@ struct geometry_column
 
     struct arrow_bytes wkb;
 
-    /* The following are for coordinates in lists. */
+    /* Members for coordinates in lists. */
     struct arrow_list list[ARROW_MOST_LISTS];
     const double *x, *y;
     int64_t stride;
@@ -97,8 +97,8 @@ static oj_status read_separated(struct geometry_column *c,
     return OJ_OK;
 }
 
-/* Reads a column of native (geoarrow) coordinates. The offsets of lists count
- * from the first element of the child. */
+/* Reads a column of geoarrow coordinates. An offset of a list counts from the
+ * first element of the child. */
 static oj_status read_native_column(struct geometry_column *c,
                                     const struct ArrowArray *array,
                                     struct oj_error *err)
@@ -152,7 +152,8 @@ static oj_status add_ring(const struct geometry_column *c,
     return OJ_OK;
 }
 
-/* Appends a part: element `at` of list i, or coordinate `at`. */
+/* Appends one part of a geometry: element `at` of the lists at nesting level i,
+ * or for points coordinate `at`. */
 static oj_status append_part_of_lists(const struct geometry_column *c,
                                       struct oj_flat_buf *buf, int i,
                                       int64_t at, struct oj_error *err)
@@ -243,8 +244,8 @@ struct arrow_held
     struct geometry_column column;
 };
 
-/* Number of parts, rings and vertices of some rows; after prefix_sum_extents(),
- * of all rows before them. */
+/* Number of parts, rings and vertices of some rows; later their position: the
+ * number in all previous rows. */
 struct extent
 {
     int64_t parts, rings, vertices;
@@ -321,8 +322,8 @@ static oj_status append_geometries_of_slice(int64_t i, int thread, void *user,
 
 /* --- fast path: coordinates used in place --------------------------------- */
 
-/* 1 if elements first .. end - 1 are valid rings or lines for a layer: not
- * empty, and closed if they are of polygons. */
+/* 1 if elements first .. end - 1 of the lists at level i are valid rings or
+ * lines: none is empty, and rings are closed. */
 static int are_rings_nonempty_and_closed(const struct geometry_column *c, int i,
                                          int64_t first, int64_t end)
 {
@@ -338,8 +339,8 @@ static int are_rings_nonempty_and_closed(const struct geometry_column *c, int i,
     return 1;
 }
 
-/* Copies n + 1 offsets of list i from element `first` on. i -1: makes offsets
- * with one element each. */
+/* Copies n + 1 offsets of the lists at level i, from element `first` on. i -1:
+ * makes offsets of one element each. */
 static oj_status copy_offsets(const struct geometry_column *c, int i,
                               int64_t first, int64_t n, int64_t **out,
                               int64_t *begin, int64_t *end,
@@ -367,9 +368,9 @@ static oj_status copy_offsets(const struct geometry_column *c, int i,
     return OJ_OK;
 }
 
-/* Views shapes without copying coordinates. Parts, rings and vertices each have
- * a level of offsets; a level that the kind of geometry lacks gets one element
- * per element above. *fits is 0 if a row is not valid for a layer. */
+/* Uses the coordinates of an Arrow array in place, with offsets for parts,
+ * rings and vertices. If the kind of geometry has no such level, it gets one
+ * element per element above. *fits is 0 if a row is not valid for a layer. */
 static oj_status view_shapes_in_place(const struct geometry_column *c,
                                       struct arrow_features *features,
                                       int *fits, struct oj_error *err)
@@ -601,8 +602,8 @@ static int read_shape(struct plain_wkb *w)
     return w->at == w->end;
 }
 
-/* Counts the geometries of a slice, or writes them from the positions in its
- * extent on. */
+/* First pass: counts the geometries of a slice. Second pass: writes them, from
+ * the position in its extent on. */
 static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
                                        struct oj_error *err)
 {
@@ -635,8 +636,8 @@ static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* Replaces the extent of each slice by the sum of those before it; returns the
- * total. */
+/* Replaces the counts of each slice by their position, the sum of all previous
+ * counts. Returns the total. */
 static struct extent prefix_sum_extents(struct reading *r)
 {
     struct extent all = {0, 0, 0};
@@ -710,8 +711,8 @@ struct joined_slices
 {
     struct oj_flat_buf *slice;
     struct oj_flat_buf *to;
-    struct oj_flat_buf *first; /* [slices] number of items in all slices
-                                  before */
+    struct oj_flat_buf *first; /* [slices] position of each slice: number of
+                                  items in all previous slices */
 };
 
 static void copy_slice_into_layer(int64_t i, int thread, void *user)

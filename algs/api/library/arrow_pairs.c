@@ -5,7 +5,7 @@
 
 enum
 {
-    MEASURE = 2, /* column of the measure; left and right precede it */
+    MEASURE = 2, /* index of the column of the measure, behind left and right */
     N_COLUMNS
 };
 

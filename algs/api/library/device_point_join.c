@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is needed to wait for the pairs and to free them. */
+/* Data for ogrjoin_device_pairs_wait() and ogrjoin_device_pairs_free(). */
 struct device_answer
 {
     struct ogrjoin_index *index;

@@ -9,7 +9,8 @@
 
 #include <pthread.h>
 
-/** The indexes on devices. Initially zeroed, except the lock. */
+/** The indexes of the join side on each device. Zero it before use, except the
+ * lock. */
 struct device_joins
 {
     pthread_mutex_t lock; /**< guards all members */

@@ -10,10 +10,11 @@ struct live_device
     const struct oj_gpu_module *module;
     struct oj_gpu_live *live;
     struct oj_live *host; /* copy of the points in host memory; borrowed */
-    pthread_mutex_t
-        lock;          /* guards the members below, and changes of the points */
-    int64_t n_batches; /* number of batches applied */
-    int64_t n_copied;  /* value of n_batches when the copy was made */
+    pthread_mutex_t lock; /* guards the members below, and is held while points
+                             change */
+    int64_t n_batches;    /* number of batches applied */
+    int64_t n_copied;     /* n_batches at the time of the last copy to host
+                             memory */
 };
 
 oj_status live_device_new(const struct ogrjoin_settings *settings,
@@ -176,8 +177,8 @@ struct oj_live_counts live_device_count(struct live_device *device, char *tree,
 
 /* --- joins on devices ----------------------------------------------------- */
 
-/* 1 if the boxes of input features decide the join: bbox, or any equality of
- * points, whose boxes are points. */
+/* 1 if the join depends on the boxes of input features alone: bbox, or any join
+ * of points by equality. */
 static int asks_for_boxes(const struct oj_relation *relation,
                           const struct oj_flat *input)
 {

@@ -1,6 +1,6 @@
-/** A live index (algs/live) with its points on GPUs, for backend=cuda. Kernels
- * answer some joins. For the others, the points are copied to host memory, if
- * they changed since the last copy. */
+/** A live index (algs/live) whose points are on GPUs (backend=cuda). Kernels
+ * answer some joins. For other joins the points are copied to host memory,
+ * unless they have not changed since the last copy. */
 #ifndef LIVE_DEVICE_H
 #define LIVE_DEVICE_H
 

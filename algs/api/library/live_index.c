@@ -19,8 +19,8 @@
  *        -> candidates from the pages -> index of these -> pairs
  *        -> index of all points, kept until points change -> pairs
  *
- * A join takes the first of these ways that supports it and is estimated not to
- * cost more than the next. All give equal pairs. */
+ * A join uses the first of these ways that supports it and is not estimated to
+ * be slower than the next. All give equal pairs. */
 
 /* Estimated cost of an input row, as a multiple of the cost of indexing a
  * point. If n_rows * POINTS_PER_ROW exceeds the number of points, all points
@@ -43,13 +43,13 @@ struct kept_index
 struct ogrjoin_live
 {
     struct oj_live *live;
-    struct live_device *device; /* GPUs with the points; `live` is then a copy
-                                   of them. NULL: `live` has the points */
+    struct live_device *device; /* GPUs that have the points; then `live` has a
+                                   copy of them. NULL: only `live` has them */
     pthread_mutex_t lock;       /* guards the members below */
-    int64_t edition; /* number of the state that `all` and `kept` were made
+    int64_t edition; /* version of the points that `all` and `kept` were made
                         from */
-    struct ogrjoin_layer *all; /* points of that state, sorted by id; NULL: not
-                                  made */
+    struct ogrjoin_layer *all; /* layer of all points of that version, sorted by
+                                  id; NULL: not made */
     struct kept_index kept[MOST_KEPT];
     int n_kept, next_kept;
 
@@ -159,8 +159,8 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
 
 /* --- information about a live index --------------------------------------- */
 
-/* Returns the current state of the points in host memory, after updating them
- * from the devices. The caller must give it back. */
+/* Returns the current version of the points in host memory, copied from the
+ * devices if necessary. The caller must release it. */
 static oj_status read_state(struct ogrjoin_live *live,
                             const struct live_state **out, struct oj_error *err)
 {
@@ -293,8 +293,8 @@ static struct ogrjoin_index *use_index(struct ogrjoin_index *index)
     return index;
 }
 
-/* Returns the cached index with equal settings and this state of the points, or
- * NULL. */
+/* Returns the cached index with equal settings for this version of the points,
+ * or NULL. */
 static struct ogrjoin_index *
 find_kept_index(const struct ogrjoin_live *live, int64_t edition,
                 const struct ogrjoin_settings *settings)
@@ -389,14 +389,14 @@ static int has_index_of_all(struct ogrjoin_live *live,
 
 /* --- ways to join --------------------------------------------------------- */
 
-/* A join of input with one state of the points. */
+/* A join of input rows with one version of the points. */
 struct live_join
 {
     struct ogrjoin_live *live;
     const struct live_state *state;
     const struct ogrjoin_settings *settings;
-    struct ogrjoin_index *empty; /* index without points, whose settings are
-                                    complete */
+    struct ogrjoin_index *empty; /* index without points that has the completed
+                                    settings */
     struct ogrjoin_layer *input;
     struct oj_flat flat; /* view of input */
 };
@@ -421,7 +421,7 @@ static oj_status join_with_index(const struct live_join *j,
     return OJ_OK;
 }
 
-/* 1 if the settings ask only for pairs, without picks or values. */
+/* 1 if the user wants only pairs, no picks or values. */
 static int asks_for_pairs_alone(const struct live_join *j)
 {
     return j->empty->maker.stage == NULL && !j->settings->pairs.one_to_one;
@@ -617,7 +617,8 @@ int ogrjoin_live_join(struct ogrjoin_live *live,
 
 /* --- near pairs (pairs of points within a distance) ----------------------- */
 
-/* The pairs that only one of two sorted lists has. */
+/* State of a comparison of two sorted lists of pairs: what is only in one of
+ * them. */
 struct near_changes
 {
     const struct ogrjoin_pairs *now;
@@ -834,7 +835,7 @@ static oj_status make_schema(struct ArrowSchema *out, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Makes an Arrow array by moving the arrays of points. On failure points is
+/* Makes an Arrow array from points by moving their arrays. On failure points is
  * unchanged. */
 static oj_status make_array(struct live_points *points, struct ArrowArray *out,
                             struct oj_error *err)

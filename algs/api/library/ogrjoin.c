@@ -23,7 +23,7 @@
 /* The public functions of the library: reference-counted handles, joins, and
  * the conversion of errors. */
 
-/* Rows per task when vectors are computed. */
+/* Rows that a thread processes at a time when vectors are computed. */
 #define ROWS_AT_ONCE 256
 
 int api_error_export(oj_status status, const struct oj_error *from,
@@ -669,9 +669,9 @@ oj_status api_index_new(struct ogrjoin_layer *join_side,
     return status;
 }
 
-/* Compares the settings as bytes: both were copied from the defaults, so
- * padding is equal. If padding differs nevertheless, only an index is built
- * needlessly. */
+/* Settings are compared as bytes. Both were copied from the defaults, so
+ * padding is equal; if not, an index is built needlessly, but the result is
+ * right. */
 int api_index_answers(const struct ogrjoin_index *index,
                       const struct ogrjoin_settings *settings)
 {
@@ -716,8 +716,8 @@ const char *ogrjoin_index_backend(struct ogrjoin_index *index)
 {
     const char *name;
     struct oj_join *join;
-    /* a copy could not be made because memory ran out; only the CPU makes
-     * copies, so the backend cannot have changed */
+    /* no memory for a copy. Only joins on the CPU make copies, so the backend
+     * is that of the original */
     if (oj_join_take(index->join, NULL, &join, NULL) != OJ_OK)
         return oj_join_backend(index->join)->name;
     name = oj_join_backend(join)->name;
@@ -761,15 +761,14 @@ oj_status api_index_view_input(struct ogrjoin_index *index,
     return make_layer_token_sets(index, input, sets, flat, err);
 }
 
-/* On the CPU, a large layer of points is joined in pieces that share working
- * memory, and pairs are written directly to their final position. A piece has
- * at least a million rows and about 8 million pairs. (SpatialBench's Q12, with
- * 30 million pairs, needs a third of the memory this way, and less time to
- * clear it.) */
+/* On the CPU, a large layer of points is joined in pieces of at least a million
+ * rows and about 8 million pairs. They share working memory, and pairs are
+ * written directly to their final position. (For SpatialBench's Q12 with 30
+ * million pairs this needs a third of the memory.) */
 #define PIECE_PAIRS (INT64_C(8) << 20)
 #define LEAST_PIECE_ROWS (INT64_C(1) << 20)
 
-/* Rows per piece; INT32_MAX: the input is joined as a whole. */
+/* Number of rows per piece; INT32_MAX: do not split the input. */
 static int64_t count_rows_of_piece(const struct ogrjoin_index *index)
 {
     const struct oj_relation *relation = &index->settings.relation;
@@ -790,7 +789,8 @@ struct pairs_in_work
 {
     struct ogrjoin_index *index;
     struct ogrjoin_pairs *pairs;
-    struct oj_join *join; /* NULL: oj_join_take() is called for each batch */
+    struct oj_join *join; /* copy of the join; NULL: get one for each batch
+                             (oj_join_take()) */
     struct oj_matches matches;
 };
 
@@ -985,8 +985,8 @@ static oj_status validate_layer(struct ogrjoin_index *index,
     struct oj_options options = index->settings.options;
     struct oj_join *other = NULL;
     oj_status status;
-    /* the limit was applied to the first result; a reference also counts
-     * undecided pairs */
+    /* no limit: it was checked for the first result, and a reference counts
+     * undecided pairs, too */
     options.max_batch_pairs = 0;
     if (out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
@@ -1051,8 +1051,8 @@ struct ogrjoin_source
 {
     struct arrow_source from;
     struct ogrjoin_settings settings; /* settings for threads and cancel flag */
-    struct oj_arrow_shared *held;     /* array of which some rows are not used
-                                         yet, or NULL */
+    struct oj_arrow_shared *held;     /* array with rows that are not in a layer
+                                         yet; NULL: none */
     int64_t at;                       /* its first row that is not used yet */
     int64_t n_read;                   /* number of rows in all layers so far */
     int n_layers;                     /* 0: no layer was made yet; otherwise
@@ -1231,8 +1231,8 @@ static oj_status join_source(struct ogrjoin_index *index,
     w.pairs->first = source->n_read;
     w.pairs->n_expected = n_rows;
     status = is_whole ? OJ_OK : oj_join_take(index->join, NULL, &w.join, err);
-    source->n_layers = 0;              /* so that a layer is made even without
-                                          rows */
+    source->n_layers = 0;              /* forget earlier layers, so that at
+                                          least one is made even without rows */
     if (!is_whole && n_rows > at_once) /* makes the pieces equally large */
         at_once = n_rows / (n_rows / at_once + 1) + 1;
     while (status == OJ_OK && !is_end)
