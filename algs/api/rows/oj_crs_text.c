@@ -23,10 +23,10 @@ struct crs_definition
     int is_complete;  /* 0: the text has parts that are not stored here */
     int is_wkt1;      /* 1: methods and parameters have their WKT 1 names, and
                          parameters no units */
-    int is_derived;   /* 1: derived from another CRS by an operation other than
+    int is_derived;   /* 1: derived from another CRS by a conversion that is not
                          a map projection */
-    double base_unit; /* if is_wkt1: unit of the base CRS's angles; otherwise
-                         0 */
+    double base_unit; /* if is_wkt1: unit of angles in the base CRS;
+                         otherwise 0 */
     char datum[NAME_BYTES];
     double semi_major, inverse_flattening, prime_meridian;
     char method[NAME_BYTES];
@@ -36,15 +36,16 @@ struct crs_definition
         char name[NAME_BYTES];
         double value;
     } parameter[MOST_PARAMETERS];
-    char extension[512]; /* WKT 1 of GDAL: the PROJ string of an EXTENSION
-                            node */
+    char extension[512]; /* the PROJ string of an EXTENSION node (in WKT 1 of
+                            GDAL) */
 };
 
 /* All that was read from a text. */
 struct crs_reading
 {
     struct oj_crs_text text;
-    /* Identity (AUTHORITY:CODE) of the horizontal part; "": none. */
+    /* Identity (AUTHORITY:CODE) of the horizontal part of a compound CRS; "":
+     * none. */
     char horizontal[sizeof((struct oj_crs_text *)0)->identity];
     struct crs_definition definition; /* not complete if the text is only a
                                          code */
@@ -52,7 +53,7 @@ struct crs_reading
 
 /* ---- codes --------------------------------------------------------------- */
 
-/* Codes of which the properties are built in. */
+/* Codes whose properties are known without a text. */
 static const struct
 {
     const char *identity;
@@ -97,8 +98,8 @@ static int write_identity(const char *authority, int n_authority,
     return 1;
 }
 
-/* Parses an authority and a code: AUTHORITY:CODE, or a URN or URL, in which an
- * optional version stands between two separators. */
+/* Parses a code and its authority, from AUTHORITY:CODE, a URN or a URL. URNs
+ * and URLs may have a version between the two. */
 static int parse_code(const char *text, int n, char *identity, size_t size)
 {
     static const char *const prefixes[] = {
@@ -139,8 +140,8 @@ static int parse_code(const char *text, int n, char *identity, size_t size)
            write_identity(text, n_authority, code, n, identity, size);
 }
 
-/* Sets the properties that a code implies. Returns 1 if they are complete, so
- * that no text is needed. */
+/* Sets the properties of a known code. Returns 1 if they suffice, so that no
+ * text of the CRS is needed. */
 static int describe_code(const char *identity, struct crs_reading *out)
 {
     int known;
@@ -184,8 +185,8 @@ static int is_crs_of_wkt(const struct oj_crs_tree *tree, int32_t node)
                                            "|" COMPOUND_WORDS "|GEOCCS");
 }
 
-/* The horizontal CRS of a compound CRS, or the source of a bound CRS; -1 if
- * node is neither. */
+/* Returns the horizontal CRS of a compound CRS, or the source CRS of a bound
+ * CRS; -1 if node is neither. */
 static int32_t find_part_of_compound(const struct oj_crs_tree *tree,
                                      int32_t node)
 {
@@ -237,8 +238,7 @@ static int32_t find_horizontal_part(const struct oj_crs_tree *tree)
     return node;
 }
 
-/* Derives the kind of a geodetic CRS from its axes; their type may be missing.
- */
+/* Finds the kind of a geodetic CRS by its axes, in case its type is missing. */
 static enum oj_crs_kind kind_of_axes(const struct oj_crs_tree *tree,
                                      int32_t node)
 {
@@ -326,8 +326,8 @@ static void read_name(const struct oj_crs_tree *tree, int32_t node, char *name,
 
 /* ---- units --------------------------------------------------------------- */
 
-/* Replaces a factor that WKT has rounded to 15 digits or fewer by the exact
- * one. (Like PROJ, which does so for WKT, but not for PROJJSON.) */
+/* WKT rounds factors to 15 digits or fewer: returns the exact factor for the
+ * usual ones. (PROJ also does this for WKT, but not for PROJJSON.) */
 static double exact_factor(double factor)
 {
     static const double exact[] = {1.0, 0.3048, 12.0 / 39.37,
@@ -357,8 +357,9 @@ static const char *usual_unit_name(const char *name)
     return name;
 }
 
-/* Reads a unit: returns its factor; NaN if there is none. *is_angle: 1 for
- * angles, 0 if not, -1 if not stated. Writes its name, unless name is NULL. */
+/* Reads a unit and returns its factor; NaN if there is none. *is_angle: 1: unit
+ * of angles, 0: not, -1: not stated. Writes the unit's name to name, unless
+ * that is NULL. */
 static double read_unit(const struct oj_crs_tree *tree, int32_t node,
                         int *is_angle, char *name, size_t size)
 {
@@ -400,8 +401,8 @@ static double read_unit(const struct oj_crs_tree *tree, int32_t node,
     return tree->is_json ? factor : exact_factor(factor);
 }
 
-/* Node of the unit of the first axis that has one, otherwise of the unit of all
- * axes; -1 if there is none. */
+/* Returns the node of the unit of the first axis that has one; otherwise that
+ * of the unit of all axes; -1 if there is none. */
 static int32_t find_axis_unit(const struct oj_crs_tree *tree, int32_t node)
 {
     int32_t axis, unit;
@@ -435,8 +436,8 @@ static void read_axis_unit(const struct oj_crs_tree *tree, int32_t node,
 
 /* ---- definition of a CRS ------------------------------------------------- */
 
-/* Reduces a name to letters (in lower case), digits, non-ASCII characters and
- * "+", since CH1903+ is not CH1903. */
+/* Normalises a name for comparison: keeps letters (in lower case), digits,
+ * non-ASCII characters and "+" (CH1903+ is not CH1903). */
 static void normalize_name(const char *name, char *out, size_t size)
 {
     size_t n = 0;
@@ -449,8 +450,8 @@ static void normalize_name(const char *name, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* Reduces the name of a datum and unifies the names of WGS 84: WGS_1984 (WKT
- * 1), D_WGS_1984 (ESRI) and the ensemble of EPSG. */
+/* Normalises the name of a datum. Different names of WGS 84 become one:
+ * WGS_1984 (WKT 1), D_WGS_1984 (ESRI), the ensemble of EPSG. */
 static void normalize_datum(const char *name, char *out, size_t size)
 {
     static const char *const wgs84[] = {"wgs84", "wgs1984",
@@ -547,8 +548,9 @@ static void define_by_wkt_base(const struct oj_crs_tree *tree, int32_t base,
                                    &is_angle, NULL, 0);
 }
 
-/* Names of methods in GDAL's WKT 1 and outside of WKT 1. The two polar
- * stereographic methods are missing, because WKT 1 has one name for both. */
+/* Pairs of names of projection methods: in GDAL's WKT 1, and elsewhere. The two
+ * polar stereographic methods are missing, because they share a name in WKT 1.
+ */
 static const char *const methods_of_wkt1[][2] = {
     {"transversemercator", "transversemercator"},
     {"lambertconformalconic1sp", "lambertconicconformal1sp"},
@@ -566,8 +568,8 @@ enum parameter_unit
     PARAMETER_SCALE
 };
 
-/* Names of parameters: in WKT 1; in EPSG for one and for two standard
- * parallels. */
+/* Names of projection parameters: in WKT 1; in EPSG with one standard parallel;
+ * in EPSG with two. */
 static const struct
 {
     const char *name[3];
@@ -592,8 +594,8 @@ static const struct
     {{"falsenorthing", "falsenorthing", "northingatfalseorigin"},
      PARAMETER_LENGTH}};
 
-/* Index of a parameter by its name in WKT 1 (name[0]) or EPSG (name[1],
- * name[2]); -1 if it is not there. */
+/* Index of a parameter in usual_parameters by its WKT 1 name or by its EPSG
+ * name; -1 if it is not there. */
 static int find_usual_parameter(const char *name, int is_wkt1)
 {
     for (size_t i = 0; i < sizeof usual_parameters / sizeof *usual_parameters;
@@ -608,8 +610,8 @@ static int find_usual_parameter(const char *name, int is_wkt1)
     return -1;
 }
 
-/* Replaces the WKT 1 name of a method by its other name; returns 0 if there is
- * none. */
+/* Replaces the name of a projection method in WKT 1 by its name elsewhere;
+ * returns 0 if there is none. */
 static int rename_method_of_wkt1(char *method, size_t size)
 {
     for (size_t i = 0; i < sizeof methods_of_wkt1 / sizeof *methods_of_wkt1;
@@ -668,8 +670,8 @@ static void define_by_json_conversion(const struct oj_crs_tree *tree,
     }
 }
 
-/* The unit of a WKT 1 parameter: that of the axes or of the base CRS; 0 if the
- * parameter exists in WKT 1 only. */
+/* The unit of a WKT 1 parameter, which WKT 1 does not state: that of the axes
+ * or of the base CRS; 0 for parameters that only WKT 1 has. */
 static double unit_of_wkt1_parameter(const struct crs_definition *definition,
                                      const char *name, double axis_unit)
 {
@@ -685,7 +687,8 @@ static double unit_of_wkt1_parameter(const struct crs_definition *definition,
                                                               : 1.0;
 }
 
-/* Reads projection and parameters. In WKT 1 they are siblings of the axes. */
+/* Reads the projection and its parameters. In WKT 1 their nodes are siblings of
+ * the axes, not children of a conversion. */
 static void define_by_wkt_conversion(const struct oj_crs_tree *tree,
                                      int32_t node, double axis_unit,
                                      struct crs_definition *out)
@@ -718,7 +721,8 @@ static void define_by_wkt_conversion(const struct oj_crs_tree *tree,
         }
         add_parameter(out, name, read_wkt_measure(tree, at, 1, unit));
     }
-    if (is_usual) /* all names have a counterpart outside of WKT 1 */
+    if (is_usual) /* every name has a counterpart outside of WKT 1, so the
+                     definition can be compared with others */
     {
         out->is_wkt1 = 0;
         out->base_unit = 0.0;
@@ -833,8 +837,7 @@ static oj_status read_text(const char *text, const char *whose,
                            const struct oj_crs_callbacks *callbacks,
                            struct crs_reading *out, struct oj_error *err);
 
-/* Copies a text node without its escapes; the caller frees it. (An escape is
- * never shorter than its character.) */
+/* Copies the content of a text node without escapes; the caller frees it. */
 static oj_status copy_content(const struct oj_crs_tree *tree, int32_t node,
                               char **out, struct oj_error *err)
 {
@@ -879,8 +882,8 @@ static oj_status read_tree(const char *text, const char *whose,
     return status;
 }
 
-/* Asks the caller's callback for the definition of words; *text is NULL if
- * there is none. The caller frees it. */
+/* Gets the definition of a code or name from the caller's callback; *text is
+ * NULL if it has none. The caller frees *text. */
 static oj_status expand_words(const char *words,
                               const struct oj_crs_callbacks *callbacks,
                               char **text, struct oj_error *err)
@@ -913,8 +916,8 @@ static oj_status expand_words(const char *words,
     }
 }
 
-/* Reads the definition that the callback gives for words, once. identity: that
- * of a code, or "". */
+/* Reads the definition that the callback gives for a code or name. identity:
+ * AUTHORITY:CODE of the code, or "". */
 static oj_status read_expanded(const char *words, const char *identity,
                                const char *whose,
                                const struct oj_crs_callbacks *callbacks,
@@ -939,8 +942,8 @@ static oj_status read_expanded(const char *words, const char *identity,
     return OJ_OK;
 }
 
-/* Reads a text that is neither JSON nor WKT: a code, or a name that the
- * callback may know. */
+/* Reads a code, or a name that the callback may have a definition for. (The
+ * text is neither JSON nor WKT.) */
 static oj_status read_words(const char *text, int n, const char *whose,
                             const struct oj_crs_callbacks *callbacks,
                             struct crs_reading *out, struct oj_error *err)
@@ -1045,8 +1048,8 @@ static int are_parameters_equal(const struct crs_definition *a,
     return are_close(a->base_unit, b->base_unit);
 }
 
-/* Compares two definitions. Without a map projection, WKT 1 and other texts use
- * equal names. */
+/* Compares two definitions. Without a map projection, the names in WKT 1 equal
+ * those elsewhere. */
 static enum oj_crs_equality compare_definitions(const struct crs_reading *x,
                                                 const struct crs_reading *y)
 {
@@ -1070,7 +1073,7 @@ static enum oj_crs_equality compare_definitions(const struct crs_reading *x,
     return are_parameters_equal(a, b) ? OJ_CRS_EQUAL : OJ_CRS_DIFFERENT;
 }
 
-/* Compares two texts that were read, without callbacks. */
+/* Compares the CRS of two texts without the caller's callbacks. */
 static enum oj_crs_equality compare_readings(const struct crs_reading *x,
                                              const struct crs_reading *y)
 {
@@ -1114,8 +1117,8 @@ static oj_status compare_texts(const char *a, const char *b,
     return OJ_OK;
 }
 
-/* If *text is a JSON string, replaces it by its content. *owned is memory that
- * the caller frees. NULL becomes "". */
+/* Replaces *text, if it is a JSON string, by its content, and NULL by "". The
+ * caller frees *owned. */
 static oj_status unquote(const char **text, char **owned, struct oj_error *err)
 {
     struct oj_crs_tree tree;

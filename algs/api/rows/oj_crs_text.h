@@ -38,8 +38,8 @@ enum oj_crs_kind
     OJ_CRS_KIND_GEOGRAPHIC, /**< longitude and latitude */
     OJ_CRS_KIND_PROJECTED,
     OJ_CRS_KIND_GEOCENTRIC, /**< X, Y, Z in space: not usable as a plane */
-    OJ_CRS_KIND_LOCAL       /**< engineering CRS: a plane without a location on
-                                 the Earth */
+    OJ_CRS_KIND_LOCAL       /**< engineering CRS: a plane of which the location
+                                 on the Earth is not known */
 };
 
 /** Properties of a CRS. Plain values. */
@@ -47,19 +47,20 @@ struct oj_crs_text
 {
     enum oj_crs_kind kind;
     int is_wgs84;       /**< 1: WGS 84 in degrees from Greenwich, with or
-                             without heights, of any realization that has no
-                             name of its own */
+                             without heights. Not for realizations with names of
+                             their own, as WGS 84 (G1762) */
     double unit;        /**< unit of the horizontal axes, in metres, or in
                              radians for a geographic CRS; NaN: not stated */
     char unit_name[64]; /**< as "US survey foot", "degree"; "": not stated */
     char identity[128]; /**< as "EPSG:2263", with the authority in upper case;
                              "": none */
-    char name[256];     /**< name for messages: the identity, else the name of
-                             the CRS, else "unnamed"; "none" without a CRS */
+    char name[256];     /**< name for messages: identity, otherwise name of
+                             the CRS, otherwise "unnamed"; "none" if there is
+                             no CRS */
 };
 
-/** Callbacks for what texts do not contain. Zeroed memory: none. They are
- * called by the thread that calls the functions below. */
+/** Functions of the caller for what texts do not state; each may be NULL.
+ * Called by the thread that calls the functions below. */
 struct oj_crs_callbacks
 {
     /** Writes the PROJJSON or WKT of crs, a code or name, to text [size],

@@ -75,7 +75,8 @@ static int read_number(struct crs_tree_reader *r, const char *ends,
     return 1;
 }
 
-/* Adds a node for the next value; its kind is a word until more was read. */
+/* Adds a node for the next value. Its kind is OJ_CRS_NODE_WORD until the caller
+ * has read more. */
 static oj_status begin_value(struct crs_tree_reader *r, int depth,
                              int32_t *node, struct oj_error *err)
 {
@@ -441,8 +442,8 @@ static uint32_t next_code_point(const struct oj_crs_tree *tree, const char **at,
         ++*at;
         return read_json_escape(at, end);
     }
-    if (**at == '"') /* skips the second quote of WKT's doubled quotes; JSON has
-                        no quote here */
+    if (**at == '"') /* WKT doubles quotes within a text: skip the second. (JSON
+                        has no such quotes.) */
         ++*at;
     n = *at < end ? oj_utf8_decode((const unsigned char *)*at, end - *at, &code)
                   : 0;

@@ -22,7 +22,8 @@ static int is_command(const struct oj_distance_frame *frame)
     return frame->dash[0] != '\0';
 }
 
-/* Text between an option and its value, in messages. */
+/* What stands between an option and its value in messages: " " for the command,
+ * "=" for the library. */
 static const char *value_sign(const struct oj_distance_frame *frame)
 {
     return is_command(frame) ? " " : "=";
@@ -64,7 +65,8 @@ static oj_status fail_unknown_crs(const struct oj_distance_frame *frame,
 
 /* ---- conversion ---------------------------------------------------------- */
 
-/* On the sphere a plain number is in metres; degrees are refused. */
+/* Conversion with -metric sphere: plain numbers are metres, degrees are
+ * refused. */
 static oj_status scale_on_sphere(const struct oj_distance_frame *frame,
                                  const char *option, const char *written,
                                  enum oj_unit unit, double *scale,
@@ -117,7 +119,8 @@ fail_plain_number_in_degrees(const struct oj_distance_frame *frame,
         use_projected(frame), frame->dash, sign);
 }
 
-/* nearest without a maximum distance is refused where plain numbers are. */
+/* Refuses nearest without a maximum distance if plain numbers are refused: the
+ * nearest in degrees is not the nearest in metres. */
 static oj_status check_nearest_is_defined(const struct oj_distance_frame *frame,
                                           struct oj_error *err)
 {
@@ -148,8 +151,8 @@ static oj_status fail_unit_without_crs(const struct oj_distance_frame *frame,
                    is_command(frame) ? "-s_srs" : "left_crs");
 }
 
-/* Factor from a unit to the unit of the CRS. Precondition: both are lengths, or
- * both are angles. */
+/* Factor from a unit to the unit of the CRS. Precondition: both are units of
+ * length, or both of angle. */
 static double scale_of_unit(const struct oj_distance_frame *frame,
                             enum oj_unit unit)
 {

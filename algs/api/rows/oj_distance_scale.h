@@ -12,7 +12,7 @@
  *   * unless takes_plain_numbers
  *
  *  nearest without a maximum distance is refused where a plain number is,
- *  because distances in degrees have no defined order in metres.
+ *  because the nearest feature in degrees is often not the nearest in metres.
  */
 #ifndef OJ_DISTANCE_SCALE_H
 #define OJ_DISTANCE_SCALE_H
@@ -25,19 +25,21 @@
 extern "C" {
 #endif
 
-/** Units of the distances of a join; texts are borrowed. */
+/** How the distances of a join are measured: metric, and unit of the CRS. Texts
+ * are borrowed. */
 struct oj_distance_frame
 {
-    const char *dash; /**< "-": messages suggest options of the command (-t_srs,
-                           -s_srs); "": settings of the library */
+    const char *dash; /**< "-": messages name options of the command; "":
+                           settings of the library */
     enum oj_metric metric;
     enum oj_crs_kind kind; /**< kind of the CRS of the join */
     double unit;           /**< unit of its axes, see struct oj_crs_text */
     const char *unit_name;
     const char *crs;         /**< name of the CRS for messages */
-    int takes_plain_numbers; /**< 1: the user asked to use coordinates as they
-                                  are: plain numbers are allowed in degrees and
-                                  unknown units, and the sphere without a CRS */
+    int takes_plain_numbers; /**< 1: the user wants coordinates to be used as
+                                  they are: plain numbers are allowed in degrees
+                                  and unknown units, and -metric sphere without
+                                  a CRS */
 };
 
 /** The distances that the user gave; NULL: not given. */
@@ -60,10 +62,10 @@ OJ_MUST_USE oj_status oj_distance_scale(const struct oj_distance_frame *frame,
                                         struct oj_error *err);
 
 /** Converts max_distance, min_distance and densify to the unit of the join and
- * stores them in relation, if the join measures distances or a maximum is
- * given. Otherwise the maximum is infinite and the others are 0. The metric is
- * frame->metric. OJ_ERR_ARG: a unit is not allowed, or the minimum is infinite
- * or above the maximum. */
+ * stores them in relation. If the join measures no distances and no maximum is
+ * given, stores infinity and 0. The metric is frame->metric, not that of
+ * relation. OJ_ERR_ARG: a unit is not allowed, or the minimum is infinite or
+ * above the maximum. */
 OJ_MUST_USE oj_status
 oj_distances_convert(const struct oj_distance_frame *frame,
                      const struct oj_distance_request *request,

@@ -1,5 +1,5 @@
-/** Distances with units in the user's syntax: 100, 100ft, 0.5mi, 2.5km,
- * 0.01deg. */
+/** Distances with units as users write them: 100, 100ft, 0.5mi, 2.5km, 0.01deg.
+ */
 #ifndef OJ_DISTANCE_UNIT_H
 #define OJ_DISTANCE_UNIT_H
 
@@ -46,8 +46,8 @@ OJ_MUST_USE oj_status oj_distance_parse(const char *dash, const char *option,
 
 /** Parses the name of a field with distances, the value of an option: F, F:km,
  *  or either with F in double quotes.  Without a unit *unit is OJ_UNIT_CRS.
- *  has_field  returns 1 if a field has this name; then a colon in it does not
- *             start a unit
+ *  has_field  returns 1 if there is a field of this name; a colon in the name
+ *             then does not start a unit
  *  name       output, at least strlen(word) + 1 bytes */
 OJ_MUST_USE oj_status oj_distance_field_parse(
     const char *dash, const char *option, const char *word,

@@ -1,6 +1,5 @@
-/** Kinds of layer fields and of Arrow columns, as far as the rows of a join
- * depend on them. Readers and writers keep the exact types of OGR or Arrow and
- * map them to kinds. */
+/** Kinds of fields (of layers or Arrow tables) that joins distinguish. Readers
+ * and writers keep the exact type of OGR or Arrow and map it to a kind. */
 #ifndef OJ_FIELD_KIND_H
 #define OJ_FIELD_KIND_H
 
@@ -8,11 +7,11 @@
 extern "C" {
 #endif
 
-/** Some kinds include further types, named in their comments. */
+/** Kinds of fields. Comments name further types that are included. */
 enum oj_field_kind
 {
     OJ_FIELD_BOOLEAN = 0,
-    OJ_FIELD_INT16,   /**< and narrower integers, signed or unsigned */
+    OJ_FIELD_INT16,   /**< also narrower integers, signed or unsigned */
     OJ_FIELD_INT32,   /**< and unsigned 16-bit integers */
     OJ_FIELD_INT64,   /**< and unsigned 32- and 64-bit integers */
     OJ_FIELD_FLOAT32, /**< and 16-bit floats */

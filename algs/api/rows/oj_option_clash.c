@@ -51,7 +51,8 @@ static int gives_ties(const struct oj_given_options *given)
 static int has_no_rank(const struct oj_given_options *given)
 {
     struct oj_row_choice choice = row_choice_of(given);
-    choice.aggregates = 0; /* aggregates are over pairs, which have a rank */
+    choice.aggregates = 0; /* aggregates do not matter here: name_rank names a
+                              column of pairs, which have a rank */
     return word_of(given, "name_rank")[0] != '\0' &&
            !oj_rows_per_input_have_rank(given->relation, &choice);
 }
@@ -88,11 +89,10 @@ static int compares_shapes(const struct oj_given_options *given)
  *   others   one of these options has a value of other_values
  *   without  none of these options is given
  *   when     the function returns 1
- * A NULL condition always holds.
- * Values: "a|b"; "!a|b": any but these; NULL: any.
- * why: the reason why the two exclude each other.  text: the whole message.
- * Names of options in them: {name}, {name word}, {name *} with the word that
- * was given, {* name} for that word alone. */
+ * Members that are NULL are not tested. Values: "a|b"; "!a|b": any but these;
+ * NULL: any. why: the reason why the two exclude each other.  text: the whole
+ * message. Options in these texts: {name}; {name word}; {name *}: with the
+ * value that was given; {* name}: only this value. */
 struct clash
 {
     const char *option, *values, *others, *other_values, *without;
@@ -212,7 +212,7 @@ static const struct clash clashes[] = {
      .text = "{centroid_of} and {point_on_surface_of} both say what the join "
              "side is joined by: leave it out of one of them"},
 
-    /* in place, each row of the layer gets one set of new columns */
+    /* in place: the layer's rows get one set of new columns */
     {"in_place", NULL, "how", "!left",
      .text = "{in_place} keeps every row of the layer: {how} can only be "
              "left"},
@@ -301,7 +301,8 @@ static void add_option(struct message *m, const struct oj_given_options *given,
     add_text(m, text, strlen(text));
 }
 
-/* Appends the option that the n characters between two braces refer to. */
+/* Appends the text for an option in braces, {in}; its n characters are
+ * described at struct clash. */
 static void add_braces(struct message *m, const struct oj_given_options *given,
                        const char *in, size_t n)
 {
@@ -339,8 +340,8 @@ static void add_with_braces(struct message *m,
     }
 }
 
-/* Fails with the message of a row. other: the option that clashes with the
- * first; "" if the row names none. */
+/* Fails with the message of a table row. other: the second option in the clash;
+ * "" if there is none. */
 static oj_status fail_clash(const struct clash *clash,
                             const struct oj_given_options *given,
                             const char *other, struct oj_error *err)
@@ -365,7 +366,7 @@ static oj_status fail_clash(const struct clash *clash,
 
 /* ---- checking options ---------------------------------------------------- */
 
-/* 1 if the option was given with one of the values. */
+/* 1 if the option was given and has one of the values. */
 static int is_given(const struct oj_given_options *given, const char *name,
                     const char *values)
 {
@@ -376,8 +377,8 @@ static int is_given(const struct oj_given_options *given, const char *name,
                             : oj_words_find(values, word) >= 0;
 }
 
-/* Finds the first option of the list names that was given with one of the
- * values and copies its name; returns 0 if there is none. */
+/* Finds the first option of the list `names` that was given and has one of the
+ * values. Copies its name to found; returns 0 if there is none. */
 static int find_given(const struct oj_given_options *given, const char *names,
                       const char *values, char found[MAX_NAME])
 {

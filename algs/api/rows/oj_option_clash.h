@@ -25,9 +25,8 @@ struct oj_given_options
     const char *op; /**< name of the join as the user wrote it (a join can have
                          synonyms) */
 
-    /** Returns the value of an option; "" if it has no value, or one that is
-     * neither a text nor a choice; NULL if it was not given or does not exist
-     * here. */
+    /** Returns the value of an option as text. NULL: it was not given, or this
+     * caller does not have it. "": it has no value, or one that is no text. */
     const char *(*word)(const void *user, const char *name);
 
     /** Writes an option in the user's syntax, with `word` as its value unless
@@ -37,8 +36,8 @@ struct oj_given_options
     const void *user;
 };
 
-/** OJ_ERR_ARG for the first row of the table that applies. Tests about 50 rows.
- */
+/** Tests about 50 rows of the table; OJ_ERR_ARG with the message of the first
+ * that applies. */
 OJ_MUST_USE oj_status oj_option_clash_check(
     const struct oj_given_options *given, struct oj_error *err);
 

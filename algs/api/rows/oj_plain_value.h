@@ -35,9 +35,9 @@ struct oj_plain_value
     int64_t n;
 };
 
-/** Access to rows of a table of any kind. read() sets *value to the value of a
- * field in a row. For NULL it leaves *value unchanged, whose form the caller
- * has set to OJ_PLAIN_NULL. Texts are valid until the next call. */
+/** Function that reads the values of a table. It sets *value to the value of a
+ * field in a row. The caller initialises *value to NULL, and it leaves this for
+ * NULL. Texts are valid until the next call. */
 struct oj_plain_reader
 {
     oj_status (*read)(void *user, int field, int64_t row,

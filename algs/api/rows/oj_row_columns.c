@@ -9,15 +9,15 @@
 
 /* ---- choice of computed columns ------------------------------------------ */
 
-/* State of the choice: the options that decide the columns, the columns chosen
- * so far, and the values of pairs that these need. */
+/* State while computed columns are chosen: the user's options, the columns so
+ * far, and the pair values that these need. */
 struct choice
 {
     const struct oj_row_column_words *words;
     struct oj_computed_columns *columns;
     unsigned char *want;
-    int offers_all; /* 1: also offers the columns that need an option of their
-                       own */
+    int offers_all; /* 1: include all columns that aggregates can use, also
+                       those that need an option of their own in rows */
 };
 
 /* Adds a computed column. given: the user's name for it, or NULL; "" leaves the
@@ -73,8 +73,8 @@ static void add_named_columns(const struct choice *c)
     }
 }
 
-/* Adds a column for each condition on texts: the user's or the usual name, then
- * this name with _2, _3 and so on. */
+/* Adds a column for each condition on texts: join_similarity or the user's
+ * name, then this name with _2, _3 and so on. */
 static oj_status add_similarity_columns(const struct choice *c,
                                         struct oj_error *err)
 {
@@ -189,7 +189,8 @@ void oj_computed_columns_free(struct oj_computed_columns *columns)
 
 /* ---- operands of aggregates ---------------------------------------------- */
 
-/* The columns of pairs that aggregates can use, and which of them are used. */
+/* The columns of pairs that aggregates can use, and which of them some
+ * aggregate uses. */
 struct pair_columns
 {
     const struct oj_row_column_words *words;
@@ -199,7 +200,8 @@ struct pair_columns
     const char *hidden;
 };
 
-/* Lists all columns of pairs. The caller frees them, also after an error. */
+/* Lists all columns that aggregates can use. The caller frees them, also after
+ * an error. */
 static oj_status offer_pair_columns(const struct oj_row_column_words *words,
                                     struct oj_computed_columns *out,
                                     struct oj_error *err)
@@ -224,8 +226,8 @@ static int find_pair_column(const struct oj_computed_columns *columns,
     return -1;
 }
 
-/* Fails because an operand does not exist: lists the columns of pairs, or
- * explains the function for counts of different values. */
+/* Fails because an aggregate uses an unknown name. The message lists the
+ * columns of pairs, or explains how different values are counted. */
 static oj_status fail_operand(const struct pair_columns *p, const char *name,
                               struct oj_error *err)
 {
@@ -277,7 +279,7 @@ static oj_status find_operand(struct pair_columns *p, const char *name,
     return OJ_OK;
 }
 
-/* Fails if the user gave a name to a column of pairs that no aggregate uses. */
+/* Fails if the user has named a column of pairs that no aggregate uses. */
 static oj_status check_given_names_are_used(const struct pair_columns *p,
                                             struct oj_error *err)
 {
@@ -347,7 +349,7 @@ oj_status oj_aggregate_columns_bind(const struct oj_row_column_words *words,
 
 /* ---- names in use -------------------------------------------------------- */
 
-/* Makes a token of a name, with ASCII letters in lower case. */
+/* Makes a token (for the table of names) of a name in lower case (ASCII). */
 static oj_status make_name_token(struct oj_row_columns *columns,
                                  const char *name, struct oj_token *token,
                                  struct oj_error *err)
@@ -403,8 +405,8 @@ static oj_status add_named_column(struct oj_row_columns *columns,
 
 /* ---- fields of the input and join side ----------------------------------- */
 
-/* Writes the first of these names that is not in use, and marks it as in use:
- * name; prefix and name; prefix and name with _2, _3 and so on. */
+/* Writes the first free name of: name; prefix + name; prefix + name + _2, _3
+ * and so on. Marks it as in use. */
 static oj_status write_free_name(struct oj_row_columns *columns,
                                  const char *prefix, const char *name,
                                  char *out, size_t size, struct oj_error *err)
@@ -452,8 +454,8 @@ static oj_status plan_side_fields(const struct oj_row_side_fields *side,
 
 /* ---- computed columns ---------------------------------------------------- */
 
-/* 1 if the user's name for computed column i is also that of another computed
- * column: a usual name, or the user's name for an earlier column. */
+/* 1 if the user's name for computed column i is also the usual name of another,
+ * or the user's name for an earlier one. */
 static int is_name_of_other(const struct oj_row_columns_request *request, int i)
 {
     const struct oj_computed_column *computed = request->computed;
@@ -466,8 +468,8 @@ static int is_name_of_other(const struct oj_row_columns_request *request, int i)
     return 0;
 }
 
-/* Marks the user's names as in use. Fails if a name is in use already, or is
- * that of another computed column. */
+/* Marks the names that the user gave as in use. Fails if one is in use already,
+ * or is the name of another computed column. */
 static oj_status take_given_names(const struct oj_row_columns_request *request,
                                   struct oj_row_columns *columns,
                                   struct oj_error *err)
@@ -503,8 +505,8 @@ static void write_computed_name(const struct oj_computed_column *computed,
         snprintf(name, size, "%s_%lld", computed->name, (long long)number);
 }
 
-/* Writes the names of the computed columns, which are the columns from `first`
- * on, with this number. Sets *clash to 1 if a usual name is in use. */
+/* Writes the names of all computed columns, with the given number; they are the
+ * columns of the row from `first` on. Sets *clash to 1 if one is in use. */
 static oj_status write_computed_names(
     const struct oj_row_columns_request *request, int64_t first, int64_t number,
     struct oj_row_columns *columns, int *clash, struct oj_error *err)
@@ -522,8 +524,8 @@ static oj_status write_computed_names(
     return OJ_OK;
 }
 
-/* Adds the computed columns. If the usual name of any of them is in use (the
- * input may be the output of a join), all get a common number. */
+/* Adds the computed columns. If any of their usual names is in use (the input
+ * may be the output of a join), all of them get one number. */
 static oj_status
 plan_computed_columns(const struct oj_row_columns_request *request,
                       struct oj_row_columns *columns, struct oj_error *err)

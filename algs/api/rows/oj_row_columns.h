@@ -36,8 +36,8 @@
 
 /* ---- choice of computed columns ------------------------------------------ */
 
-/** Options that decide which columns are computed. Names are NULL if the user
- * gave none; an empty name leaves the column out. */
+/** The user's options that decide which columns are computed. A name is NULL if
+ * not given; "" means: leave this column out. */
 struct oj_row_column_words
 {
     const char *dash; /**< prefix of option names in messages: "-" or "" */
@@ -47,8 +47,8 @@ struct oj_row_column_words
     const char *name_similarity, *name_difference;
     const char *overlap; /**< value of -overlap (oj_row_words.h) */
     int nearest_point_fields, bearing_field;
-    /** [OJ_N_NAMED_PAIR_VALUES] names of the columns for pair values from
-     * OJ_FIRST_NAMED_PAIR_VALUE on; NULL or "": no column */
+    /** [OJ_N_NAMED_PAIR_VALUES] column names for the pair values from
+     * OJ_FIRST_NAMED_PAIR_VALUE on; NULL or "": no such column */
     const char *named[OJ_N_NAMED_PAIR_VALUES];
     int has_events; /**< 1: rows are events */
 };
@@ -62,14 +62,15 @@ struct oj_computed_column
                                        aggregate */
     enum oj_field_kind kind;
     const char *name;
-    const char *option; /**< option by which the user gave the name; NULL: the
-                             usual name, which gets a number if it is in use */
+    const char *option; /**< option by which the user gave the name, for
+                             messages; NULL: a usual name, which may get a
+                             number */
 };
 
 enum
 {
-    /* event, FID, measure, similarities, difference, rank, count, six sizes of
-     * the overlap, nearest point, bearing, and named values */
+    /* maximum number: event, FID, measure, similarities, difference, rank,
+     * count, six overlaps, nearest point, bearing, and named values */
     OJ_MOST_COMPUTED_COLUMNS = 15 + OJ_MOST_TEXTS + OJ_N_NAMED_PAIR_VALUES
 };
 
@@ -82,8 +83,8 @@ struct oj_computed_columns
     char *made_name[OJ_MOST_TEXTS]; /* names made for similarities, or NULL */
 };
 
-/** The option that names the column of a pair value from
- * OJ_FIRST_NAMED_PAIR_VALUE on: "along_field", .. */
+/** Name of the option that adds a column for a pair value, as "along_field";
+ * for values from OJ_FIRST_NAMED_PAIR_VALUE on. */
 const char *oj_row_column_option(enum oj_pair_value which);
 
 /** Chooses the columns of pairs, in their order in a row, and sets want
@@ -123,8 +124,8 @@ void oj_computed_columns_free(struct oj_computed_columns *columns);
 
 /* ---- operands of aggregates ---------------------------------------------- */
 
-/** Finds a field of the join side by name. If there is none, fails with
- * OJ_ERR_ARG and a message that ends with a list of the fields. */
+/** Function that finds a field of the join side by name. If there is none, it
+ * fails with OJ_ERR_ARG and a message that ends with the list of fields. */
 struct oj_join_field_finder
 {
     oj_status (*find)(void *user, const char *name, int *column,
@@ -158,7 +159,7 @@ struct oj_row_side_fields
     int n;
 };
 
-/** Input of the plan, which borrows all of it. */
+/** Input of oj_row_columns_plan(); everything is borrowed. */
 struct oj_row_columns_request
 {
     const char *dash;                /**< prefix of option names in messages:
@@ -168,35 +169,36 @@ struct oj_row_columns_request
     struct oj_row_side_fields join;  /**< n 0: none */
     const struct oj_computed_column *computed; /**< [n_computed] */
     int n_computed;
-    int has_other_rows; /**< 1: some rows have no input feature, so that all
-                             input fields may be NULL */
-    const char *prefix; /**< put before names of join fields that are in use */
+    int has_other_rows; /**< 1: some rows have no input feature (right and full
+                             joins), so that all input fields may be NULL */
+    const char *prefix; /**< prefix for join fields of which the name is in
+                             use */
 };
 
 /** A column of a row. */
 struct oj_named_column
 {
     enum oj_column_origin origin;
-    int source; /**< ordinal of the side's field; otherwise as in struct
-                     oj_computed_column */
+    int source; /**< index of the field in its side; for computed columns as in
+                     struct oj_computed_column */
     enum oj_field_kind kind;
     int is_nullable;      /**< 1: the value may be NULL */
-    int is_always_there;  /**< 1: a field of the input, and all rows have an
-                               input feature; so the field's default value can
-                               be kept */
+    int is_always_there;  /**< 1: a field of the input, and every row has an
+                               input feature; so the output field may keep the
+                               input field's default value */
     char *name;           /**< owned */
     const char *original; /**< name of the field in its layer, borrowed; "" for
                                computed columns */
 };
 
-/** The plan. Owner; zeroed memory is a valid empty plan, to which names in use
- * may be added before the columns are planned. */
+/** The columns of a row. Owner; zeroed memory is a valid empty value. Names
+ * that are in use may be added before the columns are planned. */
 struct oj_row_columns
 {
     struct oj_named_column *column; /**< [n] */
     int64_t n;
 
-    /* Names in use, in lower case, and those of the columns. */
+    /* All names in use, in lower case, those of columns included. */
     struct oj_token_table taken;
     uint32_t *code; /* scratch: a name as token */
     int64_t cap_code;

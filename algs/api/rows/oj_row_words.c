@@ -33,7 +33,8 @@ oj_status oj_row_pick_read(const char *dash, const char *rule,
 {
     static const char rules[] = "all|first|nearest|largest_overlap|"
                                 "smallest_area|largest_area|most_similar";
-    int place = oj_words_find(rules, rule); /* index, which is the value of enum
+    int place = oj_words_find(rules, rule); /* index in the list of rules, which
+                                               equals the value in enum
                                                oj_pick_rule */
     struct oj_row_pick pick = {0};
     if (strncasecmp(rule, "max:", 4) == 0 || strncasecmp(rule, "min:", 4) == 0)

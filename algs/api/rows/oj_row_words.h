@@ -59,8 +59,8 @@ OJ_MUST_USE oj_status oj_row_pick_check_field(
     const char *dash, const struct oj_field_description *field,
     struct oj_error *err);
 
-/** Score (oj_pick.h) of a join feature by the value of its field: NULL, an
- * integer or a real. */
+/** Converts the value of a join feature's field (NULL, an integer or a real) to
+ * a score (oj_pick.h). */
 int64_t oj_row_pick_score(const struct oj_row_pick *pick,
                           const struct oj_plain_value *value);
 
@@ -72,7 +72,7 @@ enum
     OJ_N_OVERLAP_WORDS = 6
 };
 
-/** Name of the column and pair value of each word of overlap. */
+/** The output column and the pair value for a word of overlap. */
 struct oj_overlap_column
 {
     const char *name;

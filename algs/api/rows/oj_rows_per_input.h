@@ -1,12 +1,12 @@
-/** Determines how many rows an input row can give. Columns of rows, changes in
- * place and preserved FIDs depend on it. */
+/** Determines whether an input row can give more than one row of output.
+ * Columns, changes in place and preserved FIDs depend on it. */
 #ifndef OJ_ROWS_PER_INPUT_H
 #define OJ_ROWS_PER_INPUT_H
 
 #include "../../../flatten/base/oj_output_row_modes.h"
 #include "../../foundations/relation/oj_relation.h"
 
-/** Options that reduce the pairs of an input row. */
+/** Options that reduce the number of rows of an input row. */
 struct oj_row_choice
 {
     enum oj_how how;
@@ -15,7 +15,8 @@ struct oj_row_choice
     int aggregates; /**< 1: pairs are aggregated */
 };
 
-/** At most one row per input row, or the reason why there can be several. */
+/** At most one row per input row; otherwise the reason why there can be
+ * several. */
 enum oj_rows_per_input
 {
     OJ_ROWS_ONE,

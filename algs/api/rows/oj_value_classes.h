@@ -28,19 +28,20 @@ struct oj_value_classes
     struct oj_token_table table; /* keys as tokens of several 32-bit codes */
 };
 
-/** How values of an input field are compared with those of a join field. */
+/** How a field of the input and a field of the join side are compared. */
 enum oj_value_comparison
 {
     OJ_COMPARE_TEXTS = 0,
     OJ_COMPARE_NUMBERS
 };
 
-/** The comparison for fields of these kinds. */
+/** How fields of these kinds are compared: as numbers if both are, otherwise as
+ * texts. */
 enum oj_value_comparison oj_value_comparison_of(enum oj_field_kind input,
                                                 enum oj_field_kind join);
 
-/** The key of a row: the bytes that identify its class. Owner, one per thread,
- * reused for many rows; zeroed memory is a valid empty value. */
+/** The compared values of a row as bytes. Owner; one per thread, reused for
+ * many rows; zeroed memory is a valid empty value. */
 struct oj_value_key
 {
     uint32_t *code; /* [n] the values, each padded with zeros */

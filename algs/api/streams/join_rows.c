@@ -24,23 +24,23 @@ enum
 {
     MOST_PLACES = 1 << 16,      /* maximum rows of a record batch */
     MOST_BATCH_ROWS = 1 << 20,  /* maximum input rows joined together */
-    LEAST_BATCH_ROWS = 1 << 14, /* minimum input rows per thread, see
-                                   choose_batch_rows() */
-    KEPT_ROWS = 1 << 18,        /* batches of up to this many rows keep their
-                                   working memory for the next */
+    LEAST_BATCH_ROWS = 1 << 14, /* minimum input rows of a batch for each
+                                   thread, see choose_batch_rows() */
+    KEPT_ROWS = 1 << 18,        /* a batch of more rows frees its working memory
+                                   before rows are output */
     MOST_PART_PAIRS = 1 << 22   /* maximum pairs in memory */
 };
 
 /* ---- the join side ------------------------------------------------------- */
 
-/* The join side with its index, for particular settings. */
+/* The join side with an index for particular settings. Reference-counted. */
 struct rows_index
 {
     atomic_int n_users;
-    struct ogrjoin_settings *settings; /* complete; distances are in the unit of
-                                          the CRS */
-    struct rows_side side;             /* roles of the columns under these
-                                          settings */
+    struct ogrjoin_settings *settings; /* all settings, completed; distances are
+                                          in the unit of the CRS */
+    struct rows_side side;             /* which columns of the join side have
+                                          which role */
     struct ogrjoin_layer *layer;
     struct ogrjoin_index *index;
     struct rows_classes_of_values classes;
@@ -53,11 +53,11 @@ struct ogrjoin_rows
     struct rows_chunks chunks;
     struct ogrjoin_settings *settings;
     pthread_mutex_t lock;
-    struct rows_index *kept; /* index of the last join, or NULL; holds a
-                                reference */
+    struct rows_index *kept; /* index of the last join, for the next; NULL:
+                                none. Holds a reference */
 
-    /* Features of the join side, and the settings by which they were read.
-     * Joins with other settings that read equal features reuse the layer. */
+    /* Features of the join side, and the settings that they were read with. A
+     * join whose settings would read equal features reuses them. */
     struct ogrjoin_layer *layer;
     struct ogrjoin_settings *read_with;
 };
@@ -116,8 +116,8 @@ static oj_status read_chunks(struct ArrowArrayStream *stream,
     }
 }
 
-/* Determines the roles of the columns of a copy of the schema by the settings.
- */
+/* Finds the roles of columns (geometry, ids ..) for these settings, on a copy
+ * of the schema. */
 static oj_status open_side(const struct ogrjoin_rows *rows,
                            const struct ogrjoin_settings *settings,
                            struct rows_side *side, struct oj_error *err)
@@ -189,8 +189,8 @@ static oj_status read_exclude(struct ogrjoin_settings *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Converts distances to the unit of the join. *scale: factor for a column of
- * distances of either side. */
+/* Converts the user's distances to the unit of the join. *scale: factor for
+ * distances that are in a column. */
 static oj_status resolve_distances(struct ogrjoin_settings *s,
                                    const struct rows_side *input,
                                    const struct rows_side *join, double *scale,
@@ -255,7 +255,7 @@ static int is_alike(const struct rows_index *a, const struct rows_index *b)
            api_settings_find_alike(a->settings, b->settings);
 }
 
-/* 1 if both settings read equal features from the join side. */
+/* 1 if features that were read with settings a can be used with settings b. */
 static int reads_alike(const struct ogrjoin_settings *a,
                        const struct ogrjoin_settings *b)
 {
@@ -299,9 +299,9 @@ static oj_status read_features(struct ogrjoin_rows *rows,
     return OJ_OK;
 }
 
-/* 1 if the caller's index, which may be NULL, can be used for the join. It has
- * no limit of pairs; on the CPU join_part() sets one for its copies; a device
- * does not need one. */
+/* 1 if the caller's own index (may be NULL) can be used for this join. It must
+ * have no limit of pairs: on the CPU join_part() limits its copies, and a
+ * device needs no limit. */
 static int is_for_join(const struct ogrjoin_index *given,
                        const struct ogrjoin_rows *rows,
                        const struct rows_index *index)
@@ -341,9 +341,9 @@ static oj_status build_index(struct ogrjoin_rows *rows,
     return status;
 }
 
-/* Replaces *index by the kept index if their settings are equal; otherwise
- * builds *index. The caller gets a reference. An index made from `given`, the
- * caller's own, is not kept. */
+/* Replaces *index by the index of the last join if settings are equal;
+ * otherwise builds *index. The caller gets a reference. If `given` (the
+ * caller's own index) is used, the result is not kept for later joins. */
 static oj_status find_or_build_index(struct ogrjoin_rows *rows,
                                      struct ogrjoin_index *given,
                                      struct rows_index **index, double scale,
@@ -372,8 +372,8 @@ static oj_status find_or_build_index(struct ogrjoin_rows *rows,
         }
     }
     if (status == OJ_OK)
-        atomic_fetch_add(&(*index)->n_users, 1); /* the caller's reference; the
-                                                    first belongs to rows */
+        atomic_fetch_add(&(*index)->n_users, 1); /* a reference for the caller;
+                                                    rows has one already */
     pthread_mutex_unlock(&rows->lock);
     return status;
 }
@@ -384,8 +384,9 @@ enum stream_state
 {
     STREAM_READS,  /* next step: read a batch of the input */
     STREAM_JOINS,  /* next step: join rows of the batch */
-    STREAM_GIVES,  /* next step: make a record batch of the places found */
-    STREAM_OTHERS, /* likewise, for join rows without pairs, at the end */
+    STREAM_GIVES,  /* next step: make a record batch of the rows found */
+    STREAM_OTHERS, /* like STREAM_GIVES, for join rows without pairs, after all
+                      input */
     STREAM_ENDED
 };
 
@@ -393,8 +394,8 @@ struct rows_stream
 {
     struct ogrjoin_rows *rows;
     struct ogrjoin_settings *settings; /* all settings, completed */
-    double scale;                      /* factor from a column of distances to
-                                          the unit of the join */
+    double scale;                      /* factor that converts distances in a
+                                          column to the unit of the join */
     struct ArrowArrayStream source;
     struct rows_side input;
     struct rows_side join; /* roles of the columns for this join */
@@ -411,33 +412,33 @@ struct rows_stream
 
     enum stream_state state;
     int source_ended;
-    struct oj_arrow_shared *large; /* array that is read in several batches, or
-                                      NULL */
+    struct oj_arrow_shared *large; /* array that is split over several batches;
+                                      NULL: none */
     int64_t large_at;              /* number of its rows read so far */
     struct rows_chunks chunks;     /* arrays of the current batch */
     struct ogrjoin_layer *layer;   /* layer of the current batch */
     struct layer_sets sets;
     struct oj_flat flat;
-    int64_t n_before, at; /* rows of earlier batches; rows of this batch joined
-                             so far */
+    int64_t n_before, at; /* number of rows in earlier batches; number of rows
+                             of this batch joined so far */
     int64_t n_pairs;      /* number of pairs so far */
     struct oj_batch_parts parts;
     struct oj_flat_slice slice;
     struct oj_matches matches, chosen, added_up;
     struct oj_pair_values values;
     struct oj_row_places places;
-    struct oj_row_place *place; /* [MOST_PLACES] places found: rows for the next
+    struct oj_row_place *place; /* [MOST_PLACES] the rows (places) of the next
                                    record batch */
     int64_t first_place, n_places;
     struct rows_answer answer;
 
-    /* The following are for rows that are events; events is NULL if they are
-     * not. */
+    /* Members for events (setting events); events is NULL without it. */
     struct ogrjoin_events *events;
     int64_t key; /* column of the key in the input */
     int has_text_keys;
     struct oj_pair_values event_values;
-    int64_t *key_number; /* keys: integers, or offsets of texts in key_bytes */
+    int64_t *key_number; /* keys of the batch: integers, or offsets of texts in
+                            key_bytes */
     uint8_t *key_is_null;
     char *key_bytes;
     int64_t cap_key_number, cap_key_is_null, cap_key_bytes;
@@ -577,7 +578,8 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
 
 /* ---- events -------------------------------------------------------------- */
 
-/* Finds the column of the key and the type of its values. */
+/* Finds the input column with the key, and whether its values are integers or
+ * texts. */
 static oj_status find_key(struct rows_stream *s, struct oj_error *err)
 {
     const char *name = api_setting_given(s->settings, "key");
@@ -594,7 +596,7 @@ static oj_status find_key(struct rows_stream *s, struct oj_error *err)
                    name);
 }
 
-/* Writes the conditions beyond the relation that decide pairs, as text. */
+/* Writes the settings, besides the relation, that decide pairs as a text. */
 static oj_status write_conditions(const struct ogrjoin_settings *settings,
                                   char *text, size_t size, struct oj_error *err)
 {
@@ -686,7 +688,7 @@ static oj_status read_keys(struct rows_stream *s, int64_t first, int64_t n,
     return OJ_OK;
 }
 
-/* Replaces the pairs of a part by its events. */
+/* Makes *pairs the events of a part, in place of its pairs. */
 static oj_status make_events(struct rows_stream *s, const struct oj_flat *part,
                              int64_t first, const struct oj_matches **pairs,
                              struct oj_error *err)
@@ -763,8 +765,8 @@ static oj_status open_rows_stream(struct rows_stream *s,
 
 /* ---- reading the input --------------------------------------------------- */
 
-/* Reads the next array of the source, or the next n rows of a larger one; out
- * is released at the end of the stream. */
+/* Reads the next array of the source, or n rows of it if it is larger. out is
+ * released at the end of the stream. */
 static oj_status read_array(struct rows_stream *s, int64_t n,
                             struct ArrowArray *out, struct oj_error *err)
 {
@@ -897,8 +899,8 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     return status;
 }
 
-/* Joins sampled rows. Fails on a device, where a few rows take as long as many.
- */
+/* Joins a sample of rows to count their pairs. Not on a device, where a few
+ * rows take as long as many. */
 static oj_status sample_rows(void *user, const struct oj_flat *rows,
                              struct oj_matches *out, struct oj_error *err)
 {
@@ -917,8 +919,8 @@ static oj_status count_pairs(struct rows_stream *s, int64_t n,
                                n_before, n, err);
 }
 
-/* Joins the next rows of the batch; *n is their number. After the last rows of
- * a large batch, frees its working memory before rows are output. */
+/* Joins the next rows of the batch; *n is their number. Frees the working
+ * memory of a large batch after its last rows. */
 static oj_status join_next_part(struct rows_stream *s, int64_t *n,
                                 struct oj_error *err)
 {
@@ -950,7 +952,7 @@ static oj_status add_parts_to_choice(struct rows_stream *s,
     return OJ_OK;
 }
 
-/* Joins all input and makes the one-to-one choice. */
+/* Joins the whole input and chooses pairs one to one. */
 static oj_status choose_one_to_one(struct rows_stream *s, struct oj_error *err)
 {
     struct oj_one_to_one *choice;
@@ -980,7 +982,7 @@ static void mark_matched(struct rows_stream *s, const struct oj_matches *pairs)
     }
 }
 
-/* Computes the values wanted for the pairs of a part, which has n rows from
+/* Computes the wanted values of a part's pairs. The part has n rows from
  * `first` on. */
 static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
                               int64_t first, const struct oj_matches *pairs,
@@ -1069,7 +1071,8 @@ static oj_status notice_undecided(const struct rows_stream *s)
     return OJ_OK;
 }
 
-/* Finds the next places. If there are none left, changes to the next state. */
+/* Finds the next rows of output (places). If there are none left, changes to
+ * the next state. */
 static oj_status find_places(struct rows_stream *s, struct oj_error *err)
 {
     int is_last = s->state == STREAM_OTHERS;
@@ -1084,7 +1087,7 @@ static oj_status find_places(struct rows_stream *s, struct oj_error *err)
                : oj_check_cancel(s->settings->options.cancel, err);
 }
 
-/* Runs the state machine until there are places, or until the end. */
+/* Advances the state machine until there are rows to output, or to the end. */
 static oj_status advance(struct rows_stream *s, struct oj_error *err)
 {
     while (s->n_places == 0 && s->state != STREAM_ENDED)
@@ -1149,12 +1152,12 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
     struct rows_stream *s = stream->private_data;
     oj_status status;
     memset(out, 0, sizeof *out);
-    if (s->failed != OJ_OK) /* after an error, the stream cannot continue */
+    if (s->failed != OJ_OK) /* an earlier call has failed */
         return api_errno_of(s->failed);
     status = next_rows(s, out, &s->error);
     s->failed = status;
-    if (status == OJ_OK) /* removes the message of an attempt that failed but
-                            was repeated successfully */
+    if (status == OJ_OK) /* a step may have failed and then succeeded in another
+                            way */
         s->error.message[0] = '\0';
     return api_errno_of(status);
 }

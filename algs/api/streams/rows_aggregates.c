@@ -16,8 +16,8 @@ enum
                                in one call */
 };
 
-/* The values of a field for all rows of the join side, in one of these forms.
- */
+/* Values of one field for all rows of the join side; the array that is used
+ * depends on the type. */
 struct join_values
 {
     uint8_t *is_null;
@@ -38,8 +38,8 @@ struct rows_aggregates
     struct join_values *values;         /* [words.n_fields] */
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
-    int64_t *place;   /* [join rows] reading position of each row: 0, 1, 2 .. */
-    int64_t last_row; /* last row of which results were read; -1: none */
+    int64_t *place;   /* [join rows] ordinal of each row: 0, 1, 2 .. */
+    int64_t last_row; /* row of which results were read last; -1: none */
 
     /* The following have PAIRS_AT_ONCE elements, for the pairs of one call.
      * share: for weighted sums, otherwise NULL. */
@@ -60,8 +60,8 @@ static oj_status keep_text(struct join_values *v, int64_t row, const char *text,
 {
     OJ_ROOM(v->text, v->n_text, v->n_text + n + 1, v->cap_text, err);
     memcpy(v->text + v->n_text, text, (size_t)n);
-    v->bytes[row].bytes = NULL; /* pointers are set after all texts are stored,
-                                   since the memory may still move */
+    v->bytes[row].bytes = NULL; /* set later by point_at_kept_texts(), because
+                                   the memory may still move */
     v->bytes[row].n = n;
     v->n_text += n;
     return OJ_OK;
@@ -157,7 +157,7 @@ static oj_status read_value(const struct ArrowSchema *schema,
                                   : read_text(v, row, form, &value, err);
 }
 
-/* Sets the pointers to the stored texts, which are adjacent. */
+/* Sets the pointers to texts that were stored one after another. */
 static void point_at_kept_texts(struct join_values *v, int64_t n)
 {
     int64_t at = 0;
@@ -170,7 +170,8 @@ static void point_at_kept_texts(struct join_values *v, int64_t n)
     }
 }
 
-/* 1 if the column's numbers have the type that the aggregates need. */
+/* 1 if the Arrow column can be used without conversion: 8-byte numbers of the
+ * type that the aggregates need. */
 static int is_plain_number(const struct rows_aggregates *a, int i)
 {
     const struct oj_aggregate_field *field = &a->words.fields[i];
@@ -180,8 +181,8 @@ static int is_plain_number(const struct rows_aggregates *a, int i)
                   a->words.types[i] == OJ_AGG_INTEGER ? "l" : "g") == 0;
 }
 
-/* Sets is_null for the rows of chunk k. It remains NULL while all rows have a
- * value. */
+/* Sets v->is_null for the rows of chunk k; not allocated until a row is NULL.
+ */
 static oj_status read_nulls_of_chunk(const struct rows_chunks *chunks,
                                      int64_t k, int column,
                                      struct join_values *v,
@@ -204,8 +205,8 @@ static oj_status read_nulls_of_chunk(const struct rows_chunks *chunks,
     return OJ_OK;
 }
 
-/* Reads a column of 8-byte numbers. A single array is used in place; several
- * are copied together. */
+/* Reads a column of 8-byte numbers: in place if there is one array, otherwise
+ * copied. */
 static oj_status read_plain_numbers(const struct rows_aggregates *a, int i,
                                     struct oj_error *err)
 {
@@ -383,8 +384,8 @@ rows_aggregates_words(const struct rows_aggregates *a)
 
 /* ---- adding pairs -------------------------------------------------------- */
 
-/* Lists pairs of matches, from pair *p of row *row on, until the list is full.
- * Then *row and *p are the first pair not listed. */
+/* Appends pairs of matches to the list, starting at pair *p of row *row, until
+ * the list is full. Advances both to the first pair that did not fit. */
 static void list_pairs(struct rows_aggregates *a,
                        const struct oj_matches *matches,
                        const struct oj_flat *join_side,

@@ -30,9 +30,9 @@ OJ_MUST_USE oj_status rows_aggregates_schema(
     const struct rows_aggregates *aggregates, int i, const char *name,
     struct ArrowSchema *out, struct oj_error *err);
 
-/** Starts again with no pairs and adds those of matches. *out becomes the rows
- * of the result: one for each input row, with pairs or without. values: values
- * of the pairs, or NULL if none are needed. */
+/** Aggregates the pairs of matches, after removing those of earlier calls. *out
+ * becomes the list of result rows: one per input row, also without pairs.
+ * values: computed values of the pairs; NULL: none are needed. */
 OJ_MUST_USE oj_status rows_aggregates_add(struct rows_aggregates *aggregates,
                                           const struct oj_matches *matches,
                                           const struct oj_flat *join_side,
@@ -40,8 +40,9 @@ OJ_MUST_USE oj_status rows_aggregates_add(struct rows_aggregates *aggregates,
                                           struct oj_matches *out,
                                           struct oj_error *err);
 
-/** Makes the results for rows [n], ascending; out[i] receives those of
- * aggregate i. After an error some of them may be set. */
+/** Makes the results for the given rows [n], which must be ascending. out[i]
+ * receives the column of aggregate i. After an error some columns may be set.
+ */
 OJ_MUST_USE oj_status rows_aggregates_results(
     struct rows_aggregates *aggregates, const int64_t *rows, int64_t n,
     struct ArrowArray *const *out, struct oj_error *err);

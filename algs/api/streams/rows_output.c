@@ -20,8 +20,8 @@ static int is_made_geometry(int geometry)
            geometry == OJ_WRITE_CONNECTION || geometry == OJ_WRITE_SHAPE;
 }
 
-/* 1 if the input column is in the output. A computed geometry replaces the
- * input's geometry column, or is added behind the columns if there is none. */
+/* 1 if the input column is part of the output. If rows get a computed geometry,
+ * the input's geometry column is not. */
 static int keeps_input_column(const struct rows_output *o, int64_t column)
 {
     if (column != o->input->geometry)
@@ -29,13 +29,13 @@ static int keeps_input_column(const struct rows_output *o, int64_t column)
     return o->geometry == OJ_WRITE_INPUT || is_made_geometry(o->geometry);
 }
 
-/* 1 if the join column is in the output. Its geometry is only included if it
- * becomes the geometry of the rows. */
+/* 1 if the join column is part of the output. Geometries are not, except if the
+ * join side's geometry is the geometry of the rows. */
 static int keeps_join_column(const struct rows_output *o, int64_t column)
 {
     const struct rows_side *join = o->join;
     if (column == join->fid)
-        return 0; /* it is in the output already, as join_fid */
+        return 0; /* FIDs are output as join_fid */
     return o->geometry == OJ_WRITE_JOIN ||
            (column != join->geometry &&
             !rows_side_is_geometry(join->schema.children[column]));
@@ -78,7 +78,7 @@ static oj_status choose_fields(const struct rows_output *o,
 
 /* ---- the schema of the output -------------------------------------------- */
 
-/* Writes a text as a JSON value. JSON itself is copied unchanged. */
+/* Writes a text as JSON: as a string, or unchanged if it is JSON already. */
 static int64_t write_json(const char *words, char *to)
 {
     int64_t n = 0;
@@ -268,7 +268,7 @@ static oj_status choose_computed(const struct ogrjoin_settings *s,
     return oj_computed_columns_choose(&words, computed, request->want, err);
 }
 
-/* Makes the columns of the aggregates; the caller frees *out. */
+/* Makes the output columns of all aggregates; the caller frees *out. */
 static oj_status choose_aggregates(const struct rows_output *o,
                                    struct oj_computed_column **out, int *n,
                                    struct oj_error *err)
@@ -363,7 +363,7 @@ static int is_one_type(const struct ArrowSchema *a, const struct ArrowSchema *b)
     return a->dictionary == NULL || is_one_type(a->dictionary, b->dictionary);
 }
 
-/* Ordinates per coordinate of a native (geoarrow) geometry column. */
+/* Number of ordinates per coordinate (2 to 4) of a geoarrow column. */
 static int64_t count_ordinates(const struct ArrowSchema *schema)
 {
     while (schema->format[0] == '+' &&
@@ -380,8 +380,8 @@ static int can_be_wkb(const struct rows_side *side)
            count_ordinates(side->schema.children[side->geometry]) == 2;
 }
 
-/* Checks the geometry of the output, and decides whether it must be converted
- * to WKB (is_in_wkb). */
+/* Checks that the output can have the geometry asked for. Sets o->is_in_wkb if
+ * geometries must be converted to WKB. */
 static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
 {
     const struct ArrowSchema *mine, *other;
@@ -442,13 +442,14 @@ struct batch
     const struct oj_row_place *place;
     int64_t n;
 
-    /* Chunk and row of each place in the input [0] and join side [1]. */
+    /* Chunk and row of each output row (place) in the input [0] and the join
+     * side [1]. */
     struct oj_arrow_places rows[2];
     int32_t *chunk[2];
     int64_t *row[2];
 };
 
-/* The row of a side for place i; -1 if it has none. */
+/* Row of a side that output row i is made from; -1: none. */
 static int64_t row_of_side(const struct batch *b, int side, int64_t i)
 {
     if (b->answer->is_join_rows)
@@ -461,8 +462,8 @@ static const struct rows_chunks *chunks_of_side(const struct batch *b, int side)
     return side == 1 ? b->output->join_chunks : b->answer->input;
 }
 
-/* Finds the chunk of each row of a side. Input rows are ascending, so the chunk
- * of the previous row is tried first. */
+/* Finds the chunks of all rows of a side. Input rows are ascending, so each is
+ * first looked for in the chunk of the one before. */
 static oj_status find_rows(struct batch *b, int side, struct oj_error *err)
 {
     const struct rows_chunks *chunks = chunks_of_side(b, side);
@@ -509,7 +510,8 @@ static oj_status take_column(const struct batch *b, int side, int64_t column,
     return status;
 }
 
-/* Copies the WKB of a row of array to row i. Precondition: it is not NULL. */
+/* Copies the WKB of a row of array to row i of column. The row must not be
+ * NULL. */
 static oj_status copy_wkb(const struct ArrowArray *array, const char *format,
                           int64_t row, struct oj_arrow_column *column,
                           int64_t i, struct oj_error *err)
@@ -526,8 +528,8 @@ static oj_status copy_wkb(const struct ArrowArray *array, const char *format,
     return OJ_OK;
 }
 
-/* Fills the column with the geometries of a side as WKB: its own WKB, or WKB
- * made from the layer that is joined. */
+/* Fills the column with the geometries of a side: the WKB of its column, or WKB
+ * made of the features. */
 static oj_status fill_wkb_of_side(const struct batch *b, int side,
                                   struct oj_arrow_column *column,
                                   struct oj_error *err)
@@ -555,15 +557,15 @@ static oj_status fill_wkb_of_side(const struct batch *b, int side,
     return OJ_OK;
 }
 
-/* The side of which geometries are written to the geometry column of the input:
- * the join side for join rows without an input row. */
+/* Returns the side whose geometries are written: the input side, or the join
+ * side for join rows without an input row. */
 static int side_of_geometry(const struct batch *b)
 {
     return b->answer->is_join_rows && b->output->join->geometry >= 0;
 }
 
-/* 1 if the geometries of that side have the type of the output column, so that
- * they are copied unchanged. */
+/* 1 if the geometries to write are of the output column's type, so that they
+ * are copied without conversion. */
 static int is_geometry_taken(const struct batch *b)
 {
     const struct rows_output *o = b->output;
@@ -773,7 +775,7 @@ static oj_status fill_event_names(const struct batch *b,
     return OJ_OK;
 }
 
-/* Fills a column that is not copied from a side. Precondition: it has room for
+/* Fills a column that is computed or converted. The column must have room for
  * all rows. */
 static oj_status fill_computed(const struct batch *b,
                                const struct oj_named_column *named,
@@ -899,7 +901,7 @@ int64_t rows_output_most_bytes(const struct rows_output *o,
     return most;
 }
 
-/* Bytes that a row of one side contributes to the output. */
+/* Bytes of a row of one side, over its columns in the output. */
 static int64_t bytes_of_place(const struct rows_output *o,
                               const struct rows_side *side,
                               const struct rows_chunks *chunks, int64_t row)
@@ -925,7 +927,7 @@ static int64_t bytes_of_place(const struct rows_output *o,
     return sum;
 }
 
-/* Number of the n places that fit into a record batch, at least 1. */
+/* How many of the n rows (places) fit into a record batch; at least 1. */
 static int64_t count_fitting(const struct rows_output *o,
                              const struct rows_answer *answer,
                              const struct oj_row_place *place, int64_t n)

@@ -23,25 +23,27 @@ struct rows_output
     struct rows_aggregates *aggregates; /**< NULL: no aggregates */
 
     struct oj_row_columns columns;
-    int64_t *input_column; /**< [fields] column in the input's schema; -1: the
-                                computed geometry */
-    int64_t *join_column;  /**< [fields] column in the join side's schema */
+    int64_t *input_column; /**< [fields] column of each field in the input's
+                                schema; -1: computed geometry */
+    int64_t *join_column;  /**< [fields] column of each field in the join side's
+                                schema */
     struct ArrowSchema schema;
     int64_t geometry_at; /**< output column of the geometry; -1: none */
-    int is_in_wkb;       /**< 1: geometries of both sides, in different types,
-                              are converted to WKB for one column */
+    int is_in_wkb;       /**< 1: geometries of the two sides have different
+                              types and are converted to WKB for one output
+                              column */
     int64_t most_bytes;  /**< maximum bytes of any row of the join side */
 };
 
-/** The options that decide the columns of pairs: of the settings, and of
- * request its relation and pick. Both are borrowed. */
+/** The options that decide which columns of pairs there are, taken from
+ * settings and request (relation, pick). Both are borrowed. */
 struct oj_row_column_words
 rows_output_column_words(const struct ogrjoin_settings *settings,
                          const struct oj_pair_request *request);
 
-/** Chooses the columns and makes the schema. Sets request->want
- * [OJ_N_PAIR_VALUES] and other members for what the columns need; its relation
- * must be complete. aggregates may be NULL; *out owns it afterwards. */
+/** Chooses the columns and makes their schema. Requests the values of pairs
+ * that the columns need (request->want and others). request->relation must be
+ * complete. aggregates may be NULL; *out owns it afterwards. */
 OJ_MUST_USE oj_status rows_output_open(const struct rows_side *input,
                                        const struct rows_side *join,
                                        const struct rows_chunks *join_chunks,
@@ -53,7 +55,8 @@ OJ_MUST_USE oj_status rows_output_open(const struct rows_side *input,
 
 void rows_output_close(struct rows_output *output);
 
-/** The pairs and rows that places refer to. */
+/** What the rows of output (places) are made from: pairs, and arrays of both
+ * sides. */
 struct rows_answer
 {
     const struct rows_chunks *input; /**< input rows; not used for join rows
@@ -65,20 +68,21 @@ struct rows_answer
     const struct oj_flat *input_side;    /**< the input layer that contains the
                                               rows of places */
     const struct oj_flat *join_side;
-    int64_t first_row;  /**< input row that is row 0 of the aggregates'
-                             results */
+    int64_t first_row;  /**< number of the input row to which row 0 of the
+                             aggregates' results belongs */
     int64_t most_bytes; /**< maximum bytes of any input row */
 };
 
-/** Makes a record batch of the first *n places, or of fewer if they do not fit;
- * *n becomes their number. */
+/** Makes a record batch of the next *n rows of output, or of fewer if these are
+ * too large; sets *n to their number. */
 OJ_MUST_USE oj_status rows_output_make(const struct rows_output *output,
                                        const struct rows_answer *answer,
                                        const struct oj_row_place *places,
                                        int64_t *n, struct ArrowArray *out,
                                        struct oj_error *err);
 
-/** Maximum bytes of any row of these chunks, over the columns in the output. */
+/** Maximum bytes of any row of these chunks, counting the columns in the
+ * output. */
 int64_t rows_output_most_bytes(const struct rows_output *output,
                                const struct rows_side *side,
                                const struct rows_chunks *chunks);

@@ -51,9 +51,8 @@ static const char *closest_column(const struct rows_side *side,
     return best;
 }
 
-/* Number of columns with this name; *out is the column, or -1 if there is not
- * exactly one. If case agrees for a column, others that differ in case do not
- * count. */
+/* Counts the columns with this name; *out is the column, or -1 if there is not
+ * exactly one. A column whose case agrees is preferred to others. */
 static int count_columns_of_name(const struct rows_side *side, const char *name,
                                  int64_t *out)
 {
@@ -97,8 +96,8 @@ oj_status rows_side_find(const struct rows_side *side, const char *option,
         closest != NULL ? closest : "", closest != NULL ? "\"?" : "");
 }
 
-/* The value of the setting left_WORD or right_WORD; name: buffer for its name.
- */
+/* The value of setting left_WORD or right_WORD for this side. name receives the
+ * setting's name. */
 static const char *side_setting(const struct rows_side *side,
                                 const struct ogrjoin_settings *settings,
                                 const char *word, char name[40])
@@ -107,7 +106,8 @@ static const char *side_setting(const struct rows_side *side,
     return api_setting_given(settings, name);
 }
 
-/* Finds the column that such a setting names; *out is -1 if it is not set. */
+/* Finds the column that setting left_WORD or right_WORD names; *out is -1 if it
+ * is not set. */
 static oj_status find_named(const struct rows_side *side,
                             const struct ogrjoin_settings *settings,
                             const char *word, int64_t *out,
@@ -235,7 +235,7 @@ int rows_side_has_shapes(const struct rows_side *side)
 
 /* ---- other roles of columns ---------------------------------------------- */
 
-/* Finds the columns of this side in a list "LEFT=RIGHT,F". */
+/* Finds those columns of a list "LEFT=RIGHT,F" that belong to this side. */
 static oj_status find_compared(struct rows_side *side, const char *option,
                                const char *list, enum rows_classes which,
                                struct oj_error *err)
@@ -514,7 +514,7 @@ static oj_status check_record(const struct rows_side *side,
         if (array->children[i] == NULL ||
             array->children[i]->length < array->offset + array->length)
             return arrow_fail(err);
-        /* Columns that are not in the output may have unsupported types. */
+        /* columns that are not in the output may be of any type */
         if (oj_arrow_check_type(side->schema.children[i], &ignored) == OJ_OK)
             OJ_TRY(oj_arrow_check_array(side->schema.children[i],
                                         array->children[i], err));
@@ -658,7 +658,8 @@ static oj_status read_fids(const struct rows_side *side,
     return OJ_OK;
 }
 
-/* Arguments of read_compared_value(), which reads columns of on or exclude. */
+/* Arguments of read_compared_value(): the columns of one side for on or
+ * exclude. */
 struct compared_reader
 {
     const struct rows_side *side;

@@ -30,7 +30,7 @@ struct rows_side
     struct ArrowSchema schema;
     struct arrow_record record;
 
-    /* Columns in the schema by role; -1: none. */
+    /* Index of the column in the schema for each role; -1: none. */
     int64_t geometry, x, y, fid, max_distance;
     enum oj_unit distance_unit; /**< unit of max_distance */
     int64_t *compared[ROWS_N_CLASSES];
@@ -46,7 +46,7 @@ struct rows_side
 /** "left" or "right". */
 const char *rows_side_name(const struct rows_side *side);
 
-/** Determines the roles of the columns of schema by the settings. of: enum
+/** Finds the role of each column of schema, by the settings. of: enum
  * api_layer_side. schema is moved, also on failure. */
 OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema, int of,
                                      const struct ogrjoin_settings *settings,
@@ -93,8 +93,8 @@ void rows_chunks_free(struct rows_chunks *chunks);
 /** Index of the chunk that contains a row. O(log chunks). */
 int64_t rows_chunks_find(const struct rows_chunks *chunks, int64_t row);
 
-/** Makes *out one column of all chunks, for oj_arrow_take(). Free its arrays
- * with oj_free(). */
+/** Sets *out to one column of all chunks, as oj_arrow_take() needs it. The
+ * caller frees its arrays with oj_free(). */
 OJ_MUST_USE oj_status rows_chunks_column(const struct rows_chunks *chunks,
                                          const struct rows_side *side,
                                          int64_t column,
@@ -102,8 +102,8 @@ OJ_MUST_USE oj_status rows_chunks_column(const struct rows_chunks *chunks,
                                          const struct ArrowArray ***arrays,
                                          struct oj_error *err);
 
-/** Finds a row: returns the column's array that contains it, and sets *in_array
- * to its row in this array; -1 if the whole row of the record batch is NULL. */
+/** Finds a row: returns the array of `column` that contains it and its row in
+ * this array. *in_array is -1 if the row of the surrounding struct is NULL. */
 const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
                                         int64_t column, int64_t row,
                                         int64_t *in_array);
@@ -131,9 +131,9 @@ OJ_MUST_USE oj_status rows_side_add_columns(
     struct rows_classes_of_values *classes, int insert, double scale,
     struct ogrjoin_layer *layer, struct oj_error *err);
 
-/** End of the first item of the setting exclude: the comma behind it, or the
- * end of the list. The columns of field= are separated by commas, too; they
- * extend to self or same_geometry. */
+/** Returns the end of the first item in the setting exclude: the comma behind
+ * it, or the end of the list. An item "field=a,b" contains commas itself; it
+ * ends before self or same_geometry. */
 const char *rows_exclusion_end(const char *list);
 
 #endif

@@ -14,7 +14,7 @@
 __extension__ typedef __int128 s128;
 __extension__ typedef unsigned __int128 u128;
 
-/* Implements the aggregates. The state of a row is contiguous, so that adding a
+/* The state of a row is contiguous, so that adding a
  *  pair reads few cache lines:
  *
  *   row 0                                            row 1
@@ -29,8 +29,8 @@ enum
 
 #define WORDS_OF(type) ((int)(sizeof(type) / WORD))
 
-/* The value that min, max, first or last has chosen so far. Valid if the column
- * has had values. */
+/* The value that min, max, first or last has chosen among the values so far;
+ * not valid before the first value. */
 struct chosen
 {
     int64_t key[2]; /* sort key: (FID, reading position) for first and last; the
@@ -40,16 +40,15 @@ struct chosen
     int64_t n_bytes, capacity;
 };
 
-/* Position of a column's part in the state of a row, in words of 8 bytes; < 0:
- * not needed. */
+/* Where the state of a row contains the parts for a column, as offsets in words
+ * of 8 bytes; < 0: not needed. */
 struct column_state
 {
     int n;           /* number of values (int64_t) */
     int long_sum;    /* sum as a 128-bit integer in two's complement */
     int sum;         /* struct oj_exact_sum */
     int squares;     /* struct oj_exact_sum */
-    int sorted;      /* index of the store that holds and sorts the values; < 0:
-                        none */
+    int sorted;      /* index in stores of the sorted values; < 0: not needed */
     int is_of_pairs; /* 1: one value per pair; 0: one per join feature */
 };
 
@@ -64,14 +63,14 @@ struct text
 struct percentile
 {
     int store;
-    double percent, fraction; /* fraction: relative position between the two
-                                 values */
+    double percent, fraction; /* fraction: weight of the second value in the
+                                 interpolation */
     int64_t low, high;        /* their positions in the sorted values */
     uint64_t value[2];
 };
 
-/* Values held by aggregates that need them sorted, and the results for one row.
- */
+/* All values of a column, for aggregates that need them sorted, with results
+ * for one row. */
 struct store
 {
     struct oj_value_sort *held;
@@ -80,25 +79,27 @@ struct store
     enum oj_held_order order;
     const char *separator; /* for concat; aggregates with another separator use
                               another store */
-    int64_t row;           /* row that the members below belong to; -1: none */
+    int64_t row;           /* row for which the members below are valid; -1:
+                              none */
     int64_t n_unique;
-    uint64_t middle[2]; /* of numbers: the one or two median values */
+    uint64_t middle[2]; /* numbers: the one or two values in the middle */
     uint64_t mode;      /* of numbers: the most frequent value */
     uint64_t minority;  /* of numbers: the rarest value */
-    struct text text;   /* of bytes: the most frequent value; for concat: the
-                           concatenated text */
+    struct text text;   /* bytes: the most frequent value; concat: the joined
+                           text */
     struct text rarest; /* of bytes: the rarest value */
-    struct text other;  /* of bytes: the value that is being counted */
+    struct text other;  /* bytes: scratch, the value that is being counted */
 };
 
 struct oj_aggregates
 {
     struct oj_aggregate_plan plan;
     struct column_state *columns; /* [plan.n_columns] */
-    int *state; /* [plan.n_aggregates] min, max, first, last (struct chosen),
-                   range (two numbers), weighted sums (struct oj_exact_sum) and
-                   weighted means (two of these): position in words; concat:
-                   index of its store; percentile: its own index; others: -1 */
+    int *state; /* [plan.n_aggregates] where the state of each aggregate is.
+                   min, max, first, last (struct chosen), range (two numbers),
+                   weighted sums (struct oj_exact_sum) and weighted means (two
+                   of these): offset in words; concat: index of its store;
+                   percentile: index in percentiles; others: -1 */
     struct store *stores;
     int n_stores;
     struct percentile *percentiles;
@@ -108,7 +109,8 @@ struct oj_aggregates
     int64_t n_rows, cap_words;
     int64_t n_to_check; /* number of pairs until the memory in use is checked
                            again */
-    int owns_memory;    /* 1: rows may own memory: chosen bytes, wide sums */
+    int owns_memory;    /* 1: the state of a row can own memory: chosen bytes,
+                           wide sums */
     int n_single;       /* number of aggregates with a state of their own (flag
                            SINGLE) */
     int64_t *sum_words; /* [cap_sum_words] sums that a backend has computed */
@@ -152,7 +154,8 @@ static const struct oj_aggregate_function functions[] = {
 static const struct
 {
     const char *there, *here;
-    int is_synonym; /* 1: accepted as a synonym; 0: only suggests the name */
+    int is_synonym; /* 1: also accepted here; 0: only for the message that
+                       suggests `here` */
 } other_names[] = {
     {"avg", "mean", 1}, /* as in SQL */
     {"average", "mean", 0},
@@ -304,7 +307,8 @@ static void decode_sortable_number(enum oj_aggregate_type type, uint64_t number,
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* Index of the store for a column in this order; added if it does not exist. */
+/* Returns the index of the store for a column and order; adds it if there is
+ * none. */
 static int find_or_add_value_store(struct oj_aggregates *a, int column,
                                    enum oj_held_order order,
                                    const char *separator)
@@ -328,8 +332,7 @@ static int find_or_add_value_store(struct oj_aggregates *a, int column,
 enum
 {
     OF_NUMBERS = 1, /* accepts only numbers */
-    OF_TEXTS = 2,   /* accepts only texts; they are stored in the order of (FID,
-                       reading position) */
+    OF_TEXTS = 2,   /* accepts only texts; sorted by (FID, reading position) */
     SINGLE = 4,     /* has a state of its own, not shared by the column's
                        aggregates */
     SUMMED = 8,     /* uses the sum of the column */
@@ -400,7 +403,7 @@ static void assign_offset_if_unset(struct oj_aggregates *a, int *at, int n)
         *at = assign_state_offset(a, n);
 }
 
-/* Assigns positions in the state of a row to what aggregate i needs. */
+/* Reserves, in the state of a row, what aggregate i needs. */
 static void assign_offsets_of_aggregate(struct oj_aggregates *a, int i)
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
@@ -634,7 +637,7 @@ static inline oj_status add_to_exact_sum(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-/* Index in column c of the value for pair p. */
+/* Returns the index, in column c, of the value that belongs to pair p. */
 static inline int64_t find_value_of_pair(const struct oj_aggregates *a, int c,
                                          const struct oj_aggregate_pairs *pairs,
                                          int64_t p)
@@ -665,7 +668,7 @@ add_to_sum_and_squares(struct oj_aggregates *a, uint64_t *state, int c,
     return OJ_OK;
 }
 
-/* Adds a value of column c to the state that its aggregates share. */
+/* Adds a value of column c to the state that the column's aggregates share. */
 static inline oj_status
 add_to_column_state(struct oj_aggregates *a, uint64_t *state, int c,
                     const struct oj_aggregate_column *column, int64_t at,
@@ -705,7 +708,7 @@ read_column_value(enum oj_aggregate_type type,
     return value;
 }
 
-/* 1 if the new value replaces the value chosen so far. */
+/* 1 if the aggregate prefers the new value to the one chosen so far. */
 static int replaces_chosen_value(enum oj_aggregate_kind kind,
                                  enum oj_aggregate_type type,
                                  const struct chosen *old,
@@ -720,8 +723,8 @@ static int replaces_chosen_value(enum oj_aggregate_kind kind,
     return kind == OJ_AGG_MIN || kind == OJ_AGG_FIRST ? c < 0 : c > 0;
 }
 
-/* Chooses `one` for aggregate i if it is the first value or better than the
- * chosen one. Its bytes are copied. */
+/* Gives aggregate i a new value to choose: replaces the chosen value if the new
+ * one is better. Bytes are copied. */
 static oj_status replace_chosen_if_better(struct oj_aggregates *a,
                                           uint64_t *state, int i,
                                           const struct chosen *one,
@@ -832,7 +835,7 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
     {
         uint64_t number = encode_sortable_number(type, &value);
         one.key[0] = (int64_t)(number ^ sign_bit);
-        /* makes equal numbers identical (-0 becomes 0) */
+        /* -0 becomes 0, so that equal numbers have equal bits */
         decode_sortable_number(type, number, &value);
     }
     else
@@ -959,7 +962,7 @@ int oj_aggregates_take_sums(const struct oj_aggregates *a)
     return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS;
 }
 
-/* If a state is a single word, it is the number of pairs of the row. */
+/* A state of one word is the number of pairs of the row. */
 int64_t *oj_aggregates_counts(struct oj_aggregates *a)
 {
     return a->words == 1 ? (int64_t *)a->rows : NULL;
@@ -968,18 +971,18 @@ int64_t *oj_aggregates_counts(struct oj_aggregates *a)
 /* Rows that a thread processes at a time. */
 #define ROWS_AT_ONCE 65536
 
-/* Properties of a column's values that determine how many limbs its sum needs.
- */
+/* Properties of the values of a column, from which the number of limbs for
+ * their sum follows. */
 struct reach
 {
     const struct oj_aggregate_column *column;
     int is_integer, wants_sum;
-    /* all values are multiples of 2^low, and below 2^-minus_high in magnitude
-     */
+    /* all values are multiples of 2^low and smaller than 2^-minus_high in
+     * magnitude */
     _Atomic int low, minus_high;
     _Atomic int any_null, any_odd;
-    _Atomic uint64_t integers; /* bits in use by integers: OR over all values,
-                                  inverted (~x) if negative */
+    _Atomic uint64_t integers; /* OR of all integers, negative ones inverted
+                                  (~x): shows how many bits they need */
 };
 
 static void atomic_min(_Atomic int *least, int value)
@@ -1046,8 +1049,8 @@ static int assign_sum_word_offset(struct oj_sum_request *request, int n)
     return n > 0 ? at : 0;
 }
 
-/* Plans the sum of column c: scans the n values of `from` to find how many
- * limbs an exact sum needs. */
+/* Plans the sum of column c. Scans the n values of `from` to find how many
+ * limbs hold an exact sum. */
 static void choose_limbs_for_backend_sum(const struct oj_aggregates *a, int c,
                                          const struct oj_aggregate_column *from,
                                          int64_t n, int n_threads,
@@ -1224,8 +1227,8 @@ static const struct oj_held_value *peek_row_value(const struct store *store)
     return value != NULL && value->row == store->row ? value : NULL;
 }
 
-/* Computes the positions, among n_values sorted values, that the percentiles of
- * a store need, like numpy. */
+/* Computes the positions of the values that the percentiles of a store need,
+ * among n_values sorted values. (Positions as in numpy.) */
 static void find_places_of_percentiles(struct oj_aggregates *a, int store,
                                        int64_t n_values)
 {
@@ -1420,8 +1423,8 @@ static double median_of(enum oj_aggregate_type type, const uint64_t *middle)
     return isinf(sum) ? u.real / 2.0 + v.real / 2.0 : sum / 2.0;
 }
 
-/* Interpolates linearly between the two values around the percentile's
- * position; from the nearer one, like numpy. */
+/* Interpolates between the two values around the percentile's position,
+ * starting at the nearer one, as numpy does. */
 static double value_at_percentile(enum oj_aggregate_type type,
                                   const struct percentile *p)
 {
@@ -1506,7 +1509,7 @@ static void set_result_to_chosen_value(const struct chosen *chosen,
     memcpy(&value->real, &chosen->bits, sizeof value->real);
 }
 
-/* The weighted mean; NULL if the sum of the weights is 0. */
+/* Weighted mean from the two sums; NULL if the sum of weights is 0. */
 static void weighted_mean_of(const uint64_t *sums,
                              struct oj_aggregate_value *value)
 {

@@ -43,8 +43,8 @@ enum oj_aggregate_kind
     OJ_AGG_UNIQUE,       /**< number of different values */
     OJ_AGG_CONCAT,       /**< values joined in the order of (FID, reading
                               position) */
-    OJ_AGG_WEIGHTED_SUM, /**< sum of value times share (part of the feature that
-                              the row overlaps) */
+    OJ_AGG_WEIGHTED_SUM, /**< sum of value times share; the share is the part of
+                              the feature that the row overlaps */
     OJ_AGG_VARIANCE,     /**< sample variance; NULL for n < 2 */
     OJ_AGG_PERCENTILE,   /**< linear interpolation at the position (n - 1) *
                               percent / 100 of the sorted values, counted
@@ -91,14 +91,14 @@ struct oj_aggregate_plan
                          limit */
     const struct oj_held_files *files; /**< files for values beyond `memory`;
                                             may be NULL if memory is 0 */
-    const uint8_t *is_of_pairs; /**< [n_columns] 1: the column has a value per
-                                     pair; 0: a value per join feature. NULL:
-                                     all are 0 */
+    const uint8_t *is_of_pairs; /**< [n_columns] 1: element p of the column
+                                     belongs to pair p; 0: element i belongs to
+                                     join feature i. NULL: all are 0 */
 };
 
-/** Pairs with their values. Pair p belongs to row row[p]. Its join feature has
- * index at[p] in fid, place, and the columns with a value per join feature. The
- * arrays are borrowed. */
+/** Pairs to add. Pair p belongs to row row[p]; at[p] is the index of its join
+ * feature in fid, place and those columns that have a value per join feature.
+ * The arrays are borrowed. */
 struct oj_aggregate_pairs
 {
     int64_t n;
@@ -107,9 +107,9 @@ struct oj_aggregate_pairs
                                                     join feature */
     const struct oj_aggregate_column *columns; /**< [n_columns] */
 
-    /* The next two are needed by first, last and concat; otherwise NULL. */
+    /* Needed by first, last and concat; otherwise NULL. */
     const int64_t *fid;   /**< FIDs of join features */
-    const int64_t *place; /**< reading positions of join features in their
+    const int64_t *place; /**< [join features] ordinals of features in their
                                layer */
 
     const double *share; /**< [n] part of the join feature that the row
@@ -134,8 +134,8 @@ struct oj_aggregate_function
     const char *name;
     enum oj_aggregate_kind kind;
     enum oj_aggregate_takes takes;
-    double percent; /**< fixed percentage of q1 and q3; NaN: percentile has an
-                         argument for it */
+    double percent; /**< the percentage of q1 and q3; NaN: not fixed (percentile
+                         has an argument) */
 };
 
 #define OJ_AGGREGATE_NAMES                                                     \
@@ -144,8 +144,7 @@ struct oj_aggregate_function
     "weighted_sum, weighted_mean"
 
 /** Finds a function by name, ignoring case. Error messages begin with `before`.
- * For a name that other programs use, the message suggests the function here.
- */
+ * If other programs use the name, the message suggests the name used here. */
 OJ_MUST_USE oj_status oj_aggregate_find(
     const char *before, const char *name,
     const struct oj_aggregate_function **out, struct oj_error *err);
@@ -154,18 +153,17 @@ OJ_MUST_USE oj_status oj_aggregate_find(
 enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
                                          enum oj_aggregate_type column);
 
-/** Makes aggregates without rows. The plan is copied, but its arrays and
- * separators must outlive *out. OJ_ERR_ARG if an aggregate does not accept the
- * type of its column. */
+/** Makes aggregates, with no rows yet. The plan's arrays must outlive *out.
+ * OJ_ERR_ARG if an aggregate does not accept the type of its column. */
 OJ_MUST_USE oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
                                          struct oj_aggregates **out,
                                          struct oj_error *err);
 
-/** Starts again with rows 0 to n_rows - 1, without pairs. */
+/** Removes all pairs. There are then rows 0 to n_rows - 1. */
 OJ_MUST_USE oj_status oj_aggregates_start(struct oj_aggregates *aggregates,
                                           int64_t n_rows, struct oj_error *err);
 
-/** Adds rows without pairs, so that there are n_rows in all. */
+/** Enlarges the number of rows to n_rows. The new rows have no pairs. */
 OJ_MUST_USE oj_status oj_aggregates_extend(struct oj_aggregates *aggregates,
                                            int64_t n_rows,
                                            struct oj_error *err);
@@ -184,27 +182,28 @@ int oj_aggregates_take_sums(const struct oj_aggregates *aggregates);
  * needs more than these. */
 int64_t *oj_aggregates_counts(struct oj_aggregates *aggregates);
 
-/** Plans the sums over n features (fewer than 2^31) that a backend will
- * compute, and allocates zeroed words for all rows. columns must outlive
+/** Plans sums over n features (fewer than 2^31) that a backend will compute,
+ * and allocates zeroed words for the sums of all rows. columns must outlive
  * *request. *words is valid until the next call. */
 OJ_MUST_USE oj_status oj_aggregates_ask_sums(
     struct oj_aggregates *aggregates, const struct oj_aggregate_column *columns,
     int64_t n, int n_threads, struct oj_sum_request *request, int64_t **words,
     struct oj_error *err);
 
-/** Adds words that a backend has filled. After OJ_ERR_NOMEM some of them have
+/** Adds the words that a backend has computed. After OJ_ERR_NOMEM some may have
  * been added. */
 OJ_MUST_USE oj_status oj_aggregates_add_sums(
     struct oj_aggregates *aggregates, const struct oj_sum_request *request,
     struct oj_error *err);
 
-/** Adds all rows of `from`, whose plan must be equal and have only counts, sums
- * and means. After OJ_ERR_NOMEM some rows have been added. */
+/** Adds the aggregates of all rows in `from`. Its plan must be equal and have
+ * only counts, sums and means. After OJ_ERR_NOMEM some rows may have been
+ * added. */
 OJ_MUST_USE oj_status oj_aggregates_merge(struct oj_aggregates *aggregates,
                                           const struct oj_aggregates *from,
                                           struct oj_error *err);
 
-/** Call after all pairs are added. Results can then be read from row 0 on. */
+/** Ends the adding of pairs, so that results can be read, from row 0 on. */
 OJ_MUST_USE oj_status oj_aggregates_rewind(struct oj_aggregates *aggregates,
                                            struct oj_error *err);
 
@@ -212,10 +211,9 @@ OJ_MUST_USE oj_status oj_aggregates_rewind(struct oj_aggregates *aggregates,
 int64_t oj_aggregates_pairs(const struct oj_aggregates *aggregates,
                             int64_t row);
 
-/** Reads the result of plan->aggregates[i] for a row; its bytes are valid until
- * the next call. Rows must be read in ascending order; an aggregate of the
- * current row may be read repeatedly. OJ_ERR_LIMIT if the result is too large:
- * an integer sum beyond 64 bits, a text beyond 2 GB. */
+/** Reads the result of aggregate i for a row; bytes are valid until the next
+ * call. Rows must be read in ascending order. OJ_ERR_LIMIT if the result is too
+ * large: an integer sum beyond 64 bits, a text beyond 2 GB. */
 OJ_MUST_USE oj_status oj_aggregates_result(struct oj_aggregates *aggregates,
                                            int64_t row, int i,
                                            struct oj_aggregate_value *value,

@@ -43,8 +43,7 @@ struct oj_aggregate_column
 
 #define OJ_SUM_MOST_COLUMNS 8
 
-/** A column of values of the points, and the positions of its sums within the
- * words of a feature. */
+/** A column to be summed, and where its sums are in the words of a feature. */
 struct oj_sum_column
 {
     const uint64_t *value;  /**< [rows] bits of doubles, or integers; NULL: no
@@ -52,8 +51,8 @@ struct oj_sum_column
     const uint8_t *is_null; /**< [rows]; NULL: no value is NULL */
     int is_integer;
     int base;    /**< limb k is in units of 2^(base + 32 k) */
-    int n_limbs; /**< number of limbs; 0: no sum is needed, or all values are 0,
-                      infinite or NaN */
+    int n_limbs; /**< number of limbs of the sum; 0: none is needed, or it
+                      consists of 0, infinities and NaN only */
     int limb_at; /**< position of limb 0 in a feature's words */
     int n_at;    /**< position of the word that counts values; 0: there are no
                       NULLs, so it equals the pair count */

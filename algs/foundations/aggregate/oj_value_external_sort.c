@@ -11,15 +11,16 @@
 enum
 {
     FEW = 24,             /* maximum values that are sorted by insertion */
-    KEPT_BYTES = 1 << 20, /* maximum bytes of memory that clear() keeps */
+    KEPT_BYTES = 1 << 20, /* maximum bytes of memory that oj_value_sort_clear()
+                             does not free */
     READ_WORDS = 512,     /* words read from a run at a time */
     WORD = 8
 };
 
-/* A value in memory: its row, and the number itself or its position in the
- * pool. The pool has FID and place (only for OJ_HELD_BY_PLACE), the number of
- * bytes, and the bytes padded to whole words. A file has the row, then the
- * number or these words. */
+/* A value in memory: row, and the number or an offset in the pool. The pool
+ * contains, for each value of bytes: FID and place (only with
+ * OJ_HELD_BY_PLACE), length, and the bytes padded to whole words. Files contain
+ * the row, then the number or these words. */
 struct entry
 {
     int64_t row;
@@ -49,8 +50,7 @@ struct oj_value_sort
     FILE *file;        /* file with all runs, one after another; NULL: none
                           yet */
     int64_t n_in_file; /* words in the file */
-    struct run *run;   /* [n_runs] heap of runs; the run with the first value is
-                          at the top */
+    struct run *run;   /* [n_runs] heap of runs, ordered by current value */
     int64_t n_runs, cap_runs;
 
     int64_t next;               /* without runs: index of the entry after the
@@ -72,7 +72,7 @@ oj_status oj_value_sort_open(enum oj_held_order order,
     return OJ_OK;
 }
 
-/* Number of words before the bytes of a value in the pool. */
+/* Number of words that precede a value's bytes in the pool. */
 static int64_t count_header_words(const struct oj_value_sort *held)
 {
     return held->order == OJ_HELD_BY_PLACE ? 3 : 1;
@@ -123,7 +123,8 @@ int64_t oj_value_sort_bytes(const struct oj_value_sort *held)
     return held->n * (int64_t)sizeof *held->entry + held->n_pool * WORD;
 }
 
-/* Decodes a value from its words in the pool, or in a file behind the row. */
+/* Decodes a value from its words in the pool (in a file they follow the row).
+ */
 static inline struct oj_held_value
 decode_held_value(const struct oj_value_sort *held, int64_t row,
                   const uint64_t *word)
@@ -288,7 +289,7 @@ static oj_status open_file(struct oj_value_sort *held, struct oj_error *err)
     return fail_file("keeping", err);
 }
 
-/* Reads until the n words from run->next on are in the buffer. */
+/* Makes sure that the next n words of a run are in its buffer. */
 static oj_status read_run_words_if_needed(const struct oj_value_sort *held,
                                           struct run *run, int64_t n,
                                           struct oj_error *err)
@@ -333,8 +334,8 @@ static oj_status read_next_of_run(const struct oj_value_sort *held,
     return OJ_OK;
 }
 
-/* Restores the heap order, if only run i may violate it by a value that is too
- * large. */
+/* Restores the order of the heap after the value of run i has become greater.
+ */
 static void sift_down(struct oj_value_sort *held, int64_t i)
 {
     struct run *heap = held->run;
@@ -353,7 +354,8 @@ static void sift_down(struct oj_value_sort *held, int64_t i)
     }
 }
 
-/* Advances the run at the top of the heap; an exhausted run is removed. */
+/* Advances the first run of the heap to its next value; removes the run at its
+ * end. */
 static oj_status advance_top_run_of_heap(struct oj_value_sort *held,
                                          struct oj_error *err)
 {

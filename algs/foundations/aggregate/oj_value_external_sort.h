@@ -46,8 +46,8 @@ struct oj_held_value
 
 struct oj_value_sort;
 
-/** Makes an empty store. files must outlive it; NULL: it cannot write to files.
- */
+/** Makes an empty store. files must outlive it; NULL: all values stay in
+ * memory. */
 OJ_MUST_USE oj_status oj_value_sort_open(enum oj_held_order order,
                                          const struct oj_held_files *files,
                                          struct oj_value_sort **out,
@@ -60,12 +60,12 @@ OJ_MUST_USE oj_status oj_value_sort_add(struct oj_value_sort *held,
 /** Bytes of memory that the values use. */
 int64_t oj_value_sort_bytes(const struct oj_value_sort *held);
 
-/** Writes the values in memory to a file as a sorted run, and frees their
- * memory. */
+/** Moves the values in memory to a file, as a sorted run. */
 OJ_MUST_USE oj_status oj_value_sort_spill(struct oj_value_sort *held,
                                           struct oj_error *err);
 
-/** Call after all values are added. Moves the cursor to the first value. */
+/** Ends the adding of values and moves the cursor to the first in sorted order.
+ */
 OJ_MUST_USE oj_status oj_value_sort_rewind(struct oj_value_sort *held,
                                            struct oj_error *err);
 

@@ -98,11 +98,10 @@ static inline double oj_box_gap2(int n_dims, const double *a, const double *b)
     return sum;
 }
 
-/** Pushes those children of `at` (a box at level 1 or above) whose squared
- * distance from `to` is at most most2. The farthest is pushed first, so that
- * the nearest is popped first. At equal distance the first child is popped
- * first with first_last, otherwise the last. Returns the new depth of the
- * stack. */
+/** Pushes the children of `at` (a box above level 0) whose squared distance
+ * from `to` is at most most2. The farthest is pushed first, so the nearest is
+ * popped first. Children at equal distance are popped in order if first_last is
+ * 1, otherwise in reverse. Returns the new depth of the stack. */
 static inline int oj_box_levels_push(const struct oj_box_levels *levels,
                                      int n_dims, const double *box,
                                      struct oj_box_child at, const double *to,

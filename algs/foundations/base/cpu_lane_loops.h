@@ -1,9 +1,8 @@
-/** Loops over eight or sixteen lanes (array elements) that the compiler turns
- * into vector instructions. OJ_EIGHT and OJ_SIXTEEN keep the compiler from
- * unrolling them before it vectorises. Each lane does ordinary scalar
- * operations, so the result does not depend on the vector width. A function
- * made of such loops is compiled for several instruction sets (OJ_CLONES); one
- * is chosen when the library is loaded. */
+/** Loops over 8 or 16 array elements (lanes) that the compiler vectorises.
+ * OJ_EIGHT and OJ_SIXTEEN keep it from unrolling them first. Each lane does
+ * ordinary scalar operations, so the result does not depend on the vector
+ * width. OJ_CLONES compiles a function for several instruction sets, of which
+ * one is chosen when the library is loaded. */
 #ifndef CPU_LANE_LOOPS_H
 #define CPU_LANE_LOOPS_H
 

@@ -49,8 +49,8 @@ struct oj_box oj_order_frame(int64_t n, const double *x, const double *y)
     return frame;
 }
 
-/* Factor from coordinates to Morton columns: 65,536 columns along each side of
- * a square that contains the frame. */
+/* Factor from coordinates to columns of the Morton grid, which has 65,536 along
+ * each side of a square that contains the frame. */
 static double compute_morton_key_scale(const struct oj_box *frame)
 {
     double width = frame->x1 - frame->x0, height = frame->y1 - frame->y0;
@@ -88,8 +88,8 @@ struct order_build
     int prefix_shift;     /* right shift that reduces a key to its prefix */
     uint32_t *histogram;  /* [n_slices][n_prefixes] number of points */
     uint16_t *bucket_of;  /* [n_prefixes] bucket of each prefix */
-    int64_t *slice_start; /* [n_slices][n_buckets] number of points, then
-                             position to write the next */
+    int64_t *slice_start; /* [n_slices][n_buckets] number of points; then where
+                             the slice writes its next point of the bucket */
 };
 
 static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)
@@ -144,8 +144,9 @@ static void scatter_keys_of_slice_to_buckets(int64_t slice, int thread,
     }
 }
 
-/* Groups the key prefixes into buckets of about OJ_BUCKET_POINTS points. Turns
- * the counts of each slice into the positions at which it writes. */
+/* Divides the range of Morton keys into buckets of about OJ_BUCKET_POINTS
+ * points, by prefix. Replaces the counts of each slice by its positions to
+ * write. */
 static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
                                                struct oj_error *err)
 {
@@ -191,7 +192,7 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
     return OJ_OK;
 }
 
-/* Maximum points of an order whose memory for keys is kept. */
+/* Maximum points for which the memory of keys is kept for the next order. */
 #define OJ_KEPT_KEYS (1 << 18)
 
 oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
@@ -214,8 +215,8 @@ oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
     b.y = y;
     b.frame = oj_order_frame(n, x, y);
     b.scale = compute_morton_key_scale(&b.frame);
-    /* Sorts by only as many upper bits as give sixteen times as many codes as
-     * points; sorting by more bits costs more time than it saves later. */
+    /* number of key bits to sort by: those that give 16 times as many codes as
+     * points; more would cost more time than it saves */
     order->sort_from_bit = 28;
     while (order->sort_from_bit > 0 && (n >> (28 - order->sort_from_bit)) > 0)
         order->sort_from_bit--;

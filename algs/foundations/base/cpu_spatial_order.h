@@ -33,14 +33,14 @@ struct oj_order
     struct oj_ordered_point *point;
     int64_t cap_points;
     int64_t largest_bucket;
-    int sort_from_bit; /**< lowest key bit by which points are sorted */
+    int sort_from_bit; /**< lowest bit of the key that is compared */
     uint32_t *keys;
     int64_t cap_keys;
 };
 
-/** Distributes n points (n < 2^32 - 1) to buckets with n_threads. Points with a
- * NaN coordinate are left out. Within a bucket the input order is kept until
- * oj_order_sort_bucket(). */
+/** Distributes n points (n < 2^32 - 1) to buckets by Morton code, with
+ * n_threads. Points with a NaN coordinate are left out. Within a bucket, points
+ * are in input order until oj_order_sort_bucket(). */
 OJ_MUST_USE oj_status oj_order_build(struct oj_order *order, int n_threads,
                                      int64_t n, const double *x,
                                      const double *y, struct oj_error *err);

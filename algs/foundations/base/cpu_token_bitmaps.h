@@ -16,15 +16,15 @@
 enum
 {
     OJ_PLANE_BLOCK = 64,  /* sets per 64-bit word of the result */
-    OJ_PLANES_AT_ONCE = 4 /* bitmap words compared before the differences are
-                             tested against the limit */
+    OJ_PLANES_AT_ONCE = 4 /* words that are compared before the number of
+                             differing bits is tested */
 };
 
 /** Bitmaps of token sets; the arrays are borrowed. */
 struct oj_token_planes
 {
     int n_words;
-    int64_t stride; /**< distance in `word` between two words of one set, in
+    int64_t stride; /**< offset between words w and w + 1 of a set in `word`, in
                          elements */
     const uint64_t *word;
     const uint32_t *class;

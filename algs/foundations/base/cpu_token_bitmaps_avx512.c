@@ -11,8 +11,8 @@
 
 #define WIDE __attribute__((target("avx512f,avx512vl,avx512vpopcntdq")))
 
-/* Adds the numbers of bits that differ in n words to `differ`, a count for each
- * of eight sets. `lanes` masks the sets. */
+/* Counts, for each of eight sets, the bits in which its n words differ from the
+ * query, and adds the counts to `differ`. lanes: mask of the sets. */
 WIDE OJ_INLINE __m512i count_differing_bits(const uint64_t *word,
                                             int64_t stride, int n,
                                             __mmask8 lanes,
@@ -27,8 +27,8 @@ WIDE OJ_INLINE __m512i count_differing_bits(const uint64_t *word,
     return differ;
 }
 
-/* Returns a mask of those of the eight sets in `lanes` whose bitmaps are within
- * the limit of their class. */
+/* Returns a mask of those among eight sets (mask `lanes`) that are within the
+ * limit of their class. */
 WIDE static __mmask8 near_of_eight(const struct oj_token_planes *planes,
                                    int64_t at, __mmask8 lanes,
                                    const uint64_t *query, const int32_t *limit)
@@ -57,8 +57,8 @@ WIDE static __mmask8 near_of_eight(const struct oj_token_planes *planes,
     return lanes;
 }
 
-/* Returns a mask of the sets in `lanes` that differ from the query in at most
- * `most` bits of the first two words. */
+/* Returns a mask of the sets (mask `lanes`) whose first two words differ from
+ * the query in at most `most` bits. */
 WIDE OJ_INLINE __mmask8 may_be_near(const uint64_t *word, int64_t stride,
                                     __mmask8 lanes, const uint64_t *query,
                                     __m512i most)

@@ -16,8 +16,8 @@ struct tree_build
     const struct oj_box *box;
 };
 
-/* Sets the origin (median of the box centres, robust against outliers), the
- * scale (a power of two; the extent becomes about a million units) and the
+/* Chooses the origin (median of the box centres, robust against outliers), the
+ * scale (a power of two for which the extent is about a million units) and the
  * slack. */
 static void choose_origin_and_scale(struct oj_tree *tree, int64_t n,
                                     const struct oj_box *box)

@@ -35,9 +35,8 @@ struct oj_tree
     int64_t n_nodes;
     struct oj_tree_node *node;
     double origin_x, origin_y, scale;
-    double slack; /**< maximum error of the stored boxes, in CRS units: the
-                       shift to the origin is rounded, so boxes may be too
-                       small */
+    double slack; /**< maximum amount, in CRS units, by which stored boxes may
+                       be too small, since the shift to the origin rounds */
 };
 
 /** Builds the tree over n entries with boxes box[0..n-1], with n_threads

@@ -12,9 +12,9 @@ struct oj_tree_child
     float d2; /**< squared distance from the query box */
 };
 
-/** State of a descent. The stack holds at most: seven unvisited siblings per
- * level, one more level for entries, and eight children that are written before
- * they are counted. */
+/** State of a descent. Size of the stack: seven unvisited siblings per level,
+ * one more level for entries, and eight slots for children that are written
+ * before they are tested. */
 struct oj_tree_descent
 {
     float q[4]; /**< the query box in tree coordinates */
@@ -50,8 +50,8 @@ OJ_INLINE void oj_tree_descent_begin(struct oj_tree_descent *descent,
     descent->stack[0] = root;
 }
 
-/** The lowest node whose subtree contains the entries first to last: a start
- * for descents that need no other entries. */
+/** The lowest node whose subtree contains the entries first to last; a descent
+ * for these entries only can start there. */
 OJ_INLINE struct oj_tree_child oj_tree_node_over(int32_t first, int32_t last)
 {
     struct oj_tree_child over = {first / OJ_FANOUT, 0, 0.0f};

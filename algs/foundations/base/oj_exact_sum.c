@@ -10,22 +10,21 @@ __extension__ typedef unsigned __int128 u128;
 
 enum
 {
-    /* A wide sum holds all doubles and their squares: from 2^-2148, the
-     * smallest square, to 2^2111, the sum of 2^63 of the largest squares. The
-     * scale leaves spare bits below the smallest square. */
+    /* A wide sum holds sums of up to 2^63 doubles or squares of doubles: from
+     * 2^-2148, the smallest square, to 2^2111. The scale leaves spare bits
+     * below. */
     WIDE_LIMBS = 70,
     WIDE_SCALE = -2240,
 
-    /* Bits kept free below the first value of a narrow sum, so that somewhat
-     * smaller values fit, too. */
+    /* bits kept free below the first value of a narrow (192-bit) sum, for
+     * smaller values that follow */
     ROOM_BELOW = 40,
 
-    /* Values of 2^(scale + WINDOW_BITS) or more do not fit into a narrow sum.
-     * The sum itself is bounded by top_bound, so adding one value cannot
-     * overflow. */
+    /* a narrow sum only accepts values below 2^(scale + WINDOW_BITS); with the
+     * limit on the sum itself (top_bound) no addition overflows */
     WINDOW_BITS = 64 * OJ_SUM_LIMBS - 3,
 
-    /* Limbs and scale of n * squares - sum^2, for any two wide sums. */
+    /* size and scale of n * squares - sum^2, for wide sums */
     SQUARE_LIMBS = 2 * WIDE_LIMBS + 4,
     SQUARE_SCALE = 2 * WIDE_SCALE
 };
@@ -103,7 +102,7 @@ static oj_status widen_sum_to_all_exponents(struct oj_exact_sum *sum,
     return OJ_OK;
 }
 
-/* 1 if m * 2^e can be added to a narrow sum. */
+/* 1 if m * 2^e can be added to a narrow (192-bit) sum. */
 static int fits_in_narrow_sum(const struct oj_exact_sum *sum, u128 m, int e)
 {
     int64_t top = (int64_t)sum->bits.limb[OJ_SUM_LIMBS - 1];
@@ -228,8 +227,8 @@ oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
                                         negative[0] != negative[1], err);
 }
 
-/* Copies limbs (in two's complement) and scale of a narrow or wide sum; returns
- * the number of limbs. */
+/* Copies the limbs and the scale of a sum, which are in two's complement;
+ * returns the number of limbs. */
 static int read_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
                       int *scale)
 {

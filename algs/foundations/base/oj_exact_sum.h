@@ -32,11 +32,12 @@ extern "C" {
  * overflow it. */
 #define OJ_SUM_TOP_BITS 61
 
-/** Number of 32-bit digits that span the range from the smallest to the largest
- * double. */
+/** Maximum number of 32-bit digits of a double: from the smallest to the
+ * largest. */
 #define OJ_SUM_MOST_WORDS 66
 
-/** Zeroed memory is a valid empty sum. Only a wide sum owns memory. */
+/** An exact sum. Zeroed memory is a valid empty sum. Only a wide sum owns
+ * memory. */
 struct oj_exact_sum
 {
     union
@@ -94,7 +95,8 @@ OJ_MUST_USE oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum,
                                              const int64_t *limb, int n,
                                              int scale, struct oj_error *err);
 
-/** Records infinities and NaNs that were among values added elsewhere. */
+/** Adds infinities or NaN that were found among values whose finite part was
+ * added by oj_exact_sum_add_limbs(). */
 void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
                        int minus_infinity, int nan);
 
@@ -152,8 +154,7 @@ double oj_exact_sum_ratio(const struct oj_exact_sum *sum,
 double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
                               const struct oj_exact_sum *squares, int64_t n);
 
-/** The sample variance: the square of the deviation, but not computed from it.
- */
+/** The sample variance, (squares - sum^2 / n) / (n - 1). */
 double oj_exact_sum_variance(const struct oj_exact_sum *sum,
                              const struct oj_exact_sum *squares, int64_t n);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of features sampled to estimate the typical spacing. Each sample scans
- * all boxes, so few samples keep this cheaper than building a tree. */
+/* Number of features sampled to estimate the typical distance between
+ * neighbours. Each sample is compared with all boxes. */
 #define N_SAMPLES 31
 
 struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature)
