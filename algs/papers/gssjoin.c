@@ -21,8 +21,8 @@ struct lists_index
     struct oj_similar_sides sides; /* tokens of the current batch and of the
                                       join side */
     int64_t n_lists;
-    int64_t *offset;  /* [n_lists + 1] position in `feature` of the first entry
-                         of each token's list */
+    int64_t *offset;  /* [n_lists + 1] index in `feature` at which the list of
+                         each token starts */
     int32_t *feature; /* features of each list as ordinals, ascending within a
                          list */
 };

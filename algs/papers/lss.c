@@ -28,8 +28,8 @@ enum
 struct z_side
 {
     struct oj_vectors vectors;
-    double *own; /* coordinates copied from points; NULL: vectors are used in
-                    place */
+    double *own; /* coordinates, if they were copied from points; NULL: vectors
+                    are used */
 };
 
 /* A feature in a list, to be sorted. */
@@ -52,8 +52,8 @@ struct zlists_index
 
     /* The following are for the current batch. */
     struct z_side input;
-    struct oj_relation rest; /* the relation without the vector condition, which
-                                ranks the pairs */
+    struct oj_relation rest; /* the relation without the condition on vectors,
+                                for the pair filter */
 };
 
 struct zlists_worker
@@ -204,8 +204,8 @@ measure_feature_and_add_to_ranking(struct zlists_index *self,
                : OJ_OK;
 }
 
-/* Number of features in list l before a corner; with is_end, plus those equal
- * to it. */
+/* Number of features of list l that precede a corner; with is_end also those
+ * equal to it. */
 static int64_t find_corner_in_list(const struct zlists_index *self, int l,
                                    const uint32_t *corner, int is_end)
 {
@@ -310,8 +310,8 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
     struct zlists_index *self = (void *)shared;
     self->rest = shared->args.relation;
-    self->rest.vector.is_asked = 0; /* this condition ranks the pairs, so the
-                                       filter does not test it */
+    self->rest.vector.is_asked = 0; /* not a condition of the filter, because
+                                       pairs are ranked by it */
     OJ_TRY(oj_pair_filter_make(&self->rest, shared->input,
                                shared->args.join_side, &shared->filter, err));
     shared->n_rows = self->n > 0 ? shared->n_rows : 0;
@@ -357,8 +357,8 @@ static oj_status build(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* 1 if features are single points, or vectors, and the join ranks or limits
- * their difference. */
+/* 1 if this method supports the join: vectors, or single points by distance in
+ * the plane. */
 int oj_zlists_takes(const struct oj_relation *relation,
                     const struct oj_flat *join_side,
                     const struct oj_flat *input)

@@ -44,15 +44,16 @@ struct quadrant_grid
     int has_cells;                /* 0: a single cell contains all features */
     struct oj_quadrant_frame frame;
     int64_t n_cells, n_entries;
-    uint64_t *cell;       /* [n_cells] number of each cell, ascending */
+    uint64_t *cell;       /* [n_cells] cell numbers, ascending: row * 2^32 +
+                             column */
     int64_t *cell_offset; /* [n_cells + 1] first entry of each cell */
     int32_t *feature;     /* [n_entries] features, cell by cell */
 };
 
 #define N_SAMPLES 1023
 
-/* Twice the longer side of a typical box expanded by reach, so that such a box
- * intersects few cells. */
+/* Initial cell size: twice the longer side of a typical box, expanded by reach.
+ * Such a box intersects few cells. */
 static double choose_cell_size_by_median_box(const struct oj_boxes *boxes,
                                              double reach)
 {
@@ -178,8 +179,8 @@ static void free_grid(struct quadrant_grid *grid)
     oj_free(grid->feature);
 }
 
-/* Number of entries in the cells that window intersects; features may be
- * counted repeatedly. */
+/* Number of entries in the cells that window intersects. A feature may have
+ * several entries. */
 static int64_t count_in_window(const struct quadrant_grid *grid,
                                const struct oj_box *window)
 {
@@ -244,11 +245,10 @@ struct quadrant_index
 {
     struct oj_row_index shared;
     struct oj_boxes boxes;
-    /* 0: each point of a quadrant is compared with each segment of the
-     * quadrant's features, as in the paper, except features whose box is
-     * farther than the point's maximum distance. 1: there is no maximum
-     * distance; features that cannot be near enough are skipped by their boxes.
-     */
+    /* 0: as in the paper, each point of a quadrant is compared with each
+     * segment of the quadrant's features, except features beyond the point's
+     * maximum distance. 1: there is no maximum distance: features that are too
+     * far away are skipped by their boxes. */
     int is_growing;
     double reach; /* search distance of quadrants */
     struct quadrant_grid grid;
@@ -295,7 +295,8 @@ struct quadrant_worker
     struct oj_row_worker shared;
     int64_t n_features, cap_feature, cap_open;
     int32_t *feature; /* [n_features] features within reach of the quadrant */
-    int64_t *open;    /* points whose nearest features are not final yet */
+    int64_t *open;    /* points of the quadrant that may still have nearer
+                         features */
 };
 
 /* Lists the features whose boxes are within reach of box. */
@@ -306,7 +307,7 @@ static oj_status list_features_within_reach(const struct quadrant_index *index,
 {
     struct oj_box window = oj_box_around(box, reach);
     double start = oj_clock_seconds();
-    /* + 1, so that the array is allocated even without features */
+    /* + 1, because the array must exist even without features */
     int64_t n = count_in_window(&index->grid, &window) + 1;
     OJ_ROOM(worker->feature, 0, n, worker->cap_feature, err);
     worker->n_features = list_in_window(&index->grid, &window, worker->feature);
@@ -314,8 +315,9 @@ static oj_status list_features_within_reach(const struct quadrant_index *index,
     return OJ_OK;
 }
 
-/* Ranks the listed features for a point, except those whose box is farther than
- * reach. *is_settled is 1 if no other feature can be part of the result. */
+/* Computes and ranks the distances of a point to the listed features; skips
+ * those whose box is beyond reach. *is_settled is 1 if no other feature can be
+ * nearer. */
 static oj_status rank_listed_within_reach_of_point(
     const struct quadrant_index *index, struct quadrant_worker *worker,
     int64_t point, double reach, int *is_settled, struct oj_error *err)

@@ -74,8 +74,8 @@ list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
     return n;
 }
 
-/* Number of features, in ascending order of the lower bound, up to the k-th cut
- * point. */
+/* Number of features up to the k-th cut point, in ascending order of the lower
+ * bound. */
 static int64_t count_up_to_kth_cut_point(const struct bounded_feature *bounded,
                                          int64_t n, int64_t k)
 {

@@ -3,8 +3,8 @@
  *  Every box is a little larger than its feature, so that a box filter never
  *  loses a candidate to rounding. A computed distance may be smaller than the
  *  true one by some ulp of the largest coordinate (the cross product cancels).
- *  Both sides of a pair are widened by more than their part of this error:
- *  features here, search windows around input points by oj_box_around().
+ *  Therefore both the boxes of features (here) and the search windows around
+ *  input points (oj_box_around()) are widened by more than half of this error.
  *
  *  Source: ours.
  */
@@ -21,16 +21,17 @@
 extern "C" {
 #endif
 
-/** Owner; zeroed memory is a valid empty value. */
+/** Boxes of all features of a layer. Owner; zeroed memory is a valid empty
+ * value. */
 struct oj_boxes
 {
     int64_t n;          /**< features */
     int64_t n_boxes;    /**< number of features that are not empty */
     struct oj_box *box; /**< [n] widened; empty for features without parts */
     struct oj_box all;  /**< union of all boxes; empty if n_boxes == 0 */
-    double spacing;     /**< estimated distance between the centres of
-                             neighbouring features, > 0; the first radius of an
-                             unbounded nearest search */
+    double spacing;     /**< typical distance between the centres of
+                             neighbouring features, > 0, estimated; an unbounded
+                             nearest search starts with this radius */
 };
 
 static inline int oj_box_has(const struct oj_box *box, double x, double y)
@@ -41,7 +42,8 @@ static inline int oj_box_has(const struct oj_box *box, double x, double y)
 static inline struct oj_box oj_box_of_segment(double ax, double ay, double bx,
                                               double by)
 {
-    /* Comparisons that compile without branches: 1.2 times as fast. */
+    /* comparisons instead of fmin() and fmax(): no branches, 1.2 times as fast
+     */
     struct oj_box box = {ax < bx ? ax : bx, ay < by ? ay : by,
                          ax > bx ? ax : bx, ay > by ? ay : by};
     return box;
@@ -57,9 +59,9 @@ static inline struct oj_box oj_box_of(const double *x, const double *y,
     return box;
 }
 
-/** Grid cells are only made for extents between these bounds. Within them the
- * differences, products and reciprocals of the cell arithmetic are finite and
- * normal. Outside of them all edges are scanned. */
+/** Only extents between these bounds are divided into grid cells, because there
+ * the cell arithmetic neither overflows nor underflows. For other extents all
+ * edges are tested. */
 #define OJ_LEAST_SAFE_SIZE 1e-130
 #define OJ_GREATEST_SAFE_SIZE 1e130
 
@@ -70,8 +72,8 @@ static inline int oj_box_is_safe(const struct oj_box *box)
            oj_box_size(box) < OJ_GREATEST_SAFE_SIZE;
 }
 
-/** A lower bound of the distance between any point of a and any point of b,
- * also after the rounding of the distance kernels. It is 0 if the square may
+/** A lower bound of the distance between any point of box a and any point of
+ * box b, also of the computed (rounded) distance. 0 if its square may
  * underflow. */
 static inline double oj_box_distance(const struct oj_box *a,
                                      const struct oj_box *b)
@@ -86,7 +88,8 @@ static inline double oj_box_distance(const struct oj_box *a,
     return sqrt(square) * (1.0 - 8.0 * DBL_EPSILON);
 }
 
-/** An upper bound of the distance between any point of a and any point of b. */
+/** An upper bound of the distance between any point of box a and any point of
+ * box b. */
 static inline double oj_box_farthest(const struct oj_box *a,
                                      const struct oj_box *b)
 {

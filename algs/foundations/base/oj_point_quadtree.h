@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/** Owner; zeroed memory is a valid empty value. */
+/** The points of a batch. Owner; zeroed memory is a valid empty value. */
 struct oj_points
 {
     int64_t n;
@@ -30,14 +30,14 @@ struct oj_points
     uint64_t *code; /**< [n] Morton codes, ascending; NULL until sorted */
 };
 
-/** A run of the sorted points: first .. end - 1. */
+/** A quadrant: the sorted points first .. end - 1. */
 struct oj_quadrant
 {
     int64_t first, end;
     struct oj_box box; /**< bounding box of its points, not widened */
 };
 
-/** Owner; zeroed memory is a valid empty value. */
+/** All quadrants of a batch. Owner; zeroed memory is a valid empty value. */
 struct oj_quadrants
 {
     int64_t n, capacity;

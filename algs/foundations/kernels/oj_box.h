@@ -17,7 +17,7 @@ struct oj_box
 #define OJ_LEAST_DISTANCE 0x1p-510
 
 /** An upper bound of the rounding error of a computed distance, for coordinates
- * of magnitude up to size: 32 ulp of size. The error analysis needs 7 ulp. */
+ * of magnitude up to size: 32 ulp of size (7 would be enough). */
 OJ_FN double oj_box_slack(double size)
 {
     return 0x1p-47 * size + OJ_LEAST_DISTANCE;

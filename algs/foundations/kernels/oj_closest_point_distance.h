@@ -18,7 +18,7 @@ OJ_FN double oj_closest_point_distance2(double px, double py, double ax,
 {
     double dx = bx - ax, dy = by - ay;
     double pax = px - ax, pay = py - ay, pbx = px - bx, pby = py - by;
-    /* if a == b, r is NaN or infinite, and the distance to an end is used */
+    /* for a == b, r is NaN or infinite: the distance to an end is used */
     double r = (pax * dx + pay * dy) / (dx * dx + dy * dy);
     double cx = ax + r * dx - px, cy = ay + r * dy - py;
     double to_a = pax * pax + pay * pay, to_b = pbx * pbx + pby * pby;

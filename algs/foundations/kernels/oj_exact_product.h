@@ -27,7 +27,8 @@ OJ_FN struct oj_exact_product oj_exact_product_of(double a, double b)
     memcpy(&bits_b, &b, sizeof bits_b);
     oj_limbs_split(bits_a, &of_a, &exponent_a);
     oj_limbs_split(bits_b, &of_b, &exponent_b);
-    /* the upper halves have 21 bits, so the sum has at most 54 */
+    /* the products have at most 53 bits (32 + 21), so their sum has at most 54
+     */
     middle = (of_a >> 32) * (of_b & 0xffffffffu) +
              (of_a & 0xffffffffu) * (of_b >> 32);
     low = (of_a & 0xffffffffu) * (of_b & 0xffffffffu);
@@ -47,9 +48,9 @@ struct oj_exact_product_sum
     int32_t exponent;
 };
 
-/* Converts the sum to units of 2^exponent, a smaller unit than now. Returns 0
- * and leaves the sum unchanged if its magnitude would be 2^110 units or more.
- */
+/* Converts the sum to units of 2^exponent, which must be smaller than its
+ * present units. Returns 0 and leaves the sum unchanged if its magnitude would
+ * be 2^110 units or more. */
 OJ_FN int oj_exact_product_sum_lower(struct oj_exact_product_sum *sum,
                                      int exponent)
 {
@@ -95,11 +96,11 @@ OJ_FN void oj_exact_product_sum_add(struct oj_exact_product_sum *sum,
     }
 }
 
-/** Returns the sign (-1, 0, 1) of the sum of n products, n <= 8; sorts the
- * array. Products are added in descending order of exponents. If the partial
- * sum is at least 2^110 units of the next exponent, it exceeds all remaining
- * products together (below 8 * 2^106 units), so its sign is the result. A
- * smaller partial sum fits into 128 bits together with them. */
+/** Returns the sign (-1, 0, 1) of the sum of n products, n <= 8. Sorts the
+ * array by descending exponent and adds the products in this order. When the
+ * partial sum is at least 2^110 units of the next exponent, it exceeds all
+ * remaining products together (below 8 * 2^106 units), so its sign is the
+ * result. A smaller partial sum fits into 128 bits together with them. */
 OJ_FN int oj_exact_product_sum_sign(struct oj_exact_product *product, int n)
 {
     struct oj_exact_product_sum sum = {0, 0, 0};

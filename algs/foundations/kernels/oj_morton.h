@@ -5,7 +5,7 @@
 
 #include "oj_kernel.h"
 
-/** Moves bit i of v's lower 16 bits to bit 2 i. */
+/** Spreads the lower 16 bits of v: bit i moves to bit 2 i. */
 OJ_FN uint32_t oj_morton_spread(uint32_t v)
 {
     v &= 0xFFFFu;
@@ -33,11 +33,11 @@ OJ_FN uint32_t oj_morton_column(double v, double origin, double scale)
     return c >= 65535.0 ? 65535u : (uint32_t)c;
 }
 
-/** Column of v if the range lowest .. highest is divided into 2^32 columns,
- * clamped. NaN becomes 0. */
+/** Column of v, 0 .. 2^32 - 1, in the range lowest .. highest; values outside
+ * are clamped. NaN becomes 0. */
 OJ_FN uint32_t oj_morton_column32(double v, double lowest, double highest)
 {
-    /* halves, so that the difference cannot overflow */
+    /* computed from halves, since the difference of two doubles may overflow */
     double extent = highest * 0.5 - lowest * 0.5;
     double share = extent > 0.0 ? (v * 0.5 - lowest * 0.5) / extent : 0.0;
     double c = share * 4294967296.0;

@@ -1,5 +1,5 @@
-/** Constants of the GPU screen: which test it makes on the boxes of a pair, and
- * its verdict on the pair (decided in oj_meet.h). */
+/** Enums of the GPU screen (oj_screen.h): the test that it makes on the boxes
+ * of a pair, and its verdict on the pair (by the rules in oj_meet.h). */
 #ifndef OJ_PAIR_VERDICT_H
 #define OJ_PAIR_VERDICT_H
 
@@ -14,8 +14,7 @@ enum oj_said
     OJ_SAID_NOTHING         /**< not decided; only the boxes pass */
 };
 
-/** Test that the box of a join feature must pass, against the box of an input
- * row. */
+/** The test on the boxes of a pair: the box of the join feature must .. */
 enum oj_box_test
 {
     OJ_BOX_MEETS,  /**< it intersects the row's box */

@@ -1,7 +1,7 @@
-/** Arithmetic of the join of point quadrants with features within a distance,
- *  for CPU and GPU: splitting of squares, the grid cells that a box intersects,
- *  the cell in which a pair is counted, and the distance from a point to a
- *  feature.
+/** Arithmetic of the paper's method, for CPU and GPU: points are grouped in
+ *  quadrants, which are joined with features within a distance. Splitting of
+ *  squares, grid cells that a box intersects, the cell in which a pair is
+ *  counted, distance from a point to a feature.
  *
  *  A pair of boxes may share several cells. It is counted in the first of them
  *  only; the paper sorts the pairs and drops repetitions instead.
@@ -24,8 +24,8 @@
 /* --- quadrants ------------------------------------------------------------ */
 
 /** Morton code of a point within frame, the bounding box of all points;
- * OJ_QUADRANT_NO_CODE if x is NaN. The greatest valid code is reduced by 1,
- * because it would mean "no point". */
+ * OJ_QUADRANT_NO_CODE if x is NaN. If a point has the code that means "no
+ * point", it gets the one before. */
 OJ_FN uint64_t oj_quadrant_code(double x, double y, const struct oj_box *frame)
 {
     uint64_t code;
@@ -36,8 +36,9 @@ OJ_FN uint64_t oj_quadrant_code(double x, double y, const struct oj_box *frame)
     return code == OJ_QUADRANT_NO_CODE ? code - 1 : code;
 }
 
-/** code[first .. end) is sorted and not empty. Returns the index of the first
- * code outside of the square of 2^low_bits codes that contains code[first]. */
+/** Finds the end of a square in the sorted codes first .. end - 1 (at least
+ * one): the index of the first code outside of the square of 2^low_bits codes
+ * that contains code[first]. */
 OJ_FN int64_t oj_quadrant_square_end(const uint64_t *code, int64_t first,
                                      int64_t end, int low_bits)
 {
@@ -55,8 +56,8 @@ OJ_FN int64_t oj_quadrant_square_end(const uint64_t *code, int64_t first,
 
 /* --- cells ---------------------------------------------------------------- */
 
-/** The grid of cells: its lower left corner and the side of a cell. size
- * INFINITY: a single cell. */
+/** A grid of cells: lower left corner and side of a cell. size INFINITY: the
+ * grid is a single cell. */
 struct oj_quadrant_frame
 {
     double x0, y0, size;
@@ -71,8 +72,8 @@ struct oj_quadrant_cells
 /** The last column and row of the grid. Coordinates beyond it are clamped. */
 #define OJ_QUADRANT_LAST_COLUMN 2147483647u
 
-/** Column of coordinate v. Monotone in v: boxes that intersect have a common
- * cell, whatever the rounding. */
+/** Column of coordinate v. Never decreases with v, so boxes that intersect have
+ * a common cell in spite of rounding. */
 OJ_FN uint32_t oj_quadrant_column(double v, double origin, double size)
 {
     double c = (v - origin) / size;
@@ -122,9 +123,9 @@ OJ_FN int64_t oj_quadrant_lower_bound(const uint64_t *cell, int64_t n,
     return first;
 }
 
-/** In n cells sorted by (row, column), finds the entries *first .. *end - 1
- * with this row and a column of *cells. Returns the next row that may have such
- * entries. */
+/** Among n cells sorted by (row, column), finds those in `row` within the
+ * columns of *cells: *first .. *end - 1. Returns the next row that may have
+ * such cells. */
 OJ_FN uint32_t oj_quadrant_run(const uint64_t *cell, int64_t n, uint32_t row,
                                const struct oj_quadrant_cells *cells,
                                int64_t *first, int64_t *end)
@@ -145,8 +146,8 @@ OJ_FN uint32_t oj_quadrant_run(const uint64_t *cell, int64_t n, uint32_t row,
     return found > row ? found : row + 1;
 }
 
-/** 1 if `cell` is the first cell (lowest row and column) that the ranges a and
- * b have in common. A pair of boxes is counted there only. */
+/** 1 if `cell` is the first (lowest row, then column) that the ranges a and b
+ * have in common. A pair of boxes is only counted there. */
 OJ_FN int oj_quadrant_counts_in(uint64_t cell,
                                 const struct oj_quadrant_cells *a,
                                 const struct oj_quadrant_cells *b)
@@ -165,13 +166,13 @@ enum oj_quadrant_flag
     OJ_QUADRANT_LINE_END = 2 /**< also for a part that is a point */
 };
 
-/** Distance from a point to a feature, while its segments are visited in turn.
- */
+/** State of the computation of a point's distance to a feature, segment by
+ * segment. */
 struct oj_quadrant_state
 {
     double least;     /**< minimum distance to the segments visited */
-    int odd, on_edge; /**< the current part: ring crossings are odd in number;
-                           point on a ring */
+    int odd, on_edge; /**< for the current part: 1: odd number of ring crossings
+                           so far; 1: the point is on a ring */
     int is_in;        /**< 1: an earlier polygon of the feature contains the
                            point */
 };
@@ -220,8 +221,8 @@ struct oj_quadrant_best
     int32_t rank; /**< tie rank of the feature; INT32_MAX: none found */
 };
 
-/** Replaces the best feature if this one is nearer, or as near with a lower tie
- * rank, and within max_distance. */
+/** Replaces *best if this feature is within max_distance and nearer, or equally
+ * near with a lower tie rank. */
 OJ_FN void oj_quadrant_take(struct oj_quadrant_best *best, double distance,
                             int32_t rank, double max_distance)
 {

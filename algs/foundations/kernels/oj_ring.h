@@ -1,6 +1,6 @@
-/** Exact point-in-ring test by the even-odd rule, edge by edge. An edge
- * includes its lower end and excludes its upper end, the usual rule. So every
- * closed ring gives a defined answer, valid or not. */
+/** Exact point-in-ring test by the even-odd rule, edge by edge. Of the two ends
+ * of an edge, the lower one belongs to it and the upper one does not, as usual.
+ * So every closed ring gives a defined result, valid or not. */
 #ifndef OJ_RING_H
 #define OJ_RING_H
 

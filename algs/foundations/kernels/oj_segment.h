@@ -2,7 +2,7 @@
  *
  *  The distance uses GEOS's order of operations (Distance::pointToSegment), so
  *  that results agree bit for bit. The orientation is a filtered sign (Shewchuk
- *  1997); where the filter fails, exact products decide.
+ *  1997); if rounding leaves it open, exact products decide.
  */
 #ifndef OJ_SEGMENT_H
 #define OJ_SEGMENT_H
@@ -26,9 +26,9 @@ OJ_FN double oj_segment_distance(double px, double py, double ax, double ay,
                                  double bx, double by)
 {
     double dx = bx - ax, dy = by - ay, len2 = dx * dx + dy * dy, r, s;
-    if (!(len2 >= DBL_MIN)) /* A point or a segment shorter than 2^-511, whose
-                               square underflows: the distance to the nearer
-                               end. (GEOS's result is arbitrary then.) */
+    if (!(len2 >= DBL_MIN)) /* squared length underflows: a point, or shorter
+                               than 2^-511. Then the distance to the nearer end
+                               (GEOS's result is arbitrary) */
     {
         r = oj_point_distance(px, py, ax, ay);
         s = oj_point_distance(px, py, bx, by);
@@ -59,11 +59,11 @@ OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
     return oj_exact_product_sum_sign(product, 6);
 }
 
-/** Result in place of a sign: rounded arithmetic does not decide it. */
+/** returned in place of a sign if rounded arithmetic does not decide it */
 #define OJ_SIGN_OPEN 2
 
-/** Returns what oj_orientation() does if rounded arithmetic decides it, else
- * OJ_SIGN_OPEN. */
+/** Like oj_orientation(), but in rounded arithmetic only: OJ_SIGN_OPEN if that
+ * does not decide the sign. */
 OJ_FN int oj_orientation_rounded(double ax, double ay, double bx, double by,
                                  double cx, double cy)
 {
@@ -71,10 +71,10 @@ OJ_FN int oj_orientation_rounded(double ax, double ay, double bx, double by,
     double right = (ay - cy) * (bx - cx);
     double det = left - right;
     double size = fabs(left) + fabs(right);
-    /* Error bound A of Shewchuk with a margin: (3 + 16 u) u instead of (3 + 12
-     * u) u; 15 u would already cover the rounding of the bound itself. The
-     * margin also covers the underflow of products (2^-1074), except for tiny
-     * numbers. */
+    /* Shewchuk's error bound A with a margin: (3 + 16 u) u instead of (3 + 12
+     * u) u. (15 u would be enough for the rounding of the bound itself.) Except
+     * for tiny numbers, the margin also covers the underflow of products,
+     * 2^-1074. */
     double bound = 3.3306690738754716e-16 * size;
     if (size > 1e-280)
     {
@@ -83,8 +83,8 @@ OJ_FN int oj_orientation_rounded(double ax, double ay, double bx, double by,
         if (-det > bound)
             return -1;
     }
-    /* Most undecided triples have c equal to a or b, or all points on a
-     * horizontal or vertical line: the sign is 0 without exact products. */
+    /* shortcut: in most undecided cases c equals a or b, or all points are on a
+     * horizontal or vertical line, so the sign is 0 */
     if (((ax == cx) & (ay == cy)) | ((bx == cx) & (by == cy)) |
         ((ax == cx) & (bx == cx)) | ((ay == cy) & (by == cy)))
         return 0;

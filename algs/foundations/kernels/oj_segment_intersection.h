@@ -38,8 +38,8 @@ OJ_FN enum oj_contact oj_segments_contact(double ax, double ay, double bx,
     b = oj_orientation(cx, cy, dx, dy, bx, by);
     if (a * b > 0)
         return OJ_APART;
-    /* Four zeros: the segments are collinear and intersect, since their boxes
-     * do. Another zero means that an end of one segment is on the other. */
+    /* All four signs 0: the segments are collinear, and intersect because their
+     * boxes do. One sign 0: an end of one segment is on the other. */
     return a != 0 && b != 0 && c != 0 && d != 0 ? OJ_CROSSING : OJ_TOUCHING;
 }
 
@@ -51,12 +51,13 @@ OJ_FN int oj_on_segment(double px, double py, double ax, double ay, double bx,
            oj_orientation(ax, ay, bx, by, px, py) == 0;
 }
 
-/** 1 if the box lies strictly on one side of the line through a and b; 0: the
+/** 1 if the box is strictly on one side of the line through a and b. 0: the
  * line may intersect it. */
 OJ_FN int oj_line_misses_box(double ax, double ay, double bx, double by,
                              double x0, double y0, double x1, double y1)
 {
-    /* The two corners of the box that are farthest apart across the line. */
+    /* the two corners of the box that are farthest from each other across the
+     * line */
     int rising = (bx > ax) == (by > ay);
     int first = rising ? oj_orientation(ax, ay, bx, by, x0, y1)
                        : oj_orientation(ax, ay, bx, by, x0, y0);

@@ -1,8 +1,8 @@
-/** Distance between two segments. It is 0 exactly if they intersect, which
- * exact orientations decide (in GEOS, rounded arithmetic). Otherwise it uses
- * GEOS's order of operations (Distance::segmentToSegment): a segment without
- * length is its first or last vertex; the result is the minimum of the four
- * distances from a vertex to the other segment. */
+/** Distance between two segments. It is 0 exactly if they intersect, decided by
+ * exact orientations (in GEOS by rounded arithmetic). Otherwise it is the
+ * minimum of the four distances from a vertex to the other segment, in GEOS's
+ * order of operations (Distance::segmentToSegment). A segment without length
+ * counts as a point. */
 #ifndef OJ_SEGMENT_PAIR_H
 #define OJ_SEGMENT_PAIR_H
 

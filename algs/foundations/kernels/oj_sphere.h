@@ -51,10 +51,10 @@ OJ_FN double oj_sphere_chord2(struct oj_vec3 p, struct oj_vec3 q)
     return oj_sphere_vec3_dot(d, d);
 }
 
-/** Computes a normal n of the great circle through a and b (not of unit length)
- * and its squared length n2. Returns 1 if the point of the circle nearest to p
- * lies inside of the shorter arc a -> b. Returns 0 for a length below about
- * 1e-16: a and b are equal or antipodal. */
+/** Finds whether the point of the great circle through a and b that is nearest
+ * to p lies inside of the shorter arc a -> b; returns 1 if so. n: a normal of
+ * the circle, not of unit length; n2: its squared length. Returns 0 if a and b
+ * are equal or antipodal (length below about 1e-16). */
 OJ_FN int oj_sphere_arc_has_foot(struct oj_vec3 p, struct oj_vec3 a,
                                  struct oj_vec3 b, struct oj_vec3 *n,
                                  double *n2)
@@ -104,8 +104,8 @@ OJ_FN int oj_sphere_arc_nearest(struct oj_vec3 p, struct oj_vec3 a,
     foot->y = p.y - by * n.y;
     foot->z = p.z - by * n.z;
     length = sqrt(oj_sphere_vec3_dot(*foot, *foot));
-    if (!(length > 1e-15)) /* p is a pole of the great circle: all its points
-                              are equally near */
+    if (!(length > 1e-15)) /* p is a pole of the great circle: all points of the
+                              circle are equally near */
         return end;
     foot->x /= length;
     foot->y /= length;
@@ -113,9 +113,9 @@ OJ_FN int oj_sphere_arc_nearest(struct oj_vec3 p, struct oj_vec3 a,
     return 0;
 }
 
-/** 1 if the arc a -> b crosses the arc p -> r; m is the cross product p x r. A
+/** 1 if the arc a -> b crosses the arc p -> r. m is the cross product p x r. A
  * vertex on the great circle through p and r counts as on its positive side, so
- * that the number of crossings of a closed ring is right for any vertices. */
+ * that the crossings of a closed ring are counted correctly. */
 OJ_FN int oj_sphere_arcs_cross(struct oj_vec3 p, struct oj_vec3 r,
                                struct oj_vec3 m, struct oj_vec3 a,
                                struct oj_vec3 b)

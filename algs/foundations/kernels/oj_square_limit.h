@@ -1,7 +1,7 @@
-/** Limits of squared distances. sqrt is monotone and correctly rounded. So
- * sqrt(s) <= d holds exactly if s is at most the greatest double whose root is
- * <= d: comparing squares decides exactly like comparing oj_point_distance().
- */
+/** Limits for squared distances. sqrt is monotone and correctly rounded, so
+ * sqrt(s) <= d holds exactly if s is at most the greatest double with a root <=
+ * d. A comparison of squares thus decides exactly like one of distances
+ * (oj_point_distance()). */
 #ifndef OJ_SQUARE_LIMIT_H
 #define OJ_SQUARE_LIMIT_H
 

@@ -1,6 +1,6 @@
-/** Sums that do not depend on the order of adding, for many threads at once:
- *  values are cut into 32-bit digits, and the digits of each position are added
- *  as 64-bit integers.
+/** Sums of doubles that do not depend on the order of adding, so that many
+ *  threads can add at once: values are cut into 32-bit digits, and the digits
+ *  of each position are added as 64-bit integers (limbs).
  *
  *   value             | digit 2 | digit 1 | digit 0 |  * 2^base
  *   limbs of a sum    | sum of digits 2 | sum of digits 1 | sum of digits 0 |
@@ -19,7 +19,7 @@
 /** The digits of a value: at most three, in adjacent positions. */
 struct oj_limbs
 {
-    int first; /**< position of digit[0], as an index of limbs */
+    int first; /**< index of the limb to which digit[0] is added */
     int64_t digit[3];
 };
 
@@ -89,7 +89,7 @@ OJ_FN enum oj_limb_kind oj_limbs_of_integer(int64_t x, int n_limbs,
     return x != 0 ? OJ_LIMBS_DIGITS : OJ_LIMBS_NONE;
 }
 
-/** The digit at position k; 0 if there is none. */
+/** The digit to be added to limb k; 0 if the value has none there. */
 OJ_FN int64_t oj_limbs_digit(const struct oj_limbs *limbs, int k)
 {
     int i = k - limbs->first;

@@ -23,7 +23,7 @@ enum oj_text_measure
 
 #define OJ_TEXT_MEASURE_NAMES "jaccard|dice|cosine|overlap"
 
-/** A minimum similarity of texts. Plain values. */
+/** A condition on texts: their minimum similarity. Plain values. */
 struct oj_text_condition
 {
     enum oj_text_measure measure;
@@ -79,7 +79,8 @@ OJ_FN int64_t oj_text_least_common(const struct oj_text_condition *condition,
         case OJ_TEXT_OVERLAP:
             o = (p * oj_text_smaller(a, b) + q - 1) / q;
             break;
-        case OJ_TEXT_COSINE: /* estimate, then correct by the exact test */
+        case OJ_TEXT_COSINE: /* start with an estimate and correct it by the
+                                exact test */
             o = (int64_t)((double)p / (double)q * sqrt((double)(a * b)));
             while (o > 0 && oj_text_is_similar(condition, o - 1, a, b))
                 o--;
@@ -102,9 +103,9 @@ OJ_FN int oj_text_exceeds(int64_t o, int64_t ab, int64_t half_units,
     return common << (2 * (1 - exponent) - 64) > high;
 }
 
-/* o / sqrt(ab), rounded to the nearest double. The quotient in doubles rounds
- * twice and may be off by one unit, so it is corrected by exact tests. No
- * quotient lies exactly midway between two doubles. */
+/* o / sqrt(ab), rounded to the nearest double. The quotient in double
+ * arithmetic is rounded twice, so it may be wrong by one unit; exact tests
+ * correct it. No quotient lies exactly midway between two doubles. */
 OJ_FN_APART double oj_text_cosine(int64_t o, int64_t ab)
 {
     int exponent;

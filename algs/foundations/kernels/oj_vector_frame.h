@@ -38,10 +38,10 @@
 #include <float.h>
 #include <stdlib.h>
 
-/** The join side's vectors in one dimension: their range and scatter. */
+/** Range and scatter of the join side's vectors in one dimension. */
 struct oj_vector_spread
 {
-    double apart; /**< sum of the distances from the first vector's
+    double apart; /**< scatter: sum of the distances to the first vector's
                        coordinate */
     double low, high;
     int32_t dimension;
@@ -54,8 +54,8 @@ OJ_FN float oj_vector_coordinate(double x, double centre, double scale)
     return (float)(at > -(double)FLT_MAX ? at : -(double)FLT_MAX);
 }
 
-/** L of the proof above: the scaled upper bound of the true difference of
- * vectors whose computed difference is at most `most`. */
+/** L of the proof above: upper bound, in units of the frame, of the true
+ * difference of two vectors with a computed difference of `most`. */
 OJ_FN double oj_vector_reach(enum oj_vector_norm norm, int64_t n_dimensions,
                              double scale, double most)
 {
@@ -69,15 +69,15 @@ OJ_FN double oj_vector_reach(enum oj_vector_norm norm, int64_t n_dimensions,
     return most * scale;
 }
 
-/** Upper bound of the computed l2 distance in the frame for pairs with a
- * difference of at most `reach` (in units of the frame). */
+/** Upper bound of the computed l2 distance, in the frame, of two vectors whose
+ * difference is at most reach (in units of the frame). */
 OJ_FN double oj_vector_reach_l2(int64_t n_dimensions, double reach)
 {
     return reach + sqrt((double)n_dimensions) * (0x1p-23 * (2.0 + reach));
 }
 
-/** The limit of the proof above: pairs whose difference is at most `most` have
- * a single-precision sum of at most this. */
+/** The limit of the proof above: vectors with a difference of at most `most`
+ * have a single-precision sum of at most this. */
 OJ_FN float oj_vector_limit_of(enum oj_vector_norm norm, int64_t n_dimensions,
                                double scale, double most)
 {
@@ -97,8 +97,8 @@ OJ_FN float oj_vector_limit_of(enum oj_vector_norm norm, int64_t n_dimensions,
                : (float)INFINITY;
 }
 
-/* Comparison function for qsort(): descending scatter, so that dimensions that
- * reject most pairs are tested first. For the host only. */
+/* Comparison for qsort(): descending scatter. Dimensions with much scatter
+ * reject most pairs, so they are tested first. Host only. */
 
 static inline int oj_vector_by_spread(const void *left, const void *right)
 {
@@ -109,16 +109,16 @@ static inline int oj_vector_by_spread(const void *left, const void *right)
     return (int)(a->dimension - b->dimension);
 }
 
-/** Sorts the n dimensions by descending scatter. Writes dimension[i] and
- * centre[i] of the i-th in this order; returns the scale. */
+/** Sorts n dimensions by descending scatter: dimension[i] and centre[i]
+ * describe the i-th. Returns the scale of the frame. */
 static inline double oj_vector_frame_make(struct oj_vector_spread *spread,
                                           int64_t n, int32_t *dimension,
                                           double *centre)
 {
     enum
     {
-        LEAST_EXPONENT = -900 /* smallest exponent of an extent, so that the
-                                 scale stays finite */
+        LEAST_EXPONENT = -900 /* minimum exponent of the extent; otherwise the
+                                 scale could overflow */
     };
     double most = 0.0;
     int exponent;

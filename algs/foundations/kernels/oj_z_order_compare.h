@@ -17,7 +17,8 @@
 
 #define OJ_Z_PLACES 1073741824u
 
-/** Grid place of coordinate x, clamped to the grid: monotone in x. */
+/** Maps coordinate x to a grid place, clamped to the grid. Never decreases with
+ * x. */
 OJ_FN uint32_t oj_z_place(double x, double low, double scale)
 {
     double at = (x - low) * scale;
@@ -32,8 +33,9 @@ OJ_FN uint32_t oj_z_shift(int list, int n_lists)
                       (uint64_t)n_lists);
 }
 
-/** Compares two vectors of n places, each shifted by `shift`: below 0, 0 or
- * above 0 if a comes before, equals or comes after b. */
+/** Compares two vectors of n grid places in Z-order, after adding `shift` to
+ * each place. The result is < 0, 0 or > 0 if a precedes, equals or follows b.
+ */
 OJ_FN int oj_z_compare(const uint32_t *a, const uint32_t *b, int64_t n,
                        uint32_t shift)
 {
@@ -42,7 +44,7 @@ OJ_FN int oj_z_compare(const uint32_t *a, const uint32_t *b, int64_t n,
     for (int64_t i = 0; i < n; i++)
     {
         uint32_t x = a[i] + shift, y = b[i] + shift, differ = x ^ y;
-        /* this dimension differs in a higher bit than all before */
+        /* the highest differing bit so far is in this dimension */
         if (most < differ && most < (most ^ differ))
         {
             most = differ;

@@ -1,5 +1,5 @@
-/** The table of backends (values of -backend). All backends take equal input
- * and give equal pairs. */
+/** The table of backends: the values of -backend. All backends accept equal
+ * input and give equal pairs. */
 #ifndef OJ_BACKEND_REGISTRY_H
 #define OJ_BACKEND_REGISTRY_H
 
@@ -22,8 +22,9 @@ struct oj_options
 {
     int n_threads;         /**< number of threads; 0: all processors of the
                                 machine */
-    int64_t quadrant_size; /**< maximum points per group, for engines that group
-                                points; 0: the default, 256 */
+    int64_t quadrant_size; /**< maximum points per quadrant, for methods that
+                                group points in quadrants; 0: the default,
+                                256 */
     int timings;           /**< 1: measure the times of filter and refinement
                                 separately, which slows the join a little */
     const int *cancel; /**< cancel flag, polled often: nonzero stops the join;
@@ -33,9 +34,9 @@ struct oj_options
      * OJ_ERR_TOO_MANY_PAIRS (oj_pair_budget.h). 0: no limit. */
     int64_t max_batch_pairs;
 
-    /** Expected kinds of input geometries, enum oj_part_kind or'ed. Indexes for
-     * these kinds are built at once, others when the first such geometry
-     * arrives. 0: not known, usually points. */
+    /** Kinds of input geometries that are expected, enum oj_part_kind or'ed.
+     * Indexes for these are built at once; for others when the first such
+     * geometry is joined. 0: not known, usually points. */
     unsigned input_kinds;
 
     /** Expected number of input rows in all batches; `auto` chooses the backend
@@ -67,11 +68,12 @@ struct oj_stats
     double filter_s; /**< finding candidates; measured only with timings */
     double refine_s; /**< exact tests of candidates; without timings the whole
                           join */
-    int64_t n_candidates; /**< number of candidates tested exactly, as (point,
-                               feature) or (point, segment) */
+    int64_t n_candidates; /**< number of pairs (point with feature or segment)
+                               that passed the filter and were tested exactly */
     int64_t index_bytes;
 
-    /** Pairs that were counted or summed, but never stored. */
+    /** Number of pairs that were only counted or summed, without storing them.
+     */
     int64_t n_pairs_unmade;
 
     /** Pairs that the GEOS backends could not decide. They are left out of the
@@ -80,16 +82,16 @@ struct oj_stats
     char undecided_text[128]; /**< GEOS's message for the first undecided
                                    pair */
 
-    /** If there are several methods: the estimated cost of each for the last
-     * batch, and the chosen method; otherwise "". */
+    /** for -explain, if there are several methods: estimated cost of each for
+     * the last batch, and the chosen one; otherwise "" */
     char choice[192];
 };
 
 enum oj_device_use
 {
     OJ_NO_DEVICE = 0,
-    OJ_DEVICE,        /**< try the CUDA module first, for joins that it
-                           supports */
+    OJ_DEVICE,        /**< use the CUDA module for joins that it supports,
+                           otherwise engines */
     OJ_DEVICE_IF_PAYS /**< likewise, but only if the GPU is expected to be
                            faster */
 };
@@ -98,7 +100,8 @@ struct oj_backend
 {
     const char *name;        /**< value of -backend */
     const char *description; /**< one line of the help text */
-    int is_reference;        /**< 1: slow and simple; never chosen by auto */
+    int is_reference;        /**< 1: a slow and simple method to compare results
+                                  with; auto never chooses it */
     int rounds_as_geos;      /**< 1: GEOS decides pairs, in rounded arithmetic:
                                   the result may differ for shapes that nearly
                                   touch */

@@ -25,8 +25,8 @@ static int read_name(const char **at, const char *ends, char **to)
     return n > 0;
 }
 
-/* Reads ":0.001", the weight after a field name; without a colon the weight is
- * 1. Returns 0 unless a finite number above 0 follows the colon. */
+/* Reads ":0.001", the weight after a field name. Without a colon the weight is
+ * 1. Returns 0 if the text after a colon is not a finite number above 0. */
 static int read_weight(const char **at, double *weight)
 {
     char *end;
@@ -72,8 +72,8 @@ static oj_status read_names(const char **at, char ***names, double **weight,
     }
 }
 
-/* Reads both sides of "a+b=c+d". Without =, the second side repeats the first
- * and *has_both is 0. */
+/* Reads "a+b=c+d": the fields of the input side and of the join side. Without =
+ * both sides have the first list, and *has_both is 0. */
 static oj_status parse_fields_of_both_sides(const char **at, char **fields[2],
                                             double **weight, int n[2],
                                             int *has_both, struct oj_error *err)
@@ -184,15 +184,15 @@ static int read_spaced_name(const char **at, const char *ends, char **to)
     is_quoted = **at == '"';
     if (!read_name(at, ends, to))
         return 0;
-    /* Spaces at the end belong to a quoted name, but not to another. */
+    /* spaces before the end belong to the name only if it is quoted */
     for (; !is_quoted && ((*to)[-2] == ' ' || (*to)[-2] == '\t'); --*to)
         (*to)[-2] = '\0';
     *at = skip_spaces(*at);
     return 1;
 }
 
-/* Reads a list item "LEFT=RIGHT", or "F" for both sides, up to a comma. Returns
- * 0 on a syntax error. */
+/* Reads an item "LEFT=RIGHT", or "F" for both sides, of a comma-separated list.
+ * Returns 0 on a syntax error. */
 static int read_field_pair(const char **at, char **to,
                            struct oj_field_pairs *pairs)
 {
@@ -210,8 +210,8 @@ static int read_field_pair(const char **at, char **to,
     return **at == ',' || **at == '\0';
 }
 
-/* Reads a list item "F" up to a comma, or nothing. Returns 0 on a syntax error.
- */
+/* Reads an item "F", which may be empty, of a comma-separated list. Returns 0
+ * on a syntax error. */
 static int read_field_name(const char **at, char **to,
                            struct oj_field_pairs *names)
 {
@@ -231,7 +231,7 @@ void oj_field_pairs_free(struct oj_field_pairs *pairs)
     memset(pairs, 0, sizeof *pairs);
 }
 
-/* Syntax of the items of a list. */
+/* How the items of a comma-separated list are parsed. */
 struct item_syntax
 {
     int (*read)(const char **at, char **to, struct oj_field_pairs *);
@@ -252,8 +252,8 @@ static oj_status parse_items(const struct item_syntax *syntax, const char *dash,
     OJ_NEW(out->fields[0], syntax->n_sides * n_most, err);
     if (syntax->n_sides == 2)
         out->fields[1] = out->fields[0] + n_most;
-    /* The names need no more room than the list: each ends with a 0 in place of
-     * its comma, = or end. */
+    /* the names fit into the length of the list, since each ends with a 0 in
+     * place of its comma, = or end */
     OJ_NEW(out->text, (int64_t)strlen(list) + 1, err);
     to = out->text;
     while (*(at = skip_spaces(at)) != '\0')

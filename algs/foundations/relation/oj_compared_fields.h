@@ -23,8 +23,8 @@ enum
 /** A parsed -similar. Owner; zeroed memory is a valid empty value. */
 struct oj_similar
 {
-    char **fields[2]; /**< names of input [0] and join [1] fields, each list
-                           NULL-terminated */
+    char **fields[2]; /**< names of fields: [0] of the input, [1] of the join
+                           side; each list ends with NULL */
     int64_t numerator, denominator; /**< minimum similarity T as a fraction;
                                          0/0: not given */
 };
@@ -42,7 +42,8 @@ void oj_similar_fields_free(struct oj_similar *similar);
  * price:0.001+area=PRICE+AREA. Owner; zeroed memory is a valid empty value. */
 struct oj_vector_words
 {
-    char **fields[2]; /**< [n] names of input [0] and join [1] fields */
+    char **fields[2]; /**< [n] names of fields: [0] of the input, [1] of the
+                           join side */
     double *weight;   /**< [n] > 0; 1 by default */
     int n;            /**< at most OJ_MOST_DIMENSIONS */
 };
@@ -60,7 +61,8 @@ void oj_vector_fields_free(struct oj_vector_words *words);
  * valid empty value. */
 struct oj_field_pairs
 {
-    char **fields[2]; /**< [n] names of input [0] and join [1] fields */
+    char **fields[2]; /**< [n] names of fields: [0] of the input, [1] of the
+                           join side */
     char *text;       /**< owns the names that fields points to */
     int n;
 };

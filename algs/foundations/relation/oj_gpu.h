@@ -30,7 +30,7 @@ struct oj_gpu_device
     char why_not[160]; /**< "" if the device is usable, else the reason */
 };
 
-/* Three forms of the join side in the module: for its own kernels, for a
+/* The join side in the module, in three forms: for its own kernels, for the
  * screen, and for the quadrant method of the paper. */
 struct oj_gpu_index;
 struct oj_gpu_screen;
@@ -43,21 +43,21 @@ struct oj_gpu_points
     const double *x, *y; /**< [n], `stride` apart; x is NaN for a missing
                               point */
     const int64_t *fid;  /**< [n] input FIDs, for self joins; otherwise NULL */
-    int64_t stride;      /**< distance between two successive x, in elements; 0
-                              means 1 */
+    int64_t stride;      /**< number of elements from one x to the next; 0 means
+                              1 */
 };
 
-/** The pairs of such points, in memory of the device. */
+/** The pairs of points that are in device memory; also in device memory. */
 struct oj_gpu_pairs
 {
     int64_t n_points, n_pairs;
-    int64_t *offset; /**< [n_points + 1] first pair of each point; NULL: each
-                          point has exactly one entry */
+    int64_t *offset; /**< [n_points + 1] first pair of each point; NULL: exactly
+                          one entry per point */
     int32_t *row;    /**< [n_pairs] join row; -1: no pair */
-    double *measure; /**< [n_pairs]; NaN without a pair; NULL: not requested */
+    double *measure; /**< [n_pairs]; NaN where row is -1; NULL: not requested */
 };
 
-/* A live index of points on devices (algs/live). */
+/* A live index of points on devices (see algs/live). */
 struct oj_gpu_live;
 
 /** Number of points in the index, and counts of its changes, as in struct
@@ -112,27 +112,27 @@ struct oj_gpu_module
     uint32_t abi;
     const char *build; /**< CUDA version and architectures, for humans */
 
-    /** Number of devices that CUDA finds; OJ_ERR_NO_DEVICE with the reason if
-     * none. */
+    /** Counts the devices that CUDA finds. OJ_ERR_NO_DEVICE with the reason if
+     * there are none. */
     oj_status (*count)(int *n, struct oj_error *err);
     oj_status (*describe)(int ordinal, struct oj_gpu_device *out,
                           struct oj_error *err);
 
     /** 1 if the module has kernels for this join; input NULL: for any layer of
-     * points. The CPU does other joins. */
+     * points. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
-    /** Name of the method for the join, for -explain. index NULL: no index was
-     * made yet. */
+    /** Name of the method by which the module joins, for -explain. index NULL:
+     * for a join without an index yet. */
     const char *(*method)(const struct oj_gpu_index *index,
                           const struct oj_relation *relation,
                           const struct oj_flat *join_side,
                           const struct oj_flat *input);
 
-    /* Like build and join of struct oj_engine. Devices and memory limits are in
-     * options. OJ_ERR_UNSUPPORTED: the module's data structures cannot hold the
-     * join side. */
+    /* index() and join() correspond to build and join of struct oj_engine.
+     * OJ_ERR_UNSUPPORTED: the module's data structures cannot hold the join
+     * side. */
     oj_status (*index)(const struct oj_flat *join_side, const int32_t *tie_rank,
                        const struct oj_relation *relation,
                        const struct oj_options *options,
@@ -149,8 +149,8 @@ struct oj_gpu_module
     oj_status (*join)(struct oj_gpu_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err);
-    /** Like oj_join_sum_pairs(). A request with one word per row only counts
-     * pairs. */
+    /** Counts and sums pairs like oj_join_sum_pairs(). If each feature has a
+     * single word, pairs are only counted. */
     oj_status (*sum_pairs)(struct oj_gpu_index *index,
                            const struct oj_flat *input,
                            const struct oj_sum_request *request, int64_t *words,
@@ -158,8 +158,8 @@ struct oj_gpu_module
                            struct oj_error *err);
     void (*free_index)(struct oj_gpu_index *index);
 
-    /** Why a faster method is not in use: it cannot hold the join side, or
-     * memory does not suffice. "" if the fastest is in use. */
+    /** Why a faster method is not used: it cannot hold the join side, or memory
+     * does not suffice. "": the fastest is used. */
     const char *(*why_refused)(const struct oj_gpu_index *index);
 
     /* The screen (oj_screen.h): finds the pairs whose boxes pass, with a
@@ -178,11 +178,12 @@ struct oj_gpu_module
     /** screen may be NULL */
     void (*screen_free)(struct oj_gpu_screen *screen);
 
-    /* The quadrant method of the paper, as a baseline: the nearest feature of
-     * each point within a finite distance; ties go to the first feature. Like
-     * build and join of struct oj_engine, on the first device of options;
-     * stages are timed by the device's clock. Precondition: the caller has
-     * checked that the join is of this kind. */
+    /* The quadrant method of the paper, as a baseline. Finds the nearest
+     * feature of each point within a finite distance; ties go to the first
+     * feature. quadrant_index() and quadrant_join() correspond to build and
+     * join of struct oj_engine. Uses the first device of options and times
+     * stages by the device's clock. Precondition: the caller has checked that
+     * the join is of this kind. */
     oj_status (*quadrant_index)(const struct oj_flat *join_side,
                                 const int32_t *tie_rank,
                                 const struct oj_relation *relation,
@@ -196,10 +197,10 @@ struct oj_gpu_module
     void (*quadrant_free)(
         struct oj_gpu_quadrant_index *index); /**< index may be NULL */
 
-    /* Joins of points that are already in memory of the first device of
-     * options. Kernels run on a stream of the caller (a cudaStream_t), who
-     * synchronises it; these functions only wait for list sizes. The caller's
-     * current device is unchanged on return. */
+    /* Joins points that are already in the memory of the first device of
+     * options. Kernels run on the caller's stream (a cudaStream_t), which the
+     * caller synchronises; these functions only wait until list sizes are
+     * known. The caller's current device is unchanged on return. */
     oj_status (*resident_index)(const struct oj_flat *join_side,
                                 const int32_t *tie_rank,
                                 const struct oj_relation *relation,
@@ -216,13 +217,13 @@ struct oj_gpu_module
     /** Finds the device that owns this memory; OJ_ERR_ARG if none does. */
     oj_status (*device_of)(const void *memory, int *ordinal,
                            struct oj_error *err);
-    /** Work queued on stream `then` from now on waits for all work queued on
-     * stream `first` so far. */
+    /** Makes work that will be queued on stream `then` wait for the work that
+     * is queued on stream `first` now. */
     oj_status (*order_streams)(int ordinal, void *first, void *then,
                                struct oj_error *err);
 
-    /* A live index of points, distributed over the devices of options by point
-     * id. Thread-safe: each function locks the index. */
+    /* Makes a live index of points. Points are distributed to the devices of
+     * options by id. Thread-safe: all functions of a live index lock it. */
     oj_status (*live_new)(const struct oj_options *options,
                           struct oj_gpu_live **out, struct oj_error *err);
     /** Applies n changes atomically, as oj_live_apply() does. */
@@ -265,8 +266,8 @@ OJ_MUST_USE oj_status oj_gpu_find(const struct oj_options *options,
                                   const struct oj_gpu_module **module,
                                   uint64_t *gpus, struct oj_error *err);
 
-/** Appends "; " and advice to an out-of-memory message, unless it already has
- * advice, which is more specific. */
+/** Appends "; " and advice to an out-of-memory message. Does nothing if the
+ * message has advice already, which is then more specific. */
 void oj_gpu_advise(struct oj_error *why, const char *advice);
 
 /** Advice when the index does not fit: a part of the join side may. */

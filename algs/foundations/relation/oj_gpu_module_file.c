@@ -24,9 +24,10 @@
 enum
 {
     PATH_SIZE = OJ_GPU_MODULE_PATH_MAX,
-    MAX_SEGMENTS = 64, /* maximum program headers of the file; a library has
-                          about ten */
-    NAMES_SIZE = 16384 /* buffer for the texts of a user or group entry */
+    MAX_SEGMENTS = 64, /* maximum number of program headers; a library has about
+                          ten */
+    NAMES_SIZE = 16384 /* buffer size for the strings of getpwuid_r() and
+                          getgrgid_r() */
 };
 
 /* ---- where the module's file is ------------------------------------------ */
@@ -53,9 +54,9 @@ static int find_module_in(const char *folder, size_t n, const char *place,
            access(path, F_OK) == 0;
 }
 
-/* Finds the folder of the library, or of the program that is linked with it. If
- * the loader's name for it has no folder, as for a program found through PATH,
- * /proc/self/exe is read. Returns the length of the path; 0: unknown. */
+/* Finds the folder of this library, or of the program that it is linked into.
+ * If the loader has no path for it (a program found through PATH), reads
+ * /proc/self/exe. Returns the length of the path; 0: unknown. */
 static size_t find_own_folder(char path[PATH_SIZE])
 {
     const char *slash;
@@ -74,8 +75,8 @@ static size_t find_own_folder(char path[PATH_SIZE])
     return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-/* Chooses the path of the module: the environment variable; else the first
- * folder of `places` that has the file; else the folder of installed libraries,
+/* Chooses the path of the module: OGRJOIN_CUDA_MODULE if set; otherwise the
+ * first of `places` with the file; otherwise the folder of installed libraries,
  * or without one the library's own. */
 static void find_module(char path[PATH_SIZE])
 {
@@ -84,7 +85,7 @@ static void find_module(char path[PATH_SIZE])
     size_t n;
     if (named != NULL && named[0] != '\0')
     {
-        /* without a slash, dlopen() would search the library path */
+        /* a path without a slash would make dlopen() search the library path */
         snprintf(path, PATH_SIZE, "%s%s",
                  strchr(named, '/') == NULL ? "./" : "", named);
         return;

@@ -16,8 +16,8 @@
 
 #define OJ_MOST_ENGINES 16 /* maximum engines of a backend */
 
-/** An engine's index of the join side. Each engine defines a struct of its own
- * for it. */
+/** An engine's index of the join side; each engine has its own struct for it.
+ */
 struct oj_index;
 struct oj_screen_pairs;
 
@@ -28,25 +28,26 @@ struct oj_index_args
     const struct oj_flat *join_side; /**< must outlive the index, which does not
                                           change it */
     const int32_t *tie_rank;         /**< [features] rank of each feature in the
-                                          order that decides ties, or NULL: the
-                                          ordinals; must outlive the index */
+                                          order that decides ties; NULL: its
+                                          ordinal; must outlive the index */
     struct oj_relation relation;
-    struct oj_options options; /**< defaults (0) of n_threads and quadrant_size
-                                    are replaced */
-    /** 1: most batches come with candidates from a screen, so structures that
-     * find candidates are built only when needed */
+    struct oj_options options; /**< as the user gave them, but with the actual
+                                    numbers in place of 0 for n_threads and
+                                    quadrant_size */
+    /** 1: a GPU screen finds candidates for most batches. Structures that find
+     * candidates on the CPU are then built only when needed */
     int gets_candidates;
     const struct oj_engine *engine; /**< set by oj_index_make() */
 };
 
-/** Estimated cost of a join with points as input on one CPU core, in seconds
- * (BENCHMARKS.md). Only auto uses it, to choose between CPU and GPU, so on
- * another CPU only the size at which auto changes to the GPU is affected. */
+/** Estimated seconds of a join with points as input on one CPU core
+ * (BENCHMARKS.md). Only used by the backend auto, to choose between CPU and
+ * GPU. */
 struct oj_engine_cost
 {
-    /** For joins by attributes: estimates the cost of `rows` input rows on one
-     * CPU core (rather too low) and on a device. NULL: the members below apply.
-     */
+    /** For joins by attributes: estimates the seconds of `rows` input rows on
+     * one CPU core (rather too low) and on a device. NULL: use the numbers
+     * below. */
     void (*expect)(const struct oj_relation *relation,
                    const struct oj_flat *join_side, double rows, double *cpu_s,
                    double *gpu_s);
@@ -79,8 +80,8 @@ struct oj_engine
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err);
 
-    /** Joins a batch with given candidates (oj_screen.h) and updates their
-     * verdicts. NULL: the engine always finds candidates itself. */
+    /** Joins a batch whose candidates a screen has found (oj_screen.h); updates
+     * their verdicts. NULL: not possible. */
     oj_status (*join_candidates)(struct oj_index *index,
                                  const struct oj_flat *input,
                                  struct oj_screen_pairs *candidates,
@@ -96,7 +97,7 @@ struct oj_engine
     void (*free_batches)(struct oj_index *index);
 
     /** Sets the options of a copy that may differ between batches
-     * (oj_options_set_batches()). Not NULL if free_batches is not. */
+     * (oj_options_set_batches()). Set if free_batches is set. */
     void (*set_options)(struct oj_index *copy,
                         const struct oj_options *options);
 
@@ -133,29 +134,28 @@ void oj_index_copy_free(const struct oj_engine *engine, struct oj_index *copy);
 /** nearest and dwithin by Hausdorff and Frechet distances. It precedes
  * oj_cpu_distance, which computes minimum distances only. */
 extern const struct oj_engine oj_cpu_similar_shapes;
-/** Nearest features of points, as many pairs as asked for
- * (cpu_nearest_search.h). */
+/** Nearest features of points, for any k (cpu_nearest_search.h). */
 extern const struct oj_engine oj_cpu_nearest_points;
 /** Points in polygons: intersects, within, coveredby. */
 extern const struct oj_engine oj_cpu_points_in_polygons;
 /** Points within a distance of points. */
 extern const struct oj_engine oj_cpu_near_points;
-/** nearest and dwithin between any kinds of features. */
+/** nearest and dwithin between features of any kinds. */
 extern const struct oj_engine oj_cpu_distance;
 /** nearest and dwithin by great-circle distance, with points as input. */
 extern const struct oj_engine oj_cpu_sphere;
-/** Predicates between any kinds of features. */
+/** Predicates between features of any kinds. */
 extern const struct oj_engine oj_cpu_predicate;
-/** similar with texts. The last two are its two methods by themselves, for
- * tests and benchmarks. */
+/** similar with texts. The next two are its two methods alone, for tests and
+ * benchmarks. */
 extern const struct oj_engine oj_cpu_similar;
 extern const struct oj_engine oj_cpu_similar_lists;
 extern const struct oj_engine oj_cpu_similar_bitmaps;
 /** similar with vectors. */
 extern const struct oj_engine oj_cpu_similar_vectors;
 
-/* References for any join, also on the sphere (tree_reference.c), and methods
- * of papers. */
+/* Reference engines, for any join also on the sphere (tree_reference.c), and
+ * engines of papers. */
 extern const struct oj_engine oj_geos_engine;
 extern const struct oj_engine oj_geos_sorted_engine;
 extern const struct oj_engine oj_spatialindex_engine;
@@ -164,8 +164,8 @@ extern const struct oj_engine oj_sphere_engine;
 extern const struct oj_engine oj_lists_engine;
 extern const struct oj_engine oj_plain_vectors_engine;
 extern const struct oj_engine oj_zlists_engine;
-/** takes() of oj_zlists_engine. The GPU version of the method takes a subset.
- */
+/** takes() of oj_zlists_engine, also used by its GPU version, which takes only
+ * some of these joins. */
 int oj_zlists_takes(const struct oj_relation *relation,
                     const struct oj_flat *join_side,
                     const struct oj_flat *input);

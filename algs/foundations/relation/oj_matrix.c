@@ -86,7 +86,7 @@ int oj_matrix_holds(const struct oj_matrix *m,
         case OJ_OP_CONTAINS_PROPERLY:
         case OJ_OP_EQUALS:
             return oj_matrix_fits(m, pattern);
-        case OJ_OP_NEAREST: /* these are not decided by a matrix: abort */
+        case OJ_OP_NEAREST: /* no matrix decides these joins: abort */
         case OJ_OP_DWITHIN:
         case OJ_OP_BBOX:
         case OJ_OP_SIMILAR:

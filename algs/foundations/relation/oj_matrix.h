@@ -44,8 +44,8 @@ static inline struct oj_matrix oj_matrix_empty(void)
     return matrix;
 }
 
-/** Location of a point relative to a feature: the row or column of the matrix.
- */
+/** Where a point is relative to a feature. Also the row or column of the
+ * matrix. */
 enum oj_matrix_place
 {
     OJ_PLACE_INTERIOR = 0,

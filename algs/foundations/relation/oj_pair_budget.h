@@ -28,8 +28,8 @@
 extern "C" {
 #endif
 
-/** Limits of the pairs not counted yet: per worker, and as a fraction of the
- * budget (1/16) for all workers together. */
+/** Limits of the pairs that are found but not in n_counted yet: per worker, and
+ * for all workers together as a fraction (1 / 16) of the budget. */
 #define OJ_MOST_UNCOUNTED_PAIRS INT64_C(4096)
 #define OJ_UNCOUNTED_PART 16
 
@@ -37,8 +37,10 @@ extern "C" {
 struct oj_pair_budget
 {
     int64_t most;      /**< maximum pairs of the batch; 0: no limit */
-    int64_t block;     /**< pairs that a worker adds to n_counted at once */
-    int64_t n_counted; /**< pairs counted by all workers; accessed atomically */
+    int64_t block;     /**< number of pairs that a worker adds to n_counted at a
+                            time */
+    int64_t n_counted; /**< pairs counted so far, of all workers; accessed
+                            atomically */
 };
 
 /** Maximum pairs of a batch of n_rows; 0: no limit. max_pairs: struct
@@ -60,7 +62,7 @@ static inline int64_t oj_most_candidates_of_batch(int64_t most_pairs)
     return most_pairs * per_pair > least ? most_pairs * per_pair : least;
 }
 
-/** OJ_ERR_TOO_MANY_PAIRS if n_pairs > most (0: no bound). */
+/** Fails with OJ_ERR_TOO_MANY_PAIRS if n_pairs > most. most 0: no limit. */
 OJ_MUST_USE static inline oj_status oj_pairs_fit(int64_t most, int64_t n_pairs,
                                                  struct oj_error *err)
 {
@@ -84,9 +86,9 @@ static inline void oj_pair_budget_start(struct oj_pair_budget *budget,
     budget->n_counted = 0;
 }
 
-/** Called by a worker with the number of pairs it has found so far, n. Adds
- * those beyond *n_counted to the total once they are a block. Fails if the
- * total exceeds the budget. */
+/** Called by a worker that has found n pairs in total. *n_counted of these are
+ * in the common total already; adds the rest if it is at least a block. Fails
+ * if the total exceeds the budget. */
 OJ_MUST_USE static inline oj_status
 oj_pair_budget_count(struct oj_pair_budget *budget, int64_t n,
                      int64_t *n_counted, struct oj_error *err)

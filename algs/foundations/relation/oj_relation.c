@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Members of a join by predicate. exchanged: the join that holds when the sides
- * are exchanged. test_relation fails if an op has no row. */
+/* Initialisers of a join by predicate in the table. exchanged: the join with
+ * exchanged sides. (The test test_relation fails if an op has no row.) */
 #define SHAPES(exchanged)                                                      \
     .takes = OJ_TAKES_SHAPES, .transposed = OJ_OP_##exchanged
 

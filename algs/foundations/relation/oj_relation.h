@@ -51,9 +51,9 @@ enum oj_distance_to
     OJ_TO_BOUNDARY      /**< distance to the rings, also for points inside */
 };
 
-/** The distance between two features. All except the first compare shapes, with
- * polygons as their rings; in the plane they equal GEOS's results bit for bit.
- * Each is at least the minimum distance. */
+/** Definitions of the distance between two features. All but the first (minimum
+ * distance) compare shapes, taking polygons as their rings. In the plane they
+ * equal GEOS's results bit for bit. */
 enum oj_distance_kind
 {
     OJ_DISTANCE_LEAST = 0, /**< minimum distance */
@@ -98,9 +98,9 @@ struct oj_relation
     enum oj_ties ties;
     enum oj_distance_to distance_to;
     enum oj_distance_kind distance; /**< nearest, dwithin */
-    double densify;      /**< distances of shapes: both sides are densified so
-                              that no segment is longer than this, in units of
-                              distances; 0: not densified */
+    double densify;      /**< Hausdorff and Frechet distances: maximum length of
+                              segments. Longer ones are densified on both sides;
+                              in units of distances; 0: no limit */
     double min_distance; /**< nearest, dwithin: minimum distance of a pair */
     enum oj_metric metric;
     char mask[10]; /**< OJ_OP_RELATE: DE-9IM pattern, nine of T F * 0 1 2, rows
@@ -117,22 +117,22 @@ struct oj_relation
                                             need vectors (struct
                                             oj_flat.vectors) */
     int any_order; /**< 1: the pairs of a row may be in any order (not with
-                        nearest), which saves sorting, and lists may be
+                        nearest), which saves sorting; *matches may then be
                         scattered (oj_matches.h), which saves copying */
 };
 
-/** What decides a join and selects its pairs; a set of flags. */
+/** Flags: what decides a join, and which of its parameters apply. */
 enum oj_op_takes
 {
-    OJ_TAKES_DISTANCE = 1,  /**< the distance of features; it is the measure and
-                                 can be limited */
-    OJ_TAKES_K = 2,         /**< only the first k pairs of a row, ordered by
-                                 measure */
-    OJ_TAKES_SHAPES = 4,    /**< whether shapes, or their envelopes,
+    OJ_TAKES_DISTANCE = 1,  /**< decided by the distance of features, which is
+                                 also the measure */
+    OJ_TAKES_K = 2,         /**< only the first k pairs of a row by measure are
+                                 kept */
+    OJ_TAKES_SHAPES = 4,    /**< decided by whether shapes or their envelopes
                                  intersect */
-    OJ_TAKES_ATTRIBUTES = 8 /**< texts or vectors: the measure is that of the
-                                 first condition on texts, or else on vectors;
-                                 geometries are ignored unless there is a
+    OJ_TAKES_ATTRIBUTES = 8 /**< decided by texts or vectors. The measure is
+                                 that of the first condition on texts, otherwise
+                                 on vectors. Geometries only matter with a
                                  maximum distance */
 };
 
@@ -141,17 +141,18 @@ struct oj_op_info
 {
     const char *name;        /**< value of -op; never NULL */
     const char *description; /**< one line of the help text; never NULL */
-    const char *measure;     /**< name of the output column for the measure;
-                                  similarities are held negated, so that smaller
-                                  is better */
+    const char *measure;     /**< name of the output column of the measure.
+                                  (Pairs hold similarities negated, so that
+                                  smaller is better.) */
     unsigned takes;          /**< enum oj_op_takes or'ed */
     int64_t k;               /**< default of -k, with OJ_TAKES_K */
-    enum oj_op transposed;   /**< the join that holds when sides are exchanged
-                                  (oj_relation_transpose()) */
+    enum oj_op transposed;   /**< the join with exchanged sides (see
+                                  oj_relation_transpose()) */
     const char *synonyms;    /**< names in other systems, "a|b" */
     const char *pattern;     /**< DE-9IM pattern, if a single pattern decides
                                   the join */
-    const char *needs;       /**< options of which one must be given, "a|b" */
+    const char *needs;       /**< options, at least one of which must be given,
+                                  "a|b" */
     const char *needs_text;  /**< description of `needs` for messages */
     const char *reference;   /**< default backend of -validate, for joins
                                   without geometries; NULL: the default for
@@ -162,7 +163,7 @@ enum oj_parameter_kind
 {
     OJ_PARAMETER_DISTANCE, /**< double, from least to most */
     OJ_PARAMETER_COUNT,    /**< int64_t, from least to most */
-    OJ_PARAMETER_CHOICE,   /**< int or enum: index of the word in `arguments`,
+    OJ_PARAMETER_CHOICE,   /**< int or enum: index of a word in `arguments`,
                                 "a|b" */
     OJ_PARAMETER_PATTERN,  /**< char[10]: a DE-9IM pattern */
 
@@ -171,8 +172,8 @@ enum oj_parameter_kind
     OJ_PARAMETER_OP,         /**< enum oj_op: the name of a join */
     OJ_PARAMETER_BACKEND,    /**< char[]: a backend's name or auto */
     OJ_PARAMETER_THRESHOLD,  /**< int64_t[2]: a fraction */
-    OJ_PARAMETER_THRESHOLDS, /**< minimum similarities of n_similar conditions:
-                                  a list of fractions */
+    OJ_PARAMETER_THRESHOLDS, /**< list of fractions: minimum similarity of each
+                                  of n_similar conditions */
     OJ_PARAMETER_VECTOR,     /**< fields of vectors, with their weights */
     OJ_PARAMETER_TEXT,       /**< char *: a text of any length */
     OJ_PARAMETER_KEPT        /**< char *: a text that is stored unparsed */
@@ -234,14 +235,14 @@ const char *oj_relation_reference(const struct oj_relation *relation);
 OJ_MUST_USE oj_status oj_relation_check(const struct oj_relation *relation,
                                         struct oj_error *err);
 
-/** The relation for exchanged sides: (b, a) is a pair of the result exactly if
- * (a, b) is a pair of *relation. Not for OJ_OP_NEAREST, whose k counts per
- * input row. unordered_pairs and directed distances are reversed. */
+/** The relation after exchanging the sides: it has the pair (b, a) exactly if
+ * *relation has (a, b). Not for OJ_OP_NEAREST, whose k counts per input row.
+ * unordered_pairs and directed distances are reversed. */
 struct oj_relation oj_relation_transpose(const struct oj_relation *relation);
 
-/** 1 if only features with a common point (OJ_OP_BBOX: with intersecting
- * envelopes) can be pairs. 0 for joins by distance, for OJ_OP_DISJOINT, and for
- * patterns that disjoint features can match. */
+/** 1 if all pairs have a common point (OJ_OP_BBOX: intersecting envelopes). 0
+ * for joins by distance, for OJ_OP_DISJOINT, and for DE-9IM patterns that
+ * disjoint features can match. */
 int oj_relation_needs_contact(const struct oj_relation *relation);
 
 /** 1 for joins by distance and joins by predicate. */
@@ -251,8 +252,8 @@ static inline int oj_relation_is_of_shapes(const struct oj_relation *relation)
             ((unsigned)OJ_TAKES_DISTANCE | (unsigned)OJ_TAKES_SHAPES)) != 0;
 }
 
-/* How engines classify joins: by the value of op, because the CUDA module is
- * linked without the table of joins. */
+/* Kinds of joins that engines distinguish. These functions compare op, because
+ * the CUDA module does not contain the table of joins. */
 
 /** 1 if only the k nearest features of a row are pairs. */
 static inline int oj_relation_is_nearest(const struct oj_relation *r)
@@ -278,8 +279,8 @@ static inline int oj_relation_is_by_distance(const struct oj_relation *r)
     return oj_relation_is_nearest(r) || oj_relation_is_dwithin(r);
 }
 
-/** 1 if similar texts or vectors define the pairs, instead of restricting the
- * pairs of another join. */
+/** 1 if texts or vectors themselves are joined (OJ_OP_SIMILAR), rather than
+ * being a condition of another join. */
 static inline int oj_relation_is_similar(const struct oj_relation *r)
 {
     return r->op == OJ_OP_SIMILAR;
@@ -291,7 +292,7 @@ static inline int oj_relation_is_bbox(const struct oj_relation *r)
     return r->op == OJ_OP_BBOX;
 }
 
-/** 1 if two points are a pair exactly if they are equal. */
+/** 1 if two points are a pair of this join exactly if they are equal. */
 static inline int oj_relation_pairs_equal_points(const struct oj_relation *r)
 {
     switch (r->op)

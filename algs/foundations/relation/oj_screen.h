@@ -29,7 +29,7 @@ struct oj_screen_rule
                            pass */
     int is_enough;    /**< 1: a pair is a result if its boxes pass the test */
     int asks_meeting; /**< 1: also test whether the shapes of a pair intersect,
-                           since boxes decide few pairs */
+                           because boxes alone decide few pairs */
     int takes_all;    /**< 1: pairs with disjoint boxes can be results */
 };
 
@@ -38,9 +38,8 @@ struct oj_screen_rule
 int oj_screen_rule_of(const struct oj_relation *relation,
                       struct oj_screen_rule *out);
 
-/** 1 for joins in which the screen decides nearly all pairs of lines and
- * polygons. For others it finds the candidates, but the engine still decides
- * them, at unchanged cost. */
+/** 1 if the screen decides nearly all pairs of lines and polygons in this join.
+ * Otherwise it only finds the candidates, and the engine decides them. */
 int oj_screen_decides_most_pairs(const struct oj_relation *relation);
 
 /** Candidates of a batch; the arrays are reused by the next. Owner; zeroed
@@ -49,7 +48,8 @@ struct oj_screen_pairs
 {
     int64_t n_rows, n_pairs;
     int64_t *offset;  /**< [n_rows + 1] first candidate of each row */
-    int32_t *feature; /**< [n_pairs] join ordinals, in any order within a row */
+    int32_t *feature; /**< [n_pairs] join features as ordinals, in any order
+                           within a row */
     uint8_t *said;    /**< [n_pairs] verdicts, enum oj_said
                            (kernels/oj_pair_verdict.h) */
     int64_t cap_offset, cap_feature, cap_said;

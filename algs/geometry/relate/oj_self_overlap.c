@@ -20,13 +20,13 @@ struct overlap_search
     const struct oj_flat *flat;
     int flat_too;
     const int *cancel;
-    uint8_t *mark;                 /* [n_features] 1: all rings of the feature
-                                      must not be used together */
+    uint8_t *mark;                 /* result: [n_features] 1: the even-odd rule
+                                      over all rings of the feature is wrong */
     struct overlap_worker *worker; /* [n_threads] scratch of each thread */
 };
 
-/* 1 if any edge between the vertices first .. last has a box that contains the
- * point. */
+/* 1 if the point is in the box of any edge between the vertices first .. last.
+ */
 static int has_edge_box_containing_point(const struct oj_flat *flat,
                                          int64_t first, int64_t last, double x,
                                          double y)
@@ -42,9 +42,9 @@ static int has_edge_box_containing_point(const struct oj_flat *flat,
     return found;
 }
 
-/* 0 if the rings of a polygon surely enclose an area: only two edges are near
- * its first vertex, both end there, and they are not collinear; so one of the
- * two sectors between them is inside. 1: further tests are needed. */
+/* 0 if the rings of a polygon surely enclose an area: no edges but the two that
+ * end at its first vertex are near that vertex, and these are not collinear. So
+ * one of the two sectors between them is inside. 1: not certain. */
 static int may_polygon_have_zero_area(const struct oj_flat *flat, int64_t part)
 {
     int64_t shell = flat->ring_offset[part];
@@ -73,8 +73,8 @@ static int may_have_zero_area_polygon(const struct oj_flat *flat, int64_t first,
     return 0;
 }
 
-/* Tests a feature with several parts, or with a part that may have no area.
- * Marks it if parts overlap or a part has no area. */
+/* Marks a feature if its parts overlap or if a part has no area. Precondition:
+ * it has several parts, or a part that may have no area. */
 static oj_status mark_if_overlapping(struct overlap_search *s,
                                      struct overlap_worker *w, int64_t feature,
                                      int is_flat, struct oj_error *err)

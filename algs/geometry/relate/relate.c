@@ -4,13 +4,14 @@
 
 #include <string.h>
 
-/* nodes (vertices and crossings) between two polls of the cancel flag */
+/* number of nodes (vertices, crossings of edges) between two polls of the
+ * cancel flag */
 #define NODES_PER_LOOK 1024
 
 /* State of the comparison of two shapes. */
 struct relate
 {
-    const struct oj_relation *relation; /* stop when this is decided; NULL:
+    const struct oj_relation *relation; /* the relation to be decided; NULL:
                                            compute the whole matrix */
     struct oj_figure *side[2];
     struct oj_node_scratch *node;
@@ -34,8 +35,8 @@ static int are_both_features_simple(const struct relate *r)
     return r->side[0]->is_simple && r->side[1]->is_simple;
 }
 
-/* 1 if all pairs of overlapping areas, each with an area outside of the other,
- * have an equal result for op. */
+/* 1 if this suffices to decide op: the areas of the features overlap, and each
+ * has an area outside of the other. */
 static int do_overlapping_areas_decide(enum oj_op op)
 {
     switch (op)
@@ -90,8 +91,8 @@ static int does_matrix_so_far_decide(const struct relate *r)
             return a_outside || b_outside;
         case OJ_OP_TOUCHES:
             return m[0] != 'F';
-        case OJ_OP_CROSSES: /* crosses and overlaps also depend on the
-                               dimensions of the features */
+        case OJ_OP_CROSSES: /* these joins also depend on the dimensions of the
+                               features */
             return are_both_features_simple(r) && m[0] != 'F' &&
                    ((m[2] != 'F' && m[6] == '2') ||
                     (m[6] != 'F' && m[2] == '2'));
@@ -132,10 +133,9 @@ static int is_kind(const struct oj_figure *f, unsigned kind)
     return f->shape->kinds == kind;
 }
 
-/* Adds a vertex that is not on the other shape, and the edges that leave it.
- * other: location of the vertex in the other shape, interior (of polygons) or
- * exterior. At a ring of a valid polygon, the interior is on one side of the
- * edges. */
+/* Adds a vertex that is not on the other shape, and the edges at it. other: its
+ * location in the other shape, interior or exterior. For valid polygons, the
+ * interior is on one side of these edges. */
 static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
                                              double x, double y,
                                              enum oj_matrix_place other)
@@ -158,7 +158,8 @@ static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
     add_to_matrix(m, figure, OJ_PLACE_EXTERIOR, other, 2);
 }
 
-/* Adds a vertex of a simple figure (valid, parts of one kind). */
+/* Adds a vertex of a simple figure (topologically valid, with parts of one
+ * kind). */
 static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
                                       double y, struct oj_error *err)
 {
@@ -216,10 +217,10 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
     return OJ_OK;
 }
 
-/* 1 if crossings of edges cannot add to the matrix. All crossings of simple
- * figures add equal entries. (Crossings that are vertices have been added
- * already.) For two lines a crossing surely adds only the point itself, because
- * other edges may pass there; the entries of those come from vertices. */
+/* 1 if crossings of edges add nothing to the matrix that vertices have not
+ * added already. All crossings of simple figures add equal entries. For two
+ * lines, a crossing is only known to add its own point, because other edges may
+ * pass there. */
 static int can_crossings_change_nothing(const struct relate *r)
 {
     int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
@@ -269,9 +270,9 @@ static int edge_box_intersects(const struct oj_edge *e,
     return oj_box_intersects(&own, box);
 }
 
-/* Adds the crossings of edge e with those edges of figure `to` whose ordinal is
- * at least `least`. An edge may be in several bands; a crossing is added in the
- * first band that contains both edges. */
+/* Adds the crossings of edge e with the edges of `to` from index `least` on.
+ * Two edges may share several bands; their crossing is added in the first of
+ * these. */
 static oj_status relate_edge_crossings(struct relate *r,
                                        const struct oj_edge *e,
                                        const struct oj_figure *to,

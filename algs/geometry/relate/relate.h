@@ -1,7 +1,7 @@
 /** Computes the exact DE-9IM matrix of two shapes. Used for pairs that boxes,
  *  cells and contacts of edges (cpu_prepared_shapes.h) do not decide.
  *
- *  All nodes - the vertices, and the points in which edges cross - are visited
+ *  All nodes (vertices, and crossings of edges) are visited
  *  (relate_feature_edges.h). For topologically valid ("nice") shapes, only
  *  vertices on the other shape need an analysis of the edges around them; for
  *  other vertices a point location suffices.
@@ -29,17 +29,16 @@ OJ_MUST_USE oj_status oj_shapes_relate(
     const int *cancel, struct oj_relate_scratch *scratch,
     struct oj_matrix *matrix, struct oj_error *err);
 
-/** Locates a point in a shape. scratch->join_side becomes the figure of this
- * shape (built as not valid) and is reused for the next point. O(edges at the
- * point's height). */
+/** Locates a point in a shape. The shape is decomposed into the figure
+ * scratch->join_side, which is reused for further points in this shape. O(edges
+ * at the point's height). */
 OJ_MUST_USE oj_status oj_shape_place(const struct oj_shape *shape, double x,
                                      double y,
                                      struct oj_relate_scratch *scratch,
                                      enum oj_matrix_place *place,
                                      struct oj_error *err);
 
-/** Forgets layers that are about to be freed, so that no figure refers to them.
- */
+/** Must be called before a layer is freed, because scratch may refer to it. */
 void oj_relate_forget(struct oj_relate_scratch *scratch);
 
 void oj_relate_scratch_free(struct oj_relate_scratch *scratch);

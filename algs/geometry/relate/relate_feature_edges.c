@@ -142,9 +142,9 @@ static void band_range(const struct oj_bands *b, const struct oj_edge *e,
     *last = oj_relate_band_of(b, e->ay < e->by ? e->by : e->ay);
 }
 
-/* Makes the index of edges by bands of height: counts the edges of each band,
- * then fills the lists. The longer edges are, the fewer bands, so that the
- * lists stay short. */
+/* Makes an index of the edges by bands of height: first counts the edges of
+ * each band, then lists them. For long edges there are fewer bands, because
+ * such an edge is in many. */
 static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
 {
     struct oj_bands *b = &f->bands;
@@ -213,8 +213,8 @@ enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
 
 /* --- decomposition of a feature ------------------------------------------- */
 
-/* First step: lists edges and bands. Polygons without area are not detected.
- * O(vertices). */
+/* First step of a decomposition: lists edges and bands, without detecting
+ * polygons that have no area. O(vertices). */
 static oj_status list_figure_edges_and_bands(struct oj_figure *f,
                                              const struct oj_shape *shape,
                                              int is_nice, struct oj_error *err)
@@ -234,8 +234,9 @@ static oj_status list_figure_edges_and_bands(struct oj_figure *f,
                       sizeof *f->encloses, err);
 }
 
-/* Second step: one-point rings of polygons without area become spots, which are
- * then sorted. Precondition: encloses is set unless is_nice. */
+/* Second step of a decomposition: rings that are a single point, of polygons
+ * without area, become isolated points. Precondition: f->encloses is set,
+ * unless the feature is valid. */
 static oj_status list_zero_area_rings_as_points(struct oj_figure *f,
                                                 struct oj_error *err)
 {
@@ -306,8 +307,8 @@ static int is_same_edge(const struct oj_edge *e, const struct oj_edge *f)
 }
 
 /* Sign of the cross product of the directions of two edges with a common point.
- * If rounding leaves it open: the side of an end of f that is not on the line
- * of e. */
+ * If rounded arithmetic does not decide, the side of e on which an end of f
+ * lies does. */
 static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
 {
     double left = (e->bx - e->ax) * (f->by - f->ay);
@@ -322,9 +323,9 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
     return side != 0 ? side : -oj_edge_side(e, f->ax, f->ay);
 }
 
-/* Side of edge e on which the crossing of p and q lies, by exact integers. The
- * crossing is p.a + t (p.b - p.a) with t = T / W; the side is the sign of (W
- * cross(e, p.a - e.a) + T cross(e, p)) / W. */
+/* Side of edge e on which the crossing of edges p and q lies, in exact
+ * integers. With the crossing p.a + t (p.b - p.a), t = T / W, the side is the
+ * sign of (W cross(e, p.a - e.a) + T cross(e, p)) / W. */
 static int exact_side_of_crossing(const struct oj_edge *p,
                                   const struct oj_edge *q,
                                   const struct oj_edge *e)
@@ -369,7 +370,8 @@ static int side_of_node_to_edge(const struct oj_node *node,
     return exact_side_of_crossing(node->cross[0], node->cross[1], e);
 }
 
-/* Sign of (y of the node - v); below, of (x of the node - v). */
+/* Sign of the difference between the node's y and v. (The next function: of x.)
+ */
 static int compare_node_y(const struct oj_node *node, double v)
 {
     const struct oj_edge level = {0.0, v, 1.0, v, 0, OJ_EDGE_LINE};
@@ -424,7 +426,7 @@ static oj_status add_ray(struct oj_node_scratch *s, const struct oj_edge *e,
                          int sign, int figure, struct oj_error *err)
 {
     struct oj_ray *ray;
-    /* a rounded difference of two doubles has the exact sign */
+    /* the difference is rounded, but its sign is exact */
     double dx = e->bx - e->ax, dy = e->by - e->ay;
     OJ_ROOM(s->ray, s->n_rays, s->n_rays + 1, s->cap_rays, err);
     ray = &s->ray[s->n_rays++];
@@ -486,12 +488,13 @@ OJ_INLINE enum passing classify_edge_against_ray(const struct oj_node *node,
     return (side > 0) == (e->by > e->ay) ? PASSES : PASSES_NOT;
 }
 
-/* The edges of a figure near the height of a node. */
+/* Those edges of a figure that may have the height of a node. */
 struct node_band
 {
-    double low, high; /* range of the node's y, which is approximate for
-                         crossings */
-    int32_t band;     /* the band; -1: the range spans several bands */
+    double low, high; /* range that contains the node's y; for crossings, y is
+                         approximate */
+    int32_t band;     /* the only band of this range; -1: the range spans
+                         several bands */
     int64_t next, n;
 };
 
@@ -523,8 +526,8 @@ OJ_INLINE const struct oj_edge *next_edge_in_band(const struct oj_figure *f,
     return NULL;
 }
 
-/* Counts the edges of each group that a ray from the node towards +x crosses
- * (even-odd), and lists the edges that contain the node. */
+/* Finds the edges that contain the node. For each group, counts (even-odd) the
+ * edges that a ray from the node towards +x crosses. */
 static oj_status cast_ray_and_list_edges_at_node(
     struct oj_figure *f, int figure, const struct oj_node *node,
     struct oj_node_scratch *s, int *is_vertex, struct oj_error *err)
@@ -549,7 +552,7 @@ static oj_status cast_ray_and_list_edges_at_node(
 
 /* --- rays by angle -------------------------------------------------------- */
 
-/* Compares the directions of two rays by angle, from 0 (excluded) to 2 pi: -1,
+/* Compares two rays by the angle of their direction, in (0, 2 pi]; returns -1,
  * 0 or 1. */
 static int compare_rays(const struct oj_ray *r, const struct oj_ray *q)
 {
@@ -576,14 +579,14 @@ static void sort_rays(struct oj_node_scratch *s)
 
 /* --- sectors and rays around a node --------------------------------------- */
 
-/* State of a figure during the sweep of directions around a node. */
+/* State of one figure while the directions around a node are swept by angle. */
 struct node_round
 {
     struct oj_figure *f;
     int32_t n_on;             /* number of groups that contain the current
                                  sector */
-    int32_t n_always;         /* number of groups that contain all sectors and
-                                 have no edge at the node */
+    int32_t n_always;         /* groups that contain the node but have no edge
+                                 there, so they contain all sectors */
     int32_t n_groups;         /* number of groups with edges at the node */
     int64_t n_lines, n_rings; /* number of line edges and of ring edges at the
                                  node */
@@ -602,8 +605,8 @@ static void count_ring_edge_at_node(struct node_round *r, int32_t group)
     }
 }
 
-/* Starts the sweep. Groups that contain the node but have no ring edge there
- * contain all sectors. Groups with ring edges at the node are marked. */
+/* Initialises the sweep for a figure. Groups without ring edge at the node
+ * contain all sectors or none; the others are marked. */
 static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
                                     int figure, const struct oj_node *node,
                                     const struct oj_node_scratch *s)
@@ -632,9 +635,9 @@ static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
     r->is_covered = s->n_rays > 0 || r->n_on > 0;
 }
 
-/* Location in the figure of the rays first .. end - 1, which have one
- * direction; then the sweep advances to the next sector. number: ordinal of the
- * direction, from 1. */
+/* Location, in the figure, of one direction: that of the rays first .. end - 1.
+ * Then advances to the sector behind it. number: ordinal of the direction, from
+ * 1. */
 static enum oj_matrix_place
 de9im_place_of_ray_direction(struct node_round *r, int figure,
                              const struct oj_node_scratch *s, int64_t first,
@@ -665,8 +668,8 @@ de9im_place_of_ray_direction(struct node_round *r, int figure,
         f->is_on[e->group] ^= 1;
         r->n_on += f->is_on[e->group] ? 1 : -1;
     }
-    if (before > n_before) /* a group without an edge in this direction contains
-                              the ray */
+    if (before > n_before) /* a group that has no edge in this direction
+                              contains it */
         return OJ_PLACE_INTERIOR;
     if (n_own > 1 && before > 0 && r->n_on > 0)
         return OJ_PLACE_INTERIOR;
@@ -751,9 +754,9 @@ oj_status oj_relate_node_relate(struct oj_figure *a, struct oj_figure *b,
     return OJ_OK;
 }
 
-/* Sweeps around a point of one figure. *depth: maximum number of groups that
- * contain a sector. With group >= 0: 1 if this group contains any sector by
- * even-odd, else 0. */
+/* Sweeps around a point of one figure. *depth becomes the maximum number of
+ * groups that contain a sector; if group >= 0, it becomes 1 or 0: whether this
+ * group contains any sector. */
 static oj_status count_overlapping_parts_at_point(struct oj_figure *f, double x,
                                                   double y, int32_t group,
                                                   struct oj_node_scratch *s,
@@ -799,8 +802,8 @@ static int lines_have_length(const struct oj_shape *shape)
     return 1;
 }
 
-/* 1 if two edges with intersecting boxes have no common point, or only an end
- * of one of them. */
+/* 1 if two edges are disjoint, or have only an end of one of them in common.
+ * Precondition: their boxes intersect. */
 static int share_at_most_an_end(const struct oj_edge *e,
                                 const struct oj_edge *f)
 {
@@ -822,7 +825,8 @@ static int share_at_most_an_end(const struct oj_edge *e,
            (f0 < f1 ? f1 : f0) <= (e0 < e1 ? e0 : e1);
 }
 
-/* Sets *is to 0 if a sector around the point is in two parts, else to 1. */
+/* Sets *is to 1 if no sector around the point is in two parts, otherwise to 0.
+ */
 static oj_status are_parts_apart_around_point(struct oj_figure *f, double x,
                                               double y,
                                               struct oj_node_scratch *scratch,
@@ -877,8 +881,8 @@ static oj_status check_no_edges_of_band_cross(struct oj_figure *f, int32_t band,
     return OJ_OK;
 }
 
-/* For rings that do not cross: one vertex of a ring decides whether the ring is
- * inside of another part. */
+/* Tests whether a part overlaps another. Precondition: rings do not cross, so a
+ * single vertex decides whether a ring is inside of another part. */
 static oj_status check_parts_do_not_overlap(struct oj_figure *f,
                                             struct oj_node_scratch *scratch,
                                             int *are, struct oj_error *err)
@@ -888,15 +892,17 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
     {
         const struct oj_edge *e = &f->edge[i];
         if (i > 0 && e[-1].bx == e->ax && e[-1].by == e->ay)
-            continue; /* only the first edge of each ring is tested */
+            continue; /* not the first edge of a ring: one test per ring
+                         suffices */
         OJ_TRY(
             are_parts_apart_around_point(f, e->ax, e->ay, scratch, are, err));
     }
     return OJ_OK;
 }
 
-/* For rings that do not cross: 1 if the ring is inside of an odd number of the
- * other rings of its part. 0 also if all its vertices are on other rings. */
+/* 1 if the ring is inside of an odd number of the other rings of its part.
+ * Precondition: rings do not cross. 0 if all its vertices are on other rings.
+ */
 static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
                                  int64_t ring)
 {
@@ -967,8 +973,8 @@ oj_status oj_shape_is_nice(const struct oj_shape *shape,
 
 /* --- figures of invalid shapes -------------------------------------------- */
 
-/* 1 if the edges first .. end - 1 are collinear, so that they enclose nothing.
- * The general test would be slow for them, because all may be in one band. */
+/* 1 if the edges first .. end - 1 are collinear, so that they enclose no area.
+ * A shortcut: the general test is slow if all edges are in one band. */
 static int are_all_edges_collinear(const struct oj_figure *f, int64_t first,
                                    int64_t end)
 {

@@ -81,16 +81,18 @@ struct oj_figure
     int64_t n_edges, cap_edges;
     struct oj_edge *edge;
     struct oj_spots spots; /**< isolated points, sorted and distinct */
-    struct oj_spots ends;  /**< points in which an odd number of line ends meet,
-                                sorted */
+    struct oj_spots ends;  /**< points in which an odd number of line ends meet
+                                (boundary of lines), sorted */
     int64_t n_dots, cap_dots;
-    struct oj_dot *dot; /**< one-point rings of groups that have area */
+    struct oj_dot *dot; /**< rings that are a single point, in groups that have
+                             area */
     struct oj_bands bands;
     int32_t n_groups;
     int has_flat; /**< 1: some edges are OJ_EDGE_FLAT */
     int64_t cap_encloses;
-    uint8_t *encloses; /**< [n_groups] 0: the group has no area, its edges are
-                            OJ_EDGE_FLAT; only if not is_nice */
+    uint8_t *encloses; /**< [n_groups] 0: the rings enclose no area, so their
+                            edges are OJ_EDGE_FLAT. Only for figures that are
+                            not valid */
     /* The following are valid for the current node only. */
     int64_t cap_on, cap_mark;
     uint8_t *is_on; /**< [n_groups] 1: the group contains the node */
@@ -114,9 +116,8 @@ struct oj_node_scratch
     struct oj_ray *ray;
 };
 
-/** Decomposes shape, unless figure already holds it. is_nice: the shape
- * consists of points, of lines with a length, or of polygons for which
- * oj_shape_is_nice() gives 1. O(vertices). */
+/** Decomposes shape into figure, unless figure holds it already. is_nice: shape
+ * is known to be topologically valid (oj_shape_is_nice()). O(vertices). */
 OJ_MUST_USE oj_status oj_relate_figure_make(struct oj_figure *figure,
                                             const struct oj_shape *shape,
                                             int is_nice,
@@ -134,19 +135,19 @@ OJ_MUST_USE oj_status oj_shape_is_nice(const struct oj_shape *shape,
                                        struct oj_node_scratch *scratch,
                                        int *is_nice, struct oj_error *err);
 
-/** Locates a point in a figure with is_simple. A point on a line, or equal to a
- * point part, is on the boundary. */
+/** Locates a point in a simple figure. A point on a line, or equal to a point
+ * part, is OJ_ON_BOUNDARY. */
 enum oj_location oj_relate_figure_locate(const struct oj_figure *figure,
                                          double px, double py);
 
-/** Forgets a layer that is about to be freed. */
+/** Must be called before a layer is freed, because figure may refer to it. */
 static inline void oj_relate_figure_forget(struct oj_figure *figure)
 {
     figure->flat = NULL;
 }
 
-/** 1 if every polygon of a figure has area. Precondition: the figure was made
- * with is_nice 0. */
+/** 1 if every polygon of the figure encloses an area. Precondition: figure was
+ * made with is_nice 0. */
 static inline int oj_relate_figure_is_solid(const struct oj_figure *figure)
 {
     return !figure->has_flat && figure->spots.n == 0;
@@ -154,7 +155,7 @@ static inline int oj_relate_figure_is_solid(const struct oj_figure *figure)
 
 void oj_relate_figure_free(struct oj_figure *figure);
 
-/** 1 if the point is among the sorted spots. */
+/** 1 if the point is among the spots, which must be sorted. */
 int oj_relate_spots_have(const struct oj_spots *spots, double x, double y);
 
 /** The band of height y. Monotone in y. */
@@ -213,9 +214,10 @@ struct oj_node
 struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
                                           const struct oj_edge *f);
 
-/** Adds the surroundings of the node to matrix. *is_vertex is set to 1, and
- * nothing is added, if a crossing coincides with an end of an edge, because
- * that end is visited as a node of its own. */
+/** Adds to matrix what is around the node in both figures: sectors and rays. If
+ * the node is a crossing that coincides with an end of an edge, *is_vertex
+ * becomes 1 and nothing is added, because that end is visited as a node of its
+ * own. */
 OJ_MUST_USE oj_status oj_relate_node_relate(
     struct oj_figure *a, struct oj_figure *b, const struct oj_node *node,
     struct oj_node_scratch *scratch, struct oj_matrix *matrix, int *is_vertex,

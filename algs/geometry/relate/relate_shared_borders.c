@@ -22,7 +22,8 @@ enum contact_kind
     BOXES_MEET
 };
 
-/* Maximum edges of a polygon for which oj_border_is_apart() compares edges. */
+/* Maximum edges for which oj_border_is_apart() compares edges with each other.
+ */
 #define MOST_EDGES_COMPARED 2048
 
 /* --- edges of a window ---------------------------------------------------- */
@@ -50,8 +51,8 @@ OJ_INLINE int edge_meets_window(const double *x, const double *y,
            ((y[0] >= w->y0) | (y[1] >= w->y0));
 }
 
-/* Of the eight edges from i on, lists those with index >= least whose boxes
- * intersect the window. out must have room for eight. */
+/* Lists those of the eight edges i .. i + 7 that have an index >= least and a
+ * box that intersects the window. out must have room for eight. */
 OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
                                        int64_t i, int64_t least,
                                        const struct oj_box *window,
@@ -75,8 +76,8 @@ OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
     return n;
 }
 
-/* Of the edges first .. end - 1, lists those whose boxes intersect the window.
- * out must have room for all and seven more. */
+/* Lists those of the edges first .. end - 1 whose boxes intersect the window.
+ * out must have room for all of them and 7 more. */
 OJ_CLONES static int64_t list_edges_in_window(const double *restrict x,
                                               const double *restrict y,
                                               int64_t first, int64_t end,
@@ -129,7 +130,8 @@ static struct oj_box box_around(const struct oj_border_boxes *boxes)
     return box;
 }
 
-/* Borders with fewer boxes have no groups, which would not pay. */
+/* Borders of fewer boxes have no second level of boxes, because it would not
+ * pay. */
 #define LEAST_GROUPED 5
 
 static int64_t eights_of(int64_t n)
@@ -180,8 +182,8 @@ OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *boxes,
     return (unsigned)bits;
 }
 
-/* Lists those of the eight edges with this ordinal that have an index >= least
- * and a box that intersects `box`. */
+/* Lists the edges in group `eight` (edges 8 * eight and the next seven) that
+ * have an index >= least and a box that intersects `box`. */
 OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
                                       int64_t eight, const struct oj_box *box,
                                       int64_t least, int32_t *restrict out)
@@ -278,9 +280,9 @@ static enum oj_contact contact_of_edges(const struct oj_edge *e,
 
 /* --- whether the edges of a polygon touch only at successive vertices ----- */
 
-/* 1 if two edges of a polygon with intersecting boxes are disjoint or
- * successive in a ring. Where rings touch in a vertex, the two edges that start
- * there are also compared, and fail. */
+/* 1 if two edges of a polygon with intersecting boxes are disjoint, or
+ * successive in a ring. (If rings touch in a vertex, it returns 0 for the two
+ * edges that start there.) */
 static int are_edges_apart(const struct oj_edge *e, const struct oj_edge *f)
 {
     if (e->ax == f->bx && e->ay == f->by)
@@ -289,8 +291,8 @@ static int are_edges_apart(const struct oj_edge *e, const struct oj_edge *f)
     return contact_of_edges(e, f) == OJ_APART;
 }
 
-/* 1 if the ring is closed, has no repeated vertices, and no edge reverses the
- * direction of the one before it. */
+/* 1 if a ring is closed, has no repeated vertices, and never reverses its
+ * direction. */
 static int do_edges_of_ring_go_on(const struct oj_shape *shape, int64_t ring)
 {
     int64_t n, first = oj_shape_ring_start(shape, ring, &n);
@@ -355,8 +357,8 @@ static uint8_t edge_states_of_equal_ends(int a_is_start, int a_is_end)
                      (a_is_end ? ENDS_AT_NODE : 0));
 }
 
-/* Compares the ends of e and f. Returns the kind of contact and records common
- * vertices in the states of both edges (of_e, of_f). */
+/* Compares the ends of e and f. Returns the kind of contact. Records vertices
+ * that are equal in the states of both edges. */
 OJ_INLINE enum contact_kind mark_equal_vertices(const struct oj_edge *e,
                                                 const struct oj_edge *f,
                                                 uint8_t *of_e, uint8_t *of_f)
@@ -386,7 +388,8 @@ OJ_INLINE void add_contact(struct oj_border_pair *p, int64_t i, int64_t k,
     contact->kind = (uint8_t)kind;
 }
 
-/* Edges i and k are equal: marks them and the equal edges that follow. */
+/* Edges i and k are equal: marks them as shared, and also the pairs of equal
+ * edges that follow. */
 OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
                                    int64_t k, int64_t step)
 {
@@ -405,10 +408,10 @@ OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
     }
 }
 
-/* Lists contacts of the edges from *next on, while there is room. Shared edges
- * are skipped: a node of an unshared edge is found when that edge itself is
- * searched. (If all edges of one border are shared, so are those of the other.)
- */
+/* Lists the contacts of the edges from *next on, until the list is full. Shared
+ * edges are skipped, because every node of an unshared edge is found when that
+ * edge is searched. (If all edges of one border are shared, so are all of the
+ * other.) */
 OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
 {
     struct oj_border *a = &p->border[0], *b = &p->border[1];
@@ -443,9 +446,9 @@ static oj_status make_states(struct oj_border *border, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Maximum contacts per listed edge, and maximum pairs of edges compared.
- * Neighbours in a coverage have few contacts; other pairs are left to
- * oj_shapes_relate(). */
+/* Limits for the list of contacts: per edge, and compared pairs in total.
+ * Neighbours in a coverage have few contacts; pairs beyond the limits are left
+ * to oj_shapes_relate(). */
 #define MOST_CONTACTS_PER_EDGE 16
 #define MOST_PAIRS_COMPARED (INT64_C(1) << 24)
 
@@ -483,7 +486,7 @@ oj_status oj_borders_find(const struct oj_shape *a, const struct oj_shape *b,
 
 /* --- on which side the interior is ---------------------------------------- */
 
-/* Facts about two borders, collected from their edges and contacts. */
+/* Facts about two borders, collected from their contacts and chains. */
 struct border_facts
 {
     int has_crossing, has_node, has_shared;
@@ -494,8 +497,9 @@ struct border_facts
                              side */
     int shares_line_only; /* 1: at some shared edge the interiors are on
                              opposite sides */
-    int is_inside[2], is_outside[2]; /* 1: a chain of border i is inside,
-                                        outside of the other polygon */
+    int is_inside[2], is_outside[2]; /* [border] 1: some chain of this border
+                                        is inside, or outside, of the other
+                                        polygon */
 };
 
 /* Index of the ring that contains vertex v of the shape. */
@@ -521,9 +525,9 @@ static int is_ring_a_hole(const struct oj_shape *shape, int64_t ring)
     return 1;
 }
 
-/* 1 if the interior is left of the ring. At its lexicographically smallest
- * vertex, a ring turns towards the area that it encloses. Precondition: the
- * shape is valid and its edges touch only at successive vertices. */
+/* 1 if the interior is on the left of the ring, which follows from its turn at
+ * the lexicographically smallest vertex. Precondition: the shape is valid, and
+ * its edges touch only at successive vertices. */
 static int is_interior_left(const struct oj_shape *shape, int64_t ring)
 {
     int64_t n, first = oj_shape_ring_start(shape, ring, &n), least = 0;
@@ -566,8 +570,8 @@ static int common_vertex_edges_run_together(const struct oj_edge *e,
                               f_ends ? f->ax : f->bx, f_ends ? f->ay : f->by);
 }
 
-/* Adds a contact of two unshared edges. Collinear edges with intersecting boxes
- * and no common vertex overlap. */
+/* Adds a contact of two edges that are not shared. If they are collinear
+ * without a common vertex, they overlap, since their boxes intersect. */
 static void add_facts_of_open_contact(const struct oj_border_pair *p,
                                       const struct oj_border_contact *contact,
                                       struct border_facts *facts)
@@ -593,8 +597,8 @@ static int has_one_ring(const struct oj_shape *shape)
     return shape->n_rings == 1;
 }
 
-/* Records on which sides the interiors are. For two single rings, chains decide
- * instead (add_interiors()). */
+/* Records on which sides of a shared edge the interiors are. Not needed for two
+ * single rings, for which chains decide (add_interiors()). */
 static void add_sides_of_shared_edge(struct oj_border_pair *p,
                                      const struct oj_border_contact *contact,
                                      struct border_facts *facts)
@@ -609,8 +613,8 @@ static void add_sides_of_shared_edge(struct oj_border_pair *p,
     facts->shares_line_only |= !is_one_side;
 }
 
-/* Adds all contacts. A shared edge intersects other edges of the other polygon
- * only in vertices, since the edges of that polygon touch nowhere else. */
+/* Adds all contacts. Those of shared edges are only in vertices, because the
+ * edges of each polygon touch only at successive vertices. */
 static void add_facts_of_contacts(struct oj_border_pair *p,
                                   struct border_facts *facts)
 {
@@ -640,12 +644,12 @@ struct border_ring
     struct oj_border *other;
     const struct oj_box *window;
     int64_t first, end;
-    int is_closed; /* 1: the last listed edge precedes the first one in the
-                      ring */
+    int is_closed; /* 1: all edges of the ring are listed, so the first follows
+                      the last */
 };
 
-/* 1 if a vertex of edge i is outside of the window, hence outside of the other
- * polygon. */
+/* 1 if a vertex of edge i is outside of the window: it is then outside of the
+ * other polygon. */
 OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
 {
     const struct oj_edge e = border_edge(ring->border, i);
@@ -653,7 +657,7 @@ OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
     return !(oj_box_has(w, e.ax, e.ay) & oj_box_has(w, e.bx, e.by));
 }
 
-/* 1 if a chain starts with edge i: the edge before it is not listed, or the
+/* 1 if edge i is the first of a chain: the edge before it is not listed, or the
  * vertex between them is a node. */
 OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
 {
@@ -672,15 +676,16 @@ static int points_left(const double p[2], const double u[2], const double v[2],
     const struct oj_edge to_v = {p[0], p[1], v[0], v[1], 0, OJ_EDGE_RING};
     int d_of_u = oj_edge_side(&to_u, d[0], d[1]);
     int d_of_v = oj_edge_side(&to_v, d[0], d[1]);
-    if (oj_edge_side(&to_v, u[0], u[1]) > 0) /* the sector on the left is less
-                                                than a half turn */
+    if (oj_edge_side(&to_v, u[0], u[1]) > 0) /* the sector on the left side of
+                                                the ring is less than 180
+                                                degrees */
         return d_of_v > 0 && d_of_u < 0;
     return !(d_of_u > 0 && d_of_v < 0);
 }
 
-/* Location of edge i in the other polygon, near its start, which is a node:
- * inside if the edge leaves between the two edges of the other polygon.
- * Precondition: the edge is not shared. */
+/* Location of the start of edge i in the other polygon. The edge starts at a
+ * node; it is inside if its direction lies between the two edges of the other
+ * polygon there. Precondition: the edge is not shared. */
 static enum oj_location locate_edge_at_node(const struct border_ring *ring,
                                             int64_t i)
 {
@@ -715,9 +720,9 @@ static int64_t next_of_ring(const struct border_ring *ring, int64_t i)
     return i + 1 < ring->end ? i + 1 : ring->first;
 }
 
-/* Location of a chain of unshared edges in the other polygon. The chain begins
- * with edge `first`, at a node, or is a ring without nodes. leaves: 1: a vertex
- * of it is outside of the window. */
+/* Location, in the other polygon, of the chain that begins with edge `first`. A
+ * chain consists of unshared edges and begins at a node, or is a whole ring
+ * without nodes. leaves: 1: a vertex of it is outside of the window. */
 static enum oj_location locate_chain(const struct border_ring *ring,
                                      int64_t first, int leaves)
 {
@@ -830,10 +835,10 @@ static void add_borders(const struct border_facts *f, struct oj_matrix *matrix)
         oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 1);
 }
 
-/* 1 if no chain of the second ring is inside of the first, for two single
- * rings. Precondition: no chain of the first is inside of the second. Proof: a
- * chain of the second inside of the first would bound a common area and put the
- * whole second ring, and so its box, into the first. */
+/* For two single rings: 1 if no chain of the second ring is inside of the
+ * first. Precondition: no chain of the first is inside of the second. Argument:
+ * otherwise a chain of the second would bound a common area and put the whole
+ * second ring, hence its box, inside of the first. */
 static int is_second_ring_outside(const struct oj_border_pair *p,
                                   const struct border_facts *facts)
 {

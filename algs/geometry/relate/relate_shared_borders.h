@@ -28,7 +28,8 @@
 
 #define OJ_BORDER_BOXES 8
 
-/** Boxes of OJ_BORDER_BOXES edges, or of that many groups of edges. */
+/** Boxes of OJ_BORDER_BOXES edges; on the second level, of OJ_BORDER_BOXES such
+ * structs. */
 struct oj_border_boxes
 {
     double x0[OJ_BORDER_BOXES], y0[OJ_BORDER_BOXES];
@@ -45,13 +46,13 @@ struct oj_border
     int32_t *edge;  /**< [n] first vertex of each edge, as an offset from the
                          shape's first */
     uint8_t *state; /**< [n] state bits of each edge (enum edge_state) */
-    /** [(n + 7) / 8] boxes of the edges, and [(n + 63) / 64] boxes of those. */
+    /** Two levels of boxes: [(n + 7) / 8] of eight edges each, and [(n + 63) /
+     * 64] of eight of those. */
     struct oj_border_boxes *boxes, *groups;
     int64_t n_groups, cap_boxes, cap_groups; /**< n_groups 0: too few edges for
                                                   groups */
     int64_t cap_near;
-    int32_t *near;     /**< [n] scratch: edges whose boxes intersect that of an
-                            edge */
+    int32_t *near;     /**< [n] scratch: indices of edges near another edge */
     int64_t left_ring; /**< ring for which is_left is valid, or -1 */
     int is_left;       /**< 1: the interior is left of that ring */
 };
@@ -69,13 +70,13 @@ struct oj_border_pair
 {
     struct oj_border border[2];
     struct oj_box window;
-    int is_complete; /**< 0: the list is incomplete, because there were too many
-                          contacts */
+    int is_complete; /**< 0: contacts are missing from the list, because there
+                          were too many */
     int64_t n_contacts, cap_contacts;
     struct oj_border_contact *contact;
 };
 
-/** 1 if the shape is a polygon that the functions below can process. */
+/** 1 if this file can process the shape: a polygon, not too large. */
 static inline int oj_border_takes(const struct oj_shape *shape)
 {
     return shape->kinds == OJ_PART_POLYGON && shape->n_vertices < INT32_MAX &&

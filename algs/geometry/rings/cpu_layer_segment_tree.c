@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs of equal Morton codes longer than this are searched for repeated
+/* A run of more segments with equal Morton codes is searched for repeated
  * segments. */
 #define LONG_RUN 32
 #define BUNDLES_AT_ONCE 1024
@@ -28,8 +28,8 @@ struct segments_build
     const struct oj_flat *flat;
     const int32_t *tie_rank;
     int64_t k_distinct;
-    int64_t n_items, n_listed; /* items kept; items listed before repetitions
-                                  were dropped */
+    int64_t n_items, n_listed; /* number of items that are kept; number of items
+                                  before repeated segments were dropped */
     int64_t *first_item;       /* [n_feature_tasks + 1] first item of each
                                   task */
     struct item *item;
@@ -54,8 +54,8 @@ static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
                : flat->ring_offset[flat->part_offset[feature]];
 }
 
-/* Visits the segments of a task's features; counts them, or with `fill` writes
- * them as items. */
+/* Visits the segments of a task's features. First pass: counts them; second
+ * pass (`fill`): writes them as items. */
 static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
                                      int64_t at, int fill)
 {
@@ -155,10 +155,10 @@ static int compare_segments_by_coordinates(const void *a, const void *b)
     return u->item < v->item ? -1 : u->item > v->item;
 }
 
-/* Keeps, of each repeated segment in a run of items, only those with the
- * k_distinct lowest ranks; returns the number of items left. Otherwise a
- * million identical points would all be candidates of each query near them. If
- * memory runs out, all items are kept. */
+/* Drops repeated segments from a run of items with equal Morton codes: of equal
+ * segments keeps those with the k_distinct lowest ranks. Otherwise a million
+ * equal points would all be candidates of every query near them. Returns the
+ * number of items left; if memory runs out, all. */
 static int64_t drop_repeated_segments(const struct segments_build *b, int64_t n,
                                       uint32_t *run)
 {
@@ -219,8 +219,7 @@ static oj_status sort_and_deduplicate_bucket(int64_t bucket, int thread,
     return OJ_OK;
 }
 
-/* Closes the gaps that removed repetitions left. Items only move to lower
- * indices. */
+/* Closes the gaps in the array of items that dropped segments have left. */
 static void compact_buckets_after_drops(struct segments_build *b)
 {
     int64_t at = 0;
@@ -238,8 +237,8 @@ static void compact_buckets_after_drops(struct segments_build *b)
 
 /* --- classes (only features of equal class can be pairs) ------------------ */
 
-/* Sorts the items stably by class, and drops those without a class. The caller
- * frees *keyed. */
+/* Sorts the items stably by class and drops those whose feature has no class.
+ * The caller frees *keyed. */
 static oj_status sort_items_by_class(struct segments_build *b,
                                      struct oj_keyed **keyed,
                                      struct oj_error *err)

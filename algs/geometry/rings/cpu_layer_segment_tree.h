@@ -55,8 +55,8 @@ struct oj_segments
 
 /** Indexes the segments of flat.
  *     tie_rank   [n_features] tie ranks; NULL: the ordinals
- *     k_distinct of equal segments, only those of the first k_distinct
- *                features in tie order are kept; INT64_MAX keeps all
+ *     k_distinct of equal segments only those with the k_distinct lowest tie
+ *     ranks are kept; INT64_MAX: all are kept
  * Errors: OJ_ERR_LIMIT for more than 2^31 - 1 segments; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_segments_build(struct oj_segments *segments,
                                         const struct oj_flat *flat,

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/** Maximum edges per call, so that a 64-bit mask holds the bits of their
- * vertices. */
+/** maximum edges per call, since a mask of 64 bits has a bit for each of their
+ * vertices */
 #define OJ_RING_EDGES 63
 
 /** The path p -> q -> c from a point p to a reference point c, where q = (c.x,
@@ -29,12 +29,12 @@ struct oj_edge_run
     uint32_t first, n;
 };
 
-/** Flag in oj_edge_run.first for a point, or a line of one vertex: the only
- * edge has this vertex as both ends. */
+/** Flag in oj_edge_run.first: the run is a single vertex (a point, or a line of
+ * one vertex), which counts as an edge with equal ends. */
 #define OJ_LONE_VERTEX INT64_C(0x80000000)
 
-/** Returns the first vertex of a run; edge i joins vertices first + i and first
- * + i + *step. */
+/** Returns the first vertex of a run. Edge i is from vertex first + i to vertex
+ * first + i + *step. */
 static inline int64_t oj_edge_run_start(const struct oj_edge_run *run,
                                         int64_t *step)
 {
@@ -57,9 +57,9 @@ struct oj_ring_kernel
      * py. */
     uint64_t (*at_height)(double py, const double *y, int n);
 
-    /** For n points, each with its range of entries (cpu_ring_box_index.h):
+    /** For each of n points with its range of entries (cpu_ring_box_index.h):
      * lists the entries whose boxes contain the point, as pairs (point[i],
-     * ring[i]); returns their number. Both arrays must have room for all
+     * ring[i]). Returns the number of pairs. The arrays must have room for all
      * entries and 8 more. NULL: not available. */
     int64_t (*holding)(const struct oj_ring_entry *entry,
                        const struct oj_ring_range *range, int64_t n,
@@ -80,8 +80,8 @@ const struct oj_ring_kernel *oj_ring_kernel(void);
 uint64_t oj_ring_near_way(const struct oj_ring_way *way, const double *x,
                           const double *y, int n);
 
-/** Location of p relative to the closed ring x, y [n], with the result of
- * oj_ring_locate(). */
+/** Locates p relative to the closed ring x, y [n]; equals oj_ring_locate(), but
+ * is faster. */
 enum oj_location oj_ring_walk(const struct oj_ring_kernel *kernel, double px,
                               double py, const double *x, const double *y,
                               int64_t n);

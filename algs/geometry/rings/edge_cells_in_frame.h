@@ -65,8 +65,8 @@ static inline void oj_frame_column_and_row(const struct oj_edge_frame *f,
                                            int32_t *row)
 {
 #if defined(__SSE2__)
-    /* both with vector instructions, since compilers make branches of the
-     * scalar code; the result is equal */
+    /* uses vector instructions for both, because compilers turn the scalar code
+     * into branches; the result is equal */
     __m128d p = _mm_sub_pd(_mm_set_pd(y, x), _mm_loadu_pd(&f->x0));
     __m128i at;
     p = _mm_mul_pd(p, _mm_set1_pd(f->inverse));
@@ -97,14 +97,14 @@ oj_frame_window(const struct oj_edge_frame *f, double x0, double y0, double x1,
     return w;
 }
 
-/** An edge, prepared for the list of its cells row by row. */
+/** An edge, prepared for finding the cells that it intersects in each row. */
 struct oj_edge_rows
 {
     struct oj_edge_window window;
     double ax, ay, bx, by; /* ay <= by */
     double slope, margin;
-    int is_narrow; /* 1: the columns may differ from row to row; 0: use the
-                      whole window */
+    int is_narrow; /* 1: in a row, the edge may intersect fewer columns than its
+                      window has */
 };
 
 static inline struct oj_edge_rows oj_edge_rows_of(const struct oj_edge_frame *f,

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Width of a cell in mean edge lengths. Limits of fineness may lead to wider
- * cells with two or three times as many edges. */
+/* Target width of a cell, in mean edge lengths. If a limit of fineness makes
+ * cells wider, they have two or three times as many edges. */
 #define EDGES_ALONG 8.0
 
 struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
@@ -40,8 +40,8 @@ static int choose_cell_size_and_frame(struct oj_edge_grid *g,
     /* limits the mean number of cells that an edge intersects */
     cell = fmax(cell, e->length / (fineness->edge * n));
     cell = fmax(cell, wider / fmin(fineness->along * n, OJ_FRAME_MOST - 1.0));
-    /* Cells must not be smaller than the resolution of coordinates far from the
-     * origin, or the margins would put every edge into every cell. */
+    /* cells must be larger than the resolution of coordinates far from the
+     * origin, or margins would put every edge into every cell */
     cell = fmax(cell, 1e-12 * oj_box_size(&box));
     f->cell = cell;
     f->x0 = e->x0;
@@ -55,8 +55,8 @@ static int choose_cell_size_and_frame(struct oj_edge_grid *g,
     return 1;
 }
 
-/* Replaces cell numbers by ranks among the cells with edges, and counts the
- * runs of each cell. */
+/* Replaces the cell numbers of runs by ranks among the cells with edges, and
+ * counts the runs of each cell. */
 static OJ_CLONES void
 number_nonempty_cells_of_runs(const struct oj_edge_grid *g, int64_t n,
                               struct oj_cell_run *made)
@@ -114,8 +114,8 @@ static oj_status fill_edge_grid(struct oj_edge_grid *g,
             OJ_TRY(oj_edge_raster_draw(r, g->chains.x, g->chains.y, first, n,
                                        err));
         else
-            is_usable = 0; /* the raster marks an unusable reference point by an
-                              empty run */
+            is_usable = 0; /* a run without edges means that the cell's
+                              reference point cannot be used */
     }
     if (!is_usable || r->n_runs > UINT32_MAX)
     {

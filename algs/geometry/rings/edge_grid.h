@@ -41,9 +41,9 @@ struct oj_edge_chains
  * location reads are first, in one cache line. */
 struct oj_edge_grid
 {
-    int64_t n_words; /**< words per row; a cell has the number 64 * n_words *
+    int64_t n_words; /**< words per row; the number of a cell is 64 * n_words *
                           row + column. 0: no cells, because coordinates are too
-                          large or too small for cell arithmetic; all edges are
+                          large or too small for cell arithmetic: all edges are
                           tested */
     struct oj_edge_word *word; /**< [ny * n_words], owned */
     struct oj_edge_frame frame;
@@ -51,13 +51,13 @@ struct oj_edge_grid
     struct oj_edge_chains chains;
     const struct oj_ring_kernel *kernel;
     int64_t nx, ny;
-    double *below; /**< [ny] y of the reference points of each row; part of the
-                        allocation of word */
+    double *below; /**< [ny] y of the reference points of each row; in the
+                        memory of `word` */
     int64_t n_first, n_runs;
     struct oj_edge_run *run; /**< [n_runs] owned; a run of 0 edges means that
                                   the cell's reference point cannot be used */
     uint32_t *first_run;     /**< [n_first] first run of each cell with edges,
-                                  then the end; part of the allocation of run */
+                                  then the end; in the memory of `run` */
 };
 
 /** Box of chains, and the sum of |dx| + |dy| over their edges. */
@@ -71,7 +71,7 @@ struct oj_edge_extent
 struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
                                       int64_t n);
 
-/** Limits for the size of cells. Within them a cell is about eight mean edge
+/** Limits of the size of cells, which otherwise are about eight mean edge
  * lengths wide. least, most: number of cells per vertex; edge: mean number of
  * cells per edge; along: number of columns or rows per vertex. */
 struct oj_edge_fineness
@@ -126,8 +126,7 @@ static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
            (uint32_t)__builtin_popcountll(g->word[cell / 64].edges & before);
 }
 
-/** Common location of all points of a box; -1 if it may differ. (The box is on
- * one side of all rings if none of its cells has edges.) */
+/** Location of a whole box, if no edges intersect its cells; otherwise -1. */
 static inline int oj_edge_grid_known_box(const struct oj_edge_grid *g,
                                          double left, double low, double right,
                                          double high)
@@ -169,14 +168,14 @@ oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
                                  (g->word[end / 64].edges >> end % 64 & 1)];
 }
 
-/** Locates p by the edges of its cell, whose rank is `rank`. */
+/** Locates p by the edges of its cell. rank: rank of the cell among those with
+ * edges. */
 enum oj_location oj_edge_grid_test(const struct oj_edge_grid *grid,
                                    int64_t cell, uint32_t rank, double px,
                                    double py);
 
-/* Prefetches the memory that oj_edge_grid_known() reads, then that of
- * oj_edge_grid_test(), in the order of use: the address of the runs depends on
- * first_run. */
+/* Prefetches memory for oj_edge_grid_known() and oj_edge_grid_test(). The
+ * address of a cell's runs is in first_run, so that is read first. */
 
 static inline void oj_edge_grid_prefetch(const struct oj_edge_grid *g,
                                          int64_t cell)
@@ -195,7 +194,8 @@ static inline void oj_edge_grid_prefetch_edges(const struct oj_edge_grid *g,
                                                uint32_t rank)
 {
     uint32_t run, end;
-    /* otherwise gcc removes the call, which has no visible effect */
+    /* an empty instruction with a side effect, because gcc removes calls of
+     * functions without any */
     __asm__ volatile("");
     if (g->n_words == 0)
         return;
@@ -211,8 +211,8 @@ static inline void oj_edge_grid_prefetch_edges(const struct oj_edge_grid *g,
     }
 }
 
-/** Location of p by the even-odd rule over all rings, with the result of
- * oj_ring_locate(). */
+/** Location of p by the even-odd rule over all rings; equals oj_ring_locate()
+ * for a single ring. */
 static inline enum oj_location oj_edge_grid_locate(const struct oj_edge_grid *g,
                                                    double px, double py)
 {
@@ -228,9 +228,8 @@ int64_t oj_edge_grid_bytes(const struct oj_edge_grid *grid);
 
 void oj_edge_grid_free(struct oj_edge_grid *grid);
 
-/** Grids of a layer's large polygon rings. Smaller rings have none, because
- * testing all their edges is faster than reading a cell. Owner; zeroed memory
- * is a valid empty value. */
+/** Grids for the large polygon rings of a layer. For smaller rings it is faster
+ * to test all edges. Owner; zeroed memory is a valid empty value. */
 struct oj_ring_grids
 {
     int32_t *of_ring; /**< [n_rings of the layer] index in `grid`; -1: no

@@ -49,8 +49,8 @@ static inline int64_t cell_index(const struct oj_edge_raster *r, int32_t row,
 
 /* --- runs of edges -------------------------------------------------------- */
 
-/* Appends a run of edges for a cell. Precondition: reserve_runs() made room for
- * it; it also reserves BLOCK spare runs. */
+/* Appends a run of edges to a cell. Precondition: reserve_runs() was called; it
+ * reserves the number asked for and BLOCK more. */
 static inline void append_edge_run_of_cell(struct oj_edge_raster *r,
                                            int64_t cell, int64_t first,
                                            int64_t n)
@@ -95,9 +95,9 @@ static oj_status add_long_edge_to_cells(const struct drawing *d, int64_t e,
 
 /* --- state of reference points: inside or outside ------------------------- */
 
-/* Finds the number of the row's reference points to the left of an edge that
- * crosses their height. If a reference point lies on the edge, its cell gets an
- * empty run, which marks it as unusable. */
+/* Finds how many reference points of a row are to the left of edge e, which
+ * crosses their height. If a reference point lies on the edge, its cell gets a
+ * run without edges, which marks the point as unusable. */
 static oj_status count_reference_points_left_of_edge(const struct drawing *d,
                                                      int64_t e, int32_t row,
                                                      double crossing,
@@ -130,8 +130,9 @@ static oj_status count_reference_points_left_of_edge(const struct drawing *d,
 
 /* Flips the state of all reference points to the left of edge e, in each row
  *  between the rows of its ends. A row is crossed an even number of times in
- *  all, so flipping the points to the right gives an equal result. Each flip is
- *  recorded at the first point to the right; prefix sums apply them at the end.
+ *  all, so flipping the points to the right gives an equal result. A flip is
+ *  recorded at the first point that it applies to; at the end, prefix sums
+ *  compute the states.
  *
  *  The computed crossing has an error of about 8 ulp of the coordinates, at
  *  most 0.002 cells (edge_cells_in_frame.h). If a reference point is closer
@@ -156,7 +157,8 @@ static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
     while (row++ < last)
     {
         double crossing = ax + (r->below[row] - ay) * slope;
-        /* position in cells, such that reference points are at 0, 1, 2 .. */
+        /* position of the crossing in cells, such that reference points are at
+         * 0, 1, 2 .. */
         double at = (crossing - f->x0) * f->inverse - OJ_REFERENCE_X;
         int64_t column = at > SURE && at < most ? (int64_t)at + 1 : 0;
         double past = at - (double)(column - 1);
@@ -188,15 +190,15 @@ struct listed
     uint16_t edge[BLOCK + 1];
 };
 
-/* Appends if is_one is 1; without a branch, which would be unpredictable. */
+/* Appends `edge` if is_one is 1. Without a branch, which would be
+ * unpredictable. */
 static inline void append_edge_if(struct listed *list, int32_t edge, int is_one)
 {
     list->edge[list->n] = (uint16_t)edge;
     list->n += is_one;
 }
 
-/* Splits a chain of several vertices into runs of edges that intersect one
- * cell. */
+/* Rasterises a chain: splits it into runs of edges that intersect one cell. */
 static oj_status draw_edges(const struct drawing *d, int64_t first,
                             int64_t n_vertices, struct oj_error *err)
 {
@@ -259,8 +261,8 @@ oj_status oj_edge_raster_draw(struct oj_edge_raster *r, const double *x,
     return OJ_OK;
 }
 
-/* Turns flips into states by prefix sums and sets the rank of each word.
- * Returns the number of cells with edges. */
+/* Computes the state of each reference point from the flips (prefix sums), and
+ * the rank of each word. Returns the number of cells with edges. */
 OJ_CLONES int64_t oj_edge_raster_finish(struct oj_edge_raster *r,
                                         int64_t n_rows)
 {
@@ -286,8 +288,8 @@ OJ_CLONES int64_t oj_edge_raster_finish(struct oj_edge_raster *r,
 
 /* --- positions of reference points ---------------------------------------- */
 
-/* Maps a double to an integer, so that integers are ordered like doubles;
- * below, the inverse. */
+/* Maps doubles to integers of equal order. (The next function is the inverse.)
+ */
 static int64_t ordered_integer_of_double(double v)
 {
     int64_t bits;
@@ -303,15 +305,14 @@ static double double_of_ordered_integer(int64_t ordinal)
     return v;
 }
 
-/* The double `step` places after v; faster than nextafter(). */
+/* The double that is `step` doubles greater than v; faster than nextafter(). */
 static double next_double(double v, int64_t step)
 {
     return double_of_ordered_integer(ordered_integer_of_double(v) + step);
 }
 
-/* The greatest double that is still below the row. Found by bisection, because
- * near 0 very many doubles may lie between the computed border and the actual
- * one. */
+/* The greatest double below a row of cells. Found by bisection: the computed
+ * border may be off by a few doubles, near 0 by very many. */
 static double greatest_double_below_row(const struct oj_edge_frame *f,
                                         int32_t row)
 {
@@ -327,7 +328,7 @@ static double greatest_double_below_row(const struct oj_edge_frame *f,
         if (oj_frame_row(f, at - off) < row && oj_frame_row(f, at + off) >= row)
             break;
     }
-    /* unsigned, since the difference may exceed int64_t */
+    /* compared as unsigned, because the difference may exceed int64_t */
     while ((uint64_t)high - (uint64_t)low > 1)
     {
         int64_t middle = low + (int64_t)(((uint64_t)high - (uint64_t)low) / 2);

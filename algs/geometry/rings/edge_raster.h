@@ -17,11 +17,11 @@
 #include "cpu_point_in_ring.h"
 #include "edge_cells_in_frame.h"
 
-/** State of 64 neighbouring cells of a row, a bit for each. */
+/** A bit for each of 64 neighbouring cells of a row. */
 struct oj_edge_word
 {
-    uint64_t edges;  /**< 1: edges intersect the cell, or its location is not
-                          known */
+    uint64_t edges;  /**< 1: the cell has edges, or the state of its reference
+                          point is not known */
     uint64_t inside; /**< 1: the reference point of the cell is inside */
     uint64_t rank;   /**< number of cells with edges in all previous words */
 };
@@ -49,8 +49,9 @@ struct oj_edge_raster
     struct oj_cell_run *run; /**< [n_runs] in the order of the edges */
 };
 
-/** Horizontal position of the reference point within its cell. An irregular
- * fraction, because real data often have rounded coordinates. */
+/** Horizontal position of the reference point within its cell, as a fraction of
+ * the cell. An odd number, because the coordinates of real data are often
+ * round. */
 #define OJ_REFERENCE_X 0.5123456789
 
 static inline double oj_reference_x(const struct oj_edge_frame *f,
@@ -59,8 +60,8 @@ static inline double oj_reference_x(const struct oj_edge_frame *f,
     return f->x0 + ((double)column + OJ_REFERENCE_X) * f->cell;
 }
 
-/** Computes below[], the y of each row's reference points. Returns 0 if,
- * because of rounding, a row or column contains no possible reference point. */
+/** Computes the y of each row's reference points. Returns 0 if there is none
+ * for some row or column because of rounding. */
 int oj_edge_references(const struct oj_edge_frame *frame, double *below);
 
 /** Rasterises the vertices first .. first + n - 1, n > 0: a closed ring, a
@@ -71,8 +72,8 @@ OJ_MUST_USE oj_status oj_edge_raster_draw(struct oj_edge_raster *raster,
                                           int64_t first, int64_t n,
                                           struct oj_error *err);
 
-/** Completes states and ranks of n_rows rows. Call it after all chains are
- * drawn. Returns the number of cells with edges. */
+/** Completes the states and ranks of n_rows rows after all chains were drawn.
+ * Returns the number of cells with edges. */
 int64_t oj_edge_raster_finish(struct oj_edge_raster *raster, int64_t n_rows);
 
 #endif

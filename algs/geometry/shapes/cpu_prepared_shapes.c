@@ -9,8 +9,8 @@
 
 #define FEATURES_AT_ONCE 2048
 
-/* Sets parts, rings, vertices and kinds of a shape of n parts, the first of
- * which is `first`. */
+/* Sets the range of parts, rings and vertices of a shape of n parts, the first
+ * of which is `first`, and its kinds. */
 static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
 {
     const struct oj_flat *flat = shape->flat;
@@ -42,8 +42,8 @@ static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
     return oj_box_of(flat->x + first, flat->y + first, end - first);
 }
 
-/* Maximum parts whose boxes are compared; with more, some are assumed to
- * intersect. */
+/* If a polygon has more parts than this, their boxes are not compared, but
+ * assumed to intersect. */
 #define MOST_PARTS_COMPARED 64
 
 static int parts_may_overlap(const struct oj_shape *shape)
@@ -174,8 +174,8 @@ static oj_status sort_features_spatially(struct shapes_build *b, int n_threads,
     OJ_TRY(oj_order_sort(b->order, n_threads,
                          b->side->shape != NULL ? fill_shapes_of_bucket : NULL,
                          b, err));
-    b->side->n = b->order->n_points; /* from here on, side->shape is freed with
-                                        the side */
+    b->side->n = b->order->n_points; /* from here on, oj_shape_side_free() frees
+                                        side->shape */
     return OJ_OK;
 }
 
@@ -297,7 +297,7 @@ static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
     oj_status status;
     OJ_NEW_ZEROED(cells, 1, err);
     status = oj_shape_make_cells(shape, cells, err);
-    /* another thread may have stored its cells first; they are equal */
+    /* another thread was faster; its cells are equal, so drop these */
     if (status == OJ_OK &&
         atomic_compare_exchange_strong(&shape->cells, &none, cells))
         return OJ_OK;
@@ -355,8 +355,9 @@ void oj_shape_side_free(struct oj_shape_side *side)
 
 #define STACK (OJ_TREE_LEVELS * OJ_FANOUT)
 
-/* The query in tree coordinates: a child box passes if its lower corner is <=
- * low and its upper corner >= high. Rounded so that no child is lost. */
+/* A query by boxes, in tree coordinates. A child passes if its lower corner is
+ * <= low and its upper corner is >= high. Rounded such that no child is lost.
+ */
 struct box_query
 {
     float low_x, low_y, high_x, high_y;
@@ -414,8 +415,8 @@ static int passes_box_test(enum oj_box_test test, const struct oj_box *found,
     return 0;
 }
 
-/* Appends the points of a leaf that pass. For a point, intersecting the query
- * box means being within it. */
+/* Appends those points of a leaf that pass the query. (A point that intersects
+ * the query box is within it.) */
 static void find_points_of_run_in_box(const struct oj_shape_side *side,
                                       enum oj_box_test test,
                                       const struct oj_box *asked, int64_t run,
@@ -428,8 +429,8 @@ static void find_points_of_run_in_box(const struct oj_shape_side *side,
     int is_point = asked->x0 == asked->x1 && asked->y0 == asked->y1;
     if (!is_point && (test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS))
         return;
-    for (; is_point && i < end; i++) /* fast path for equal points, 1.4 times as
-                                        fast */
+    for (; is_point && i < end; i++) /* fast path for a query box that is a
+                                        point, 1.4 times as fast */
     {
         if (p[i].x == asked->x0 && p[i].y == asked->y0)
             found->at[n++] = (int32_t)i;
@@ -490,8 +491,8 @@ OJ_CLONES oj_status oj_shape_side_find(const struct oj_shape_side *side,
         unsigned hit = test_children(node, &q);
         if (v.level > 0)
         {
-            /* children are popped in ascending order, so results are ascending,
-             * too */
+            /* children are pushed so that they are popped in order: results are
+             * ascending */
             for (; hit != 0; depth++)
             {
                 int c = 31 - __builtin_clz(hit);
@@ -609,7 +610,8 @@ OJ_INLINE enum oj_contact edges_contact(const struct edge *e,
     return oj_segments_contact(e->ax, e->ay, e->bx, e->by, cx, cy, dx, dy);
 }
 
-/* Contact of edge e with n edges, from vertex i to vertex i + step. */
+/* The strongest contact of edge e with n edges, which join vertex i and vertex
+ * i + step. */
 static enum oj_contact contact_with_edge_run(const struct edge *e,
                                              const struct oj_box *box,
                                              const double *x, const double *y,
@@ -670,7 +672,8 @@ static enum oj_contact contact_of_edge_with_shape(const struct edge *e,
     return best;
 }
 
-/* Contact of an edge of a large shape with all edges of a small shape. */
+/* The strongest contact of an edge of a large shape with the edges of a small
+ * shape. */
 static enum oj_contact
 contact_of_edge_with_small_shape(const struct edge *e, const struct oj_box *box,
                                  const struct oj_shape *small,
@@ -684,8 +687,8 @@ contact_of_edge_with_small_shape(const struct edge *e, const struct oj_box *box,
     return contact_of_edge_with_shape(e, box, small, enough);
 }
 
-/* Contact of a small shape with the edges in those grid cells that its box
- * intersects. Most of these edges are rejected by their boxes. */
+/* The strongest contact of a small shape with those edges of a large shape that
+ * are in the cells which the small shape's box intersects. */
 static enum oj_contact contact_of_grid_edges_in_window(
     const struct oj_shape *small, const struct oj_edge_grid *g,
     const struct oj_edge_window *w, enum oj_contact enough)
@@ -714,8 +717,8 @@ static enum oj_contact contact_of_grid_edges_in_window(
     return best;
 }
 
-/* Contact of all edges of one shape with another shape, using its cells if they
- * exist. */
+/* The strongest contact of the edges of one shape with another shape. Uses the
+ * cells of that shape, if it has any. */
 static enum oj_contact contact_of_all_edges_with_shape(
     const struct oj_shape *from, const struct oj_shape *to,
     const struct oj_edge_grid *cells, enum oj_contact enough)
@@ -773,8 +776,8 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
 
 /* --- shapes of points ----------------------------------------------------- */
 
-/* For many points with a grid: tests only the points in the cells that the
- * other shape's box intersects. */
+/* 1 if any of many points, which have a grid, is in the other shape. Tests only
+ * points in cells that the other shape's box intersects. */
 static int does_any_grid_point_meet(const struct oj_edge_grid *g,
                                     const struct oj_shape *other)
 {
@@ -830,10 +833,10 @@ static int does_a_part_start_in_polygon(const struct oj_shape *shape,
     return 0;
 }
 
-/* Tests whether lines or polygons intersect. Without contact of edges, each
- * part of one shape is wholly inside or outside of the other if holes are in
- * their shells; so the first vertex of a part decides. A polygon of one ring
- * may be invalid: its even-odd interior is bounded by this ring alone. */
+/* Tests whether lines or polygons intersect. If no edges touch or cross, each
+ * part of one shape is wholly inside or outside of the other, so the first
+ * vertex of a part decides. This requires that holes are in their shells; a
+ * polygon of one ring is always fine. */
 static int do_lines_or_polygons_intersect(const struct oj_shape *a,
                                           const struct oj_shape *b,
                                           unsigned *rests_on)

@@ -22,13 +22,13 @@
 
 #include <stdatomic.h>
 
-/** A prepared feature; the layer is borrowed. */
+/** A feature, prepared for tests. The layer is borrowed. */
 struct oj_shape
 {
     struct oj_box box; /**< not widened; empty if the feature has no parts */
     const struct oj_flat *flat;
-    /** Grid of edges; NULL: not made. Owned by the side, if the shape is of
-     * one. */
+    /** Cells with the edges of the shape; NULL: not made. If the shape belongs
+     * to a side, the side owns them. */
     _Atomic(struct oj_edge_grid *) cells;
     const struct oj_shape *member; /**< [n_parts] one shape per part if parts
                                         are of different kinds; otherwise
@@ -41,8 +41,8 @@ struct oj_shape
     /** 1: boxes of polygon parts intersect, so that the even-odd rule over all
      * rings may not give the union of the parts. */
     uint8_t may_overlap;
-    _Atomic(uint8_t) n_asks; /**< number of tests for which cells would have
-                                  been useful */
+    _Atomic(uint8_t) n_asks; /**< how often cells would have been useful, at
+                                  most 255 */
 };
 
 /** 1 if the parts of shape are of different kinds. */
@@ -89,7 +89,7 @@ static inline int64_t oj_shape_ring_start(const struct oj_shape *shape,
 /** Points per tree leaf, for layers of single points. */
 #define OJ_RUN_POINTS 32
 
-/** Owner; zeroed memory is a valid empty value. */
+/** All shapes of a layer. Owner; zeroed memory is a valid empty value. */
 struct oj_shape_side
 {
     const struct oj_flat *flat; /**< must outlive the side */
@@ -110,7 +110,7 @@ struct oj_shape_side
 struct oj_found
 {
     int64_t n, capacity;
-    int32_t *at; /**< [n] positions of the features in the side, ascending */
+    int32_t *at; /**< [n] indices in the order of the side's tree, ascending */
 };
 
 /** Prepares all features of flat, with n_threads threads. O(vertices). */
@@ -126,8 +126,8 @@ OJ_MUST_USE oj_status oj_shape_side_find(const struct oj_shape_side *side,
                                          struct oj_found *found,
                                          struct oj_error *err);
 
-/** A shape with fewer than OJ_CELLS_VERTICES vertices gets cells only if it is
- * tested very often; with fewer than OJ_CELLS_FEW_VERTICES never. */
+/** Minimum vertices of shapes that get cells. The second is for shapes that are
+ * tested very often. */
 #define OJ_CELLS_VERTICES 24
 #define OJ_CELLS_FEW_VERTICES 12
 
@@ -150,10 +150,10 @@ OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
 /** Number of tests of a shape before it gets cells. */
 #define OJ_ASKS_BEFORE_CELLS 3
 
-/** Makes cells for the shape at position `at`, which has none, if they are
- * expected to pay: the shape has many vertices and was tested n_asks times (at
- * most 255), or will be compared with another shape without cells and with many
- * vertices (n_vertices). Thread-safe. */
+/** Makes cells for the shape at index `at` of the side, if they are expected to
+ * pay: it has many vertices and was tested n_asks times (at most 255), or will
+ * be compared with a shape of many vertices (n_vertices) that has no cells
+ * either. Thread-safe. */
 OJ_MUST_USE oj_status oj_shape_side_want_cells(struct oj_shape_side *side,
                                                int64_t at, int64_t n_vertices,
                                                uint8_t n_asks,
@@ -191,8 +191,8 @@ oj_shape_side_point(const struct oj_shape_side *side, int64_t at)
     return shape;
 }
 
-/** Fills member [n_parts] with a shape for each part, and attaches it to
- * *shape. */
+/** Makes the members of a shape: fills member [n_parts] with a shape for each
+ * part. */
 void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
 
 /* --- intersection of two shapes -------------------------------------------
@@ -202,9 +202,9 @@ void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
  *  (kernels/oj_segment_intersection.h). Source: ours.
  */
 
-/** Location of p in a shape with parts of one kind. A point on a line, or equal
- * to a point, is OJ_ON_BOUNDARY. Polygons use the even-odd rule over all rings;
- * with may_overlap this is only right if they are topologically valid ("nice").
+/** Locates p in a shape whose parts are of one kind. OJ_ON_BOUNDARY if p is on
+ * a line or equals a point. Polygons use the even-odd rule over all rings,
+ * which is only right if may_overlap is 0 or the shape is topologically valid.
  */
 enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
                                  double py);
@@ -241,9 +241,10 @@ oj_cells_locate_box(const struct oj_edge_grid *cells,
                : OJ_ON_BOUNDARY;
 }
 
-/** 1 if a and b have a common point; for any kinds of parts. *rests_on: a
- * result of 0 is only right if a (bit 1), b (bit 2) is topologically valid
- * (oj_shape_is_nice()). This applies to polygons of several rings. */
+/** 1 if a and b have a common point; for parts of any kinds. If the result is
+ * 0, bit 1 or 2 in *rests_on means: it is only right if a, or b, is
+ * topologically valid (oj_shape_is_nice()). Such bits are only set for polygons
+ * of several rings. */
 int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
                    unsigned *rests_on);
 

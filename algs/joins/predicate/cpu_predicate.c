@@ -54,8 +54,9 @@ enum inside
     PROPERLY, /* all points of a are in the interior of b */
 };
 
-/* 1 if the join is by containment. Sets *how; *is_around is 1 if the second
- * shape must be inside the first, 0 for the reverse. */
+/* 1 if the join is by containment. Sets *how to its definition. *is_around is 1
+ * if the join feature must be inside of the input feature, 0 for the reverse.
+ */
 static int classify_containment_op(enum oj_op op, enum inside *how,
                                    int *is_around)
 {
@@ -88,13 +89,14 @@ int oj_screen_decides_most_pairs(const struct oj_relation *relation)
            oj_relation_is_bbox(relation);
 }
 
-/* Sets of vertex locations in another shape, as bits 1 << enum oj_location. */
+/* Bits for sets of locations (1 << enum oj_location) that vertices have in
+ * another shape. */
 #define SOME_OUTSIDE (1u << OJ_OUTSIDE)
 #define SOME_INSIDE (1u << OJ_INSIDE)
 #define SOME_ON_BOUNDARY (1u << OJ_ON_BOUNDARY)
 
-/* Returns the set of locations of a's vertices in b; stops at the first
- * location that is in `enough`. */
+/* Returns the locations that a's vertices have in b, as a set of bits. Stops
+ * when a location in `enough` was found. */
 static unsigned locate_vertices(const struct oj_shape *a,
                                 const struct oj_shape *b, unsigned enough)
 {
@@ -134,8 +136,8 @@ static int has_ring_starting_in(const struct oj_shape *b,
 }
 
 /* Returns which shapes must be topologically valid for the locations of points
- * to be right. The even-odd rule is wrong if parts overlap. A point on a ring
- * may be in the interior if parts share an edge or a polygon has no area. */
+ * to be right (flags NEEDS_NICE_..). In invalid polygons parts may overlap or
+ * share edges, or have no area. */
 static unsigned validity_needed_for_points(const struct oj_shape *a,
                                            const struct oj_shape *b,
                                            unsigned found)
@@ -164,7 +166,7 @@ static enum verdict points_are_inside(const struct oj_shape *a,
     if (b->kinds == OJ_PART_POINT || how == COVERED)
         return VERDICT_YES;
     if (b->kinds == OJ_PART_LINE) /* the ends of a line are usually its
-                                     boundary */
+                                     boundary, so let the matrix decide */
         return VERDICT_UNSURE;
     return verdict_yes_or_no(how == WITHIN ? (found & SOME_INSIDE) != 0
                                            : (found & SOME_ON_BOUNDARY) == 0);
@@ -189,7 +191,7 @@ static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
             : OJ_OUTSIDE;
     if (window != OJ_ON_BOUNDARY)
         return verdict_yes_or_no(window == OJ_INSIDE);
-    /* for PROPERLY, a vertex on the boundary of b decides already */
+    /* for PROPERLY, a vertex on the boundary of b is already a contact */
     if (has_vertex_at_locations(
             a, b, SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
         return VERDICT_NO;
@@ -210,7 +212,7 @@ static enum verdict is_inside(const struct oj_shape *a,
     *needs = NEEDS_BOTH;
     if (b->kinds == OJ_PART_POLYGON)
         return decide_lines_or_polygons_inside(a, b, how);
-    /* a line cannot be inside of points, nor a polygon inside of lines or
+    /* a line is never inside of points, a polygon never inside of lines or
      * points */
     if (a->kinds != b->kinds)
         return VERDICT_NO;
@@ -244,7 +246,8 @@ static enum verdict shapes_touch(const struct oj_shape *a,
     }
     if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
         return VERDICT_UNSURE;
-    /* near a vertex inside of a polygon, both interiors have common points */
+    /* near a vertex of one inside of the other polygon, the interiors intersect
+     */
     *needs = NEEDS_BOTH;
     if ((b->kinds == OJ_PART_POLYGON &&
          has_vertex_at_locations(a, b, SOME_INSIDE)) ||
@@ -278,9 +281,9 @@ static enum verdict decide_crosses_or_overlaps(enum oj_op op,
         return is_line_or_single_ring(a) && is_line_or_single_ring(b)
                    ? VERDICT_YES
                    : VERDICT_UNSURE;
-    /* Without contact of edges, a line that intersects a polygon is wholly
-     * inside, and of two intersecting polygons with one ring each, one contains
-     * the other. */
+    /* No contact of edges: a line that intersects a polygon is wholly inside of
+     * it; of two intersecting polygons of one ring each, one contains the
+     * other. */
     is_simple = crosses ? (a->kinds == OJ_PART_LINE ? a : b)->n_parts == 1
                         : a->n_rings == 1 && b->n_rings == 1;
     return contact == OJ_APART && is_simple ? VERDICT_NO : VERDICT_UNSURE;
@@ -294,8 +297,8 @@ static enum verdict are_equal(const struct oj_shape *a,
         return VERDICT_NO;
     if (oj_flat_same_geometry(a->flat, a->feature, b->flat, b->feature))
         return VERDICT_YES;
-    /* they can only be equal if each vertex of one is on the boundary, or on
-     * the line, of the other */
+    /* if they are equal, each vertex of one is on the boundary (or on the line)
+     * of the other */
     return has_vertex_at_locations(a, b, SOME_OUTSIDE | SOME_INSIDE) ||
                    has_vertex_at_locations(b, a, SOME_OUTSIDE | SOME_INSIDE)
                ? VERDICT_NO
@@ -304,8 +307,8 @@ static enum verdict are_equal(const struct oj_shape *a,
 
 /* --- disjoint features ---------------------------------------------------- */
 
-/* Sets the dimensions of interior and boundary, as DE-9IM letters. Returns 0 if
- * only the matrix gives them. */
+/* Sets the dimensions of interior and boundary of a shape, as DE-9IM letters.
+ * Returns 0 if they are not obvious. */
 static int de9im_dimensions_of_shape(const struct oj_shape *shape,
                                      char *interior, char *boundary)
 {
@@ -383,13 +386,13 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
 
 /* --- the engine ----------------------------------------------------------- */
 
-/* Rows per task if a screen supplies the candidates. Rows with undecided pairs
- * are few and expensive, so tasks of these have fewer rows. */
+/* Rows per task if a GPU screen supplies the candidates. OPEN: for rows with
+ * undecided pairs, which are few and slow. */
 #define SCREENED_PER_TASK 1024
 #define OPEN_PER_TASK 16
 
-/* Cached results of oj_shape_is_nice() and oj_border_is_apart() for a shape,
- * computed on first use. */
+/* What is known about the topological validity of a shape: cached results of
+ * oj_shape_is_nice() and oj_border_is_apart(). */
 enum oj_niceness
 {
     OJ_NICENESS_NOT_KNOWN,
@@ -411,8 +414,9 @@ struct predicate_worker
     int64_t cap_members;
     struct oj_edge_grid cells;     /* grid of the current row's edges */
     _Atomic uint8_t own_niceness;  /* enum oj_niceness of the current row */
-    _Atomic uint8_t *row_niceness; /* own_niceness, or the cache of a join
-                                      feature with an equal geometry */
+    _Atomic uint8_t *row_niceness; /* where the state of the current row's shape
+                                      is cached: own_niceness, or the element of
+                                      a join feature with an equal geometry */
     uint8_t *is_met; /* [features] for OJ_OP_DISJOINT: 1: the feature intersects
                         the current row */
     int64_t n_rows, n_to_look;
@@ -425,10 +429,10 @@ struct predicate_index
     struct oj_screen_rule rule;
     struct oj_shape_side side; /* with a screen, built when first needed */
     int has_side;
-    int32_t *place_of; /* [features] position of each feature in side; NULL: no
+    int32_t *place_of; /* [features] index of each feature in side; NULL: no
                           screen */
-    _Atomic uint8_t *niceness; /* [features] enum oj_niceness of each join
-                                  feature */
+    _Atomic uint8_t *niceness; /* [features] enum oj_niceness: cached validity
+                                  of each join feature */
 };
 
 static const struct oj_relation *
@@ -443,8 +447,8 @@ static struct predicate_worker *worker_of(const struct predicate_index *index,
     return (void *)oj_row_worker(&index->shared, thread);
 }
 
-/* Pairs between two polls of the cancel flag. It is also polled before each
- * matrix, which may take long. */
+/* Number of pairs between two polls of the cancel flag. It is also polled
+ * before each computation of a matrix. */
 #define PAIRS_PER_LOOK 256
 
 static oj_status poll_cancel(const struct oj_options *options,
@@ -479,13 +483,14 @@ static oj_status compute_niceness(struct predicate_worker *w,
     *niceness = OJ_NICE_APART;
     if (is_apart && shape->n_rings == 1)
         return OJ_OK;
-    w->n_to_look = 0; /* the test may take long, so poll again after it */
+    w->n_to_look = 0; /* poll the cancel flag again after the test, which may
+                         take long */
     OJ_TRY(oj_shape_is_nice(shape, &w->figure, &w->relate.node, &is_nice, err));
     *niceness = !is_nice ? OJ_NOT_NICE : is_apart ? OJ_NICE_APART : OJ_NICE;
     return OJ_OK;
 }
 
-/* Finds whether the shape is topologically valid; known: its cached state,
+/* Finds whether the shape is topologically valid. known: cache of the result,
  * shared by all threads. */
 static oj_status find_niceness(struct predicate_worker *w,
                                const struct oj_shape *shape,
@@ -514,16 +519,15 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
 
 /* --- decision by the edges of both borders -------------------------------- */
 
-/* Maximum vertices of polygons whose borders are compared first. With more
- * vertices the kernels run first, since they read a few cells instead of all
- * vertices. */
+/* Polygons of at most this many vertices are first decided by their borders,
+ * which reads all vertices. For larger ones the kernels are first, since they
+ * read only a few cells. */
 #define MOST_BORDER_VERTICES 512
 
-/* If borders are compared first, polygons with fewer than
- * BORDER_VERTICES_WITHOUT_CELLS vertices get cells later: after
- * BORDERS_BEFORE_CELLS tests. If the other polygon has SMALL_BORDER_RATIO times
- * fewer vertices, cells decide more pairs, so SMALL_BORDERS_BEFORE_CELLS tests
- * suffice. */
+/* When polygons of fewer than BORDER_VERTICES_WITHOUT_CELLS vertices get cells,
+ * if borders are compared first: after BORDERS_BEFORE_CELLS tests; after
+ * SMALL_BORDERS_BEFORE_CELLS if the other polygon has SMALL_BORDER_RATIO times
+ * fewer vertices, because cells then decide more pairs. */
 #define BORDER_VERTICES_WITHOUT_CELLS 256
 #define BORDERS_BEFORE_CELLS 32
 #define SMALL_BORDERS_BEFORE_CELLS 12
@@ -535,9 +539,9 @@ static int takes_borders_first(const struct predicate_index *index)
     return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
 }
 
-/* Number of tests of a shape before it gets cells, if it is compared with n
- * others of n_vertices in total. as_a_rule: the number if borders are not
- * compared first. */
+/* After how many tests the shape gets cells, if it is compared with n others
+ * that have n_vertices in total. as_a_rule: the usual number, if borders are
+ * not compared first. */
 static uint8_t asks_before_cells(const struct predicate_index *index,
                                  const struct oj_shape *shape, int64_t n,
                                  int64_t n_vertices, uint8_t as_a_rule)
@@ -550,8 +554,8 @@ static uint8_t asks_before_cells(const struct predicate_index *index,
                : SMALL_BORDERS_BEFORE_CELLS;
 }
 
-/* 1 if the cells of a probably decide the pair: they locate the whole box of b,
- * or b is much smaller. */
+/* 1 if the pair will probably be decided by the cells of a alone: they locate
+ * the whole box of b, or b is much smaller. */
 static int do_cells_come_first(const struct oj_shape *a,
                                const struct oj_shape *b)
 {
@@ -573,8 +577,8 @@ static int do_borders_come_first(const struct predicate_index *index,
            !do_cells_come_first(b, a);
 }
 
-/* For polygons of one ring with disjoint borders, valid or not: 1 if the ring
- * of a is outside of b. */
+/* 1 if the ring of a is outside of b. Precondition: both are polygons of one
+ * ring, valid or not, whose borders are disjoint. */
 static int is_ring_outside(const struct oj_shape *a, const struct oj_shape *b)
 {
     return !oj_box_covers(&b->box, &a->box) ||
@@ -653,7 +657,8 @@ static oj_status decide_by_matrix(struct predicate_index *index,
                                           err));
     OJ_TRY(is_feature_topologically_valid(w, other, &index->niceness[feature],
                                           &feature_nice, err));
-    w->n_to_look = 0; /* the matrix may take long, so poll again after it */
+    w->n_to_look = 0; /* poll the cancel flag again after the matrix, which may
+                         take long */
     OJ_TRY(oj_shapes_relate(relation, shape, row_nice, other, feature_nice,
                             index->shared.args.options.cancel, &w->relate,
                             &matrix, err));
@@ -680,8 +685,8 @@ static oj_status want_cells_of_feature(struct predicate_index *index,
     return oj_shape_side_want_cells(side, at, n_vertices, n_asks, err);
 }
 
-/* Decides a pair by the kernels, if the shapes are valid as far as the decision
- * requires it. */
+/* Decides a pair by the fast kernels, if the shapes are topologically valid or
+ * the kernels do not need that. */
 static oj_status
 decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *shape, int32_t feature,
@@ -742,9 +747,8 @@ static oj_status decide_pair(struct predicate_index *index,
 
 /* --- one row -------------------------------------------------------------- */
 
-/* Makes room for one more pair. When the array is full, its size for the whole
- * batch is extrapolated from the rows so far, because growing step by step
- * would copy much memory. */
+/* Makes room for one more pair. To avoid repeated copying, the new size is
+ * extrapolated from the rows so far to the whole batch. */
 static oj_status reserve_pair(struct predicate_index *index,
                               struct predicate_worker *w, struct oj_error *err)
 {
@@ -833,8 +837,8 @@ static oj_status add_disjoint_pairs(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* Decides the candidates in w->found and adds the row's pairs. For
- * OJ_OP_DISJOINT only marks those that intersect the row. */
+/* Decides the candidates of a row, in w->found, and adds those that are pairs.
+ * For OJ_OP_DISJOINT only marks those that intersect the row. */
 static oj_status add_pairs_of_candidates(struct predicate_index *index,
                                          struct predicate_worker *w,
                                          int64_t row,
@@ -843,7 +847,8 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
 {
     const struct oj_shape_side *side = &index->side;
     int is_disjoint = relation_of(index)->op == OJ_OP_DISJOINT;
-    /* fast path for layers of single points, of which there may be very many */
+    /* fast path for a polygon with a layer of single points, since there may be
+     * very many points */
     unsigned places =
         side->shape == NULL && shape->kinds == OJ_PART_POLYGON
             ? point_locations_that_satisfy_op(relation_of(index)->op)
@@ -880,14 +885,14 @@ static oj_status list_all_features(const struct oj_shape_side *side,
     return OJ_OK;
 }
 
-/* Minimum candidates of a row for which cells are made; below, the minimum for
- * rows with few vertices. */
+/* A row with at least FOUND_FOR_CELLS candidates gets cells; with few vertices,
+ * at least FOUND_FOR_FEW_VERTICES. */
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
-/* The cache for the validity of a row's shape. If a join feature has an equal
- * geometry, as in a self join, its cache is used, so that the test is made once
- * for both. */
+/* Returns where the validity of the row's shape is cached. If a join feature
+ * has an equal geometry, as in a self join, that feature's cache is used, so
+ * that the test is made once. */
 static _Atomic uint8_t *
 niceness_of_equal_feature(const struct predicate_index *index,
                           struct predicate_worker *w,
@@ -910,7 +915,7 @@ niceness_of_equal_feature(const struct predicate_index *index,
     return &w->own_niceness;
 }
 
-/* Minimum number of candidates for which the row's shape gets cells. */
+/* The number of candidates from which on the row's shape gets cells. */
 static int64_t found_for_cells(const struct predicate_index *index,
                                const struct predicate_worker *w,
                                const struct oj_shape *shape)
@@ -924,8 +929,8 @@ static int64_t found_for_cells(const struct predicate_index *index,
     return asks_before_cells(index, shape, n, n_vertices, FOUND_FOR_CELLS);
 }
 
-/* Makes the members of a row's shape if its parts are of different kinds;
- * otherwise its cells, if it has at least `least` candidates. */
+/* Prepares the shape of a row: makes its members if parts are of different
+ * kinds; otherwise its cells, if it has at least `least` candidates. */
 static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
                                                  struct oj_shape *shape,
                                                  int64_t least,
@@ -1005,8 +1010,8 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* 1 if the decision of a pair needs the prepared side and place_of; 0 if it
- * only needs to test whether features are valid. */
+/* 1 if the engine needs the shapes of join features (side, place_of) to decide
+ * a pair with this verdict; 0 if at most their validity. */
 static int
 needs_join_shape_after_gpu_screen(const struct predicate_index *index,
                                   uint8_t said)
@@ -1020,9 +1025,9 @@ needs_join_shape_after_gpu_screen(const struct predicate_index *index,
 
 /* --- a batch of pairs found by a screen ----------------------------------- */
 
-/* The candidates of a screen are decided in place, counted, and copied once
- * into the result. There may be millions, most of them decided already; struct
- * oj_answers would copy them twice. */
+/* State of a batch whose candidates a screen has found. They are decided in
+ * place, counted and then copied once into the result: there may be millions,
+ * most of them already decided by the screen. */
 struct screened_batch
 {
     struct predicate_index *index;
@@ -1076,9 +1081,9 @@ static void filter_gpu_screened_rows(int64_t first, int64_t end, void *user)
         atomic_store_explicit(&b->has_open, 1, memory_order_relaxed);
 }
 
-/* Decides the undecided pairs of a row. The final verdict is OJ_SAID_MEETS for
- * a pair of the join and OJ_SAID_APART otherwise; for OJ_OP_DISJOINT it is the
- * reverse. */
+/* Decides the pairs of a row that the screen left undecided. Afterwards the
+ * verdict of a pair is OJ_SAID_MEETS if it is in the result and OJ_SAID_APART
+ * if not; for OJ_OP_DISJOINT the reverse. */
 static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
                                          struct oj_error *err)
 {
@@ -1096,8 +1101,8 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
     OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
     shape = oj_shape_of(b->index->shared.input, row);
     w->n_rows++;
-    w->found.n = 0; /* the number of undecided pairs decides whether the row's
-                       shape gets cells */
+    w->found.n = 0; /* from here on, the number of undecided pairs, which
+                       decides whether the row's shape gets cells */
     for (int64_t k = i; k < end; k++)
         w->found.n += needs_join_shape_after_gpu_screen(index, said[k]);
     OJ_TRY(prepare_row_shape_members_cells(w, &shape, FOUND_FOR_CELLS, err));
@@ -1297,8 +1302,8 @@ static oj_status make_matches_of_gpu_screened(struct predicate_index *index,
 
 /* --- a batch -------------------------------------------------------------- */
 
-/* Position of a feature for the spatial order of rows: its first vertex,
- * because no other is read. */
+/* Gives the first vertex of a feature, by which rows are put in spatial order.
+ */
 static int first_vertex(const void *layer, int64_t feature, double *x,
                         double *y)
 {
@@ -1331,8 +1336,7 @@ static oj_status prepare_workers(struct predicate_index *index,
         oj_relate_forget(&w->relate);
         if (relation_of(index)->op != OJ_OP_DISJOINT)
             continue;
-        oj_free(w->is_met); /* a failed batch may have left marks, so zero them
-                               again */
+        oj_free(w->is_met); /* a failed batch may have left marks in it */
         OJ_NEW_ZEROED(w->is_met, index->shared.args.join_side->n_features, err);
     }
     return OJ_OK;
@@ -1391,8 +1395,8 @@ static void free_side(struct oj_index *wrapped)
     oj_shape_side_free(&index->side);
 }
 
-/* Builds the index. With a screen, the prepared side is left out, because it
- * may never be needed. */
+/* Builds the index. With a GPU screen, the prepared side is only built when it
+ * is needed. */
 static oj_status build_predicate_index(struct oj_index *wrapped,
                                        const struct oj_index_args *args,
                                        struct oj_stats *stats,

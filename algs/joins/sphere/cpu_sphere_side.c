@@ -10,18 +10,18 @@
 /* Maximum edges of a ring without a tree. */
 #define FEW_EDGES 32
 
-/* Margin by which caps are widened; greater than the error of chords. */
+/* margin of caps, greater than the error of a computed chord */
 #define SLACK 1e-14
 
 /* A cap whose squared chord reaches this (slightly less than a quarter circle)
  * is treated as a hemisphere. */
 #define WIDE_CAP 1.99
 
-/* Upper bound of the rounding error when a box is tested against a plane. */
+/* maximum rounding error in the test of a box against a plane */
 #define PLANE_SLACK 1e-14
 
-/* If the squared chord between a point and the antipode of another is below
- * this, their great circle is not reliable. */
+/* if the squared chord from a point to the antipode of another is smaller, the
+ * great circle through both is not reliable */
 #define NO_DIRECTION 1e-12
 
 struct sphere_side_build
@@ -162,7 +162,7 @@ static struct oj_cap cap_of(const struct oj_sphere_side *side, int64_t first,
     length = sqrt(oj_sphere_vec3_dot(cap.centre, cap.centre));
     if (!(length > 1e-9 * (double)(last - first)))
     {
-        /* the mean has no direction: the cap is centred at the north pole */
+        /* the mean of the vertices has no direction: use the north pole */
         cap.centre = (struct oj_vec3){0.0, 0.0, 1.0};
         length = 1.0;
     }
@@ -413,8 +413,8 @@ static int parity_of_edges_crossed(const struct oj_sphere_side *side,
     return odd;
 }
 
-/* 1 if the plane through the origin with normal m may have vertices in the box
- * on both sides. */
+/* 1 if the box may have points on both sides of the plane through the origin
+ * with normal m. */
 static int may_plane_cut_box(const struct oj_box3 *box, struct oj_vec3 m)
 {
     const double of[3] = {m.x, m.y, m.z};

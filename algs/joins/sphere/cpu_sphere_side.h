@@ -47,10 +47,10 @@ struct oj_sphere_side
 {
     const struct oj_flat *flat; /**< must outlive the side */
     struct oj_vec3 *at;         /**< [n_vertices] unit vectors */
-    struct oj_box3 *box;        /**< [n_features] boxes that include the
-                                     interiors of polygons; empty for features
-                                     without pairs */
-    /* The following are for the join side only, unless it is a layer of single
+    struct oj_box3 *box;        /**< [n_features] boxes that contain the
+                                     interiors of polygons, too; empty for
+                                     features without pairs */
+    /* Members for the edges of a join side, unless it is a layer of single
      * points. */
     struct oj_box3 *ring_box; /**< [n_rings] boxes of the edges */
     struct oj_cap *cap;       /**< [n_rings] caps of polygon rings; NULL:
@@ -73,7 +73,7 @@ void oj_sphere_side_free(struct oj_sphere_side *side);
 
 int64_t oj_sphere_side_bytes(const struct oj_sphere_side *side);
 
-/** The part of a feature that is nearest to a point. */
+/** The nearest point of a feature to a given point, as an edge or vertex. */
 struct oj_sphere_place
 {
     double chord2;  /**< squared chord to it; INFINITY: none within the limit */
@@ -82,8 +82,8 @@ struct oj_sphere_place
                          inside of the feature */
 };
 
-/** Finds the nearest place of a feature to p; the distance is 0 inside of a
- * polygon. Only finds distances up to limit2, a squared chord. */
+/** Finds the edge of a feature that is nearest to p; the distance is 0 if p is
+ * inside of a polygon. Edges beyond limit2, a squared chord, are not found. */
 struct oj_sphere_place oj_sphere_nearest(const struct oj_sphere_side *side,
                                          int64_t feature, struct oj_vec3 p,
                                          double limit2);
@@ -102,9 +102,8 @@ static inline int oj_sphere_has(double longitude, double latitude)
     return longitude - longitude == 0.0 && fabs(latitude) <= 90.0;
 }
 
-/** Upper bound of the distance by which an arc with this squared chord leaves
- * the 3D box of its ends (less than a quarter of chord2), plus the rounding
- * error of chords. */
+/** Upper bound of the distance by which an arc leaves the 3D box of its two
+ * ends: less than a quarter of its squared chord, plus rounding. */
 static inline double oj_sphere_bulge(double chord2)
 {
     return 0.25 * chord2 + 1e-14;
@@ -122,9 +121,9 @@ double oj_sphere_metres_of(double chord2);
  * equal vectors, and so do all longitudes at a pole. */
 struct oj_vec3 oj_sphere_vector(double longitude, double latitude);
 
-/** Allocates a tree over n boxes. The caller then writes the boxes to level 0
- * of node, in spatial order, and calls oj_sphere_tree3_fill(). On an error node
- * is NULL. */
+/** Allocates a tree over n boxes. The caller then writes the boxes, in spatial
+ * order, to level 0 of node and calls oj_sphere_tree3_fill(). After an error
+ * node is NULL. */
 OJ_MUST_USE oj_status oj_sphere_tree3_reserve(struct oj_tree3 *tree, int64_t n,
                                               struct oj_error *err);
 

@@ -4,8 +4,8 @@
 
 #define DEGREES (180.0 / 3.14159265358979323846)
 
-/* Adds multiples of 360 to longitude x if the longitudes of the edge exceed
- * 180, so that x lies between them. */
+/* Adds a multiple of 360 to x, if the edge has longitudes beyond 180, to bring
+ * x between those of the edge. */
 static double unwrap_longitude_to_edge(double x, double x0, double x1)
 {
     if (fabs(x0) <= 180.0 && fabs(x1) <= 180.0)

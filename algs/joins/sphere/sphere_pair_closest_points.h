@@ -11,9 +11,9 @@
  *  is a squared chord.
  *
  *  Ties: the first point of a, then the first vertex of b. If the point of a is
- *  inside a polygon (and interiors count), it is the result for both. Vertices
- *  are returned unchanged. Other points have a longitude in -180 .. 180, or
- *  near the longitudes of their edge if these exceed 180.
+ *  inside a polygon (and interiors count), both results are this point.
+ *  Vertices are returned unchanged. Other points have a longitude in -180 ..
+ *  180, or near the longitudes of their edge if these exceed 180.
  */
 struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
                                                int64_t a,

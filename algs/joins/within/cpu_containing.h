@@ -1,4 +1,4 @@
-/** Finds the features whose polygons contain given points, for other engines.
+/** Finds the polygons that contain given points, for other engines.
  * (Implemented in cpu_points_in_polygons.c.) */
 #ifndef CPU_CONTAINING_H
 #define CPU_CONTAINING_H
@@ -9,7 +9,8 @@
  * Owner; zeroed memory is a valid empty value. */
 struct oj_containing
 {
-    int64_t *offset;        /**< [points + 1] first feature of each point */
+    int64_t *offset;        /**< [points + 1] index in `feature` of each point's
+                                 first feature */
     const int32_t *feature; /**< features of all points, each once per point, in
                                  any order within a point */
     int64_t cap_offset;

@@ -25,13 +25,14 @@
 
 #define ROWS_PER_TASK 8192
 
-/* Maximum rows for which room for one pair each is allocated in advance. */
+/* Initially room for one pair per row is allocated, for at most this many rows.
+ */
 #define MOST_FORESEEN (1 << 20)
 
 /* Maximum points of a block. */
 #define POINT_BLOCK 256
 
-/* Maximum ring boxes (entries) that are compared with points at a time. */
+/* maximum entries (boxes of rings) that are compared with points at a time */
 #define HELD 4096
 
 /* Parameters of a batch; pointers are borrowed. */
@@ -46,15 +47,16 @@ struct point_query
     unsigned accepted; /* point locations that make a pair, bits 1 << enum
                           oj_location */
 
-    /* [features] enum solidity, computed when a point is found on a ring of the
-     * feature; NULL: the join does not distinguish boundary and interior. */
+    /* [features] enum solidity: found when a point is on a ring of the feature.
+     * NULL: not needed, because the join does not distinguish boundary and
+     * interior. */
     _Atomic uint8_t *solidity;
     const int *cancel; /* may be NULL */
     int timings;
 };
 
-/* Whether all polygons of a feature have area. Rings of a polygon without area
- * count as lines, so points on them are in the interior. */
+/* Whether all polygons of a feature enclose an area. If not, points on the
+ * rings are in the interior, as on lines. */
 enum solidity
 {
     SOLIDITY_NOT_KNOWN,
@@ -74,9 +76,9 @@ struct point_candidate
     const struct oj_edge_grid *grid; /* grid of the ring's edges, or NULL */
 };
 
-/* A candidate (index in point_worker.candidate) that must be decided by edges.
- * rank: if the ring has a grid, the rank of the point's cell among the cells
- * with edges. */
+/* A candidate that must be decided by edges: its index in
+ * point_worker.candidate. rank: of the point's cell in the ring's grid, among
+ * the cells with edges. */
 struct point_open
 {
     uint32_t rank;
@@ -90,7 +92,8 @@ struct point_state
     int32_t location;
 };
 
-/* A point whose subcell is intersected by boxes of rings. */
+/* A point in a subcell that boxes of rings intersect, so that the entries of
+ * the cell must be searched. */
 struct point_survivor
 {
     int32_t point, layer;
@@ -114,8 +117,8 @@ struct point_worker
     struct point_state *state; /* scratch for one point */
     struct oj_relate_scratch relate;
     int64_t n_pairs, cap_pairs;
-    int64_t n_pairs_counted; /* pairs that are already counted in the batch's
-                                budget */
+    int64_t n_pairs_counted; /* those of n_pairs that the limit of pairs (struct
+                                oj_pair_budget) already counts */
     int32_t *feature;        /* [n_pairs] join features, by task and then by
                                 row */
     struct oj_row_order order;
@@ -123,15 +126,15 @@ struct point_worker
     double filter_s, refine_s;
 };
 
-/* Number of candidates that are refined together; fewer at the end of a block.
- */
+/* Candidates are refined as soon as there are this many, and at the end of a
+ * block. */
 #define CANDIDATES 2048
 
 /* --- refine: from candidates to pairs ------------------------------------- */
 
-/* Location of p in a ring of at most eight edges, computed together: OJ_INSIDE,
- * OJ_OUTSIDE, or UNKNOWN if p is so close to an edge that rounding may change
- * its side. Always reads nine vertices; those beyond the ring are ignored. */
+/* Locates p in a ring of at most eight edges, all at once: OJ_INSIDE,
+ * OJ_OUTSIDE, or UNKNOWN if p is so close to an edge that rounding matters.
+ * Always reads nine vertices; those beyond the ring are ignored. */
 static OJ_CLONES int locate_in_small_ring(double px, double py, const double *x,
                                           const double *y, int64_t n)
 {
@@ -198,9 +201,9 @@ static void sort_states_by_feature_and_part(int64_t n,
     }
 }
 
-/* For a point that is on rings of the feature and inside of none: sets *is to 1
- * if the point is nevertheless in the interior. This happens if parts cover its
- * whole neighbourhood or if the polygon has no area. */
+/* Sets *is to 1 if a point on rings of the feature is in its interior. That
+ * happens if parts cover the whole neighbourhood of the point, or if a polygon
+ * has no area. Precondition: the point is not inside of any part. */
 static oj_status is_boundary_point_in_interior(const struct point_query *q,
                                                struct point_worker *w,
                                                int64_t row, int32_t feature,
@@ -235,8 +238,9 @@ static oj_status is_feature_solid_cached(const struct point_query *q,
     return OJ_OK;
 }
 
-/* For a point that is on rings of n_on parts of the feature and inside of none:
- * adds the pair if its location is accepted. */
+/* Adds the pair of a point and a feature if the point's location is accepted.
+ * Precondition: the point is on rings of n_on parts of the feature and inside
+ * of none. */
 static oj_status add_pair_on_boundary(const struct point_query *q,
                                       struct point_worker *w, int64_t first_row,
                                       int32_t point, int32_t feature, int n_on,
@@ -435,8 +439,8 @@ static enum oj_location locate_candidate(const struct oj_ring_cells *cells,
     return oj_ring_walk(cells->kernel, px, py, x, y, ring->n_vertices);
 }
 
-/* Decides all candidates, appends their pairs and empties the list.
- * Precondition: the list has all candidates of each point in it. */
+/* Decides all candidates in the list, appends the resulting pairs and empties
+ * the list. The list must contain all candidates of each of its points. */
 static oj_status refine_candidates(const struct point_query *q,
                                    struct point_worker *w, int64_t first_row,
                                    struct oj_error *err)
@@ -459,7 +463,8 @@ static oj_status refine_candidates(const struct point_query *q,
         at->location = (int32_t)locate_candidate(cells, &w->open[i], at,
                                                  x[at->point], y[at->point]);
     }
-    /* room for one more, because the loop below writes before it decides */
+    /* one more than needed, because the loop writes an element before it counts
+     * it */
     OJ_ROOM(w->feature, w->n_pairs, w->n_pairs + n + 1, w->cap_pairs, err);
     for (int64_t i = 0; i < n; i = end)
     {
@@ -561,7 +566,8 @@ OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
     const struct oj_ring_entry *entry = layer->entry + layer->first[cell];
     const struct oj_ring_entry *end = layer->entry + layer->first[cell + 1];
     struct point_candidate *out;
-    /* room for one more, because the loop below writes before it decides */
+    /* one more than needed, because the loop writes an element before it counts
+     * it */
     if (w->cap_candidates - w->n_candidates <= end - entry)
         OJ_ROOM(w->candidate, w->n_candidates,
                 w->n_candidates + (end - entry) + 2 * CANDIDATES,
@@ -579,8 +585,8 @@ OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* Appends the candidates of a point in a crowded cell, which has a set of
- * smaller cells instead of entries. */
+/* Appends the candidate rings of a point in a crowded cell, which is subdivided
+ * into smaller cells and has no entries of its own. */
 static oj_status append_rings_of_subdivided_cell(
     const struct oj_ring_cells *cells, struct point_worker *w,
     int32_t set_number, double x, double y, int32_t point, struct oj_error *err)
@@ -619,8 +625,8 @@ static oj_status refine_candidates_timed(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Appends the candidates of n points, given the range of entries of each.
- * Compares many entries at a time. */
+/* Appends the candidate rings of n points, each with its range of entries.
+ * Compares many entries at once. */
 static oj_status append_rings_of_cell_ranges(const struct oj_ring_cells *cells,
                                              struct point_worker *w,
                                              const struct oj_ring_layer *layer,
@@ -643,9 +649,9 @@ static oj_status append_rings_of_cell_ranges(const struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* Collects the ranges of entries of survivors from `first` on, until a
- * survivor's cell has a set of smaller cells or until there are HELD entries.
- * Returns the number of ranges. */
+/* Collects the ranges of entries for the points from survivor `first` on. Stops
+ * at a point whose cell is subdivided, or when there are HELD entries. Returns
+ * the number of ranges. */
 static int64_t
 collect_cell_ranges_of_survivors(const struct oj_ring_layer *borrowed,
                                  struct point_worker *w, int64_t first,
@@ -670,7 +676,8 @@ collect_cell_ranges_of_survivors(const struct oj_ring_layer *borrowed,
     return n_ranges;
 }
 
-/* Appends the candidate rings of one survivor. */
+/* Appends the candidate rings of one point that survived the filter by
+ * subcells. */
 static oj_status append_candidate_rings_of_point(const struct point_query *q,
                                                  struct point_worker *w,
                                                  const struct point_survivor *s,
@@ -686,8 +693,8 @@ static oj_status append_candidate_rings_of_point(const struct point_query *q,
         q->input->y[first_row + s->point], s->point, err);
 }
 
-/* Finds the candidates of all survivors; refines them whenever there are many.
- * The last ones are left in the list. */
+/* Finds the candidate rings of all surviving points. Refines candidates
+ * whenever there are many; some may be left in the list. */
 static oj_status find_candidates_of_survivors(const struct point_query *q,
                                               struct point_worker *w, int64_t n,
                                               int64_t first_row,
@@ -820,7 +827,7 @@ struct points_in_polygons_index
                                   enum oj_location */
     _Atomic uint8_t *solidity; /* [features] enum solidity of each feature */
 
-    /* State of batches; the next batch reuses the memory. */
+    /* Memory of batches, which the next batch reuses. */
     struct point_worker *worker; /* [n_threads] */
     struct task *task;
     int64_t cap_tasks;
@@ -830,8 +837,8 @@ struct points_in_polygons_index
 struct task
 {
     int64_t first, n; /* range of the task's pairs in `feature` of its worker */
-    int64_t assumed;  /* number of preceding pairs that its offsets were
-                         computed with */
+    int64_t assumed;  /* number of previous pairs by which its offsets were
+                         computed (a guess) */
     int64_t before;   /* actual number of pairs of all tasks before it */
     int32_t worker;
     int32_t n_matched;
@@ -866,7 +873,8 @@ static void free_side(struct oj_index *wrapped)
     oj_ring_cells_free(&self->cells);
 }
 
-/* 1 if the join does not distinguish points inside and on the boundary. */
+/* 1 if the join accepts points on the boundary exactly if it accepts points
+ * inside. */
 static int treats_boundary_as_inside(unsigned accepted)
 {
     return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);
@@ -937,7 +945,7 @@ static oj_status join_rows(struct points_in_polygons_batch *b,
     }
     task->n = w->n_pairs - task->first;
     if (b->self->options.timings)
-        /* includes refine_s, which sum_stats() subtracts */
+        /* the time includes refinement, which sum_stats() subtracts */
         w->filter_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
@@ -961,7 +969,8 @@ static oj_status join_task(int64_t i, int thread, void *user,
     memset(task, 0, sizeof *task);
     task->first = w->n_pairs;
     task->worker = thread;
-    /* a single thread takes the tasks in order, so the offsets are final */
+    /* if there is one thread, tasks are done in order, so the offsets are final
+     */
     task->assumed = b->self->options.n_threads == 1 ? task->first : 0;
     return join_rows(b, task, w, row, end, err);
 }
@@ -994,8 +1003,8 @@ static void sum_stats(struct points_in_polygons_index *self, double seconds,
     {
         struct point_worker *w = &self->worker[t];
         stats->n_candidates += w->n_refined;
-        /* time of all threads divided by their number estimates wall-clock time
-         */
+        /* wall-clock time is estimated as the time of all threads divided by
+         * their number */
         stats->filter_s += (w->filter_s - w->refine_s) / n_threads;
         stats->refine_s += w->refine_s / n_threads;
         w->n_refined = 0;

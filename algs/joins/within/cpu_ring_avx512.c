@@ -16,17 +16,17 @@ static inline __mmask8 mask_of_remaining_lanes(int n, int i)
     return (__mmask8)(n - i >= 8 ? 0xFF : (1 << (n - i)) - 1);
 }
 
-/* Given a bit for each vertex, returns the bits of edges of which exactly one
- * end has its bit set. */
+/* Given a bit for each vertex, returns a bit for each edge that has exactly one
+ * end with its bit set. */
 static inline uint64_t bits_of_edges_with_one_end_set(uint64_t vertices)
 {
     return vertices ^ vertices >> 1;
 }
 
-/* Returns a mask of the edges of which the point is on the left. *sure: mask of
- * the edges for which rounding cannot change the sign, as in oj_orientation().
- * Products and sum must not be fused: a fused multiply-add would change signs.
- */
+/* Tests on which side of eight edges the point is: returns a mask of those with
+ * the point on their left. *sure: mask of the edges for which rounding cannot
+ * change this, as in oj_orientation(). Products and sum must not be fused, or
+ * signs would change. */
 WIDE static inline __attribute__((always_inline)) __mmask8
 sides_of_edges(__m512d ax, __m512d ay, __m512d bx, __m512d by, __mmask8 *sure)
 {
@@ -42,8 +42,8 @@ sides_of_edges(__m512d ax, __m512d ay, __m512d bx, __m512d by, __mmask8 *sure)
     return _mm512_cmp_pd_mask(det, _mm512_setzero_pd(), _CMP_GT_OQ);
 }
 
-/* Implements oj_ring_kernel.cross. Without branches: few edges are near the
- * path, and which ones is unpredictable. */
+/* Implements oj_ring_kernel.cross. Without branches, since few edges are near
+ * the path, and which ones is unpredictable. */
 WIDE static int crossing_parity(const struct oj_ring_way *way, const double *x,
                                 const double *y, const struct oj_edge_run *run,
                                 int64_t n)

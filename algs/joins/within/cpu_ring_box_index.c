@@ -57,17 +57,20 @@ static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
 
 /* --- choice of the axes --------------------------------------------------- */
 
-/* histogram bins of one degree; perpendicular edges count as one direction */
+/* bins of the histogram of directions, one degree each. Directions at right
+ * angles count as one */
 #define N_DIRECTIONS 90
 #define AXES_SAMPLES 256
 /* Maximum vertices of a ring in the sample for the axes. */
 #define AXES_VERTICES 24
-/* Maximum mean number of vertices per ring of a layer with rotated axes. */
+/* Axes are not rotated if a layer's rings have more vertices than this on
+ * average. */
 #define AXES_MEAN 48
-/* Maximum magnitude of coordinates, so that nothing overflows. */
+/* Axes are not rotated if coordinates are larger than this, so that nothing
+ * overflows. */
 #define AXES_SIZE 1e100
 
-/* Sum of the areas of boxes, in u and v, of a sample of small rings. */
+/* Sum of the box areas of a sample of small rings, with the present axes. */
 static double sum_sampled_box_areas(const struct oj_ring_cells *cells)
 {
     double sum = 0.0;
@@ -146,9 +149,9 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 /* Maximum cells along an axis of the last layer of a set. */
 #define LAST_ALONG 8
 
-/* Target number of cells per ring; the second is for layers of at most
- * FEW_RINGS rings. More cells take more memory and time to build; with fewer
- * cells, each has more entries. */
+/* Target number of cells per ring; OF_FEW: for layers of at most FEW_RINGS
+ * rings. More cells take more memory and time to build; fewer cells have more
+ * entries each. */
 #define CELLS_PER_RING 1.0
 #define CELLS_PER_RING_OF_FEW 4.0
 #define FEW_RINGS 4096
@@ -158,8 +161,8 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 
 #define N_SAMPLES 1024
 
-/* Outliers: of n sampled rings, up to 1 + n / FAR_OF at each end are ignored if
- * all others are within 1 / FAR_DEVIATIONS of the extent. */
+/* Up to 1 + n / FAR_OF of n sampled rings at each end of the extent are treated
+ * as outliers, if all others are within 1 / FAR_DEVIATIONS of the extent. */
 #define FAR_OF 64
 #define FAR_DEVIATIONS 6.0
 
@@ -201,7 +204,8 @@ static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
     }
 }
 
-/* Samples rings at equal distances in the list; clips their boxes. */
+/* Samples rings at equal distances in the list; records their boxes, clipped to
+ * `clip`. */
 static void sample_ring_boxes(const struct oj_ring_cells *cells,
                               const int32_t *ring, int64_t n_rings,
                               const struct oj_box *clip, struct ring_sample *s)
@@ -260,8 +264,8 @@ static double steps_per_unit(double length, int32_t n)
     return length > 0.0 && scale > 0.0 && scale < INFINITY ? scale : 0.0;
 }
 
-/* Chooses about as many cells as there are rings. Cells have the shape of the
- * mean ring box and are not much smaller than it. */
+/* Chooses the extent and number of cells: about as many as rings, with the
+ * shape of the mean ring box, and not much smaller than it. */
 static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
                                         const int32_t *ring, int64_t n_rings,
                                         const struct oj_box *clip, int is_last,
@@ -298,28 +302,28 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
 
 /* --- layers of cells ------------------------------------------------------ */
 
-/* Maximum cells that a ring may intersect in a layer; larger rings go to the
- * next layer. The last layer has no more cells than this. */
+/* A ring that intersects more cells than this goes to the next layer. The last
+ * layer has no more cells. */
 #define MOST_SPAN (LAST_ALONG * LAST_ALONG)
 
-/* Exception: with at most FEW_CELLS cells, if large rings add at most
- * FEW_ENTRIES entries per cell, they stay, because another layer would cost
- * more. */
+/* Exception: if a layer has at most FEW_CELLS cells and large rings add at most
+ * FEW_ENTRIES entries to each, these rings stay in it, because another layer
+ * would cost more. */
 #define FEW_CELLS 32768
 #define FEW_ENTRIES 6
 
-/* A cell with more than MOST_ENTRIES entries gets a set of smaller cells, if
- * the boxes of its entries cover so little of it that smaller cells will
- * separate them. */
+/* A cell with more than MOST_ENTRIES entries is subdivided, if the boxes of the
+ * entries cover at most MOST_COVERED of it, so that smaller cells separate
+ * them. */
 #define MOST_ENTRIES 48
 #define MOST_COVERED 0.25
 #define MOST_DEPTH 6
 
 #define RINGS_AT_ONCE 4096
 
-/* Range of steps (fractions of cells) that the box of a ring covers. x0 < 0:
- * the ring is not in the layer. It is ~x0 for a ring deferred to the next
- * layer, NO_STEPS for a ring without vertices. */
+/* The range of steps (fractions of cells) that a ring's box covers. x0 < 0: the
+ * ring is not in this layer. Then ~x0 is its x0 if it was deferred to the next
+ * layer; x0 is NO_STEPS if it has no vertices. */
 #define NO_STEPS INT32_MIN
 
 struct steps
@@ -338,14 +342,14 @@ struct ring_layer_build
     struct steps *steps;            /* [n] range of each ring */
     int32_t *rest;                  /* [n_rest] rings deferred to the next
                                        layer */
-    atomic_llong n_rest, rest_span; /* rest_span: total number of cells that
-                                       deferred rings would intersect */
+    atomic_llong n_rest, rest_span; /* rest_span: sum over deferred rings of the
+                                       cells that each would intersect */
 };
 
 /* --- counting and filling ------------------------------------------------- */
 
-/* Increments the counter of a cell and returns its previous value. The counters
- * first count entries, then give the position to write the next. */
+/* Increments the counter of a cell and returns its previous value. In the first
+ * pass counters count entries; in the second they are positions to write. */
 static inline uint32_t increment_cell_counter(const struct ring_layer_build *b,
                                               int64_t cell)
 {
@@ -405,7 +409,8 @@ static void compute_and_count_ring_cells(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Adds the deferred large rings to this layer after all. */
+/* Adds the rings that were deferred because they are large to this layer after
+ * all. */
 static void insert_deferred_rings(struct ring_layer_build *b)
 {
     for (int64_t i = 0; i < b->n; i++)
@@ -513,8 +518,8 @@ static oj_status build_grid_layer(struct ring_layer_build *b,
     OJ_NEW(layer->entry, total, err);
     oj_parallel_slices(b->n_threads, b->n, RINGS_AT_ONCE,
                        add_rings_to_their_cells, b);
-    /* each position was advanced to the start of the next cell: move them back
-     */
+    /* after filling, each element is the start of the next cell: shift them by
+     * one */
     memmove(layer->first + 1, layer->first,
             (size_t)n_cells * sizeof *layer->first);
     layer->first[0] = 0;
@@ -547,8 +552,7 @@ static int is_cell_worth_subdividing(const struct oj_ring_layer *layer,
            MOST_COVERED * OJ_CELL_STEPS * OJ_CELL_STEPS * (double)(end - first);
 }
 
-/* The part of clip that is in a cell. Cells at the border of the grid are not
- * limited outward. */
+/* The part of clip that is in a cell. Border cells extend without limit. */
 static struct oj_box cell_box(const struct oj_ring_layer *layer, int64_t cell,
                               const struct oj_box *clip)
 {
@@ -603,8 +607,8 @@ static void free_layer(struct oj_ring_layer *layer)
     oj_free(layer->child);
 }
 
-/* Builds a set of layers for the rings and appends it. Each layer leaves its
- * large rings to the next. */
+/* Builds a set of layers for the rings, and appends it to cells->set. A layer
+ * leaves its large rings to the next. */
 static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
                                             const int32_t *ring, int64_t n,
                                             const struct oj_box *clip,
@@ -666,18 +670,18 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
  * gets a grid. */
 #define ASKED_BEFORE 2
 
-/* If there are at least MANY_POINTS points per ring, a ring of at least LARGE
- * vertices gets a grid at its first test. */
+/* If there are at least MANY_POINTS points per ring, a ring of LARGE or more
+ * vertices gets a grid when it is first tested. */
 #define MANY_POINTS 8
 #define LARGE 256
 
-/* A grid has one cell per point that its ring must expect, up to this maximum,
- * or the usual number for its vertices if that is greater. */
+/* Maximum cells of a grid for the points that its ring is expected to be tested
+ * with (one cell per point). It has more if its number of vertices asks for
+ * more. */
 #define MOST_PAID 4096.0
 
-/* Assumed number of points if it is not known. A grid is built only once, so
- * the first points, which may be a small sample, must not decide how fine it
- * is. */
+/* Assumed number of points if it is not known. (Not the number so far: a grid
+ * is built only once, and the first points may be a small sample.) */
 #define UNKNOWN_POINTS 65536.0
 
 #define LARGE_AT_ONCE 256
@@ -720,7 +724,7 @@ static oj_status assign_grids_to_large_rings(struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* Number of tests of a ring by all its edges before its grid is built. */
+/* How often a ring is tested by all its edges before its grid is built. */
 static int walks_before_grid(const struct oj_ring_cells *cells,
                              const struct oj_located_ring *ring)
 {
@@ -730,8 +734,8 @@ static int walks_before_grid(const struct oj_ring_cells *cells,
                : ASKED_BEFORE;
 }
 
-/* Minimum number of cells of a grid: one for each point that the ring must
- * expect. */
+/* Minimum cells of a ring's grid: one for each point that the ring is expected
+ * to be tested with. */
 static double min_cells_of_ring_grid(const struct oj_ring_cells *cells)
 {
     double n =
@@ -740,8 +744,8 @@ static double min_cells_of_ring_grid(const struct oj_ring_cells *cells)
                 MOST_PAID);
 }
 
-/* One thread builds the grid. Meanwhile other threads test all edges of the
- * ring instead of waiting. */
+/* Builds the grid in one thread. Other threads do not wait for it; they test
+ * all edges of the ring meanwhile. */
 oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
                                    const struct oj_located_ring *ring,
                                    const struct oj_edge_grid **out,
@@ -794,7 +798,7 @@ static void list_rings(int64_t begin, int64_t end, void *user)
             while (r >= flat->ring_offset[part + 1])
                 part++;
             ring->first_vertex = flat->vertex_offset[r];
-            /* too many vertices give an error when the grid is built */
+            /* if there are too many vertices, building the grid will fail */
             n_vertices = flat->vertex_offset[r + 1] - flat->vertex_offset[r];
             if (is_left_out || flat->part_kind[part] != OJ_PART_POLYGON)
                 n_vertices = 0;

@@ -39,8 +39,8 @@
 /** Maximum layers of a set. */
 #define OJ_RING_LAYERS 6
 
-/** The grid of a large ring, built after a few tests of the ring. The members
- * that tests read are in one cache line. */
+/** The grid of a large ring, built only after a few tests of the ring. The
+ * members that are read in tests share a cache line. */
 struct oj_late_grid
 {
     _Alignas(64) atomic_int n_asked; /* number of tests so far; from
@@ -64,16 +64,16 @@ struct oj_located_ring
     int32_t part; /**< ordinal of the part in the layer */
 };
 
-/** The box of a ring within a cell, in steps: the bytes x0, y0, 127 - x1, 127 -
- * y1, from the least significant. */
+/** The box of a ring within a cell, in steps: bytes x0, y0, 127 - x1, 127 - y1,
+ * lowest byte first. */
 struct oj_ring_entry
 {
     uint32_t steps;
     int32_t ring;
 };
 
-/** A point, its value for comparison with entries (oj_ring_probe_of_steps()),
- * and its range of entries. */
+/** A point with its range of entries, and its value for the comparison with
+ * entries (oj_ring_probe_of_steps()). */
 struct oj_ring_range
 {
     int32_t point;
@@ -86,12 +86,13 @@ struct oj_ring_layer
                                         x0) * scale_x */
     double last_x, last_y;           /* last step along each axis */
     int32_t nx, ny;
-    uint64_t *mask;  /* [nx * ny + 1] a bit for each spot; the extra cell at the
-                        end, for NaN, has none */
+    uint64_t *mask;  /* [nx * ny + 1] a bit for each spot of a cell; the extra
+                        cell at the end, for NaN, has no bits set */
     uint32_t *first; /* [nx * ny + 1] first entry of each cell, then the end */
     struct oj_ring_entry *entry; /* entries, cell by cell */
-    int32_t *child;              /* [nx * ny] index of the set of layers of a
-                                    crowded cell, or -1; NULL: all are -1 */
+    int32_t *child;              /* [nx * ny] index in oj_ring_cells.set of a
+                                    subdivided cell; -1: not subdivided; NULL:
+                                    none is */
 };
 
 struct oj_ring_set
@@ -125,9 +126,9 @@ struct oj_ring_cells
     atomic_llong new_bytes; /* bytes of grids built since this member was last
                                read */
     int64_t n_sets, cap_sets;
-    struct oj_ring_set *set; /**< sets of layers; the last set covers the whole
-                                  plane, the others a crowded cell each; none if
-                                  there are no rings */
+    struct oj_ring_set *set; /**< sets of layers. The last one covers the whole
+                                  plane, each of the others a subdivided cell.
+                                  None if there are no rings */
 };
 
 /** Indexes the polygon rings of flat with n_threads threads. Rings of other
@@ -139,8 +140,8 @@ OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
                                           int64_t n_expected, int n_threads,
                                           struct oj_error *err);
 
-/** Returns the grid of a large ring, after building it if that pays. NULL: test
- * all edges of the ring instead. Thread-safe. */
+/** Returns the grid of a large ring; builds it if that is expected to pay.
+ * NULL: test all edges of the ring instead. Thread-safe. */
 OJ_MUST_USE oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
                                                const struct oj_located_ring *r,
                                                const struct oj_edge_grid **out,
@@ -173,9 +174,9 @@ static inline double oj_ring_v(const struct oj_ring_axes *a, double x, double y)
     return (y - a->y0) * a->cos - (x - a->x0) * a->sin;
 }
 
-/** Value for comparison with entries: the bytes x, y, 127 - x, 127 - y of the
- * steps within the cell. The top bit of each byte is set, so that a subtraction
- * does not borrow from the next byte. */
+/** Value of a point for the comparison with entries: bytes x, y, 127 - x, 127 -
+ * y of its step within the cell. The top bit of each byte is set, so that
+ * subtracting an entry does not borrow across bytes. */
 static inline uint32_t oj_ring_probe_of_steps(int32_t step_x, int32_t step_y)
 {
     uint32_t x = (uint32_t)step_x % OJ_CELL_STEPS;

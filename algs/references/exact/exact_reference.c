@@ -18,12 +18,12 @@
 
 /* --- segments of the two features ----------------------------------------- */
 
-/* Successive segments that share a bounding box. Segments of a ring are in
- * spatial order already. */
+/* number of successive segments with a common bounding box (segments of a ring
+ * are close to each other) */
 #define RUN 64
 
-/* An edge of a ring or line. A segment of length 0 (a "dot") is a point part,
- * or a line or ring of which all vertices are equal. */
+/* An edge of a ring or line. A segment of length 0 ("dot") stands for a point,
+ * or for a line or ring whose vertices are all equal. */
 struct exact_segment
 {
     double ax, ay, bx, by;
@@ -71,7 +71,7 @@ static void lower_to_exponent_of(int *exponent, double value)
     *exponent = own < *exponent ? own : *exponent;
 }
 
-/* Appends the segment between two vertices. Adding 0.0 turns -0 into 0. */
+/* Appends the segment between two vertices. (Adding 0.0 turns -0 into 0.) */
 static void append_segment_of_vertices(struct exact_pair *pair,
                                        const struct oj_flat *flat, int64_t from,
                                        int64_t to)
@@ -182,7 +182,7 @@ static oj_status read_segments_of_two_features(
 }
 
 /* Returns the next segment, from *at on, whose box intersects `box`; -1 if
- * there is none before end. The box may become smaller between calls. */
+ * there is none before end. The box may be reduced between calls. */
 static int64_t next_segment_near_box(const struct exact_pair *pair,
                                      const struct oj_box *box, int64_t *at,
                                      int64_t end)
@@ -205,8 +205,8 @@ static int64_t next_segment_near_box(const struct exact_pair *pair,
 
 /* --- exact points --------------------------------------------------------- */
 
-/* The location of a node: a vertex, whose coordinates are in bounds (first is
- * NULL), or the crossing of two segments in their interiors. */
+/* A node: a vertex (first is NULL; its coordinates are the bounds), or the
+ * crossing of two segments in their interiors. */
 struct exact_place
 {
     struct oj_box bounds;
@@ -221,8 +221,9 @@ struct exact_place
 struct exact_point
 {
     struct oj_box bounds;
-    const struct exact_place *from, *to; /* to NULL: the point is *from;
-                                            otherwise the midpoint of both */
+    const struct exact_place *from, *to; /* the point is *from if `to` is NULL;
+                                            otherwise the midpoint of *from and
+                                            *to */
     int is_made;
     struct oj_integer x, y, w; /* w > 0 */
 };
@@ -259,10 +260,10 @@ static void compute_crossing_numerator(struct oj_integer *out, double a,
     oj_integer_cross(out, &whole_b, a_side, &whole_a, b_side);
 }
 
-/* Exact coordinates x / w, y / w of the crossing of two segments. a_side and
- * b_side, of different signs, are the orientations of the ends a and b of
- * `second` relative to `first`; the crossing is a + (b - a) a_side / (a_side -
- * b_side). */
+/* Computes the exact coordinates x / w, y / w of the crossing of two segments.
+ * a_side and b_side are the orientations of the ends a and b of `second`
+ * relative to `first`, of different signs; the crossing is a + (b - a) a_side /
+ * (a_side - b_side). */
 static void compute_homogeneous_coordinates(const struct exact_place *place,
                                             struct oj_integer *x,
                                             struct oj_integer *y,
@@ -290,7 +291,8 @@ static void compute_homogeneous_coordinates(const struct exact_place *place,
     oj_integer_negate(w);
 }
 
-/* Tightens low and high to bounds of x / w * 2^exponent. */
+/* Replaces low and high by bounds of x / w * 2^exponent, if these are tighter.
+ */
 static void narrow_bounds(double *low, double *high, const struct oj_integer *x,
                           const struct oj_integer *w, int exponent)
 {
@@ -332,8 +334,8 @@ static int compare_places(const void *left, const void *right)
     int order;
     if (a->bounds.x1 < b->bounds.x0 || a->bounds.x0 > b->bounds.x1)
         return a->bounds.x1 < b->bounds.x0 ? -1 : 1;
-    if (a->first == NULL && b->first == NULL) /* bounds of x overlap, and both
-                                                 are exact: x is equal */
+    if (a->first == NULL && b->first == NULL) /* two vertices: their bounds are
+                                                 exact, so x is equal here */
         return (a->bounds.y0 > b->bounds.y0) - (a->bounds.y0 < b->bounds.y0);
     compute_homogeneous_coordinates(a, &x[0], &y[0], &w[0]);
     compute_homogeneous_coordinates(b, &x[1], &y[1], &w[1]);
@@ -347,7 +349,8 @@ static int compare_places(const void *left, const void *right)
     return oj_integer_compare(&p, &q);
 }
 
-/* Bounds of the midpoint of a number in [a0, a1] and a number in [b0, b1]. */
+/* Computes bounds of the midpoint of two numbers, one in [a0, a1], the other in
+ * [b0, b1]. */
 static void bound_midpoint(double a0, double a1, double b0, double b1,
                            double *low, double *high)
 {
@@ -396,10 +399,10 @@ static void compute_exact_point_or_midpoint(struct exact_point *point)
     oj_integer_add(&point->w, &point->w, &point->w);
 }
 
-/* 1: the vertex is left of the line of the segment, -1: right of it, 0: on it.
- * Doubles decide most cases. The products have a relative error of at most
- * 2^-51; underflow does not matter for sizes from 1e-280 on; after an overflow
- * all comparisons are false. */
+/* Sign of the side on which a vertex is: 1: left of the line of the segment,
+ * -1: right of it, 0: on it. Doubles decide most cases: products have a
+ * relative error of at most 2^-51, underflow does not matter for sizes from
+ * 1e-280 on, and after an overflow all comparisons are false. */
 static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
                                       double y, int exponent)
 {
@@ -483,11 +486,11 @@ struct exact_piece
     int64_t from, to, part;
 };
 
-/* A part of a feature that contains a node on its edges. */
+/* A visit: a part of a feature that has the node on its edges. */
 struct node_part
 {
-    int64_t node, part, piece; /* one of its pieces at the node; -1: the part
-                                  has a segment of length 0 there */
+    int64_t node, part, piece; /* piece: one of the part's pieces at the node;
+                                  -1: none, the part is a dot there */
 };
 
 struct exact_arrangement
@@ -508,10 +511,10 @@ struct exact_arrangement
     /* [side][n_nodes] 1: an odd number of the feature's line ends are at the
      * node */
     uint8_t *ends[2];
-    /* [n_pieces] bit s: areas of feature s are on both sides of the piece */
+    /* [n_pieces] bit s: feature s has area on both sides of the piece */
     uint8_t *covered;
-    /* Both [n_parts], for the current point: parity of the segments that the
-     * ray crosses; 1: the point is on a ring of the part. */
+    /* Both [n_parts], for the point that is located: parity of the segments
+     * that its ray crosses; 1: the point is on a ring of the part. */
     uint8_t *parity, *on_ring;
 };
 
@@ -533,8 +536,8 @@ static void free_arrangement(struct exact_arrangement *a)
     oj_free(a->on_ring);
 }
 
-/* Adds a cut of a segment at a place. The member node is the index of a place
- * until nodes are numbered. */
+/* Records that segment has a node at `place`. The member node is an index of
+ * places until nodes are numbered. */
 static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
                          int64_t place, struct oj_error *err)
 {
@@ -544,8 +547,8 @@ static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
     return OJ_OK;
 }
 
-/* Cuts segment s at those ends of t that lie on it; side: orientations of the
- * two ends relative to s. */
+/* Adds cuts to segment s where an end of t lies on it. side: orientations of
+ * the two ends of t relative to s. */
 static oj_status cut_segment_at_touching_ends(struct exact_arrangement *a,
                                               int64_t s, int64_t t,
                                               const int side[2],
@@ -672,8 +675,8 @@ static oj_status make_noded_pieces_of_segments(struct exact_arrangement *a,
     return OJ_OK;
 }
 
-/* Returns the end of the records from `first` on that are one piece (n_equal
- * 2), or one piece and one part (n_equal 3). */
+/* Returns the end of a run of records, from `first` on, with equal piece
+ * (n_equal 2), or with equal piece and part (n_equal 3). */
 static int64_t end_of_equal_pieces(const struct exact_arrangement *a,
                                    int64_t first, int n_equal)
 {
@@ -693,9 +696,9 @@ static void toggle_line_end_parity(struct exact_arrangement *a, int64_t part,
     a->ends[a->pair.part[part].side][node] ^= 1;
 }
 
-/* Finds the polygons with area: their rings contain a piece an odd number of
- * times. Other polygons count as lines. Then computes the parity of line ends.
- */
+/* Finds the polygons that enclose an area: an odd number of their ring segments
+ * cover some piece. Other polygons count as lines. Then computes the parity of
+ * line ends. */
 static oj_status classify_areas_and_count_line_ends(struct exact_arrangement *a,
                                                     struct oj_error *err)
 {
@@ -733,7 +736,7 @@ static oj_status classify_areas_and_count_line_ends(struct exact_arrangement *a,
 
 /* --- location of nodes and pieces ----------------------------------------- */
 
-/* Facts about the neighbourhood of a point in a feature. */
+/* What is around a point in one feature. */
 struct around
 {
     int n_rings;    /* number of polygons with area that have a ring there */
@@ -773,9 +776,9 @@ static void cast_ray_from_point(struct exact_arrangement *a,
     }
 }
 
-/* Analyses a piece, the records first .. end - 1. covers[s]: bit 0: areas of
- * feature s cover the right (or upper) side of the piece; bit 1: the left (or
- * lower) side. */
+/* Finds where a piece (records first .. end - 1) lies in both features.
+ * covers[s]: bit 0: feature s has area on its right (or upper) side; bit 1: on
+ * its left (or lower) side. */
 static void find_areas_beside_piece(struct exact_arrangement *a, int64_t first,
                                     int64_t end, struct around around[2],
                                     int covers[2])
@@ -855,7 +858,7 @@ static oj_status list_and_sort_parts_at_nodes(struct exact_arrangement *a,
     return OJ_OK;
 }
 
-/* Analyses a node, the visits first .. end - 1. */
+/* Finds where a node (visits first .. end - 1) lies in both features. */
 static void find_surroundings_of_node(struct exact_arrangement *a,
                                       int64_t first, int64_t end,
                                       struct around around[2])
@@ -896,8 +899,8 @@ static void find_surroundings_of_node(struct exact_arrangement *a,
             continue;
         if (!a->on_ring[part])
             of->is_inside = 1;
-        else if (n_pieces == 0) /* inside of an area, at a hole of a single
-                                   point */
+        else if (n_pieces == 0) /* the ring is a single point, a hole inside of
+                                   the area */
             of->is_covered = 1;
     }
 }
@@ -979,14 +982,15 @@ oj_status oj_exact_holds(const struct oj_relation *relation,
 
 /* --- distances ------------------------------------------------------------ */
 
-/* The minimum squared distance found so far, above / below, in units of 2^(2
- * exponent) of the pair. */
+/* The minimum squared distance found so far: above / below, in units of 2^(2
+ * exponent). */
 struct nearness
 {
     struct exact_pair pair;
     struct oj_integer above, below; /* below > 0 */
     int is_found;
-    double bound; /* upper bound of the distance, for the filter by boxes */
+    double bound; /* an upper bound of the distance, used to skip segments by
+                     their boxes */
 };
 
 static int is_distance_zero(const struct nearness *n)
@@ -1155,8 +1159,8 @@ compare_distance_with_mean(const struct oj_flat *input, int64_t row,
     if (status == OJ_OK)
     {
         if (matrix.at[0] != 'F' || matrix.at[1] != 'F' || matrix.at[3] != 'F')
-            set_zero_distance(&n); /* one has a point inside of an area of the
-                                      other */
+            set_zero_distance(&n); /* one feature has a point inside of an area
+                                      of the other */
         /* compares 4 distance^2 with (a + b)^2, both multiplied by `below` */
         oj_integer_set(&sum, a, n.pair.exponent);
         oj_integer_set(&other, b, n.pair.exponent);

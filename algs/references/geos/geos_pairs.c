@@ -13,17 +13,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Maximum features in the cache of a side (unless all are kept), and maximum of
+/* Maximum number of cached features of a side (unless all are kept), and of
  * their vertices: about 25 MB of coordinates in GEOS. Prepared geometries need
  * a few times as much. */
 #define MOST_KEPT 4096
 #define MOST_VERTICES (INT64_C(1) << 20)
 
-/* For a point on the boundaries of several parts, maximum parts whose union is
- * made. With more parts, the union of the whole feature is used. */
+/* If a point is on the boundaries of up to this many parts, only these parts
+ * are united; otherwise the whole feature. */
 #define MOST_BESIDE 8
 
-/* A geometry and its prepared form, each NULL until it is made. */
+/* A geometry and GEOS's prepared form of it; each is NULL until it is made. */
 struct prepared
 {
     GEOSGeometry *geometry;
@@ -37,12 +37,14 @@ struct kept
     unsigned kinds;  /* enum oj_part_kind or'ed */
     int64_t n_vertices, n_components;
     GEOSGeometry *geometry;
-    int is_apart;             /* for polygons: 1: parts are disjoint or touch
-                                 only in points, 0: not, -1: not known yet */
-    struct prepared whole;    /* union of the parts; its geometry is NULL if not
-                                 made, or if it equals that of the feature */
-    struct prepared *locator; /* [n_locators] geometries made of the rings, in
-                                 which points are located */
+    int is_apart;             /* polygons: 1: parts are disjoint or touch
+                                 only in points, 0: they are not, -1: not
+                                 known yet */
+    struct prepared whole;    /* union of the parts. Its geometry is NULL
+                                 until made, and also if it equals that of
+                                 the feature */
+    struct prepared *locator; /* [n_locators] prepared polygons by which points
+                                 are located */
     int64_t n_locators;       /* 0: not made; 1: one for all polygon parts;
                                  otherwise one for each part */
     struct oj_box *box;       /* [n_components] widened box of each component;
@@ -74,8 +76,8 @@ struct oj_geos_pairs
     struct oj_flat_buf united; /* scratch for a union whose area is computed */
 };
 
-/* Classifies a failed call (result NULL, 2 or -1): failures with a text are
- * OJ_GEOS_CANNOT_SAY, those without are lack of memory. */
+/* Classifies a failed GEOS call (result NULL, 2 or -1): with an error text it
+ * is OJ_GEOS_CANNOT_SAY, without one memory ran out. */
 static enum oj_geos_verdict
 classify_geos_failure(const struct oj_geos_pairs *pairs)
 {
@@ -92,9 +94,8 @@ classify_geos_failure(const struct oj_geos_pairs *pairs)
  *  caller owns the results.
  */
 
-/* Coordinates of a ring or line. GEOS requires at least two vertices of a line
- * and four of a ring; shorter ones repeat their last vertex, which adds no
- * point. */
+/* Makes the coordinates of a ring or line. GEOS requires two vertices of a line
+ * and four of a ring, so shorter ones repeat their last vertex. */
 static GEOSCoordSequence *ring_coordinates(GEOSContextHandle_t geos,
                                            const struct oj_flat *flat,
                                            int64_t ring, int64_t least)
@@ -131,7 +132,7 @@ static GEOSGeometry *make_line(GEOSContextHandle_t geos,
                                const struct oj_flat *flat, int64_t ring)
 {
     GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 2);
-    /* GEOS owns the sequence now, also if the call fails */
+    /* GEOS has taken over the sequence, even if the call failed */
     return sequence ? GEOSGeom_createLineString_r(geos, sequence) : NULL;
 }
 
@@ -146,7 +147,7 @@ struct geos_members
 {
     GEOSContextHandle_t geos;
     int64_t n;
-    GEOSGeometry **list; /* NULL: a member could not be made, and all were
+    GEOSGeometry **list; /* NULL: making a member failed, so all were
                             destroyed */
 };
 
@@ -160,8 +161,8 @@ static struct geos_members allocate_member_list(GEOSContextHandle_t geos,
     return members;
 }
 
-/* Appends a member and takes ownership of it. member NULL: its making has
- * failed, so all members are destroyed. */
+/* Appends a member and takes it over. member NULL means that making it failed:
+ * all members are destroyed. */
 static void add_member(struct geos_members *members, GEOSGeometry *member)
 {
     if (member != NULL)
@@ -238,10 +239,9 @@ static int collection_type(unsigned kinds)
     }
 }
 
-/* Makes those parts of a feature that are of these kinds; there must be at
- * least one. They are the members of a multi geometry if of one kind, otherwise
- * of a GeometryCollection. rings_as_lines turns polygons into the lines of
- * their rings. Not for layers of single points. */
+/* Makes those parts of a feature that are of these kinds; *found: the kinds
+ * among them. With rings_as_lines, polygons become the lines of their rings.
+ * Precondition: there is such a part, and the layer is not of single points. */
 static struct geos_members make_list_of_parts(const struct geos_side *side,
                                               int64_t feature, unsigned kinds,
                                               unsigned *found)
@@ -486,8 +486,8 @@ static int64_t count_polygons(const struct oj_flat *flat, int64_t feature)
     return n;
 }
 
-/* 1 if GEOS accepts the polygon parts as a valid MultiPolygon: they are
- * disjoint or touch only in points, so no union is needed. 0: not valid; -1:
+/* Asks GEOS whether the polygon parts are a valid MultiPolygon, hence disjoint
+ * or touching only in points, so that no union is needed. 1: yes, 0: no, -1:
  * memory is out. */
 static int check_polygons_apart(const struct geos_side *side, struct kept *kept)
 {
@@ -542,8 +542,7 @@ static GEOSGeometry *unite_collection(GEOSContextHandle_t geos,
     return united;
 }
 
-/* Returns a collection of the union of the polygon parts and of the other
- * parts. */
+/* Returns a collection: the union of the polygon parts, and the other parts. */
 static GEOSGeometry *unite_polygons(const struct geos_side *side,
                                     const struct kept *kept)
 {
@@ -598,8 +597,8 @@ prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
     return kept->whole.prepared;
 }
 
-/* Gets the two features of a pair from the caches; OJ_GEOS_NO if either has no
- * parts. */
+/* Gets both features of a pair from the caches. OJ_GEOS_NO if one of them has
+ * no parts. */
 static enum oj_geos_verdict
 get_cached_features_of_pair(struct oj_geos_pairs *pairs, int64_t row,
                             int64_t feature, struct kept **a, struct kept **b)
@@ -679,15 +678,15 @@ struct asked_polygon
     struct oj_geos_pairs *pairs;
     struct geos_side *side;
     struct kept *kept;
-    const struct oj_box *box; /* boxes of its parts; NULL: one locator for all
-                                 parts */
-    int tells_boundary;       /* 0: the join does not distinguish boundary and
+    const struct oj_box *box; /* boxes of its parts; NULL: there is one locator
+                                 for all parts */
+    int tells_boundary;       /* 1: the join distinguishes boundary and
                                  interior */
 };
 
-/* Allocates the locators of a feature: one for all rings, by the even-odd rule,
- * if polygon parts do not overlap; otherwise one per part. Their geometries are
- * made on first use. */
+/* Allocates the locators of a feature (prepared polygons): one for all rings,
+ * by the even-odd rule, if its polygons do not overlap; otherwise one per part.
+ * They are made on first use. */
 static int allocate_locators(struct asked_polygon *asked)
 {
     struct kept *kept = asked->kept;
@@ -741,8 +740,8 @@ static int box_holds(const struct oj_geos_pairs *pairs,
            oj_box_has(box, x, y);
 }
 
-/* Locates a point that is on the boundaries of n parts in the union of these
- * parts. `part` lists up to MOST_BESIDE of them. */
+/* Locates a point in the union of the n parts whose boundaries it is on. `part`
+ * lists at most MOST_BESIDE of them. */
 static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
                                             const GEOSGeometry *point,
                                             const int64_t *part, int64_t n,
@@ -763,7 +762,8 @@ static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
     if (n > MOST_BESIDE)
         return locate_by_prepared_geometry(
             pairs, prepare_union_of_parts(side, kept), point, where);
-    /* only of these parts, because a union with more would round other nodes */
+    /* only these parts, because uniting more would round nodes with other
+     * parts, too */
     beside.geometry = unite_collection(
         side->geos, make_polygons(side, kept->feature, part, n));
     located = locate_by_prepared_geometry(
@@ -840,8 +840,8 @@ relate_points_to_polygons(struct asked_polygon *asked,
 
 /* ---- predicates ---------------------------------------------------------- */
 
-/* Predicates for which prepared geometries are faster and use exact signs only.
- */
+/* Predicates for which GEOS's prepared geometries are faster and use exact
+ * signs only; NULL: use plain_predicate. */
 static char (*const prepared_predicate[OJ_N_OPS])(GEOSContextHandle_t,
                                                   const GEOSPreparedGeometry *,
                                                   const GEOSGeometry *) = {
@@ -1122,8 +1122,8 @@ static GEOSGeometry *union_of_intersections_by_kind(struct oj_geos_pairs *pairs,
     return members.n < 2 ? all : unite_collection(geos, all);
 }
 
-/* Intersects two features. GEOS does not support collections of several kinds,
- * so these are intersected kind by kind. NULL: GEOS failed, or memory is out.
+/* Intersects two features. GEOS does not intersect collections of several
+ * kinds, so these are done kind by kind. NULL: GEOS failed, or memory is out.
  */
 static GEOSGeometry *intersect_cached_features(struct oj_geos_pairs *pairs,
                                                struct kept *a, struct kept *b)

@@ -58,7 +58,8 @@ static int equals_on_sphere(double a, double b)
     return fabs(a - b) <= OJ_SPHERE_RADIUS * OJ_VALIDATION_CHORD / flatness;
 }
 
-/* 1 if two distances are equal up to the allowed rounding. */
+/* 1 if two distances are equal up to the rounding that is allowed for this
+ * join. */
 static int equals_within_rounding(const struct oj_validation *v, double a,
                                   double b)
 {
@@ -125,7 +126,7 @@ static int is_undecided(const struct oj_validated_row *of, int32_t feature)
                    sizeof feature, oj_compare_int32) != NULL;
 }
 
-/* Copies the pairs of a row that both sides could decide, in their order. */
+/* Lists the pairs of a row that both results decided, in their order. */
 static void copy_pairs_both_could_decide(const struct oj_validation *v,
                                          struct oj_validated_row *of)
 {
@@ -174,8 +175,8 @@ static int64_t count_pairs_of_row(const struct oj_validated_row *of)
            oj_matches_first(of->matches, of->row);
 }
 
-/* 1 if a row of a nearest join has k pairs: a pair that it lacks is then only
- * wrong if it is nearer than the farthest. */
+/* 1 if this row of a nearest join has k pairs. Then a pair that it lacks must
+ * be farther than all of these. */
 static int has_k_pairs(const struct oj_validation *v,
                        const struct oj_validated_row *of)
 {
@@ -183,8 +184,8 @@ static int has_k_pairs(const struct oj_validation *v,
            count_pairs_of_row(of) >= v->relation->k;
 }
 
-/* 1 if a pair that only one side has is within a few ulps of a limit: the
- * maximum or minimum distance, or the farthest pair of the other side. */
+/* 1 if a pair that only one result has is within a few ulps of a limit: of the
+ * maximum or minimum distance, or of the farthest pair in the other result. */
 static int is_within_rounding_of_a_bound(const struct oj_validation *v,
                                          const struct oj_row_pair *pair,
                                          const struct oj_validated_row *other)
@@ -210,8 +211,8 @@ static int is_distance_join(const struct oj_validation *v)
     return (oj_op_get(v->relation->op)->takes & OJ_TAKES_DISTANCE) != 0;
 }
 
-/* 1 for planar joins of geometries of which the layers are set. Exact
- * arithmetic does not cover Hausdorff and Frechet distances. */
+/* 1 if exact arithmetic can decide this join: planar, of geometries, not by
+ * Hausdorff or Frechet distance; and the layers are set. */
 static int can_be_proved_by_exact_arithmetic(const struct oj_validation *v)
 {
     return has_layers_and_relation(v) && !is_on_sphere(v) &&
@@ -274,7 +275,8 @@ static oj_status is_correctly_rounded(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* 1 if our pair may be among the k nearest of its row. */
+/* 1 if our pair may be among the k nearest of its row, judged by our distances.
+ */
 static int is_among_k_nearest(const struct oj_validation *v,
                               const struct oj_row_pair *ours)
 {
@@ -287,9 +289,9 @@ static int is_among_k_nearest(const struct oj_validation *v,
            (v->relation->ties == OJ_TIES_ALL || v->ours.n <= v->relation->k);
 }
 
-/* For a pair that our row of a nearest join lacks: sets *is to 1 if it is as
- * far as our farthest pair and follows all our pairs at that distance in the
- * order by FID, then by ordinal. */
+/* For a pair that our row of a nearest join lacks: sets *is to 1 if it is
+ * exactly as far as our farthest pair, and comes after all our pairs at that
+ * distance in the order of ties (FID, then ordinal). */
 static oj_status is_excluded_by_tie_order(const struct oj_validation *v,
                                           const struct oj_row_pair *reference,
                                           int *is, struct oj_error *err)
@@ -332,8 +334,9 @@ static oj_status passes_pair_filter(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Sets *is_proved if exact arithmetic confirms us: that we have a pair which
- * the reference lacks, or (ours NULL) lack a pair which it has. */
+/* Sets *is_proved to 1 if exact arithmetic confirms our result: we have a pair
+ * that the reference lacks (reference NULL), or lack one that it has (ours
+ * NULL). */
 static oj_status prove_missing_or_extra_pair(
     const struct oj_validation *v, const struct oj_row_pair *ours,
     const struct oj_row_pair *reference, int *is_proved, struct oj_error *err)
@@ -472,8 +475,8 @@ static oj_status is_within_rounding_of_formula(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Sets *may to 1 if rounding can raise the computed distance of a pair above
- * bound. meets: 1: the exact distance is 0. */
+/* Sets *may to 1 if rounding may make the computed distance of a pair greater
+ * than bound. meets: 1: the features intersect, so the exact distance is 0. */
 static oj_status may_round_above(const struct oj_validation *v, int64_t feature,
                                  double bound, int meets, int *may,
                                  struct oj_error *err)
@@ -505,10 +508,10 @@ static oj_status may_round_below(const struct oj_validation *v, int64_t feature,
     return OJ_OK;
 }
 
-/* Sets *is to 1 if a pair that we lack can be, because of rounding, beyond a
- * limit or farther than the farthest of our k nearest. Shapes that intersect
- * have distance 0, unless their segments are so short that squares underflow.
- */
+/* Sets *is to 1 if rounding explains that we lack a pair: its computed distance
+ * may be beyond a limit, or beyond the farthest of our k nearest. Shapes that
+ * intersect have distance 0, unless their segments are so short that squares
+ * underflow. */
 static oj_status is_lacked_by_rounding(const struct oj_validation *v,
                                        int64_t feature, int *is,
                                        struct oj_error *err)
@@ -530,8 +533,8 @@ static oj_status is_lacked_by_rounding(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Sets *is to 1 if a pair that only we have is correct for its distance, which
- * has no more error than rounding allows. */
+/* Sets *is to 1 if rounding explains that only we have a pair: its distance has
+ * no more error than the formula allows. */
 static oj_status is_had_by_rounding(const struct oj_validation *v,
                                     const struct oj_row_pair *ours, int *is,
                                     struct oj_error *err)
@@ -577,8 +580,8 @@ static oj_status is_rounding_of_formula(const struct oj_validation *v,
         is, err);
 }
 
-/* Determines the final kind of a difference: `kind`, or OJ_DIFFERENCE_PROVED or
- * OJ_DIFFERENCE_ROUNDING, which do not count as differences. */
+/* Determines the final kind of a difference: `kind`, or, if it is explained,
+ * OJ_DIFFERENCE_PROVED or OJ_DIFFERENCE_ROUNDING. */
 static oj_status kind_of_difference(const struct oj_validation *v,
                                     enum oj_difference_kind kind, int is_proved,
                                     const struct oj_row_pair *ours,
@@ -595,7 +598,7 @@ static oj_status kind_of_difference(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Classifies and reports a pair that only one side has. */
+/* Classifies and reports a pair that only one result has. */
 static oj_status report_missing_or_extra_pair(
     struct oj_validation *v, const struct oj_row_pair *ours,
     const struct oj_row_pair *reference, struct oj_error *err)
@@ -616,7 +619,7 @@ static oj_status report_missing_or_extra_pair(
     return add_difference(v, kind, ours, reference, err);
 }
 
-/* Compares the measures of a pair that both sides have. */
+/* Compares the measures of a pair that both results have. */
 static oj_status compare_measures(struct oj_validation *v,
                                   const struct oj_row_pair *ours,
                                   const struct oj_row_pair *reference,
@@ -638,8 +641,7 @@ static oj_status compare_measures(struct oj_validation *v,
     return add_difference(v, kind, ours, reference, err);
 }
 
-/* Compares the pairs of a row by a merge of the two lists, sorted by join row.
- */
+/* Compares the pairs of a row in both results, which are sorted by join row. */
 static oj_status compare_sorted_pairs_of_row(struct oj_validation *v,
                                              struct oj_error *err)
 {
@@ -701,7 +703,7 @@ static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Moves the cursor to a row of a result and to the row's undecided pairs. */
+/* Moves to a row of one result and finds the undecided pairs of this row. */
 static void move_to_row_and_its_undecided(struct oj_validated_row *of,
                                           int64_t row)
 {
@@ -720,8 +722,8 @@ static void move_to_row_and_its_undecided(struct oj_validated_row *of,
     of->n_left_out = of->at - first;
 }
 
-/* Counts our undecided pairs. Returns 1 if either side left the whole row
- * undecided. */
+/* Counts the pairs of the row that our result left undecided. Returns 1 if
+ * either result left the whole row undecided. */
 static int count_undecided(struct oj_validation *v)
 {
     const struct oj_validated_row *ours = &v->ours, *reference = &v->reference;
@@ -735,7 +737,7 @@ static int count_undecided(struct oj_validation *v)
     return 0;
 }
 
-/* Checks pairs that only the reference left undecided by exact arithmetic. */
+/* Uses exact arithmetic for pairs that only the reference left undecided. */
 static oj_status prove_pairs_reference_left_undecided(struct oj_validation *v,
                                                       struct oj_error *err)
 {
@@ -761,8 +763,8 @@ static oj_status prove_pairs_reference_left_undecided(struct oj_validation *v,
         if (is_proved)
             continue;
         if (!can_be_proved_by_exact_arithmetic(v) ||
-            is_distance_join(v)) /* not provable: our distance may be rounded
-                                    across a limit */
+            is_distance_join(v)) /* a distance join cannot be proved: our
+                                    distance may be rounded across a limit */
             v->n_undecided_pairs++;
         else
             OJ_TRY(add_difference(

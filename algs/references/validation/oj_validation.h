@@ -79,22 +79,23 @@
 
 enum oj_difference_kind
 {
-    OJ_DIFFERENCE_MISSING = 0, /**< the reference has the pair, ours lacks it */
-    OJ_DIFFERENCE_EXTRA,       /**< ours has the pair, the reference lacks it */
-    OJ_DIFFERENCE_DISTANCE,    /**< both have the pair, with different
+    OJ_DIFFERENCE_MISSING = 0, /**< only the reference has this pair */
+    OJ_DIFFERENCE_EXTRA,       /**< only our result has this pair */
+    OJ_DIFFERENCE_DISTANCE,    /**< both results have the pair, with different
                                     measures */
-    OJ_DIFFERENCE_ORDER,       /**< both have the pairs of the row, in different
+    OJ_DIFFERENCE_ORDER,       /**< both results have these pairs, in different
                                     order */
-    OJ_DIFFERENCE_PROVED,      /**< a difference, but exact arithmetic confirms
-                                    ours; this kind and the next are reported,
-                                    but not counted as differences */
-    OJ_DIFFERENCE_ROUNDING,    /**< a difference, but our distance has only the
-                                    rounding error of its formula */
+    OJ_DIFFERENCE_PROVED,      /**< differs from the reference, but exact
+                                    arithmetic confirms our result. This kind
+                                    and the next are reported, but not counted
+                                    as differences */
+    OJ_DIFFERENCE_ROUNDING,    /**< differs from the reference, but only by the
+                                    rounding of our formula */
     OJ_N_DIFFERENCE_KINDS
 };
 
-/** A difference. For the side that lacks the pair, join_row is -1 and the
- * measure NaN. For different order, only the first position is reported. */
+/** A difference. A result that lacks the pair has join_row -1 and measure NaN.
+ * For a different order only the first position is reported. */
 struct oj_difference
 {
     enum oj_difference_kind kind;
@@ -116,12 +117,12 @@ struct oj_validated_row
 {
     const struct oj_matches *matches;
     int64_t row, at;          /**< at: cursor in the matches' undecided pairs */
-    int64_t n;                /**< number of pairs that both sides could
-                                   decide */
+    int64_t n;                /**< number of pairs of the row that both results
+                                   decided */
     struct oj_row_pair *pair; /**< [n] those pairs, usually sorted by join
                                    row */
-    int64_t n_left_out;       /**< number of the row's undecided pairs on this
-                                   side */
+    int64_t n_left_out;       /**< number of pairs of the row that this result
+                                   left undecided */
     const int32_t *left_out;  /**< undecided pairs: points into
                                    matches->undecided_join */
 };
@@ -133,31 +134,35 @@ struct oj_validation
     oj_difference_report report; /**< called for each difference; or NULL */
     void *user;                  /**< argument of report */
 
-    /* Join side, current batch and relation, for exact decisions and to
-     * distinguish lines from points. If any is NULL, every difference counts.
-     */
+    /* For exact decisions, and to distinguish lines from points: the join side,
+     * the current batch and the relation. If any is NULL, every difference
+     * counts. */
     const struct oj_flat *join_side;
     const struct oj_flat *input; /**< set before each batch */
     const struct oj_relation *relation;
 
-    int64_t n_rows;      /**< rows compared; those left out do not count */
-    int64_t n_pairs;     /**< pairs that either side has; those left out do not
-                              count */
-    int64_t n_undecided; /**< rows that a side left undecided as a
-                              whole */
-    int64_t n_undecided_pairs;  /**< pairs left out: ours are undecided, or
-                                     exact arithmetic does not cover the join */
+    int64_t n_rows;      /**< rows that were compared (not those left out) */
+    int64_t n_pairs;     /**< pairs that either result has (not those left
+                              out) */
+    int64_t n_undecided; /**< rows left out, because a result left them
+                              undecided */
+    int64_t n_undecided_pairs;  /**< pairs left out, because ours left them
+                                     undecided or exact arithmetic does not
+                                     cover the join */
     int64_t n_undecided_proved; /**< pairs that only the reference left
-                                     undecided, and for which ours is right */
-    int64_t n_rows_proved;      /**< rows of which all differences were proved;
-                                     also in n_rows */
-    /** rows of which differences were proved or are rounding, at least one
-     * rounding; also in n_rows */
+                                     undecided; exact arithmetic confirms
+                                     ours */
+    int64_t n_rows_proved;      /**< rows in which all differences were proved
+                                     in our favour; also counted in n_rows */
+    /** Rows in which all differences were proved or are rounding, at least one
+     * of them rounding; also counted in n_rows. */
     int64_t n_rows_rounding;
-    int64_t n_within_ulps; /**< pairs of lines or polygons that differ by up to
-                                OJ_VALIDATION_ULPS; also in n_pairs */
+    int64_t n_within_ulps; /**< pairs of lines or polygons whose distances
+                                differ by up to OJ_VALIDATION_ULPS; also counted
+                                in n_pairs */
     int64_t n_rows_different;
-    int64_t n_differences; /**< excludes proved differences and rounding */
+    int64_t n_differences; /**< number of differences that are neither proved
+                                nor rounding */
     int64_t n_of_kind[OJ_N_DIFFERENCE_KINDS];
     int64_t n_first; /**< number of elements in `first` */
     struct oj_difference first[OJ_N_FIRST_DIFFERENCES];
@@ -179,8 +184,8 @@ OJ_MUST_USE oj_status oj_validation_compare(struct oj_validation *validation,
                                             const struct oj_matches *reference,
                                             struct oj_error *err);
 
-/** Compares the rows of ours from `first` on with all rows of reference.
- * validation->input must hold the rows of reference. */
+/** Compares the rows of `ours` from `first` on with all rows of `reference`.
+ * validation->input must be the rows of reference. */
 OJ_MUST_USE oj_status oj_validation_compare_part(
     struct oj_validation *validation, const struct oj_matches *ours,
     int64_t first, const struct oj_matches *reference, struct oj_error *err);

@@ -12,15 +12,14 @@
 /* Vectors shorter than this have no reliable direction. */
 #define NOTHING 1e-17L
 
-/* If a vertex is farther from the mean of the vertices than this squared chord
- * (2 is a hemisphere), points near the mean may be on either side of the ring.
- */
+/* from this squared chord between a vertex and the mean of the vertices on (2
+ * is a hemisphere), points near the mean may be on either side of the ring */
 #define WIDE 1.99L
 
 /* Margin greater than the rounding error of any chord. */
 #define SLACK 1e-9
 
-/* Radius of a ball that contains everything: greater than any chord. */
+/* radius of a ball that contains the whole sphere */
 #define EVERYWHERE 3.0L
 
 /* --- vectors -------------------------------------------------------------- */
@@ -77,7 +76,8 @@ static struct wide3 nearest_of_arc(struct wide3 p, struct wide3 a,
     struct wide3 end = dot_wide3(p, a) > dot_wide3(p, b) ? a : b;
     struct wide3 n = cross_wide3(a, subtract_wide3(b, a)), foot;
     long double n_length = length_of_wide3(n), foot_length;
-    /* a and b, compared by chords, because dot products are imprecise near p */
+    /* chords decide which end is nearer, since dot products are imprecise near
+     * p */
     if (plain_chord(p, a) != plain_chord(p, b))
         end = plain_chord(p, a) < plain_chord(p, b) ? a : b;
     if (!(n_length > NOTHING))
@@ -168,8 +168,8 @@ static int ring_holds(const struct oj_plain_sphere *side, int64_t ring,
     long double farthest = 0;
     for (int64_t v = first; v < last; v++)
         farthest = fmaxl(farthest, plain_chord(side->at[v], middle));
-    /* within a hemisphere, the winding number does not distinguish p from its
-     * antipode; the distance to the mean does */
+    /* within a hemisphere, the winding number is equal for p and its antipode;
+     * the distance to the mean distinguishes them */
     if (farthest * farthest < WIDE)
         return plain_chord(p, middle) <= farthest &&
                winding_number_around_point(side->at, first, last, p) % 2 != 0;
@@ -231,11 +231,10 @@ static double metres_to_feature(const struct oj_plain_sphere *side,
     return (double)(angle_between(p, best) * PLAIN_RADIUS);
 }
 
-/* A ball in space that contains a feature. Returns its radius; < 0 if the
- * feature has no pairs. It contains all vertices and is widened by the longest
- * edge, because an edge leaves its ends by no more. A polygon with vertices in
- * a hemisphere is in this hemisphere; the ball of other polygons contains
- * everything. */
+/* Finds a ball in space that contains a feature. Returns its radius; < 0 if the
+ * feature has no pairs. The ball contains all vertices and is widened by the
+ * longest edge, because an edge leaves its ends by less. A polygon that is not
+ * within a hemisphere gets a ball of the whole sphere. */
 static long double ball_around(const struct oj_plain_sphere *side,
                                int64_t feature, struct wide3 *centre)
 {

@@ -32,11 +32,12 @@ OJ_MUST_USE oj_status oj_plain_sphere_make(struct oj_plain_sphere *side,
                                            const struct oj_flat *flat,
                                            struct oj_error *err);
 
-/** The box of a feature in the projection plane; empty if it has no pairs. */
+/** The box of a feature in the plane of projection; empty if it has no pairs.
+ */
 struct oj_box oj_plain_sphere_box(const struct oj_plain_sphere *side,
                                   int64_t feature);
 
-/** Chord of a distance in metres, rounded up. */
+/** The chord that belongs to a distance in metres, rounded up. */
 double oj_plain_sphere_chord(double metres);
 
 /** Metres between the nearest points of row and feature; with to_interior, 0

@@ -71,8 +71,8 @@ static oj_status add_found(struct box_found *found, int64_t feature,
 /* The interface to a library's tree of boxes. */
 struct box_library
 {
-    /* Builds a tree of the boxes that are not empty; there must be at least
-     * one. boxes must outlive the tree. */
+    /* Builds a tree of all boxes that are not empty; there must be at least
+     * one. `boxes` must outlive the tree. */
     oj_status (*build)(const struct oj_boxes *boxes, void **tree,
                        struct oj_error *err);
     /* Appends the features whose boxes intersect window to found. */
@@ -89,10 +89,10 @@ struct geos_tree
 {
     struct oj_geos_handle handle;
     GEOSSTRtree *strtree;
-    GEOSGeometry **diagonal; /* [boxes.n] geometries of the boxes, which must
-                                outlive the tree */
+    GEOSGeometry **diagonal; /* [boxes.n] a geometry for each box; must outlive
+                                the tree */
     const struct oj_boxes *boxes;
-    /* The following are for the current query. */
+    /* Members for the current query. */
     struct box_found *found;
     oj_status found_status;
     struct oj_error *found_err;
@@ -105,7 +105,8 @@ static oj_status fail_geos(const struct geos_tree *tree, struct oj_error *err)
                    text[0] != '\0' ? text : "out of memory");
 }
 
-/* Makes a geometry with this envelope, which is all that the tree uses. */
+/* Makes a geometry with this envelope; the tree does not use anything else of
+ * it. */
 static GEOSGeometry *make_geos_diagonal_of_box(GEOSContextHandle_t geos,
                                                const struct oj_box *box)
 {
@@ -183,7 +184,7 @@ static oj_status fill_geos_tree(struct geos_tree *tree, struct oj_error *err)
         GEOSSTRtree_insert_r(geos, tree->strtree, tree->diagonal[i],
                              &boxes->box[i]);
     }
-    /* GEOS builds the tree at the first query, so make one here */
+    /* make a query now, because GEOS builds the tree in the first one */
     tree->handle.message[0] = '\0';
     status = query_geos_tree(tree, &boxes->box[0], &found, err);
     oj_free(found.feature);
@@ -353,16 +354,16 @@ struct box_index
     struct oj_geos_pairs *pairs;   /* NULL on the sphere */
     struct oj_plain_sphere sphere; /* only used on the sphere */
     int is_nearest, has_distance;  /* properties of the relation */
-    int takes_apart;               /* 1: disjoint features may be pairs at any
-                                      distance */
+    int takes_apart;               /* 1: disjoint features can be pairs, so that
+                                      all features are candidates */
     int is_wide;  /* nearest: 1: start with a small window and enlarge it */
     double reach; /* radius of the first window if is_wide */
-    double most;  /* greatest maximum distance of a single join feature; -1:
-                     features have none of their own */
+    double most;  /* greatest of the join features' own maximum distances; -1:
+                     they have none */
 };
 
-/* The feature, among those whose distance GEOS failed to compute for a row,
- * that could be nearest: by the lower bound from its box, then by rank. */
+/* For a row, the feature that could be nearest among those whose distance GEOS
+ * failed to compute: the one with the smallest lower bound, then rank. */
 struct refused
 {
     double at_least; /* lower bound of its distance; INFINITY: there is no such
@@ -449,8 +450,8 @@ static int envelopes_meet(const struct box_batch *run, int64_t row,
     return oj_box_intersects(&run->box[row], &box);
 }
 
-/* Maximum cells and path steps of a Frechet table for GEOS, which holds the
- * whole table in memory and recurses once per step. */
+/* GEOS holds the whole table of a Frechet distance in memory and recurses once
+ * per step of the path. Above these sizes GEOS is not used. */
 #define MOST_FRECHET_CELLS 4000000.0
 #define MOST_FRECHET_STEPS 10000
 
@@ -602,8 +603,9 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
     }
 }
 
-/* Decides those of the features found whose boxes intersect the row's window.
- * Within a distance, points are not pruned any further, as in the paper. */
+/* Decides the features that were found and whose boxes intersect the row's
+ * window. (A search within a distance does not skip more, to remain the method
+ * of the paper.) */
 static oj_status decide_features_found_in_window(struct box_batch *run,
                                                  int64_t row,
                                                  const struct oj_box *window)
@@ -634,8 +636,8 @@ static oj_status decide_features_found_in_window(struct box_batch *run,
     return OJ_OK;
 }
 
-/* 1 if the feature that GEOS could not measure might be among the row's
- * nearest. */
+/* 1 if the feature whose distance GEOS could not compute might be among the
+ * nearest of the row. */
 static int may_refused_pair_be_in_answer(const struct box_batch *run)
 {
     const struct refused *refused = &run->refused;
@@ -661,8 +663,8 @@ static oj_status store_ranking(struct box_batch *run, int64_t row)
     return oj_answers_add(&run->answers, row, &run->ranking, run->err);
 }
 
-/* Joins the rows at positions first .. end - 1 of the processing order, by one
- * query. */
+/* Joins the rows first .. end - 1, in processing order, with a single query for
+ * all of them. */
 static oj_status join_group_of_rows_by_one_query(struct box_batch *run,
                                                  int64_t first, int64_t end)
 {
