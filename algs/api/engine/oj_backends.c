@@ -4,12 +4,17 @@
 #include <string.h>
 #include <strings.h>
 
-static const struct oj_engine *const on_cpu[] = {
-    &oj_cpu_similar_shapes,     &oj_cpu_nearest_points,
-    &oj_cpu_points_in_polygons, &oj_cpu_near_points,
-    &oj_cpu_distance,           &oj_cpu_sphere,
-    &oj_cpu_predicate,          &oj_cpu_similar,
-    &oj_cpu_similar_vectors,    NULL};
+static const struct oj_engine *const on_cpu[] = {&oj_cpu_similar_shapes,
+                                                 &oj_cpu_nearest_points,
+                                                 &oj_cpu_points_in_polygons,
+                                                 &oj_cpu_points_in_envelopes,
+                                                 &oj_cpu_near_points,
+                                                 &oj_cpu_distance,
+                                                 &oj_cpu_sphere,
+                                                 &oj_cpu_predicate,
+                                                 &oj_cpu_similar,
+                                                 &oj_cpu_similar_vectors,
+                                                 NULL};
 
 _Static_assert(sizeof on_cpu / sizeof *on_cpu <= OJ_MOST_ENGINES + 1,
                "a join has room for so many");

@@ -83,6 +83,7 @@ struct order_build
     int64_t n;
     int64_t n_slices;
     const double *x, *y;
+    const struct oj_reach_mask *mask; /* NULL: all points */
     int64_t n_prefixes;   /* number of prefixes of Morton keys; 1: a single
                              bucket for all points */
     int prefix_shift;     /* right shift that reduces a key to its prefix */
@@ -98,6 +99,7 @@ static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)
     uint32_t *histogram = b->histogram + slice * b->n_prefixes;
     int shift = b->prefix_shift;
     uint32_t *keys = b->order->keys;
+    const struct oj_reach_mask *mask = b->mask;
     struct oj_box f = b->frame;
     double scale = b->scale;
     int64_t end = oj_order_slice_begin(b->n, b->n_slices, slice + 1);
@@ -107,7 +109,7 @@ static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)
     {
         double x = b->x[i], y = b->y[i];
         uint32_t key = NO_KEY;
-        if (x == x && y == y)
+        if (x == x && y == y && (mask == NULL || oj_reach_mask_has(mask, x, y)))
         {
             key = oj_morton(oj_morton_column(x, f.x0, scale),
                             oj_morton_column(y, f.y0, scale));
@@ -198,6 +200,14 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
 oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
                          const double *x, const double *y, struct oj_error *err)
 {
+    return oj_order_build_masked(order, n_threads, n, x, y, NULL, err);
+}
+
+oj_status oj_order_build_masked(struct oj_order *order, int n_threads,
+                                int64_t n, const double *x, const double *y,
+                                const struct oj_reach_mask *mask,
+                                struct oj_error *err)
+{
     struct order_build b;
     oj_status status;
     if (n < 0 || n >= UINT32_MAX)
@@ -213,6 +223,7 @@ oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
     b.n_slices = n < 65536 ? 1 : n_threads;
     b.x = x;
     b.y = y;
+    b.mask = mask != NULL && mask->bit != NULL ? mask : NULL;
     b.frame = oj_order_frame(n, x, y);
     b.scale = compute_morton_key_scale(&b.frame);
     /* number of key bits to sort by: those that give 16 times as many codes as

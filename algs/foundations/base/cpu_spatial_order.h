@@ -11,6 +11,7 @@
 #define CPU_SPATIAL_ORDER_H
 
 #include "oj_feature_box.h"
+#include "oj_reach_mask.h"
 
 #define OJ_BUCKET_POINTS 8192
 
@@ -44,6 +45,14 @@ struct oj_order
 OJ_MUST_USE oj_status oj_order_build(struct oj_order *order, int n_threads,
                                      int64_t n, const double *x,
                                      const double *y, struct oj_error *err);
+
+/** oj_order_build() without the points that the mask excludes. A mask that is
+ * NULL or has no bits excludes none. */
+OJ_MUST_USE oj_status oj_order_build_masked(struct oj_order *order,
+                                            int n_threads, int64_t n,
+                                            const double *x, const double *y,
+                                            const struct oj_reach_mask *mask,
+                                            struct oj_error *err);
 
 /** Range of the middle 98 % of the points in x and in y, slightly enlarged,
  * estimated from a sample. So a few distant outliers do not compress all other

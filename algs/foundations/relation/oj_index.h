@@ -138,6 +138,8 @@ extern const struct oj_engine oj_cpu_similar_shapes;
 extern const struct oj_engine oj_cpu_nearest_points;
 /** Points in polygons: intersects, within, coveredby. */
 extern const struct oj_engine oj_cpu_points_in_polygons;
+/** Points in envelopes of lines and polygons. */
+extern const struct oj_engine oj_cpu_points_in_envelopes;
 /** Points within a distance of points. */
 extern const struct oj_engine oj_cpu_near_points;
 /** nearest and dwithin between features of any kinds. */

@@ -1,4 +1,5 @@
-/* The engine that joins points with polygons.
+/* The engine that joins points with polygons, and points with envelopes as
+ *  rectangles.
  *
  *  Points pass through the stages in blocks. Each stage prefetches the memory
  * that the next one reads for all points of the block, so points may be in any
@@ -18,6 +19,7 @@
 #include "../../pairs/selection/oj_tie_rank_sort.h"
 #include "cpu_containing.h"
 #include "cpu_ring_box_index.h"
+#include "envelope_rings.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -822,6 +824,7 @@ struct points_in_polygons_index
     struct oj_options options;
     const int32_t *tie_rank;
     const struct oj_flat *flat;
+    struct envelope_rings envelopes; /* flat, if the join is by envelopes */
     struct oj_ring_cells cells;
     unsigned accepted;         /* point locations that make a pair, bits 1 <<
                                   enum oj_location */
@@ -871,6 +874,7 @@ static void free_side(struct oj_index *wrapped)
     struct points_in_polygons_index *self = (void *)wrapped;
     oj_free((void *)self->solidity);
     oj_ring_cells_free(&self->cells);
+    envelope_rings_free(&self->envelopes);
 }
 
 /* 1 if the join accepts points on the boundary exactly if it accepts points
@@ -885,18 +889,24 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
                                           struct oj_stats *stats,
                                           struct oj_error *err)
 {
-    const struct oj_flat *join_side = args->join_side;
     const struct oj_options *options = &args->options;
     struct points_in_polygons_index *self = (void *)wrapped;
+    enum oj_op op = args->relation.op;
     self->relation = args->relation;
     self->options = args->options;
     self->tie_rank = args->tie_rank;
-    self->flat = join_side;
-    self->accepted = oj_point_locations_of_op(args->relation.op);
-    OJ_TRY(oj_ring_cells_build(&self->cells, join_side, options->n_expected,
+    self->flat = args->join_side;
+    if (oj_relation_is_bbox(&args->relation))
+    {
+        OJ_TRY(envelope_rings_make(&self->envelopes, args->join_side, err));
+        self->flat = &self->envelopes.flat;
+        op = OJ_OP_INTERSECTS; /* a point with a rectangle */
+    }
+    self->accepted = oj_point_locations_of_op(op);
+    OJ_TRY(oj_ring_cells_build(&self->cells, self->flat, options->n_expected,
                                options->n_threads, err));
     if (!treats_boundary_as_inside(self->accepted))
-        OJ_NEW_ZEROED(self->solidity, join_side->n_features, err);
+        OJ_NEW_ZEROED(self->solidity, self->flat->n_features, err);
     stats->index_bytes += oj_ring_cells_bytes(&self->cells);
     return OJ_OK;
 }
@@ -1104,13 +1114,25 @@ static void set_options(struct oj_index *wrapped,
 static const struct oj_engine_cost points_cost = {.vertex_s = 28e-9,
                                                   .row_s = 27e-9};
 
-const struct oj_engine oj_cpu_points_in_polygons = {
-    .name = "points in cells of polygons",
-    .takes = oj_is_points_in_polygons,
-    .index_size = sizeof(struct points_in_polygons_index),
-    .build = build_points_in_polygons,
-    .join = join_points_in_polygons,
-    .free_side = free_side,
-    .free_batches = free_batches,
-    .set_options = set_options,
-    .points_cost = &points_cost};
+/* 1 if the join is of points with the envelopes of other features. */
+static int is_points_in_envelopes(const struct oj_relation *relation,
+                                  const struct oj_flat *join_side,
+                                  const struct oj_flat *input)
+{
+    return oj_relation_is_bbox(relation) && !oj_flat_is_points(join_side) &&
+           (input == NULL || oj_flat_is_points(input));
+}
+
+#define ENGINE(words, is_taken)                                                \
+    {                                                                          \
+        .name = words, .takes = is_taken,                                      \
+        .index_size = sizeof(struct points_in_polygons_index),                 \
+        .build = build_points_in_polygons, .join = join_points_in_polygons,    \
+        .free_side = free_side, .free_batches = free_batches,                  \
+        .set_options = set_options, .points_cost = &points_cost                \
+    }
+
+const struct oj_engine oj_cpu_points_in_polygons =
+    ENGINE("points in cells of polygons", oj_is_points_in_polygons);
+const struct oj_engine oj_cpu_points_in_envelopes =
+    ENGINE("points in cells of envelopes", is_points_in_envelopes);
