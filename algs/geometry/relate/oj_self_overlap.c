@@ -42,9 +42,10 @@ static int has_edge_box_containing_point(const struct oj_flat *flat,
     return found;
 }
 
-/* 0 if the rings of a polygon surely enclose an area: no edges but the two that
- * end at its first vertex are near that vertex, and these are not collinear. So
- * one of the two sectors between them is inside. 1: not certain. */
+/* Quick test: 0 if the rings of a polygon surely enclose an area. That is so if
+ * the only edges near its first vertex are the two that end there, and they are
+ * not collinear: then one of the two sectors between them is inside. 1: not
+ * certain. */
 static int may_polygon_have_zero_area(const struct oj_flat *flat, int64_t part)
 {
     int64_t shell = flat->ring_offset[part];

@@ -35,8 +35,8 @@ static int are_both_features_simple(const struct relate *r)
     return r->side[0]->is_simple && r->side[1]->is_simple;
 }
 
-/* 1 if this suffices to decide op: the areas of the features overlap, and each
- * has an area outside of the other. */
+/* 1 if op is decided once it is known that the areas of the two features
+ * overlap and each has an area outside of the other. */
 static int do_overlapping_areas_decide(enum oj_op op)
 {
     switch (op)
@@ -91,8 +91,7 @@ static int does_matrix_so_far_decide(const struct relate *r)
             return a_outside || b_outside;
         case OJ_OP_TOUCHES:
             return m[0] != 'F';
-        case OJ_OP_CROSSES: /* these joins also depend on the dimensions of the
-                               features */
+        case OJ_OP_CROSSES: /* depend also on the dimensions of the features */
             return are_both_features_simple(r) && m[0] != 'F' &&
                    ((m[2] != 'F' && m[6] == '2') ||
                     (m[6] != 'F' && m[2] == '2'));
@@ -133,9 +132,8 @@ static int is_kind(const struct oj_figure *f, unsigned kind)
     return f->shape->kinds == kind;
 }
 
-/* Adds a vertex that is not on the other shape, and the edges at it. other: its
- * location in the other shape, interior or exterior. For valid polygons, the
- * interior is on one side of these edges. */
+/* Adds to the matrix a vertex that is not on the other shape, and the edges at
+ * it. other: where the vertex is in the other shape (interior or exterior). */
 static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
                                              double x, double y,
                                              enum oj_matrix_place other)
@@ -175,8 +173,8 @@ static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
     return OJ_OK;
 }
 
-/* 1 if points of f outside of the other shape's box cannot add to the matrix.
- */
+/* 1 if the matrix already has all that points of f outside of the other shape's
+ * box can add. */
 static int is_exterior_row_complete(const struct relate *r, int figure)
 {
     const char *m = r->matrix->at;
@@ -217,10 +215,10 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
     return OJ_OK;
 }
 
-/* 1 if crossings of edges add nothing to the matrix that vertices have not
- * added already. All crossings of simple figures add equal entries. For two
- * lines, a crossing is only known to add its own point, because other edges may
- * pass there. */
+/* 1 if the crossings of edges add nothing to the matrix that vertices have not
+ * added already. All crossings of simple figures add equal entries. A crossing
+ * of two lines surely adds only the crossing point itself, because other edges
+ * may pass there. */
 static int can_crossings_change_nothing(const struct relate *r)
 {
     int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
@@ -271,8 +269,8 @@ static int edge_box_intersects(const struct oj_edge *e,
 }
 
 /* Adds the crossings of edge e with the edges of `to` from index `least` on.
- * Two edges may share several bands; their crossing is added in the first of
- * these. */
+ * Two edges may have several bands in common; their crossing is added in the
+ * first of these. */
 static oj_status relate_edge_crossings(struct relate *r,
                                        const struct oj_edge *e,
                                        const struct oj_figure *to,

@@ -263,7 +263,8 @@ static int sign_of(double v)
 
 /* --- a crossing and a third edge ------------------------------------------ */
 
-/* Bound of the relative rounding error of a sum of products. */
+/* Bound of the relative rounding error of a sum of products, several times the
+ * actual one. */
 #define UNITS 1e-14
 
 /* Sums of products of at least this size are not affected by underflow. */
@@ -526,8 +527,9 @@ OJ_INLINE const struct oj_edge *next_edge_in_band(const struct oj_figure *f,
     return NULL;
 }
 
-/* Finds the edges that contain the node. For each group, counts (even-odd) the
- * edges that a ray from the node towards +x crosses. */
+/* Finds the edges that contain the node, and for each group of rings whether
+ * the node is inside of it: whether a ray from the node towards +x crosses an
+ * odd number of the group's edges. */
 static oj_status cast_ray_and_list_edges_at_node(
     struct oj_figure *f, int figure, const struct oj_node *node,
     struct oj_node_scratch *s, int *is_vertex, struct oj_error *err)
@@ -585,8 +587,9 @@ struct node_round
     struct oj_figure *f;
     int32_t n_on;             /* number of groups that contain the current
                                  sector */
-    int32_t n_always;         /* groups that contain the node but have no edge
-                                 there, so they contain all sectors */
+    int32_t n_always;         /* number of groups that contain the node but have
+                                 no edge there: they contain all sectors around
+                                 it */
     int32_t n_groups;         /* number of groups with edges at the node */
     int64_t n_lines, n_rings; /* number of line edges and of ring edges at the
                                  node */
@@ -605,8 +608,8 @@ static void count_ring_edge_at_node(struct node_round *r, int32_t group)
     }
 }
 
-/* Initialises the sweep for a figure. Groups without ring edge at the node
- * contain all sectors or none; the others are marked. */
+/* Initialises the sweep for a figure. A group without ring edges at the node
+ * contains either all sectors or none. */
 static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
                                     int figure, const struct oj_node *node,
                                     const struct oj_node_scratch *s)
@@ -668,8 +671,9 @@ de9im_place_of_ray_direction(struct node_round *r, int figure,
         f->is_on[e->group] ^= 1;
         r->n_on += f->is_on[e->group] ? 1 : -1;
     }
-    if (before > n_before) /* a group that has no edge in this direction
-                              contains it */
+    if (before > n_before) /* a group that contains the sectors on both
+                              sides, without an edge between, contains this
+                              direction */
         return OJ_PLACE_INTERIOR;
     if (n_own > 1 && before > 0 && r->n_on > 0)
         return OJ_PLACE_INTERIOR;
@@ -802,8 +806,8 @@ static int lines_have_length(const struct oj_shape *shape)
     return 1;
 }
 
-/* 1 if two edges are disjoint, or have only an end of one of them in common.
- * Precondition: their boxes intersect. */
+/* 1 if two edges with intersecting boxes have no common point, or only an end
+ * of one of them. */
 static int share_at_most_an_end(const struct oj_edge *e,
                                 const struct oj_edge *f)
 {

@@ -9,14 +9,16 @@
 /* Bits of the state of an edge. */
 enum edge_state
 {
-    STARTS_AT_NODE = 1, /* its first vertex is a vertex of the other polygon */
+    STARTS_AT_NODE = 1, /* the first vertex of the edge is a vertex of the other
+                           polygon */
     ENDS_AT_NODE = 2,
     IS_SHARED = 4 /* it is also an edge of the other polygon */
 };
 
 enum contact_kind
 {
-    SHARED_FORWARD,  /* a shared edge, in the direction of both rings */
+    SHARED_FORWARD,  /* an edge that both polygons have, in the direction of
+                        both rings */
     SHARED_BACKWARD, /* a shared edge, with opposite directions */
     COMMON_VERTEX,
     BOXES_MEET
@@ -51,8 +53,8 @@ OJ_INLINE int edge_meets_window(const double *x, const double *y,
            ((y[0] >= w->y0) | (y[1] >= w->y0));
 }
 
-/* Lists those of the eight edges i .. i + 7 that have an index >= least and a
- * box that intersects the window. out must have room for eight. */
+/* Lists those of the eight edges i .. i + 7 whose boxes intersect the window,
+ * without edges before `least`. out must have room for eight. */
 OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
                                        int64_t i, int64_t least,
                                        const struct oj_box *window,
@@ -182,8 +184,8 @@ OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *boxes,
     return (unsigned)bits;
 }
 
-/* Lists the edges in group `eight` (edges 8 * eight and the next seven) that
- * have an index >= least and a box that intersects `box`. */
+/* Lists those of the edges 8 * eight .. 8 * eight + 7 whose boxes intersect
+ * `box`, without edges before `least`. */
 OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
                                       int64_t eight, const struct oj_box *box,
                                       int64_t least, int32_t *restrict out)
@@ -199,7 +201,7 @@ OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
     return n;
 }
 
-/* Lists the edges with index >= least whose boxes intersect `box`, in ascending
+/* Lists the edges, from `least` on, whose boxes intersect `box`, in ascending
  * order. out must have room for all. */
 OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
                                   const struct oj_box *box, int64_t least,
@@ -280,9 +282,8 @@ static enum oj_contact contact_of_edges(const struct oj_edge *e,
 
 /* --- whether the edges of a polygon touch only at successive vertices ----- */
 
-/* 1 if two edges of a polygon with intersecting boxes are disjoint, or
- * successive in a ring. (If rings touch in a vertex, it returns 0 for the two
- * edges that start there.) */
+/* 1 if two edges of one polygon have no common point, or only the vertex
+ * between successive edges. Precondition: their boxes intersect. */
 static int are_edges_apart(const struct oj_edge *e, const struct oj_edge *f)
 {
     if (e->ax == f->bx && e->ay == f->by)
@@ -388,8 +389,8 @@ OJ_INLINE void add_contact(struct oj_border_pair *p, int64_t i, int64_t k,
     contact->kind = (uint8_t)kind;
 }
 
-/* Edges i and k are equal: marks them as shared, and also the pairs of equal
- * edges that follow. */
+/* Called if edge i of one polygon equals edge k of the other. Marks both as
+ * shared, and also the pairs of equal edges that follow. */
 OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
                                    int64_t k, int64_t step)
 {
@@ -408,10 +409,9 @@ OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
     }
 }
 
-/* Lists the contacts of the edges from *next on, until the list is full. Shared
- * edges are skipped, because every node of an unshared edge is found when that
- * edge is searched. (If all edges of one border are shared, so are all of the
- * other.) */
+/* Lists the contacts of the edges from *next on, until the list is full. Edges
+ * that both polygons have (shared edges) are skipped: where another edge
+ * touches them, the search for that edge finds the contact. */
 OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
 {
     struct oj_border *a = &p->border[0], *b = &p->border[1];
@@ -486,7 +486,8 @@ oj_status oj_borders_find(const struct oj_shape *a, const struct oj_shape *b,
 
 /* --- on which side the interior is ---------------------------------------- */
 
-/* Facts about two borders, collected from their contacts and chains. */
+/* What the contacts and chains of two borders show. A chain is a run of edges
+ * between two points in which the borders touch. */
 struct border_facts
 {
     int has_crossing, has_node, has_shared;
@@ -570,8 +571,8 @@ static int common_vertex_edges_run_together(const struct oj_edge *e,
                               f_ends ? f->ax : f->bx, f_ends ? f->ay : f->by);
 }
 
-/* Adds a contact of two edges that are not shared. If they are collinear
- * without a common vertex, they overlap, since their boxes intersect. */
+/* Adds a contact of two edges that are not shared. Collinear edges without a
+ * common vertex overlap, because their boxes intersect. */
 static void add_facts_of_open_contact(const struct oj_border_pair *p,
                                       const struct oj_border_contact *contact,
                                       struct border_facts *facts)
@@ -598,7 +599,7 @@ static int has_one_ring(const struct oj_shape *shape)
 }
 
 /* Records on which sides of a shared edge the interiors are. Not needed for two
- * single rings, for which chains decide (add_interiors()). */
+ * polygons of one ring each: see add_interiors(). */
 static void add_sides_of_shared_edge(struct oj_border_pair *p,
                                      const struct oj_border_contact *contact,
                                      struct border_facts *facts)
@@ -657,8 +658,8 @@ OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
     return !(oj_box_has(w, e.ax, e.ay) & oj_box_has(w, e.bx, e.by));
 }
 
-/* 1 if edge i is the first of a chain: the edge before it is not listed, or the
- * vertex between them is a node. */
+/* 1 if edge i is the first of a chain: the edge before it is not in the list,
+ * or the borders touch in the vertex between them. */
 OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
 {
     const int32_t *edge = ring->border->edge;
@@ -683,9 +684,9 @@ static int points_left(const double p[2], const double u[2], const double v[2],
     return !(d_of_u > 0 && d_of_v < 0);
 }
 
-/* Location of the start of edge i in the other polygon. The edge starts at a
- * node; it is inside if its direction lies between the two edges of the other
- * polygon there. Precondition: the edge is not shared. */
+/* Location, in the other polygon, of edge i near its start, which is a vertex
+ * of that polygon. It is inside if the edge leaves between the two edges of the
+ * other polygon there. Precondition: the edge is not shared. */
 static enum oj_location locate_edge_at_node(const struct border_ring *ring,
                                             int64_t i)
 {
@@ -720,9 +721,9 @@ static int64_t next_of_ring(const struct border_ring *ring, int64_t i)
     return i + 1 < ring->end ? i + 1 : ring->first;
 }
 
-/* Location, in the other polygon, of the chain that begins with edge `first`. A
- * chain consists of unshared edges and begins at a node, or is a whole ring
- * without nodes. leaves: 1: a vertex of it is outside of the window. */
+/* Location, in the other polygon, of the chain that begins with edge `first`.
+ * Without contacts, a whole ring is a chain. leaves: 1: some vertex of the
+ * chain is outside of the window. */
 static enum oj_location locate_chain(const struct border_ring *ring,
                                      int64_t first, int leaves)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run of more segments with equal Morton codes is searched for repeated
+/* Runs of more segments with equal Morton codes are searched for equal
  * segments. */
 #define LONG_RUN 32
 #define BUNDLES_AT_ONCE 1024

@@ -13,7 +13,7 @@ OJ_INLINE double greater(double a, double b)
 OJ_INLINE unsigned edges_touching_way(const struct oj_ring_way *w,
                                       const double *x, const double *y)
 {
-    double apart[OJ_LANES]; /* > 0 if the edge's box is disjoint from both boxes
+    double apart[OJ_LANES]; /* > 0: the edge's box is disjoint from both boxes
                                of the path. (The differences are rounded, but
                                their signs are exact.) */
     unsigned bits = 0;

@@ -103,8 +103,8 @@ struct oj_edge_rows
     struct oj_edge_window window;
     double ax, ay, bx, by; /* ay <= by */
     double slope, margin;
-    int is_narrow; /* 1: in a row, the edge may intersect fewer columns than its
-                      window has */
+    int is_narrow; /* 1: the edge may intersect fewer columns in a row than in
+                      all rows together */
 };
 
 static inline struct oj_edge_rows oj_edge_rows_of(const struct oj_edge_frame *f,
@@ -135,7 +135,7 @@ static inline struct oj_edge_rows oj_edge_rows_of(const struct oj_edge_frame *f,
     return e;
 }
 
-/** The columns that the edge may intersect in a row of its window. */
+/** The columns that the edge may intersect in one row. */
 static inline void oj_edge_columns(const struct oj_edge_frame *f,
                                    const struct oj_edge_rows *e, int32_t row,
                                    int32_t *first, int32_t *last)

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Target width of a cell, in mean edge lengths. If a limit of fineness makes
- * cells wider, they have two or three times as many edges. */
+/* Target width of a cell, in mean edge lengths. A wider cell has more edges to
+ * test, a narrower one needs more memory. */
 #define EDGES_ALONG 8.0
 
 struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
@@ -55,7 +55,7 @@ static int choose_cell_size_and_frame(struct oj_edge_grid *g,
     return 1;
 }
 
-/* Replaces the cell numbers of runs by ranks among the cells with edges, and
+/* In the runs, replaces numbers of cells by ranks among the cells with edges;
  * counts the runs of each cell. */
 static OJ_CLONES void
 number_nonempty_cells_of_runs(const struct oj_edge_grid *g, int64_t n,
@@ -188,8 +188,8 @@ void oj_edge_grid_free(struct oj_edge_grid *g)
 
 /* --- location of points --------------------------------------------------- */
 
-/* Flips *odd if the path crosses the edge from a to b; sets *unclear if this
- * cannot be decided. Returns 1 if p is on the edge. */
+/* Tests whether the path crosses the edge from a to b: if so, flips *odd. Sets
+ * *unclear if this cannot be decided. Returns 1 if p is on the edge. */
 OJ_INLINE int cross(const struct oj_ring_way *w, double ax, double ay,
                     double bx, double by, int *odd, int *unclear)
 {

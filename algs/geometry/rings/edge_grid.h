@@ -115,7 +115,7 @@ static inline int oj_edge_grid_known(const struct oj_edge_grid *g, int64_t cell)
            -(int)(word->edges >> (uint64_t)cell % 64 & 1);
 }
 
-/** Rank of a cell among the cells with edges. */
+/** Rank of a cell among the cells with edges, in the order of their numbers. */
 static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
                                          uint32_t cell)
 {
@@ -168,14 +168,14 @@ oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
                                  (g->word[end / 64].edges >> end % 64 & 1)];
 }
 
-/** Locates p by the edges of its cell. rank: rank of the cell among those with
- * edges. */
+/** Locates p in the ring, by the edges of its cell. rank: oj_edge_grid_rank()
+ * of the cell. */
 enum oj_location oj_edge_grid_test(const struct oj_edge_grid *grid,
                                    int64_t cell, uint32_t rank, double px,
                                    double py);
 
-/* Prefetches memory for oj_edge_grid_known() and oj_edge_grid_test(). The
- * address of a cell's runs is in first_run, so that is read first. */
+/* Prefetches the memory that the location of a point reads. First the cell's
+ * element of first_run is read, which contains the address of the edges. */
 
 static inline void oj_edge_grid_prefetch(const struct oj_edge_grid *g,
                                          int64_t cell)
@@ -194,8 +194,8 @@ static inline void oj_edge_grid_prefetch_edges(const struct oj_edge_grid *g,
                                                uint32_t rank)
 {
     uint32_t run, end;
-    /* an empty instruction with a side effect, because gcc removes calls of
-     * functions without any */
+    /* keeps the function's calls: gcc removes calls of functions without side
+     * effects */
     __asm__ volatile("");
     if (g->n_words == 0)
         return;

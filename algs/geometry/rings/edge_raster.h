@@ -20,8 +20,8 @@
 /** A bit for each of 64 neighbouring cells of a row. */
 struct oj_edge_word
 {
-    uint64_t edges;  /**< 1: the cell has edges, or the state of its reference
-                          point is not known */
+    uint64_t edges;  /**< 1: edges intersect the cell, or its reference point
+                          cannot be used */
     uint64_t inside; /**< 1: the reference point of the cell is inside */
     uint64_t rank;   /**< number of cells with edges in all previous words */
 };

@@ -126,8 +126,8 @@ OJ_MUST_USE oj_status oj_shape_side_find(const struct oj_shape_side *side,
                                          struct oj_found *found,
                                          struct oj_error *err);
 
-/** Minimum vertices of shapes that get cells. The second is for shapes that are
- * tested very often. */
+/** Shapes with fewer vertices get no cells. The second limit is for shapes that
+ * are tested very often. */
 #define OJ_CELLS_VERTICES 24
 #define OJ_CELLS_FEW_VERTICES 12
 
@@ -241,10 +241,9 @@ oj_cells_locate_box(const struct oj_edge_grid *cells,
                : OJ_ON_BOUNDARY;
 }
 
-/** 1 if a and b have a common point; for parts of any kinds. If the result is
- * 0, bit 1 or 2 in *rests_on means: it is only right if a, or b, is
- * topologically valid (oj_shape_is_nice()). Such bits are only set for polygons
- * of several rings. */
+/** 1 if a and b have a common point; for parts of any kinds. *rests_on: a
+ * result of 0 is only right if these shapes are topologically valid: bit 1: a,
+ * bit 2: b. (Only for polygons of several rings.) */
 int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
                    unsigned *rests_on);
 

@@ -50,13 +50,13 @@ enum needs_nice
 enum inside
 {
     COVERED,  /* no point of a is outside */
-    WITHIN,   /* no point of a is outside, and the interiors intersect */
+    WITHIN,   /* no point of a is outside of b, and the interiors intersect */
     PROPERLY, /* all points of a are in the interior of b */
 };
 
-/* 1 if the join is by containment. Sets *how to its definition. *is_around is 1
- * if the join feature must be inside of the input feature, 0 for the reverse.
- */
+/* Returns 1 if op is a kind of containment and sets *how to its definition.
+ * *is_around becomes 1 if the join feature must be inside of the input feature,
+ * 0 for the reverse. */
 static int classify_containment_op(enum oj_op op, enum inside *how,
                                    int *is_around)
 {
@@ -191,7 +191,7 @@ static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
             : OJ_OUTSIDE;
     if (window != OJ_ON_BOUNDARY)
         return verdict_yes_or_no(window == OJ_INSIDE);
-    /* for PROPERLY, a vertex on the boundary of b is already a contact */
+    /* for PROPERLY, a vertex on the boundary of b excludes the pair */
     if (has_vertex_at_locations(
             a, b, SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
         return VERDICT_NO;
@@ -429,8 +429,8 @@ struct predicate_index
     struct oj_screen_rule rule;
     struct oj_shape_side side; /* with a screen, built when first needed */
     int has_side;
-    int32_t *place_of; /* [features] index of each feature in side; NULL: no
-                          screen */
+    int32_t *place_of; /* [features] index of each join feature in the array
+                          side.shape; NULL: no screen */
     _Atomic uint8_t *niceness; /* [features] enum oj_niceness: cached validity
                                   of each join feature */
 };
@@ -490,8 +490,8 @@ static oj_status compute_niceness(struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* Finds whether the shape is topologically valid. known: cache of the result,
- * shared by all threads. */
+/* Finds whether the shape is topologically valid. known: where the result is
+ * cached, for all threads. */
 static oj_status find_niceness(struct predicate_worker *w,
                                const struct oj_shape *shape,
                                _Atomic uint8_t *known,
@@ -519,9 +519,9 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
 
 /* --- decision by the edges of both borders -------------------------------- */
 
-/* Polygons of at most this many vertices are first decided by their borders,
- * which reads all vertices. For larger ones the kernels are first, since they
- * read only a few cells. */
+/* Polygons of at most this many vertices are compared border by border first,
+ * which reads all vertices. For larger ones the grid of cells is used first,
+ * because then only a few cells are read. */
 #define MOST_BORDER_VERTICES 512
 
 /* When polygons of fewer than BORDER_VERTICES_WITHOUT_CELLS vertices get cells,
@@ -593,7 +593,7 @@ static int are_rings_outside_each_other(const struct oj_shape *a,
            is_ring_outside(b, a);
 }
 
-/* 1 if only features with a common point can be pairs. */
+/* 1 if only features with a common point can be pairs of the relation. */
 static int takes_contact(const struct oj_relation *relation)
 {
     return relation->op != OJ_OP_DISJOINT &&
@@ -607,8 +607,8 @@ static int may_be_apart(_Atomic uint8_t *known)
     return niceness == OJ_NICENESS_NOT_KNOWN || niceness == OJ_NICE_APART;
 }
 
-/* Decides a pair by the edges near the common window (relate_shared_borders.h),
- * if these suffice. */
+/* Decides a pair of polygons by their edges near the common window
+ * (relate_shared_borders.h), if these suffice. */
 static oj_status
 decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *shape, int32_t feature,
@@ -685,8 +685,8 @@ static oj_status want_cells_of_feature(struct predicate_index *index,
     return oj_shape_side_want_cells(side, at, n_vertices, n_asks, err);
 }
 
-/* Decides a pair by the fast kernels, if the shapes are topologically valid or
- * the kernels do not need that. */
+/* Decides a pair by locations of vertices and contacts of edges (the functions
+ * above), if these suffice and the shapes are as valid as they require. */
 static oj_status
 decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *shape, int32_t feature,
@@ -707,8 +707,8 @@ decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* Decides whether the row and the feature at position `at` are a pair: by
- * borders and by kernels, the faster of them first, and otherwise by the
+/* Decides whether the row and the feature at position `at` are a pair. Tries
+ * borders and vertices (the cheaper of them first), and finally the DE-9IM
  * matrix. */
 static oj_status decide_pair(struct predicate_index *index,
                              struct predicate_worker *w,
@@ -977,7 +977,8 @@ static oj_status search_row(struct oj_row_index *shared,
 
 /* --- pairs found by a screen ---------------------------------------------- */
 
-/* 1 if the engine must still decide a pair with this verdict. */
+/* 1 if a pair with this verdict of the GPU is still undecided for the join's
+ * relation. */
 static int needs_decision_after_gpu_screen(const struct predicate_index *index,
                                            uint8_t said)
 {
@@ -988,8 +989,9 @@ static int needs_decision_after_gpu_screen(const struct predicate_index *index,
     return said != OJ_SAID_APART;
 }
 
-/* Decides a pair whose verdict is right if polygons of several rings are
- * topologically valid. If they are, uses the verdict, otherwise the matrix. */
+/* Decides a pair whose verdict is only right if the polygons are topologically
+ * valid. Tests that; if they are not, computes the DE-9IM matrix. meets: the
+ * verdict. */
 static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               struct predicate_worker *w,
                                               const struct oj_shape *shape,
@@ -1010,8 +1012,8 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* 1 if the engine needs the shapes of join features (side, place_of) to decide
- * a pair with this verdict; 0 if at most their validity. */
+/* 1 if a pair with this verdict is decided by the shapes of both features; 0 if
+ * only their validity may be needed. */
 static int
 needs_join_shape_after_gpu_screen(const struct predicate_index *index,
                                   uint8_t said)
@@ -1056,8 +1058,8 @@ static int64_t end_row_of_task(const struct screened_batch *b, int64_t task)
     return end < b->pairs->n_rows ? end : b->pairs->n_rows;
 }
 
-/* Sets the verdict of pairs that the filter rejects to disjoint; sets has_open
- * and asks_shapes. */
+/* Sets the verdict of pairs that the pair filter rejects to disjoint. Sets
+ * has_open and asks_shapes. */
 static void filter_gpu_screened_rows(int64_t first, int64_t end, void *user)
 {
     struct screened_batch *b = user;

@@ -37,7 +37,7 @@
 /* maximum entries (boxes of rings) that are compared with points at a time */
 #define HELD 4096
 
-/* Parameters of a batch; pointers are borrowed. */
+/* Parameters of a batch. It owns nothing. */
 struct point_query
 {
     struct oj_ring_cells *cells;   /* index of rings; grids of rings may be
@@ -78,9 +78,9 @@ struct point_candidate
     const struct oj_edge_grid *grid; /* grid of the ring's edges, or NULL */
 };
 
-/* A candidate that must be decided by edges: its index in
- * point_worker.candidate. rank: of the point's cell in the ring's grid, among
- * the cells with edges. */
+/* A candidate that only the edges of the ring can decide: its index in
+ * point_worker.candidate. rank: oj_edge_grid_rank() of the point's cell, if the
+ * ring has a grid. */
 struct point_open
 {
     uint32_t rank;
@@ -94,8 +94,8 @@ struct point_state
     int32_t location;
 };
 
-/* A point in a subcell that boxes of rings intersect, so that the entries of
- * the cell must be searched. */
+/* A point near some ring: boxes of rings intersect the subcell that it is in.
+ */
 struct point_survivor
 {
     int32_t point, layer;
@@ -119,8 +119,8 @@ struct point_worker
     struct point_state *state; /* scratch for one point */
     struct oj_relate_scratch relate;
     int64_t n_pairs, cap_pairs;
-    int64_t n_pairs_counted; /* those of n_pairs that the limit of pairs (struct
-                                oj_pair_budget) already counts */
+    int64_t n_pairs_counted; /* how many of n_pairs were already counted for the
+                                limit of pairs (struct oj_pair_budget) */
     int32_t *feature;        /* [n_pairs] join features, by task and then by
                                 row */
     struct oj_row_order order;
@@ -128,8 +128,7 @@ struct point_worker
     double filter_s, refine_s;
 };
 
-/* Candidates are refined as soon as there are this many, and at the end of a
- * block. */
+/* Number of candidates from which on they are decided. */
 #define CANDIDATES 2048
 
 /* --- refine: from candidates to pairs ------------------------------------- */
@@ -336,8 +335,8 @@ static int64_t drop_pairs_excluded_by_filter(const struct point_query *q,
     return n_left;
 }
 
-/* Finds the grid cell of each candidate whose ring has a grid. May build grids.
- */
+/* Finds the point's cell in the ring's grid, for each candidate whose ring has
+ * a grid. May build grids. */
 static oj_status find_ring_grid_cells_of_candidates(
     struct oj_ring_cells *cells, int64_t n, struct point_candidate *candidate,
     const double *x, const double *y, struct oj_error *err)
@@ -372,8 +371,8 @@ static oj_status find_ring_grid_cells_of_candidates(
     return OJ_OK;
 }
 
-/* Removes candidates whose cell shows that the point is outside; returns how
- * many remain. Lists in w->open those that must be decided by edges. */
+/* Removes candidates that the ring's grid shows to be outside; returns how many
+ * remain. Lists those that only edges can decide in w->open. */
 static OJ_CLONES int64_t drop_outside_candidates(struct point_worker *w,
                                                  int64_t n)
 {
@@ -493,8 +492,9 @@ static oj_status refine_candidates(const struct point_query *q,
 
 /* --- filter: from points to candidates ------------------------------------ */
 
-/* Cell of a point, and the value to compare with the cell's entries. A point
- * with a NaN coordinate gets the extra cell at the end, which has no rings. */
+/* Finds the cell of a point, and the value to compare with the cell's entries
+ * (ring boxes). A point with a NaN coordinate gets the cell after the last,
+ * which has no rings. */
 OJ_INLINE void probe(const struct oj_ring_axes *axes,
                      const struct oj_ring_layer *layer, double x, double y,
                      int is_turned, uint32_t *cell, uint32_t *out)
@@ -534,8 +534,8 @@ static inline int subcell_of_probe(uint32_t probe)
     return (int)((probe >> 8 & 0x70) >> 1 | (probe & 0x70) >> 4);
 }
 
-/* Lists, in order, the points of the block whose subcell is intersected by ring
- * boxes. */
+/* Lists, in order, the points of the block that are near some ring: boxes of
+ * rings intersect their subcell. */
 OJ_INLINE int64_t take_survivors(const struct oj_ring_set *set,
                                  struct point_worker *w, int64_t n,
                                  int n_layers)
@@ -627,8 +627,8 @@ static oj_status refine_candidates_timed(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Appends the candidate rings of n points, each with its range of entries.
- * Compares many entries at once. */
+/* Appends the rings whose boxes contain a point, for n points at once. Each has
+ * the range of entries (ring boxes) of its cell. */
 static oj_status append_rings_of_cell_ranges(const struct oj_ring_cells *cells,
                                              struct point_worker *w,
                                              const struct oj_ring_layer *layer,
@@ -651,9 +651,9 @@ static oj_status append_rings_of_cell_ranges(const struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* Collects the ranges of entries for the points from survivor `first` on. Stops
- * at a point whose cell is subdivided, or when there are HELD entries. Returns
- * the number of ranges. */
+/* Collects, from survivor `first` on, the points with the ranges of entries of
+ * their cells. Stops at a cell that is subdivided, or at HELD entries. Returns
+ * the number of points. */
 static int64_t
 collect_cell_ranges_of_survivors(const struct oj_ring_layer *borrowed,
                                  struct point_worker *w, int64_t first,
@@ -678,8 +678,7 @@ collect_cell_ranges_of_survivors(const struct oj_ring_layer *borrowed,
     return n_ranges;
 }
 
-/* Appends the candidate rings of one point that survived the filter by
- * subcells. */
+/* Appends the rings whose boxes contain one point. */
 static oj_status append_candidate_rings_of_point(const struct point_query *q,
                                                  struct point_worker *w,
                                                  const struct point_survivor *s,
@@ -695,8 +694,8 @@ static oj_status append_candidate_rings_of_point(const struct point_query *q,
         q->input->y[first_row + s->point], s->point, err);
 }
 
-/* Finds the candidate rings of all surviving points. Refines candidates
- * whenever there are many; some may be left in the list. */
+/* Finds the rings whose boxes contain each surviving point. Decides these
+ * candidates whenever the list is full; the last ones stay in the list. */
 static oj_status find_candidates_of_survivors(const struct point_query *q,
                                               struct point_worker *w, int64_t n,
                                               int64_t first_row,
@@ -840,8 +839,8 @@ struct points_in_polygons_index
 struct task
 {
     int64_t first, n; /* range of the task's pairs in `feature` of its worker */
-    int64_t assumed;  /* number of previous pairs by which its offsets were
-                         computed (a guess) */
+    int64_t assumed;  /* number of previous pairs that its offsets assume; if
+                         the guess is wrong, they are corrected */
     int64_t before;   /* actual number of pairs of all tasks before it */
     int32_t worker;
     int32_t n_matched;
@@ -877,8 +876,7 @@ static void free_side(struct oj_index *wrapped)
     envelope_rings_free(&self->envelopes);
 }
 
-/* 1 if the join accepts points on the boundary exactly if it accepts points
- * inside. */
+/* 1 if a point on the boundary is a pair exactly if a point inside is. */
 static int treats_boundary_as_inside(unsigned accepted)
 {
     return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);

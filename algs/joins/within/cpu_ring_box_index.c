@@ -302,12 +302,12 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
 
 /* --- layers of cells ------------------------------------------------------ */
 
-/* A ring that intersects more cells than this goes to the next layer. The last
- * layer has no more cells. */
+/* A ring that intersects more cells of a layer than this is put into the next,
+ * coarser layer. The last layer has no more cells. */
 #define MOST_SPAN (LAST_ALONG * LAST_ALONG)
 
-/* Exception: if a layer has at most FEW_CELLS cells and large rings add at most
- * FEW_ENTRIES entries to each, these rings stay in it, because another layer
+/* Exception: if a layer has at most FEW_CELLS cells and its large rings add at
+ * most FEW_ENTRIES entries per cell, they stay in it: one more layer to search
  * would cost more. */
 #define FEW_CELLS 32768
 #define FEW_ENTRIES 6
@@ -675,9 +675,8 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
 #define MANY_POINTS 8
 #define LARGE 256
 
-/* Maximum cells of a grid for the points that its ring is expected to be tested
- * with (one cell per point). It has more if its number of vertices asks for
- * more. */
+/* Maximum number of cells that the expected number of points (one cell per
+ * point) gives a grid. The number of vertices may give it more. */
 #define MOST_PAID 4096.0
 
 /* Assumed number of points if it is not known. (Not the number so far: a grid
@@ -724,7 +723,7 @@ static oj_status assign_grids_to_large_rings(struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* How often a ring is tested by all its edges before its grid is built. */
+/* How many tests of a ring read all its edges before a grid is built for it. */
 static int walks_before_grid(const struct oj_ring_cells *cells,
                              const struct oj_located_ring *ring)
 {
@@ -798,7 +797,7 @@ static void list_rings(int64_t begin, int64_t end, void *user)
             while (r >= flat->ring_offset[part + 1])
                 part++;
             ring->first_vertex = flat->vertex_offset[r];
-            /* if there are too many vertices, building the grid will fail */
+            /* too many vertices for a grid: building it reports the error */
             n_vertices = flat->vertex_offset[r + 1] - flat->vertex_offset[r];
             if (is_left_out || flat->part_kind[part] != OJ_PART_POLYGON)
                 n_vertices = 0;

@@ -64,8 +64,8 @@ struct oj_located_ring
     int32_t part; /**< ordinal of the part in the layer */
 };
 
-/** The box of a ring within a cell, in steps: bytes x0, y0, 127 - x1, 127 - y1,
- * lowest byte first. */
+/** The box of a ring within a cell, as four bytes: x0, y0, 127 - x1, 127 - y1
+ * in steps, lowest byte first. */
 struct oj_ring_entry
 {
     uint32_t steps;
@@ -174,9 +174,9 @@ static inline double oj_ring_v(const struct oj_ring_axes *a, double x, double y)
     return (y - a->y0) * a->cos - (x - a->x0) * a->sin;
 }
 
-/** Value of a point for the comparison with entries: bytes x, y, 127 - x, 127 -
- * y of its step within the cell. The top bit of each byte is set, so that
- * subtracting an entry does not borrow across bytes. */
+/** Value of a point for oj_ring_entry_holds(): its step within the cell as
+ * bytes x, y, 127 - x, 127 - y. The top bit of each byte is set, so that the
+ * subtraction of an entry does not borrow across bytes. */
 static inline uint32_t oj_ring_probe_of_steps(int32_t step_x, int32_t step_y)
 {
     uint32_t x = (uint32_t)step_x % OJ_CELL_STEPS;
