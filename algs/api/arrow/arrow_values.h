@@ -61,10 +61,10 @@ struct arrow_presence
     const uint8_t *valid, *outer_valid; /**< validity bitmaps of the column, and
                                              of the struct that contains it;
                                              NULL: all valid */
-    int64_t first;   /**< index of row 0 in the column's array: skips the offset
-                          of the surrounding struct */
-    int64_t skipped; /**< index of row 0 in the column, which includes the
-                          struct's offset */
+    int64_t first;   /**< index of row 0 in the buffers of the column: the
+                          column's own offset plus `skipped` */
+    int64_t skipped; /**< elements of the column before row 0: the offset of the
+                          surrounding struct; 0 without one */
 };
 
 static inline int arrow_is_there(const struct arrow_presence *p, int64_t row)

@@ -48,8 +48,9 @@ struct oj_batch_parts
     oj_rows_join sample;
     void *user; /**< argument of sample */
 
-    /** Approximate number of pairs that were computed in vain: pairs of
-     * samples, and max_pairs for each part that had too many. */
+    /** Approximate number of pairs that were computed for nothing: pairs of
+     * samples, and max_pairs for each part that had to be joined again with
+     * fewer rows. */
     int64_t n_pairs_again;
 
     /* Members for the prediction, kept across batches. */

@@ -1088,8 +1088,8 @@ static oj_status check_max_distances_are_given(const struct oj_join *join,
     return OJ_OK;
 }
 
-/* Called if points are joined although none were expected: removes features
- * with overlapping parts from the indexes built so far. */
+/* Called for the first batch of points, if none were expected: removes features
+ * with overlapping parts from the indexes that exist already. */
 static oj_status exclude_overlapping_from_indexes(struct oj_join *join,
                                                   struct oj_error *err)
 {

@@ -1,8 +1,9 @@
-/** Makes the record batches of a join of rows. A place is a row of the output:
- *  an input row, a join row, or a pair of both.
+/** Makes the record batches of a join of rows. A place describes a row of the
+ *  output: an input row, a join row, or a pair of both.
  *
- *   sides, settings --open--> columns, their schema, what is wanted of pairs
- *   places of an answer --make--> a record batch
+ *   sides, settings --open--> output columns, their schema, which values of
+ *   pairs they need
+ *   pairs of a batch --make--> a record batch
  */
 #ifndef ROWS_OUTPUT_H
 #define ROWS_OUTPUT_H

@@ -27,8 +27,8 @@ WIDE OJ_INLINE __m512i count_differing_bits(const uint64_t *word,
     return differ;
 }
 
-/* Returns a mask of those among eight sets (mask `lanes`) that are within the
- * limit of their class. */
+/* Tests which of eight sets of tokens (mask `lanes`) differ from the query in
+ * few enough bits: at most limit[class of the set]. Returns their mask. */
 WIDE static __mmask8 near_of_eight(const struct oj_token_planes *planes,
                                    int64_t at, __mmask8 lanes,
                                    const uint64_t *query, const int32_t *limit)

@@ -54,8 +54,8 @@ OJ_FN float oj_vector_coordinate(double x, double centre, double scale)
     return (float)(at > -(double)FLT_MAX ? at : -(double)FLT_MAX);
 }
 
-/** L of the proof above: upper bound, in units of the frame, of the true
- * difference of two vectors with a computed difference of `most`. */
+/** Upper bound, in units of the frame, of the true difference of two vectors
+ * whose computed difference is at most `most` (L of the proof above). */
 OJ_FN double oj_vector_reach(enum oj_vector_norm norm, int64_t n_dimensions,
                              double scale, double most)
 {

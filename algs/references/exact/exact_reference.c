@@ -675,8 +675,8 @@ static oj_status make_noded_pieces_of_segments(struct exact_arrangement *a,
     return OJ_OK;
 }
 
-/* Returns the end of a run of records, from `first` on, with equal piece
- * (n_equal 2), or with equal piece and part (n_equal 3). */
+/* Returns the end of the run of records from `first` on that are of one piece
+ * (n_equal 2), or of one piece and one part (n_equal 3). */
 static int64_t end_of_equal_pieces(const struct exact_arrangement *a,
                                    int64_t first, int n_equal)
 {
