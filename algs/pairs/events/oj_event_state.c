@@ -88,8 +88,8 @@ static int compare_fids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns all features by ascending FIDs. The caller frees *out with
- * oj_free(). */
+/* Makes an array of all join features with their FIDs, ascending by FID. The
+ * caller frees *out with oj_free(). */
 static oj_status sort_by_fid(const struct oj_flat *join,
                              struct named_feature **out, struct oj_error *err)
 {
@@ -129,7 +129,7 @@ oj_status oj_event_state_check(const struct oj_event_state *state,
 /* ---- bytes ----------------------------------------------------------------
  */
 
-/* Hashes 8 bytes at a time; the last bytes are filled up with zeros. */
+/* Hashes 8 bytes at a time; the last bytes are padded with zeros. */
 static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, int64_t n)
 {
     uint8_t last[8] = {0};
@@ -159,8 +159,9 @@ static uint64_t read_number(const uint8_t *bytes, int n_bytes)
 /* ---- writing --------------------------------------------------------------
  */
 
-/* Buffered output. The hash is of 8 bytes at a time, so the size of a full
- * buffer is a multiple of 8. Write errors are kept in the file (ferror). */
+/* Buffered output of a state file. The hash reads 8 bytes at a time, so a full
+ * buffer must hold a multiple of 8 bytes. Write errors stay in the FILE
+ * (ferror). */
 struct state_output
 {
     FILE *file;
@@ -245,11 +246,11 @@ void oj_event_state_write(FILE *file, const void *user)
 /* ---- reading --------------------------------------------------------------
  */
 
-/* Bytes that are read in order. */
+/* The bytes of a state file, read from start to end. */
 struct state_input
 {
     const uint8_t *at;
-    int64_t n; /* bytes left at `at` */
+    int64_t n; /* bytes not yet read */
     const char *path;
     const struct oj_event_state *state;
     struct oj_events *events;
@@ -303,7 +304,7 @@ static oj_status take_text(struct state_input *in, const char **text,
     return OJ_OK;
 }
 
-/* Checks magic and hash, and skips both. */
+/* Checks magic number and hash, and skips both. */
 static oj_status check_frame(struct state_input *in, struct oj_error *err)
 {
     const uint8_t *bytes = NULL;
@@ -320,8 +321,8 @@ static oj_status check_frame(struct state_input *in, struct oj_error *err)
     return take_bytes(in, (int64_t)sizeof magic, &bytes, err);
 }
 
-/* The text comes from the file, so bytes that cannot be printed are
- * replaced. */
+/* Fails because the state was written with other options. The quoted text comes
+ * from the file, so unprintable bytes are replaced. */
 static oj_status fail_options(const struct state_input *in, const char *text,
                               int64_t n, struct oj_error *err)
 {
@@ -454,7 +455,7 @@ static oj_status fail_file(const char *path, struct oj_error *err)
                    strerror(errno));
 }
 
-/* Reads the state from an open file. */
+/* Reads the state from an open file descriptor. */
 static oj_status read_file(int file, const char *path,
                            const struct oj_event_state *state,
                            struct oj_events *events, struct oj_error *err)
