@@ -9,9 +9,11 @@
 /* In the long form the offsets are valid after every call, also within a
  * feature: part_offset[n_features] is the first part of the unfinished feature,
  * ring_offset[n_parts] == n_rings and vertex_offset[n_rings] == n_vertices. So
- * the feature is dropped by setting the counts back to its start. */
+ * an unfinished feature is removed by resetting the counts to those at its
+ * start. */
 
-/* Returns 1 if joins accept the coordinate; 0 for NaN. */
+/* Returns 1 if joins accept the coordinate: its absolute value is at most
+ * OJ_FLAT_MOST. NaN gives 0. */
 static int is_joinable_coordinate(double x)
 {
     return fabs(x) <= OJ_FLAT_MOST;
@@ -19,7 +21,8 @@ static int is_joinable_coordinate(double x)
 
 int oj_flat_are_joinable(const double *x, int64_t n)
 {
-    /* compilers vectorise this form, but not a sum of integers */
+    /* a sum of doubles, because compilers vectorise it, but not a sum of
+     * integers */
     double refused = 0;
     for (int64_t i = 0; i < n; i++)
         refused = is_joinable_coordinate(x[i]) ? refused : 1;
@@ -108,7 +111,7 @@ static oj_status reserve_vertices(struct oj_flat_buf *buf, int64_t n,
     return OJ_OK;
 }
 
-/* Reserves memory for the features and one more, and fills in the offsets. */
+/* Gives every feature a part and a ring, with room for one more feature. */
 static oj_status convert_points_to_long_form(struct oj_flat_buf *buf,
                                              struct oj_error *err)
 {
@@ -396,7 +399,8 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
     return OJ_OK;
 }
 
-/* Adds four corners and the first one again; for a line, two opposite ones. */
+/* Adds the four corners of a box and the first one again; for a box without
+ * area two opposite corners. */
 static oj_status add_corners(struct oj_flat_buf *buf, double x0, double y0,
                              double x1, double y1, struct oj_error *err)
 {
@@ -463,7 +467,7 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     for (int64_t i = first; i < buf->n_features; i++)
     {
         if (isnan(buf->x[i]) && isnan(buf->y[i]))
-            continue; /* it had no geometry before */
+            continue; /* NaN NaN: the feature had no geometry before */
         if (are_vertices_in_range(buf, i, i + 1))
             continue;
         buf->x[i] = buf->y[i] = (double)NAN;
@@ -472,8 +476,9 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     return n;
 }
 
-/* If a vertex of the features from `first` on is out of range, copies them into
- * `rest` and back; the copy leaves out the geometries with such vertices. */
+/* If a vertex of the features from `first` on is out of range, copies these
+ * features into `rest` and back; the copy leaves out the geometries with such
+ * vertices. */
 oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first,
                                       int64_t *n_dropped, struct oj_error *err)
 {
@@ -507,7 +512,7 @@ oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first,
 
 /* ---- slices -------------------------------------------------------------- */
 
-/* to[i] = from[first + i] - from[first], n + 1 entries. */
+/* to[i] = from[first + i] - from[first], for n + 1 entries. */
 static oj_status rebase_offsets(const int64_t *from, int64_t first, int64_t n,
                                 int64_t **to, int64_t *capacity,
                                 struct oj_error *err)
