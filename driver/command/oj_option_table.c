@@ -30,10 +30,11 @@ static const char running[] = "How to run";
 static const char proof[] = "Proof and measurement";
 static const char messages[] = "Messages";
 
-/* Joins by distance, whose pairs have a place on a line. */
+/* Joins by distance: their pairs have a place on a line. */
 #define LINE_OPS "nearest|dwithin"
 
-/* Values of oj_option.not_read: why the option cannot be used in a dataset. */
+/* Values of oj_option.not_read: reasons why a dataset does not accept an
+ * option. */
 static const char writes_rows[] = "the rows are read, not written";
 static const char own_run[] = "it is a separate run of the command";
 static const char one_layer[] = "the dataset has only the layer of the join";
@@ -427,8 +428,8 @@ static const struct oj_option options[] = {
 
 enum
 {
-    N_BEFORE = 2 /* table rows before those generated from oj_parameter_at():
-                    -op, -window */
+    N_BEFORE = 2 /* number of rows before those generated from
+                    oj_parameter_at(): -op, -window */
 };
 
 static struct oj_option table[OJ_MAX_OPTIONS];
@@ -559,8 +560,8 @@ static const struct
     {"format", "write -f DRIVER, or --format DRIVER for a description"},
 };
 
-/* Options of ogr2ogr that change a layer: it can apply them to a join that it
- * reads. */
+/* Options of ogr2ogr that change a layer. ogrjoin lacks them; the hint is to
+ * run ogr2ogr on the join. */
 static const char of_ogr2ogr[] =
     "addfields|clipdst|clipsrclayer|clipsrcsql|clipsrcwhere|ct|dateTimeTo|"
     "dim|emptyStrAsNull|explodecollections|fieldmap|fieldTypeToString|"
@@ -569,7 +570,7 @@ static const char of_ogr2ogr[] =
     "simplify|t_coord_epoch|tps|unsetDefault|unsetFieldWidth|upsert|"
     "wrapdateline|datelineoffset|xyRes|zfield";
 
-/* Copies a name without "_" and "-", since users mix these up. */
+/* Copies a name without "_" and "-", because users confuse these. */
 static void strip_word_separators(const char *name, size_t n, char *out,
                                   size_t size)
 {
@@ -582,8 +583,8 @@ static void strip_word_separators(const char *name, size_t n, char *out,
     out[used] = '\0';
 }
 
-/* The option whose name differs from name in the fewest letters, or NULL if
- * more than `most` differ. */
+/* Returns the option whose name differs from name in the fewest letters; NULL
+ * if more than `most` letters differ. */
 static const char *closest_spelled_option(const char *name, size_t n, int most)
 {
     const struct oj_option *option;
@@ -611,7 +612,7 @@ void oj_option_hint(const char *word, char *text, size_t size)
     const char *name = word + 1 + (word[1] == '-');
     size_t n = strcspn(name, "=");
     const char *instead = NULL;
-    /* A name with more than 2 wrong letters is hardly a typing error. */
+    /* A name with more than 2 wrong letters is probably no typing error. */
     const char *nearest =
         closest_spelled_option(name, n, name[n] == '=' ? 0 : 2);
     for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
