@@ -14,8 +14,8 @@ static int is_planar_join_of_points(const struct oj_relation *r,
            (input == NULL || oj_flat_is_points(input));
 }
 
-/* Returns 1 if the join reads columns of its sides: FIDs or classes, maximum
- * distances. The caller must supply FIDs then. */
+/* Returns 1 if the join reads columns of its sides (FIDs, classes, maximum
+ * distances), so that the caller must supply FIDs. */
 static int needs_columns(const struct oj_relation *r,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
@@ -146,7 +146,8 @@ static void free_refused_families(const struct oj_gpu_index *index)
     }
 }
 
-/* Marks a family that cannot hold the join side: it is not tried again. */
+/* Marks a family that cannot hold the join side, so that it is not tried again.
+ */
 static void mark_engine_refused(struct oj_gpu_index *index, int family,
                                 const struct oj_error *why)
 {
