@@ -20,8 +20,7 @@ struct oj_cuda_shape_block
     /** Number of vertices or segments; 0: the block is a segment that is a
      *  point. */
     int32_t n;
-    /** 1: the first segment is reversed, then every second one; 0: the other
-     *  ones are. */
+    /** 1: segments 0, 2, ... are reversed; 0: segments 1, 3, ... */
     int32_t is_turned;
 };
 
