@@ -26,9 +26,8 @@ struct oj_csv_columns
 
 void oj_csv_columns_init(struct oj_csv_columns *columns);
 
-/** Finds separator and n: a separator with which the first line has n_fields
- *  fields, as many as GDAL finds in it; one more is accepted, since GDAL may
- *  hide a column of WKT. */
+/** Finds separator and n for the first line, in which GDAL finds n_fields
+ *  fields: the separator with which the number of fields is nearest to that. */
 void oj_csv_columns_find(struct oj_csv_columns *columns, const char *line,
                          int64_t n, int n_fields);
 
