@@ -34,9 +34,9 @@
  *  the deepest level still has 2^6 steps along each axis. */
 #define OJ_RING_CELL_LEVELS 13
 
-/** Position of the reference point in its cell, in units of the cell's side. These
- *  uneven fractions are chosen because usual coordinates seldom coincide with
- *  them. */
+/** Position of the reference point in its cell, in units of the cell's side.
+ * These uneven fractions are chosen because usual coordinates seldom coincide
+ * with them. */
 #define OJ_RING_CELL_U 0.45190723405173713
 #define OJ_RING_CELL_V 0.53728130164893871
 
