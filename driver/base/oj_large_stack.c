@@ -69,8 +69,8 @@ int oj_large_stack_run(int (*body)(int argc, char **argv), int argc,
         pthread_join(thread, NULL);
     else
         fprintf(stderr,
-                "ERROR 1: the stack of a thread may not be larger than that "
-                "of this shell, which is too small; \"ulimit -s %d\" helps\n",
+                "ERROR 1: the stack that this shell allows (ulimit -s) is too "
+                "small, also for threads; run \"ulimit -s %d\" first\n",
                 LARGE_KB);
     return OJ_EXIT_ERROR;
 }

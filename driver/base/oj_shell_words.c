@@ -88,8 +88,8 @@ oj_status oj_words_split(const char *text, char ***words, int *n,
             int shown = message_excerpt_length(start);
             oj_free(list);
             return oj_fail(err, OJ_ERR_ARG,
-                           "a quote does not end, in the word that begins "
-                           "with %.*s",
+                           "the closing quote is missing in the word that "
+                           "begins with %.*s",
                            shown, start);
         }
     }

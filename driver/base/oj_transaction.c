@@ -91,7 +91,7 @@ static oj_status commit_guarded(GDALDatasetH dataset, void *connection,
 {
     OGRErr result;
     if (guard.is_undone || !oj_sqlite_connection_in_transaction(connection))
-        return fail_commit(name, "SQLite has undone the transaction", err);
+        return fail_commit(name, "SQLite has rolled the transaction back", err);
     guard.may_commit = 1;
     result = GDALDatasetCommitTransaction(dataset);
     guard.may_commit = 0;

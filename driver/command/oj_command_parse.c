@@ -145,8 +145,9 @@ static oj_status fail_without_op(const struct oj_option *option,
                               joins[0] != '\0' ? " or " : "", op->name,
                               op->description);
     }
-    return oj_fail(err, OJ_ERR_ARG, "-%s without -op: write %s", option->name,
-                   joins);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-%s needs the join that it belongs to: write %s",
+                   option->name, joins);
 }
 
 /* Returns the only join that takes the option, or NULL. Joins of attributes
@@ -407,12 +408,12 @@ static oj_status parse_similar_options(struct oj_command *command,
         if (own->denominator == 0)
             limit = &all;
         if (limit->denominator == 0 && !oj_command_given(command, "k"))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-similar %.100s does not say how similar: write "
-                           "-similar %.100s:0.6 (names: 0.6 to begin with), "
-                           "-min_similarity 0.6 for all of them, or -k K for "
-                           "the K best",
-                           *word, *word);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "-similar %.100s does not say how similar the texts must be: "
+                "write -similar %.100s:0.6 (0.6 is a good start for names), "
+                "-min_similarity 0.6 for all of them, or -k K for the K best",
+                *word, *word);
         relation->similar[relation->n_similar++] = (struct oj_text_condition){
             (enum oj_text_measure)command->measure, limit->numerator,
             limit->denominator > 0 ? limit->denominator : 1};
@@ -436,8 +437,7 @@ static oj_status parse_vector_options(struct oj_command *command,
     if (command->max_difference == NULL)
         return oj_fail(err, OJ_ERR_ARG,
                        "-vector %.100s does not say how different vectors may "
-                       "be: write -max_difference D, or -k K for the K least "
-                       "different",
+                       "be: write -max_difference D, or -k K for the K nearest",
                        command->vector);
     condition->max_difference = CPLStrtod(command->max_difference, &end);
     if (end == command->max_difference || *end != '\0' ||

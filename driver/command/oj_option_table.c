@@ -129,10 +129,11 @@ static const struct oj_option options[] = {
      VALUE(CHOICE, invalid)},
 
     {rows, "how", OJ_HOW_WORDS,
-     "every input row (default; inner with -op window); only rows that "
-     "match; those once each, without the join's columns; only rows that do "
-     "not match; inner, or left, and then every join row that matches "
-     "nothing",
+     "left: every input row (default; inner with -op window); inner: one row "
+     "per pair; semi: input rows that match, once each, without the join's "
+     "columns; anti: input rows that do not match; right: as inner, then the "
+     "join rows that match nothing; full: as left, then the join rows that "
+     "match nothing",
      VALUE(CHOICE, how)},
     {rows, "pick", "RULE",
      "one row per input row, with one of its pairs: first (smallest FID), "
@@ -190,13 +191,14 @@ static const struct oj_option options[] = {
      "nearest to the input feature",
      VALUE(FLAG, nearest_point_fields)},
     {rows, "bearing_field", "",
-     "add join_bearing: the direction to that point, degrees clockwise from "
-     "north; on the sphere the initial direction",
+     "add join_bearing: the direction from the input feature to the nearest "
+     "point of the join feature, degrees clockwise from north; on the sphere "
+     "the initial direction",
      VALUE(FLAG, bearing_field)},
     {rows, "along_field", "NAME",
-     "add a column of this name: the measure along the join feature, a line or "
-     "the rings of a polygon, from its start to the place nearest to the input "
-     "feature; in units of distances",
+     "add a column of this name: the distance along the join feature (a line, "
+     "or the rings of a polygon) from its start to the place nearest to the "
+     "input feature, in units of distances",
      VALUE(TEXT, named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = LINE_OPS},
     {rows, "along_percent_field", "NAME",
@@ -204,22 +206,25 @@ static const struct oj_option options[] = {
      VALUE(TEXT, named[OJ_PAIR_ALONG_PERCENT - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = LINE_OPS},
     {rows, "offset_field", "NAME",
-     "add a column of this name: the distance from that place, positive on the "
-     "left of the line, negative on the right",
+     "add a column of this name: the distance of the input feature from that "
+     "place (see -along_field), positive on the left of the line, negative on "
+     "the right",
      VALUE(TEXT, named[OJ_PAIR_OFFSET - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = LINE_OPS},
     {rows, "side_field", "NAME",
-     "add a column of this name: left, right or on (the line)",
+     "add a column of this name: the side of the line on which the input "
+     "feature is: left, right or on",
      VALUE(TEXT, named[OJ_PAIR_SIDE - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = LINE_OPS},
     {rows, "segment_field", "NAME",
-     "add a column of this name: the number of the segment with that place; "
-     "the first is 1",
+     "add a column of this name: the number of the line's segment that is "
+     "nearest to the input feature; the first is 1",
      VALUE(TEXT, named[OJ_PAIR_SEGMENT - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = LINE_OPS},
     {rows, "line_bearing_field", "NAME",
-     "add a column of this name: the direction of that segment, degrees "
-     "clockwise from north; on the sphere that at its start",
+     "add a column of this name: the direction of that segment (see "
+     "-segment_field), degrees clockwise from north; on the sphere the "
+     "direction at its start",
      VALUE(TEXT, named[OJ_PAIR_LINE_BEARING - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = LINE_OPS},
     {rows, "matrix_field", "NAME",
@@ -336,26 +341,27 @@ static const struct oj_option options[] = {
      .not_read = writes_rows},
 
     {events, "events", "[all]",
-     "input rows are reports, in the order of reading: write a row for each "
-     "join feature that a key has come to or left since its last report, with "
-     "a column event (enter, exit; of -op nearest change); all: also stay",
+     "take the input rows as reports, in the order of reading: write a row, "
+     "with a column event, for each join feature that a key has entered or "
+     "left since its last report (enter, exit; with -op nearest change); all: "
+     "also for each feature that it stays in (stay)",
      VALUE(FLAG_OR_WORD, events), .choices = "all", .not_read = one_stream},
     {events, "key", "FIELD",
-     "the field of the input layer that names what moves, a text or an "
-     "integer, as vehicle; reports without a key or a geometry are counted, "
-     "and change nothing",
+     "the field of the input layer that identifies what moves, a text or an "
+     "integer, as vehicle; reports without a key or a geometry are counted and "
+     "change nothing",
      VALUE(TEXT, key), .needs = "events", .not_read = one_stream},
     {events, "state", "FILE",
-     "begin where the run that wrote this file has ended, and write it at the "
-     "end; a file that is not there is an empty state",
+     "continue from this file, which an earlier run has written, and write it "
+     "again at the end; a file that does not exist is an empty state",
      VALUE(TEXT, state), .needs = "events", .not_read = one_stream},
     {events, "flush", "SECONDS",
-     "of reports in CSV or GeoJSONSeq on /vsistdin/: none waits longer until "
-     "it is joined and its events are written, as 1s (default) or 200ms",
+     "for reports in CSV or GeoJSONSeq on /vsistdin/: the longest time until a "
+     "report is joined and its events are written, as 1s (default) or 200ms",
      VALUE(SECONDS, flush), .needs = "events", .not_read = one_stream},
     {events, "skipfailures", "",
-     "leave out the reports on /vsistdin/ that cannot be read, and count them; "
-     "the first one ends the run otherwise",
+     "leave out and count the reports on /vsistdin/ that cannot be read; "
+     "without this option the first of them ends the run",
      VALUE(FLAG, skip_failures), .needs = "events", .not_read = one_stream},
 
     {running, "threads", "N|ALL_CPUS",

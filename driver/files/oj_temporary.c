@@ -68,7 +68,8 @@ static oj_status split_path(const char *final, struct oj_temporary *t,
     folder = oj_path_folder(path, ".");
     if (CPLStrlcpy(t->name, CPLGetFilename(path), sizeof t->name) >=
         sizeof t->name)
-        return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s", final);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the path of the output is too long: %s", final);
     if (realpath(folder, t->destination) == NULL)
         return fail_system(err, "cannot write into folder", folder);
     return OJ_OK;
@@ -158,7 +159,8 @@ static oj_status choose_way(struct oj_temporary *t, struct oj_error *err)
         return OJ_OK;
     if (snprintf(t->way, sizeof t->way, "%s%s", prefix, t->folder) >=
         (int)sizeof t->way)
-        return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s", t->folder);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the path of the output is too long: %s", t->folder);
     return OJ_OK;
 }
 
@@ -188,7 +190,8 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
     temporary_name_prefix(t, start, sizeof start);
     if (snprintf(t->folder, sizeof t->folder, "%s/%sXXXXXX", t->destination,
                  start) >= (int)sizeof t->folder)
-        return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s/%s",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the path of the output is too long: %s/%s",
                        t->destination, t->name);
     if (mkdtemp(t->folder) == NULL)
     {
@@ -368,8 +371,8 @@ static oj_status check_no_journals(const char *target, struct oj_error *err)
         const char *path = CPLSPrintf("%s%s", target, journals[i]);
         if (lstat(path, &info) == 0)
             return oj_fail(err, OJ_ERR_IO,
-                           "%s is in the way of the output: it would be taken "
-                           "for its journal; remove it",
+                           "%s exists and would be taken for the journal of "
+                           "the output; remove it",
                            path);
     }
     return OJ_OK;
@@ -386,10 +389,11 @@ static oj_status check_targets_replaceable(const struct oj_temporary *t,
         if (lstat(target, &info) != 0)
             OJ_TRY(check_no_journals(target, err));
         else if (!is_among_old_files(old, target))
-            return oj_fail(err, OJ_ERR_IO,
-                           "%s is in the way of the output: it exists and is "
-                           "no part of what is replaced",
-                           target);
+            return oj_fail(
+                err, OJ_ERR_IO,
+                "%s exists where the output must be written, and is no part of "
+                "what is replaced; remove it, or name another output",
+                target);
     }
     return OJ_OK;
 }
@@ -488,7 +492,8 @@ oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
     char **members = list_output_files_main_last(t);
     oj_status status = check_targets_replaceable(t, members, old, err);
     if (status == OJ_OK && members == NULL)
-        status = oj_fail(err, OJ_ERR_IO, "the driver wrote no file");
+        status =
+            oj_fail(err, OJ_ERR_IO, "the driver wrote no file for the output");
     if (status == OJ_OK)
         status = bring_members_to_disk(t, members, old, err);
     if (status == OJ_OK)

@@ -282,13 +282,16 @@ static const void *borrow_buffer(struct layer_handle *self, PyObject *buffer,
     if (n < 0 || n > INT64_MAX / (int64_t)size)
         PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
     else if (self->n_views == MOST_VIEWS)
-        PyErr_SetString(PyExc_ValueError, "the layer has its columns already");
+        PyErr_SetString(PyExc_ValueError,
+                        "too many columns were set on this layer");
     else if (PyObject_GetBuffer(buffer, view, PyBUF_SIMPLE) == 0)
     {
         self->n_views++;
         if ((int64_t)view->len == n * (int64_t)size)
             return view->buf != NULL ? view->buf : "";
-        PyErr_SetString(PyExc_ValueError, "columns are not as long as a layer");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "each column must have one value per feature of its layer");
     }
     return NULL;
 }
@@ -906,7 +909,8 @@ static PyObject *py_fill_left(PyObject *module, PyObject *args)
         int64_t n_rows = offsets.len / 8 - 1, n = left.len / 8;
         int64_t *row_of = left.buf;
         if (n_rows < 0 || offset[n_rows] > n)
-            PyErr_SetString(PyExc_ValueError, "a column is too short");
+            PyErr_SetString(PyExc_ValueError,
+                            "a column has fewer values than its offsets need");
         else
         {
             for (int64_t row = 0; row < n_rows; row++)
@@ -1096,7 +1100,9 @@ static PyObject *py_find_classes(PyObject *module, PyObject *args)
     if (array->length != out.len / 4)
     {
         PyBuffer_Release(&out);
-        PyErr_SetString(PyExc_ValueError, "columns are not as long as a layer");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "each column must have one value per feature of its layer");
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS err.status =

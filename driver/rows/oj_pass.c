@@ -809,8 +809,9 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
         if (status == OJ_OK && oj_pass_choice_rows_differ(&pass->choice))
             return oj_source_fail_changed(
                 &job->input,
-                "has other rows, or another order, when it is "
-                "read again for the pairs of -one_to_one",
+                "has other rows, or another order, than when it was first "
+                "read; -one_to_one reads it twice, so it must not change "
+                "meanwhile",
                 err);
     }
     if (status == OJ_OK && is_input_read_again(pass))

@@ -175,8 +175,8 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
     if (s->format == FORMAT_UNKNOWN &&
         memchr(s->bytes, '\0', (size_t)s->n_bytes) != NULL)
         return oj_fail(err, OJ_ERR_DATA,
-                       "reports on %s come as CSV or GeoJSONSeq, a line each, "
-                       "and these are bytes of another format",
+                       "the bytes on %s are neither CSV nor GeoJSONSeq: write "
+                       "reports in one of these formats, one per line",
                        s->options.name);
     while (i < s->n_bytes && strchr(" \t\r\n", s->bytes[i]) != NULL)
         i++;
@@ -345,8 +345,8 @@ static oj_status end_record(struct oj_report_stream *s, int64_t end,
                                   record.n))
     {
         leave_out_quotation(s, end,
-                            "a quotation begins in it that does not end at the "
-                            "end of a field");
+                            "it has a quotation mark whose partner is not at "
+                            "the end of a field");
         return OJ_OK;
     }
     s->n_complete = end;
@@ -371,8 +371,8 @@ static void leave_out_long_record(struct oj_report_stream *s)
     if (s->format == FORMAT_CSV && s->place.n_lines > 0)
     {
         leave_out_quotation(s, s->n_scanned,
-                            CPLSPrintf("a quotation begins in it that is not "
-                                       "closed within %d lines or %d MB",
+                            CPLSPrintf("it has a quotation mark without a "
+                                       "partner within %d lines or %d MB",
                                        MOST_REPORT_LINES,
                                        MOST_REPORT_BYTES >> 20));
         return;
@@ -465,7 +465,7 @@ static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
     {
         if (s->format == FORMAT_CSV && s->place.is_quoted)
             leave_out_quotation(s, s->n_bytes,
-                                "a quotation begins in it that is not closed");
+                                "it has a quotation mark without a partner");
         else
             OJ_TRY(end_record(s, s->n_bytes, err));
         OJ_TRY(scan_bytes(s, err));
@@ -545,7 +545,7 @@ static void close_bytes(const struct oj_report_stream *s, GDALDatasetH dataset)
 static oj_status fail_records(const struct oj_report_stream *s, const char *why,
                               struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_DATA, "reports on %s are no %s%s%s",
+    return oj_fail(err, OJ_ERR_DATA, "reports on %s cannot be read as %s%s%s",
                    s->options.name, drivers[s->format],
                    why[0] != '\0' ? ": " : "", why);
 }
@@ -691,8 +691,8 @@ static void mark_unsound_records(struct oj_report_stream *s)
         {
             record->is_broken = 1;
             note_unread(s, record,
-                        "a second object follows in its line, and "
-                        "GeoJSONSeq has one feature a line");
+                        "a second object follows in its line, but GeoJSONSeq "
+                        "has one feature per line");
         }
     }
 }
@@ -914,16 +914,16 @@ static int is_report_sound(struct oj_report_stream *s,
                          OGR_L_GetLayerDefn(s->layer), map[key])),
                      from, key))
     {
-        note_unread(
-            s, record,
-            "its %.60s is '%.60s', and that of the first report an integer",
-            s->options.key, OGR_F_GetFieldAsString(from, key));
+        note_unread(s, record,
+                    "its key %.60s is '%.60s', but that of the first report is "
+                    "an integer",
+                    s->options.key, OGR_F_GetFieldAsString(from, key));
         return 0;
     }
     if (OGR_F_GetGeometryRef(from) == NULL &&
         oj_csv_row_has_wkt(&s->columns, bytes, record->n))
     {
-        note_unread(s, record, "a text is no geometry");
+        note_unread(s, record, "the text in its geometry column is not WKT");
         return 0;
     }
     return 1;
@@ -962,7 +962,7 @@ static oj_status delete_rows(struct oj_report_stream *s, int64_t n,
     {
         if (OGR_L_DeleteFeature(s->layer, s->n_rows - 1) != OGRERR_NONE)
             return oj_fail(err, OJ_ERR_INTERNAL,
-                           "GDAL keeps rows of a layer in memory");
+                           "GDAL cannot delete rows of a layer in memory");
     }
     return OJ_OK;
 }
@@ -1036,21 +1036,22 @@ static void mark_unread_records(struct oj_report_stream *s,
         return;
     }
     records->is_broken = 1;
-    note_unread(s, records, "it is no GeoJSON feature%s%s%.100s%s%s",
-                s->has_separators ? "" : ", and GeoJSONSeq has one a line",
-                errors->failure[0] != '\0' ? " (" : "", errors->failure,
-                errors->failure[0] != '\0' ? ")" : "",
-                records->number == 1
-                    ? "; ogr2ogr -f GeoJSONSeq makes such lines of a "
-                      "FeatureCollection"
-                    : "");
+    note_unread(
+        s, records, "it is no GeoJSON feature%s%s%.100s%s%s",
+        s->has_separators ? "" : ", but GeoJSONSeq has one feature per line",
+        errors->failure[0] != '\0' ? " (" : "", errors->failure,
+        errors->failure[0] != '\0' ? ")" : "",
+        records->number == 1 ? "; ogr2ogr -f GeoJSONSeq makes such lines of a "
+                               "FeatureCollection"
+                             : "");
 }
 
 static oj_status delete_layer(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_error *err)
 {
     if (s->layer != NULL && GDALDatasetDeleteLayer(dataset, 0) != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_INTERNAL, "GDAL keeps a layer in memory");
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "GDAL cannot delete a layer in memory");
     s->layer = NULL;
     s->n_rows = 0;
     return OJ_OK;
@@ -1118,8 +1119,8 @@ static oj_status fail_without_reports(const struct oj_report_stream *s,
                        "%s ends before the first report that can be read; %s",
                        s->options.name, s->found.unread);
     return oj_fail(err, OJ_ERR_DATA,
-                   "%s ends before the first report: reports come as CSV "
-                   "or GeoJSONSeq, a line each",
+                   "%s ends before the first report: write reports as CSV or "
+                   "GeoJSONSeq, one per line",
                    s->options.name);
 }
 

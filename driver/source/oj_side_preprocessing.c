@@ -56,10 +56,10 @@ check_self_join(const struct oj_command *command, const struct oj_source *input,
         has_exclude_word(command, "same_geometry");
     relation->unordered_pairs = command->unordered_pairs;
     if (command->unordered_pairs && !relation->exclude_self)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-unordered_pairs is for two sides that are one layer; "
-                       "where they are one to you (a SELECT, a copy), say so "
-                       "with -exclude self");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "-unordered_pairs needs two sides that are one layer; if both hold "
+            "equal features (a SELECT, a copy), add -exclude self");
     if (sides->is_self_join && !asked)
         oj_notice("both sides are the layer '%s': no feature is joined with "
                   "itself",

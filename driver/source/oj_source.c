@@ -53,14 +53,15 @@ static int write_hint_for_foreign_name(const char *name, const char *role,
     struct stat file;
     if (prefix != NULL && stat(name, &file) == 0)
     {
-        snprintf(text, size, "to GDAL a packed file is %s%s", prefix, name);
+        snprintf(text, size, "GDAL reads a packed file under the name %s%s",
+                 prefix, name);
         return 1;
     }
     if (bar != NULL)
     {
         of_layer = bar + sizeof layer_name - 1;
         snprintf(text, size,
-                 "that is QGIS's way to name a layer; write %.*s, and "
+                 "QGIS names layers so, GDAL does not; write %.*s, and "
                  "-%s_layer %.*s",
                  (int)(bar - name), name, role, (int)strcspn(of_layer, "|"),
                  of_layer);
@@ -69,8 +70,8 @@ static int write_hint_for_foreign_name(const char *name, const char *role,
     if (strncmp(name, "/vsistdin", 9) == 0)
     {
         snprintf(text, size,
-                 "what comes from there is empty or in no format that can be "
-                 "told by its first bytes (CSV is CSV:%s)",
+                 "the stream is empty, or its first bytes do not show its "
+                 "format (for CSV write CSV:%s)",
                  name);
         return 1;
     }
@@ -170,7 +171,7 @@ static oj_status run_select(struct oj_source *s, struct oj_error *err)
     s->layer =
         GDALDatasetExecuteSQL(s->dataset, s->side->sql, NULL, s->side->dialect);
     if (s->layer == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "the %s SELECT gives no layer%s%s",
+        return oj_fail(err, OJ_ERR_ARG, "the %s SELECT returns no layer%s%s",
                        s->role, CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
                        CPLGetLastErrorMsg());
     s->is_result_set = 1;

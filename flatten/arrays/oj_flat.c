@@ -597,7 +597,9 @@ static oj_status check_offsets(const int64_t *offset, int64_t n, int64_t total,
                            (long long)(i + 1));
     }
     if (offset[n] != total)
-        return oj_fail(err, OJ_ERR_ARG, "%s ends at %lld, but must end at %lld",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s ends at %lld, but must end at %lld, the number of "
+                       "elements that it divides",
                        name, (long long)offset[n], (long long)total);
     return OJ_OK;
 }
@@ -617,14 +619,18 @@ static oj_status check_part(const struct oj_flat *flat, int64_t part,
                        "part_kinds lacks the kind %d of part %lld", kind,
                        (long long)part);
     if (n_rings < 1 || (kind != OJ_PART_POLYGON && n_rings != 1))
-        return oj_fail(err, OJ_ERR_ARG, "part %lld of kind %d has %lld rings",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "part %lld of kind %d has %lld rings, but points and "
+                       "lines have one, and polygons at least one",
                        (long long)part, kind, (long long)n_rings);
     for (int64_t r = first_ring; r < first_ring + n_rings; r++)
     {
         int64_t first = flat->vertex_offset[r];
         int64_t end = flat->vertex_offset[r + 1];
         if (end == first || (kind == OJ_PART_POINT && end - first != 1))
-            return oj_fail(err, OJ_ERR_ARG, "ring %lld has %lld vertices",
+            return oj_fail(err, OJ_ERR_ARG,
+                           "ring %lld has %lld vertices, but points have one, "
+                           "and other rings at least one",
                            (long long)r, (long long)(end - first));
         if (kind == OJ_PART_POLYGON && is_ring_open(flat, r))
             return oj_fail(err, OJ_ERR_ARG, "polygon ring %lld is not closed",
@@ -637,7 +643,8 @@ static oj_status check_points(const struct oj_flat *flat, struct oj_error *err)
 {
     if (flat->n_vertices != flat->n_features)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%lld features in the short form have %lld vertices",
+                       "%lld features in the short form (no part_offset) have "
+                       "%lld vertices, but need one each",
                        (long long)flat->n_features,
                        (long long)flat->n_vertices);
     if ((flat->part_kinds & OJ_PART_POINT) != 0 && are_all_joinable(flat))
@@ -652,7 +659,9 @@ static oj_status check_points(const struct oj_flat *flat, struct oj_error *err)
                            "beyond %g",
                            (long long)i, OJ_FLAT_MOST);
         if (!isnan(x) && (flat->part_kinds & OJ_PART_POINT) == 0)
-            return oj_fail(err, OJ_ERR_ARG, "part_kinds lacks OJ_PART_POINT");
+            return oj_fail(err, OJ_ERR_ARG,
+                           "part_kinds must contain OJ_PART_POINT, since the "
+                           "features are points");
     }
     return OJ_OK;
 }
@@ -663,8 +672,9 @@ oj_status oj_flat_check(const struct oj_flat *flat, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG,
                        "n_features and n_vertices must be 0 or more");
     if (flat->n_vertices > 0 && (flat->x == NULL || flat->y == NULL))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "there are vertices, but x or y is NULL");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "x and y must not be NULL, because n_vertices is above 0");
     if (oj_flat_is_points(flat))
         return check_points(flat, err);
     if (flat->n_parts < 0 || flat->n_rings < 0)
@@ -673,8 +683,8 @@ oj_status oj_flat_check(const struct oj_flat *flat, struct oj_error *err)
     if (flat->ring_offset == NULL || flat->vertex_offset == NULL ||
         (flat->n_parts > 0 && flat->part_kind == NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "with part_offset, part_kind, ring_offset and "
-                       "vertex_offset must not be NULL");
+                       "if part_offset is given, part_kind, ring_offset and "
+                       "vertex_offset must be given, too");
     OJ_TRY(check_offsets(flat->part_offset, flat->n_features, flat->n_parts,
                          "part_offset", err));
     OJ_TRY(check_offsets(flat->ring_offset, flat->n_parts, flat->n_rings,

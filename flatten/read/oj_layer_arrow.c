@@ -245,7 +245,8 @@ static oj_status read_arrow_array_as_chunk(struct oj_arrow_stream *stream,
     {
         array->release = NULL;
         *text = stream->stream.get_last_error(&stream->stream);
-        status = oj_fail(err, OJ_ERR_IO, "the stream of rows ended early");
+        status = oj_fail(err, OJ_ERR_IO,
+                         "the driver's Arrow stream ended before the last row");
     }
     else if (array->release != NULL)
         status = oj_chunk_new(stream->n_columns - OJ_CHUNK_FIELDS, array,

@@ -273,8 +273,8 @@ static oj_status add_key(struct oj_events *events, const struct name *name,
     struct key *key;
     if (n >= MAX_KEYS)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "more than %d keys are inside of features, or in one "
-                       "batch",
+                       "there are more than %d keys in one batch or inside of "
+                       "join features, and that is the maximum",
                        MAX_KEYS);
     if (2 * (n + 1) > events->n_slots)
     {
@@ -633,7 +633,9 @@ oj_status oj_events_prepare(struct oj_events *events,
                        "keys are integers for some reports and texts for "
                        "others");
     if (reports->n_features != n)
-        return oj_fail(err, OJ_ERR_INTERNAL, "%lld reports, pairs of %lld",
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "there are %lld reports, but pairs for %lld: both need "
+                       "one row per report",
                        (long long)reports->n_features, (long long)n);
     forget_keys_that_have_gone(events);
     OJ_ROOM(events->row_key, 0, n, events->cap_row_key, err);
@@ -746,8 +748,9 @@ static oj_status check_features(const struct oj_events *events,
                                  rank_of(events, key->feature[i]));
     if (is_good)
         return OJ_OK;
-    return oj_fail(err, OJ_ERR_DATA,
-                   "a key has features out of range or out of order");
+    return oj_fail(
+        err, OJ_ERR_DATA,
+        "the features of a key are out of range or not in ascending order");
 }
 
 oj_status oj_events_put_key(struct oj_events *events,
@@ -765,7 +768,7 @@ oj_status oj_events_put_key(struct oj_events *events,
                                   : hash_integer(key->integer);
     slot = find_slot(events, &name);
     if (slot->key != 0)
-        return oj_fail(err, OJ_ERR_DATA, "it has a key twice");
+        return oj_fail(err, OJ_ERR_DATA, "it contains a key twice");
     OJ_TRY(add_key(events, &name, slot, err));
     added = &events->key[events->n_keys - 1];
     OJ_TRY(reserve_features(added, key->n, err));

@@ -41,13 +41,13 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     }
     if (asks_fids && (input->fid == NULL || join_side->fid == NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "a self join needs the FIDs of both sides");
+                       "to leave out pairs of a feature with itself, both "
+                       "sides need FIDs");
     if ((input->on_class == NULL) != (join_side->on_class == NULL) ||
         (input->exclude_class == NULL) != (join_side->exclude_class == NULL))
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            "both sides must have the attributes that are compared, or "
-            "none");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "attributes that are compared must be given for both "
+                       "sides, or for neither");
     if (input->n_texts < relation->n_similar ||
         join_side->n_texts < relation->n_similar)
         return oj_fail(err, OJ_ERR_ARG,

@@ -53,7 +53,9 @@ oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
      * break the device stay.) */
     (void)cudaGetLastError();
     if (status == OJ_ERR_NOMEM)
-        return oj_fail(err, status, "the GPU has too little free memory");
+        return oj_fail(err, status,
+                       "the GPU has too little free memory; a smaller "
+                       "-gpu_batch needs less");
     return oj_fail(err, status, "CUDA failed while %s: %s", doing,
                    cudaGetErrorString(error));
 }
@@ -144,7 +146,9 @@ oj_status oj_cuda_open(int ordinal, int64_t limit, const int *cancel,
     struct oj_cuda_device device = {};
     oj_status status;
     if (ordinal < 0 || ordinal >= OJ_GPU_MAX_DEVICES)
-        return oj_fail(err, OJ_ERR_NO_DEVICE, "there is no GPU %d", ordinal);
+        return oj_fail(err, OJ_ERR_NO_DEVICE,
+                       "there is no GPU %d; ogrjoin --devices lists the GPUs",
+                       ordinal);
     device.ordinal = ordinal;
     device.limit = limit;
     device.cancel = cancel;

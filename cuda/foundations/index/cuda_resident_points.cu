@@ -101,7 +101,7 @@ oj_status oj_cuda_resident_answer(const struct oj_cuda_index *of,
     if (of->family->join_one == NULL || oj_relation_gives_lists(&of->relation))
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
                        "this join gives a list of pairs per point, not one "
-                       "answer");
+                       "answer per point");
     return of->family->join_one(of, work, points, d_row, d_measure);
 }
 
@@ -195,10 +195,12 @@ oj_status oj_cuda_device_of(const void *memory, int *ordinal,
                 err);
     if (what.type != cudaMemoryTypeDevice && what.type != cudaMemoryTypeManaged)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the pointer is not memory of a CUDA device");
+                       "the array is not in the memory of a CUDA device");
     if (what.device < 0 || what.device >= OJ_GPU_MAX_DEVICES)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the number of GPU %d is too large", what.device);
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "GPU %d is beyond the number of devices that are supported",
+            what.device);
     *ordinal = what.device;
     return OJ_OK;
 }
