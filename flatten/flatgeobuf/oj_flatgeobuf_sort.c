@@ -19,9 +19,8 @@
 #define MOST_HELD (INT64_C(400) << 20)
 
 #define MOST_BUCKETS 2048
-#define MOST_LEVELS                                                            \
-    16                     /* levels of the index: nodes have 16 children, so  \
-                              2^64 rows */
+/* Maximum levels of the index: nodes have 16 children, so 2^64 rows. */
+#define MOST_LEVELS 16
 #define NODES_AT_ONCE 4096 /* nodes of an upper level per task */
 
 #define NODE_BYTES ((int64_t)sizeof(struct oj_flatgeobuf_node))
