@@ -23,7 +23,8 @@
 enum
 {
     BLOCK = 128,
-    MOST_LISTS = 8, /* less than the d + 1 of the paper, see lss.c */
+    MOST_LISTS = 8, /* number of lists; less than the d + 1 of the paper, see
+                       lss.c */
     MOST_NEAREST = 256
 };
 

@@ -308,7 +308,8 @@ static __device__ double cells_of_feature(const struct quadrant_cells &grid,
     return oj_quadrant_n_cells(cells);
 }
 
-/* Sums integers as doubles, which is exact up to the limit that matters. */
+/* Sums integers as doubles; exact for all sums below the limit with which they
+ * are compared. */
 struct sum_of_cells
 {
     struct quadrant_cells grid;

@@ -25,7 +25,8 @@
 
 #define OJ_PATH_MAX 4096
 
-/** A temporary folder and its output. Zeroed memory is valid: no folder. */
+/** A temporary folder and its output. Zeroed memory is valid: there is no
+ *  folder. */
 struct oj_temporary
 {
     char folder[OJ_PATH_MAX]; /**< the temporary folder; "": none */

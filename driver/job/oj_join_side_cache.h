@@ -135,7 +135,8 @@ void oj_join_cache_clear(void);
 
 struct oj_join_cache_counts
 {
-    int64_t n_entries, n_bytes; /**< of the entries that are listed now */
+    int64_t n_entries, n_bytes; /**< number and bytes of the entries that are
+                                     listed now */
     int64_t n_built, n_found;   /**< entries built, and entries found, since the
                                      process began */
 };

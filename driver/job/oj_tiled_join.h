@@ -72,9 +72,11 @@ struct oj_tiles
     struct oj_table *columns;
     /** the join; set by the caller before the first feature is added */
     enum oj_op op;
-    /** number of texts per feature; set by the caller likewise */
+    /** number of texts per feature; set by the caller before the first feature
+     *  is added */
     int n_texts;
-    int has_vectors;      /**< set by the caller likewise */
+    int has_vectors;      /**< 1: features have vectors; set by the caller
+                               before the first feature is added */
     int64_t n_dimensions; /**< dimensions of the vectors; 0: not yet known */
     int64_t n_tiles, cap_tiles;
     struct oj_tile *tile;

@@ -1663,7 +1663,8 @@ struct dl_tensor
     int32_t n_dimensions;
     uint8_t code, bits;
     uint16_t lanes;
-    int64_t *shape, *strides; /* in elements; strides NULL: contiguous */
+    int64_t *shape, *strides; /* numbers of elements; strides NULL:
+                                 contiguous */
     uint64_t byte_offset;
 };
 

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Where the columns are: indices from 0 on; -1: there is no such column. */
+/** Indices of the columns, from 0 on; -1: there is no such column. */
 struct oj_csv_columns
 {
     char separator; /**< '\0': rows may have any number of fields */

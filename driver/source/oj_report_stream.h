@@ -47,7 +47,8 @@ int oj_report_stream_is_name(const char *name);
 struct oj_report_stream_options
 {
     const char *name;          /**< "/vsistdin/", or "CSV:/vsistdin/" */
-    const char **open_options; /**< of the format's driver, or NULL */
+    const char **open_options; /**< open options of the format's driver, or
+                                    NULL */
     const char *key;           /**< name of the key field; integers in it stay
                                     integers */
     double wait_s;             /**< seconds that a report may wait before its

@@ -63,7 +63,8 @@ struct oj_lane_request
     /** Threads that decode rows, including the calling one. */
     int n_threads;
 
-    const char *all_rows_filter; /**< from oj_read_options */
+    const char *all_rows_filter; /**< see all_rows_filter in struct
+                                      oj_read_options */
 
     /** NULL, or a box (minimum x, maximum x, minimum y, maximum y): only rows
      *  whose geometry intersects it are wanted. */

@@ -19,7 +19,8 @@ struct oj_column_view
 {
     char format; /**< 0: no column; no row has a value */
     char gap;    /**< 1: a zero byte follows each value in bytes */
-    /** Validity bitmap: bit 0 means NULL. If the pointer is NULL, no row is. */
+    /** Validity bitmap: a bit that is 0 marks a NULL. bits == NULL: the column
+     * has no NULLs. */
     const uint8_t *bits;
     const void *values;
     const char *bytes;

@@ -49,8 +49,9 @@ struct oj_row_places
      * end_entry - 1, then those of rows at .. n_rows - 1. */
     const struct oj_matches *entries; /* NULL: rows without pairs */
     const struct oj_matches *all;     /* all pairs before -pick; or entries */
-    const uint8_t *is_matched;        /* of a batch of the join side: its rows
-                                         without pairs become output rows */
+    const uint8_t *is_matched;        /* for a batch of the join side: nonzero
+                                         if a row has a pair; the other rows
+                                         become output rows */
     int64_t first_row, at, n_rows;
     int64_t entry, end_entry, first_entry;
     int64_t row, n_pairs; /* row and number of pairs of the current entries */

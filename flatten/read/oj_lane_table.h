@@ -79,7 +79,7 @@ struct oj_lane_row
 struct oj_lane_dataset
 {
     GDALDriverH driver; /**< driver; NULL: none */
-    const char *path;   /**< for writing: path of the file */
+    const char *path;   /**< path of the file to write */
     unsigned facts;
 };
 

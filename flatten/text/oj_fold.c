@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* To which code points each code point folds. */
+/* The code points to which each code point folds. */
 struct fold_map
 {
     uint16_t place[OJ_FOLD_END]; /* index in pool; 0: the code point folds to
                                     itself */
-    /* At each index: a number of code points, then the code points. */
+    /* at each index the number of code points, followed by the code points */
     uint32_t pool[OJ_FOLD_POOL];
     uint32_t n_pool, n_codes; /* used while the map is made */
 };

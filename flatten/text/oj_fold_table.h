@@ -20,7 +20,8 @@ enum
     /* First code point behind the table; oj_fold.c treats the rest. */
     OJ_FOLD_END = 0x31400,
     OJ_FOLD_MOST = 18,   /* maximum number of code points to which one folds */
-    OJ_FOLD_POOL = 16384 /* maximum code points and counts of a list */
+    OJ_FOLD_POOL = 16384 /* maximum size of oj_fold.c's pool: folded code points
+                            and their counts */
 };
 
 extern const char oj_fold_version[]; /**< version of the Unicode database */

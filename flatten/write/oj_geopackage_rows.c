@@ -28,8 +28,8 @@ enum
     MOST_HEAD = 8 + 6 * 8
 };
 
-/* Which of GDAL and this file writes the values of a column, or the rows with a
- * kind of geometry. */
+/* The writer of a column's values, or of rows with a kind of geometry: this
+ * file or GDAL. */
 enum
 {
     /* undecided: GDAL writes the next one, and it is compared with what we
@@ -443,7 +443,7 @@ static oj_status check_table(struct geopackage_rows *w, int is_update,
         OJ_TRY(read_count_and_extent(w, err));
     *fits = facts[HAS_ROWS] == 0 || w->n_before > 0;
     w->srs_id = (int32_t)facts[SRS_ID];
-    /* Makes GDAL look at the spatial index while it is still complete. */
+    /* Makes GDAL test for the spatial index while that is still complete. */
     (void)OGR_L_TestCapability(w->layer, OLCFastSpatialFilter);
     /* If a table with rows has an index without triggers, nobody maintains the
      * index. */

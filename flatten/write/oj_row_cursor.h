@@ -145,7 +145,7 @@ OJ_MUST_USE oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor,
                                           struct oj_value *value,
                                           struct oj_error *err);
 
-/** By which number of a row place a column's values are indexed. */
+/** The number in struct oj_row_place by which a column's values are indexed. */
 enum oj_row_number
 {
     OJ_BY_ROW,

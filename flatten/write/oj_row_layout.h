@@ -48,7 +48,8 @@ struct oj_write_options
     OGRSpatialReferenceH crs;
     /** 1: geometries made from arrays are always multi-geometries */
     int multi_shapes;
-    const struct oj_flat *join_side;   /**< for FIDs; must outlive the writer */
+    const struct oj_flat *join_side;   /**< features of the join side, for their
+                                            FIDs; must outlive the writer */
     const struct oj_table *join_table; /**< attributes of the join side; must
                                             outlive the writer */
     const int *cancel; /**< nonzero stops within a batch; may be NULL */

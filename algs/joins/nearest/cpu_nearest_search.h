@@ -188,7 +188,8 @@ struct oj_nearest_scratch
                                 place */
     float *candidate_low;  /**< lower bound of each candidate's distance from
                                 the points of the group */
-    float *candidate_high; /**< upper bound likewise; used for k > 1 */
+    float *candidate_high; /**< upper bound of each candidate's distance from
+                                any point of the group; used for k > 1 */
     int64_t cap_low, cap_high;
     int64_t *sorted; /**< candidates, sorted by feature */
     int64_t cap_sorted;

@@ -173,7 +173,8 @@ struct oj_bound
                                       compared */
 };
 
-/* Converts a distance to the form with which lower bounds are compared. */
+/* Rounds a distance up to single precision, so that lower bounds can be
+ * compared with it. */
 OJ_INLINE float oj_keep_within(double within, double slack)
 {
     double keep = within * (1.0 + 1e-6) + slack;

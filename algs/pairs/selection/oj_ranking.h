@@ -40,9 +40,8 @@ struct oj_ranking
 
     double bound;      /**< candidates farther than this cannot be in the
                             answer */
-    int64_t last_rank; /**< of candidates at distance `bound`, those with this
-                            tie rank or a higher one cannot be in the answer
-                            either */
+    int64_t last_rank; /**< a candidate at distance `bound` with this tie rank
+                            or a higher one cannot be in the answer either */
     int64_t n;         /**< number of candidates in list */
     int64_t n_cut;     /**< length of the list after it was last cut at k */
     int64_t capacity;

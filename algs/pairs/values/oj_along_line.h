@@ -38,8 +38,8 @@
 #include "../../foundations/kernels/oj_box.h"
 #include "../../joins/sphere/cpu_sphere_side.h"
 
-/** Where a point is along a feature. Lengths are in units of the coordinates,
- * on the sphere in metres. NaN: no value. */
+/** Position of a point along a feature. Lengths are in units of the
+ *  coordinates, on the sphere in metres. NaN: no value. */
 struct oj_along
 {
     double along;

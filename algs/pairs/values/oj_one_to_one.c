@@ -97,8 +97,8 @@ struct listed_pair
         struct pair_rank rank;
         int64_t label;
     };
-    int64_t join; /* of a pair: 2 * ordinal of the join feature, + 1 if the pair
-                     is the last of its row; of a label: -1 */
+    int64_t join; /* for a pair: 2 * ordinal of the join feature, plus 1 if the
+                     pair is the last of its row; for a label: -1 */
 };
 
 /* The best pair so far of a join feature, by the row that proposed it. */

@@ -36,8 +36,8 @@ struct oj_pair_request
     /** Kinds of parts that intersections keep, enum oj_part_kind or'ed; 0: all.
      */
     unsigned shape_kinds;
-    int drops_pairs; /**< with shape_kinds: 1: pairs whose intersection has no
-                          such part are dropped (is_kept) */
+    int drops_pairs; /**< used with shape_kinds; 1: a pair whose intersection
+                          has no part of these kinds is dropped (see is_kept) */
 
     struct oj_relation relation;
     int n_threads; /**< >= 1, or 0: all processors */

@@ -347,7 +347,7 @@ static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
         const __grid_constant__ struct oj_cuda_ring_cells cells,
         const __grid_constant__ struct oj_cuda_ring_part to)
 {
-    /* [edge of the block] the fragment to which it belongs. */
+    /* [edge of the block] number of the fragment to which the edge belongs. */
     __shared__ uint8_t owner[OJ_RING_FRAGMENT * BLOCK];
     __shared__ uint32_t from[BLOCK];
     __shared__ uint32_t shift[BLOCK];

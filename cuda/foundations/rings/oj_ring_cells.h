@@ -31,7 +31,8 @@ enum oj_ring_units
     /** For distances: finds the first part in tie order that has the point
      *  inside or on its boundary. */
     OJ_RING_PARTS,
-    OJ_RING_ALL_PARTS /**< for distances: finds all such parts */
+    OJ_RING_ALL_PARTS /**< for distances: finds all parts that have the point
+                           inside or on their boundary */
 };
 
 /* The two top bits of a slot. The other bits are, for COVERED: a rank; LEAF:
@@ -77,8 +78,8 @@ struct oj_ring_tree
     int32_t directory_level; /**< >= 0 */
     /** [16^level] the slots, grouped by parent, 16 children each. */
     const uint32_t *directory;
-    /** [16^(level + 1)] a bit per sixteenth, grouped likewise; 0: no polygon
-     *  contains a point of the sixteenth. */
+    /** [16^(level + 1)] a bit per sixteenth, grouped like directory; 0: no
+     *  polygon contains a point of the sixteenth. */
     const uint16_t *occupied;
     const uint32_t *slot;
     const struct oj_ring_leaf *leaf;

@@ -446,8 +446,8 @@ static __global__ void __launch_bounds__(BLOCK, 6)
 }
 
 /* Moves the pairs of each row to the front of its candidates and sets
- * l->out.offset to their number. Long rows have been sorted by rank, and may
- * stay so. */
+ * l->out.offset to their number. Long rows have been sorted by rank before, and
+ * keep that order. */
 static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
                                            enum oj_tree_order order,
                                            double least, struct candidates rows)

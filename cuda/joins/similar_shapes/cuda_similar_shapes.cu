@@ -26,7 +26,7 @@ enum
                        two */
     STEP_BITS = 6,
     FIRST_ROUND = 32,
-    /* A pair with this many vertices is measured by all warps of a block
+    /* Minimum number of vertices of a pair that all warps of a block measure
      * together. */
     LONG = 2048,
     MOST_CANDIDATES = 2 * BLOCK,

@@ -168,8 +168,9 @@ struct cuda_text_trial
      */
     const int64_t *sums;
     int64_t n_pairs;
-    /* [N_CHOICES + 1] for each number of bits: number of tokens in the sampled
-     * pairs that pass; the last element: number of similar pairs. */
+    /* [N_CHOICES + 1]. Elements 0 to N_CHOICES - 1: for each number of bits,
+     * the tokens of the sampled pairs that pass. Last element: number of
+     * similar pairs. */
     unsigned long long *tokens;
 };
 

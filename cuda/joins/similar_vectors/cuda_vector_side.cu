@@ -243,7 +243,7 @@ scaled_coordinate_of_row(const struct oj_cuda_vector_frame &frame,
                                 frame.centre[place], frame.scale);
 }
 
-/* Maps floats to integers > 0 that sort alike. */
+/* Maps floats to integers > 0 so that the order is kept. */
 static __device__ unsigned sortable_float_bits(float x)
 {
     unsigned bits = __float_as_uint(x);

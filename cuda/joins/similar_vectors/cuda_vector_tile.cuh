@@ -26,7 +26,7 @@ enum oj_vector_way
 
 enum
 {
-    OJ_VECTOR_SLAB = 1024, /**< uint4's of a slab */
+    OJ_VECTOR_SLAB = 1024, /**< number of uint4's in a slab */
     OJ_VECTOR_RUNS = 2,    /**< runs of 32 dimensions in a slab of halves */
     OJ_VECTOR_FLOATS = 32  /**< dimensions of a slab of floats */
 };
