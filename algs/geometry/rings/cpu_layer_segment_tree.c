@@ -8,15 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer runs of equal Morton codes are searched for repeated segments. */
+/* Runs of more segments with equal Morton codes are searched for equal
+ * segments. */
 #define LONG_RUN 32
 #define BUNDLES_AT_ONCE 1024
 #define FEATURES_PER_TASK 4096
 
-/* A segment before it is put into a bundle. */
+/* A segment that is not in a bundle yet. */
 struct item
 {
-    uint32_t vertex; /* first vertex */
+    uint32_t vertex; /* index of its first vertex */
     int32_t feature;
     uint8_t is_point; /* 1: its ends are equal */
 };
@@ -31,9 +32,10 @@ struct segments_build
     struct item *item;
     double *x, *y; /* [n_items] centres of the segments */
     struct oj_order order;
-    uint32_t *sorted;   /* [n_items] indices of items, bucket by bucket */
-    int64_t *kept;      /* [n_buckets + 1] items kept of each bucket, then their
-                           prefix sums */
+    uint32_t *sorted;   /* [n_items] item indices in Morton order, bucket by
+                           bucket */
+    int64_t *kept;      /* [n_buckets + 1] number of items kept in each bucket,
+                           then their prefix sums */
     struct oj_box *box; /* [n_bundles] */
 };
 
@@ -49,7 +51,8 @@ static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
                : flat->ring_offset[flat->part_offset[feature]];
 }
 
-/* Visits the segments of a task's features: counts them, or fills items. */
+/* Visits the segments of a task's features. First pass: counts them; second
+ * pass (`fill`): writes them as items. */
 static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
                                      int64_t at, int fill)
 {
@@ -66,7 +69,8 @@ static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
             int64_t last = ring_start(flat, r + 1) - 1;
             int is_point = v == last;
             if (is_point && !(isfinite(flat->x[v]) && isfinite(flat->y[v])))
-                continue; /* short form: a feature without geometry */
+                continue; /* a feature without geometry, in a layer of single
+                             points */
             for (; v < last || is_point; v++)
             {
                 int64_t w = is_point ? v : v + 1;
@@ -127,7 +131,7 @@ static oj_status list_segments(struct segments_build *b, int n_threads,
     return OJ_OK;
 }
 
-/* The coordinates of a segment, for finding repetitions. */
+/* The coordinates of a segment, for the detection of repetitions. */
 struct segment_bits
 {
     double at[4];
@@ -297,7 +301,7 @@ static oj_status sort_and_deduplicate_bucket(int64_t bucket, int thread,
     return OJ_OK;
 }
 
-/* Closes the gaps left by removed repetitions; buckets only move down. */
+/* Closes the gaps in the array of items that dropped segments have left. */
 static void compact_buckets_after_drops(struct segments_build *b)
 {
     int64_t at = 0;
@@ -313,8 +317,7 @@ static void compact_buckets_after_drops(struct segments_build *b)
     b->n_items = at;
 }
 
-/* --- classes --------------------------------------------------------------
- */
+/* --- classes (only features of equal class can be pairs) ------------------ */
 
 /* Classes that rows leave out are large with so many of all features: with
  * fewer, a row's k nearest are among a few more than k. */
@@ -531,7 +534,8 @@ static oj_status group_items_by_class(struct segments_build *b,
     return status == OJ_OK ? list_left_out(b, err) : status;
 }
 
-/* Counts the features of each class and averages the size of its bundles. */
+/* Counts the features of each class and computes the mean size of its bundles.
+ */
 static void measure_classes(struct segments_build *b)
 {
     struct oj_segments *segments = b->segments;
@@ -546,7 +550,8 @@ static void measure_classes(struct segments_build *b)
                     (b->box[at].y1 - b->box[at].y0);
         of->bundle_size = size / (double)(end - first + 1);
     }
-    /* items are listed feature by feature, so a feature's items are adjacent */
+    /* items are listed feature by feature, so those of a feature are adjacent
+     */
     for (int64_t i = 0; segments->of_class != NULL && i < b->n_listed; i++)
     {
         int32_t feature = b->item[i].feature;

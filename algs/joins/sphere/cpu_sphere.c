@@ -1,7 +1,9 @@
-/* The engine for nearest and dwithin on the sphere, with points as input. The
- * join side's features are entries of a tree of boxes in space, which is
- * searched best-first for every input feature. Squared chords are compared;
- * only results are converted to metres. */
+/* The engine for nearest and dwithin on the sphere, with points as input.
+ *
+ *  The join side's features are entries of a tree of 3D boxes, which is
+ *  searched best-first for each input feature. Squared chords are compared;
+ *  only results are converted to metres.
+ */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../pairs/selection/oj_equal_groups.h"
 #include "cpu_sphere_side.h"
@@ -10,10 +12,10 @@
 
 struct sphere_index
 {
-    struct oj_row_index shared;  /* distances in its relation are squared
-                                    chords */
+    struct oj_row_index shared;  /* distances in shared.args.relation are
+                                    squared chords */
     struct oj_sphere_side side;  /* the join side */
-    struct oj_sphere_side input; /* the current batch */
+    struct oj_sphere_side input; /* input rows of the current batch */
     struct oj_tree3 tree;
     struct oj_equal_groups groups; /* the entries of tree */
     double *limit2; /* [features] own maximum distances as squared chords,
@@ -84,7 +86,7 @@ static oj_status order_and_build_tree(struct sphere_index *self,
 
 /* --- one row -------------------------------------------------------------- */
 
-/* State of the search for an input row. */
+/* State of the search for one input row. */
 struct sphere_row_search
 {
     struct sphere_index *self;

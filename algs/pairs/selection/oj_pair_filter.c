@@ -36,18 +36,19 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     struct oj_pair_filter filter = {0, relation, input, join_side, {{0}}, {0}};
     if (input->n_features == 0 || join_side->n_features == 0)
     {
-        *out = filter; /* an empty layer has no pairs and may lack the arrays */
+        *out = filter; /* without features there are no pairs, and the arrays of
+                          conditions may be missing */
         return OJ_OK;
     }
     if (asks_fids && (input->fid == NULL || join_side->fid == NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "a self join needs the FIDs of both sides");
+                       "to leave out pairs of a feature with itself, both "
+                       "sides need FIDs");
     if ((input->on_class == NULL) != (join_side->on_class == NULL) ||
         (input->exclude_class == NULL) != (join_side->exclude_class == NULL))
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            "both sides must have the attributes that are compared, or "
-            "none");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "attributes that are compared must be given for both "
+                       "sides, or for neither");
     if (input->n_texts < relation->n_similar ||
         join_side->n_texts < relation->n_similar)
         return oj_fail(err, OJ_ERR_ARG,
@@ -67,7 +68,8 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     return OJ_OK;
 }
 
-/* 1 if n + 1 offsets of a and of b are equal relative to the first one. */
+/* Returns 1 if both arrays of n + 1 offsets are equal after subtracting their
+ * first entries. */
 static int have_equal_relative_offsets(const int64_t *a, const int64_t *b,
                                        int64_t n)
 {
@@ -150,8 +152,8 @@ static int are_vectors_near(const struct oj_pair_filter *f, int64_t row,
                               feature) <= f->relation->vector.max_difference;
 }
 
-/* 0 if the sizes and token bitmaps exclude that the texts of the first
- * condition are similar. */
+/* Returns 0 if the numbers of tokens and the token bitmaps prove that the texts
+ * of the first condition are not similar. */
 OJ_INLINE int may_be_similar(const struct oj_pair_filter *f, int64_t row,
                              int64_t feature)
 {
@@ -163,8 +165,8 @@ OJ_INLINE int may_be_similar(const struct oj_pair_filter *f, int64_t row,
                         [oj_token_count_class(b->size[feature])];
 }
 
-/* Tests sizes and bitmaps first, which are cheap to read: they give an upper
- * bound of the number of common tokens. */
+/* Tests token counts and bitmaps first: they are cheap and give an upper bound
+ * of the number of common tokens. */
 static int are_texts_similar(const struct oj_text_condition *condition,
                              const struct oj_token_sets *a, int64_t row,
                              const struct oj_token_sets *b, int64_t feature)
