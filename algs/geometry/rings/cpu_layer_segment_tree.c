@@ -319,11 +319,14 @@ static void compact_buckets_after_drops(struct segments_build *b)
 
 /* --- classes (only features of equal class can be pairs) ------------------ */
 
-/* Classes that rows leave out are large with so many of all features.  With
- * fewer, a row's k nearest are among a few more than k, and points that are
- * searched for class by class lie farther apart: one nearest takes 1.3 times as
- * long with runs of classes of a fifth. */
+/* A class that rows leave out is large with so many of all features: with
+ * fewer, a row's k nearest are among a few more than k. */
 #define LARGE_PART(n) ((n) / (OJ_LARGE_CLASSES + 1) + 1)
+
+/* Unless one class has so many, none is large: points that are searched for
+ * class by class lie farther apart, and one nearest took 1.3 times as long
+ * where the largest class had .29 of all. */
+#define LARGEST_PART(n) ((n) / 3 + 1)
 
 /* Finds the classes that may be large: of any element that is more than one in
  * OJ_LARGE_CLASSES + 1, a counter is left.  Source: Misra and Gries 1982. */
@@ -366,7 +369,7 @@ static void list_large_classes(struct segments_build *b)
     const int32_t *class_of = b->flat->exclude_class;
     int64_t n = b->flat->n_features, count[OJ_LARGE_CLASSES] = {0};
     int32_t class[OJ_LARGE_CLASSES];
-    int n_kept;
+    int n_kept, has_largest = 0;
     if (class_of == NULL)
         return;
     n_kept = find_frequent_classes(n, class_of, class);
@@ -376,6 +379,8 @@ static void list_large_classes(struct segments_build *b)
             count[c] += class_of[i] == class[c];
     }
     for (int c = 0; c < n_kept; c++)
+        has_largest |= count[c] >= LARGEST_PART(n);
+    for (int c = 0; c < n_kept && has_largest; c++)
     {
         if (count[c] >= LARGE_PART(n))
             b->segments->large[b->segments->n_large++] = class[c];
