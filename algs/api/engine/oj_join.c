@@ -40,9 +40,9 @@
  *  batch. If a device fails, the CPU takes over. The result does not depend on
  *  the choice.
  *
- *  A join by similar texts with a maximum distance that no engine of the backend
- *  takes runs as a distance join with the texts as a condition; its pairs are
- *  then ranked by similarity.
+ *  A join by similar texts with a maximum distance that no engine of the
+ * backend takes runs as a distance join with the texts as a condition; its
+ * pairs are then ranked by similarity.
  *
  *  If no device can be used, each thread joins with a copy; the original only
  *  holds the join side (oj_join_take()).
