@@ -58,8 +58,8 @@ struct oj_segments
 {
     int64_t n_bundles;
     struct oj_bundle *bundle; /**< [n_bundles] */
-    int32_t *feature;         /**< [n_bundles * OJ_BUNDLE] tie rank of each
-                                   slot's feature */
+    int32_t *feature;         /**< [n_bundles * OJ_BUNDLE] feature of each
+                                   slot */
     struct oj_tree tree;      /**< tree over the boxes of bundles: entry i is
                                    bundle i */
     double bundle_size;       /**< mean of width + height of the bundles'
