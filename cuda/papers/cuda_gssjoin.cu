@@ -236,7 +236,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     (void)stats;
     OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
                                   &m.rows));
-    OJ_TRY(oj_cuda_take_tiles(&work, share, 1, &m.rows.order, &m.rows.n));
+    OJ_TRY(oj_cuda_share_tiles(&work, share, 1, &m.rows.order, &m.rows.n));
     m.features = ((const struct oj_cuda_text_index *)index)->side;
     m.condition = index->relation.similar[0];
     m.rule =

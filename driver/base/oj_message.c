@@ -25,7 +25,7 @@ static struct
     int is_open;
     struct oj_heard_errors errors;
     struct oj_message_list warnings; /* warnings printed so far */
-    /* texts replaced in messages, see oj_message_show_as(); "": none */
+    /* texts replaced in messages, see oj_message_replace_path(); "": none */
     char hidden[2][MAX_PATH], shown[MAX_PATH];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -82,8 +82,8 @@ static void replace_hidden_text(const char *text, char *out, size_t size)
         snprintf(out + used, size - used, "%s", text);
 }
 
-void oj_message_show_as(const char *hidden, const char *also_hidden,
-                        const char *shown)
+void oj_message_replace_path(const char *hidden, const char *also_hidden,
+                             const char *shown)
 {
     pthread_mutex_lock(&state.mutex);
     snprintf(state.hidden[0], sizeof state.hidden[0], "%s", hidden);

@@ -1,6 +1,6 @@
 /** Messages of a running join: notices, warnings, errors.
  *
- *  The command prints them on stderr.  While oj_message_open() is in effect,
+ *  The command prints them on stderr. While oj_message_open() is in effect,
  *  GDAL reports to a handler of this file: it prints each different warning
  *  once, and keeps errors without printing them, because the run ends with
  *  exactly one line of error.
@@ -34,9 +34,9 @@ enum
 };
 
 /** Warnings and notices from the threads of a join, each text once. They are
- *  kept until the thread that reads the join as a layer reports them.  GDAL's
+ *  kept until the thread that reads the join as a layer reports them. GDAL's
  *  errors are not kept here: they become part of the error of the call that
- *  failed.  Zeroed memory is a valid empty list. */
+ *  failed. Zeroed memory is a valid empty list. */
 struct oj_message_list
 {
     int n, n_reported;
@@ -67,8 +67,8 @@ struct oj_message_sink
 /** Replaces the paths `hidden` and `also_hidden` by `shown` in all later
  *  messages. Needed because an output is made in a temporary folder, whose path
  *  means nothing to the user. */
-void oj_message_show_as(const char *hidden, const char *also_hidden,
-                        const char *shown);
+void oj_message_replace_path(const char *hidden, const char *also_hidden,
+                             const char *shown);
 
 /** Sends the messages of the calling thread to list until
  *  oj_message_end_list(). *sink is filled, and must exist until then. Calls

@@ -4,8 +4,8 @@
  *    -where "kind = 'park'"  lots\ 2026.gpkg  'it'\''s.gpkg'  ''
  *
  *  Inside '...' every character is literal; inside "..." a backslash escapes \
- *  " $ and `; elsewhere it escapes any character.  Adjacent quoted pieces form
- *  one word.  Nothing is expanded: $, * and ~ are literal.
+ *  " $ and `; elsewhere it escapes any character. Adjacent quoted pieces form
+ *  one word. Nothing is expanded: $, * and ~ are literal.
  */
 #ifndef OJ_SHELL_WORDS_H
 #define OJ_SHELL_WORDS_H

@@ -18,7 +18,7 @@
 
 /** Rolls back what a killed run left in an SQLite file: a journal beside the
  *  file. Other programs cannot read the file until a program with write access
- *  has rolled it back.  Returns 1 if there was such a journal and the rollback
+ *  has rolled it back. Returns 1 if there was such a journal and the rollback
  *  succeeded. */
 int oj_transaction_recover(const char *name, const char *const *open_options);
 

@@ -66,14 +66,14 @@ oj_status RowStream::OpenCursor(oj_error *err)
                                  requested */
     OJ_TRY(oj_row_cursor_open(OGRFeatureDefn::ToHandle(asked), &options,
                               &cursor, err));
-    oj_row_cursor_number(cursor, 0);
+    oj_row_cursor_set_first_fid(cursor, 0);
     return OJ_OK;
 }
 
 oj_status RowStream::BeginAnswer(const oj_answer &answer, oj_error *err)
 {
     oj_row_cursor_set_join_side(cursor, answer.join_side, answer.join_table);
-    oj_row_cursor_spread(cursor, oj_pass_most_rows(&pass));
+    oj_row_cursor_set_fid_stride(cursor, oj_pass_most_rows(&pass));
     return answer.is_matched != nullptr
                ? oj_row_cursor_begin_join_rows(cursor, answer.batch,
                                                answer.is_matched, err)
@@ -203,7 +203,8 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
     oj_answer answer;
     int there;
     OJ_TRY(Begin(err));
-    oj_status status = oj_pass_one(&pass, &fid, &answer, &there, err);
+    oj_status status =
+        oj_pass_answer_feature(&pass, &fid, &answer, &there, err);
     if (status == OJ_OK && there)
     {
         status = BeginAnswer(answer, err);

@@ -378,7 +378,7 @@ static void find_zero_copy_column_sources(struct oj_join_arrow *s)
         if (child->kind == CHILD_FIELD && batch != NULL &&
             batch->attributes != NULL && child->column.item == NULL &&
             strchr("ilguz", child->form->format[0]) != NULL)
-            oj_row_column_begin(&child->from, s->rows.cursor);
+            oj_row_column_begin_answer(&child->from, s->rows.cursor);
     }
 }
 
@@ -394,7 +394,7 @@ static oj_status fetch_next_output_rows(struct oj_join_arrow *s, int64_t n,
         s->at_place = 0;
         s->n_places = oj_row_cursor_take(s->rows.cursor, s->place, n);
         for (int64_t i = 0; i < s->n_places; i++)
-            oj_row_cursor_fetch(s->rows.cursor, &s->place[i]);
+            oj_row_cursor_prefetch(s->rows.cursor, &s->place[i]);
         if (s->n_places == 0)
         {
             OJ_TRY(s->rows.advance(s->rows.user, &there, err));

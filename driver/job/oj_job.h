@@ -85,9 +85,9 @@ OJ_MUST_USE oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
                                        struct oj_flat *flat,
                                        struct oj_error *err);
 
-/** Reads the join side and indexes it.  A job with `shares` takes it from the
+/** Reads the join side and indexes it. A job with `shares` takes it from the
  *  process-wide cache or puts it there; a join side that cannot be cached can
- *  still be shared with a job `like` this one.  Polls the calling thread's
+ *  still be shared with a job `like` this one. Polls the calling thread's
  *  cancel flag, which must outlive the job, also while another thread prepares
  *  this join side.
  *  like  NULL, or a job of an equal command that stays open during the call; it
@@ -111,9 +111,10 @@ void oj_job_stop(struct oj_job *job);
  *  pairs (struct oj_batch_parts.sample). */
 int oj_job_may_sample(const struct oj_job *job);
 
-/** Joins rows of the input.  answer           slot of the answer, below
- *  OJ_PIPELINE_SLOTS.  with_attributes  with tiles: also loads the attributes
- *  of the join features */
+/** Joins rows of the input.
+ *  answer           slot of the answer, below OJ_PIPELINE_SLOTS
+ *  with_attributes  with tiles: also loads the attributes of the join
+ *                   features */
 OJ_MUST_USE oj_status oj_job_join(struct oj_job *job,
                                   const struct oj_flat *input, int answer,
                                   int with_attributes, struct oj_matches *out,

@@ -82,8 +82,8 @@ oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
                : oj_sqlite_fail(connection, "a statement failed", err);
 }
 
-oj_status oj_sqlite_numbers(sqlite3 *connection, int n, double *values,
-                            struct oj_error *err, const char *format, ...)
+oj_status oj_sqlite_read_numbers(sqlite3 *connection, int n, double *values,
+                                 struct oj_error *err, const char *format, ...)
 {
     sqlite3_stmt *statement = NULL;
     va_list arguments;
@@ -221,15 +221,16 @@ static const sqlite3_module module = {.xConnect = connect_table,
                                       .xColumn = return_column_value,
                                       .xRowid = return_zero_rowid};
 
-oj_status oj_sqlite_rows_open(sqlite3 *connection, const char *name,
-                              struct oj_sqlite_rows *rows, struct oj_error *err)
+oj_status oj_sqlite_rows_register(sqlite3 *connection, const char *name,
+                                  struct oj_sqlite_rows *rows,
+                                  struct oj_error *err)
 {
     return sqlite3_create_module(connection, name, &module, rows) == SQLITE_OK
                ? OJ_OK
                : oj_sqlite_fail(connection, "a table of rows", err);
 }
 
-void oj_sqlite_rows_close(sqlite3 *connection, const char *name)
+void oj_sqlite_rows_unregister(sqlite3 *connection, const char *name)
 {
     (void)sqlite3_create_module(connection, name, NULL, NULL);
 }

@@ -422,7 +422,7 @@ int oj_attributes_reals(const struct oj_attributes *attributes, int field,
     for (int64_t i = 0; i < n; i++)
         value[i] = from[order != NULL ? order[first + i] : first + i];
     for (int64_t i = 0; *any_null && i < n; i++)
-        is_null[i] = !oj_column_has(
+        is_null[i] = !oj_column_has_value(
             column,
             slice->first + (order != NULL ? order[first + i] : first + i));
     return 1;

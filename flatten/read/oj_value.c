@@ -16,7 +16,7 @@ void oj_column_value(const struct oj_column_view *column, int64_t row,
     int64_t at = column->first + row, n;
     const void *values = column->values;
     OGRField *raw = &value->raw;
-    if (!oj_column_has(column, row))
+    if (!oj_column_has_value(column, row))
     {
         oj_value_set_null(value);
         return;

@@ -186,14 +186,14 @@ void oj_row_cursor_set_join_side(struct oj_row_cursor *cursor,
     cursor->options.join_table = table;
 }
 
-void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first)
+void oj_row_cursor_set_first_fid(struct oj_row_cursor *cursor, int64_t first)
 {
-    oj_row_places_number(&cursor->places, first);
+    oj_row_places_set_first_fid(&cursor->places, first);
 }
 
-void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride)
+void oj_row_cursor_set_fid_stride(struct oj_row_cursor *cursor, int64_t stride)
 {
-    oj_row_places_spread(&cursor->places, stride);
+    oj_row_places_set_fid_stride(&cursor->places, stride);
 }
 
 /* ---- answers ------------------------------------------------------------- */
@@ -267,8 +267,8 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
  * ahead, in two steps: first the offsets of texts, then the texts. */
 #define FETCH_AHEAD 16
 
-void oj_row_cursor_fetch(const struct oj_row_cursor *cursor,
-                         const struct oj_row_place *place)
+void oj_row_cursor_prefetch(const struct oj_row_cursor *cursor,
+                            const struct oj_row_place *place)
 {
     const struct oj_write_options *options = &cursor->options;
     const struct oj_matches *entries = cursor->sources.entries;
@@ -533,8 +533,8 @@ static struct oj_row_view view_column(const struct oj_row_cursor *cursor, int c)
     return found;
 }
 
-void oj_row_column_begin(struct oj_row_column *column,
-                         const struct oj_row_cursor *cursor)
+void oj_row_column_begin_answer(struct oj_row_column *column,
+                                const struct oj_row_cursor *cursor)
 {
     char own = oj_format_of(column->type),
          *format = &column->values.view.format;
@@ -613,7 +613,7 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
     if (oj_row_cursor_take(cursor, &place, 1) == 0)
         return OJ_OK;
     OJ_TRY(oj_check_cancel(cursor->options.cancel, err));
-    oj_row_cursor_fetch(cursor, &place);
+    oj_row_cursor_prefetch(cursor, &place);
     OJ_TRY(oj_row_cursor_fill(cursor, &place, feature, err));
     *there = 1;
     return OJ_OK;

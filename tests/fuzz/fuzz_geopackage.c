@@ -179,7 +179,7 @@ static void compare_value(const struct oj_column_view *column, int64_t i,
                           sqlite3_stmt *row, int c)
 {
     struct oj_value value;
-    if (!oj_column_has(column, i))
+    if (!oj_column_has_value(column, i))
     {
         require(sqlite3_column_type(row, c) == SQLITE_NULL, "no value");
         return;

@@ -561,7 +561,7 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     request.relation = s->index->index->settings.relation;
     request.n_threads = api_settings_threads(all);
     request.cancel = all->options.cancel;
-    if (!oj_how_is_choice((enum oj_how)all->rows.how))
+    if (!oj_how_is_at_most_one_row((enum oj_how)all->rows.how))
         OJ_TRY(read_pick(s, &request, err));
     if (agg != NULL)
         OJ_TRY(open_aggregates(s, agg, &request, &aggregates, err));

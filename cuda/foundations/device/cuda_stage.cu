@@ -65,8 +65,8 @@ static int64_t round_up_block_bytes(int64_t bytes)
     return n + OJ_CUDA_STAGE_EXTRA;
 }
 
-oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage, int64_t bytes,
-                             struct oj_error *err)
+oj_status oj_cuda_stage_reserve(struct oj_cuda_stage *stage, int64_t bytes,
+                                struct oj_error *err)
 {
     void *memory = NULL;
     cudaError_t error;
@@ -116,7 +116,7 @@ oj_status oj_cuda_stage_read(cudaStream_t stream, const void *from, int bytes,
 {
     struct oj_cuda_stage stage = {NULL, 0};
     oj_status status;
-    OJ_TRY(oj_cuda_stage_want(&stage, bytes, err));
+    OJ_TRY(oj_cuda_stage_reserve(&stage, bytes, err));
     status =
         read_by_kernel_into_pinned(&stage, stream, from, bytes, doing, err);
     if (status == OJ_OK)

@@ -205,7 +205,7 @@ OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_work *work,
 
 /** Returns 1 if the join needs columns of the join side in addition to the
  *  geometry: FIDs or classes. */
-int oj_cuda_asks_columns(const struct oj_relation *relation,
-                         const struct oj_flat *join_side);
+int oj_cuda_needs_columns(const struct oj_relation *relation,
+                          const struct oj_flat *join_side);
 
 #endif

@@ -141,7 +141,8 @@ static oj_status make_slot(struct oj_cuda_device *device, int64_t n_rows,
             cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
             "making a stream", err);
     OJ_TRY(make_slot_arrays(slot, n_rows, n_open, err));
-    OJ_TRY(oj_cuda_stage_want(&slot->stage, rows_bytes + COUNTER_BYTES, err));
+    OJ_TRY(
+        oj_cuda_stage_reserve(&slot->stage, rows_bytes + COUNTER_BYTES, err));
     slot->matched =
         (unsigned long long *)(void *)(slot->stage.data + slot->stage.bytes -
                                        COUNTER_BYTES);

@@ -20,7 +20,7 @@ static int needs_columns(const struct oj_relation *r,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
 {
-    return oj_cuda_asks_columns(r, join_side) ||
+    return oj_cuda_needs_columns(r, join_side) ||
            join_side->max_distance != NULL ||
            (input != NULL &&
             (input->max_distance != NULL || input->on_class != NULL ||

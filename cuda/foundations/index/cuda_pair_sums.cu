@@ -149,7 +149,8 @@ static oj_status upload_point_values(struct oj_cuda_work *work,
         return work->check(cudaMemcpyAsync(
             to, from, bytes, cudaMemcpyHostToDevice, work->stream));
     };
-    OJ_TRY(oj_cuda_stage_want(stage, value_stage_bytes(request, n), work->err));
+    OJ_TRY(
+        oj_cuda_stage_reserve(stage, value_stage_bytes(request, n), work->err));
     free = stage->data;
     *out = *request;
     for (int c = 0; n > 0 && c < request->n_columns; c++)

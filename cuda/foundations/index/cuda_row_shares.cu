@@ -16,9 +16,9 @@ struct shares_batch
 
 /* --- shares of the rows --------------------------------------------------- */
 
-oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
-                             const struct oj_cuda_share *share, int64_t tile,
-                             const int32_t **order, int64_t *n)
+oj_status oj_cuda_share_tiles(struct oj_cuda_work *work,
+                              const struct oj_cuda_share *share, int64_t tile,
+                              const int32_t **order, int64_t *n)
 {
     const int32_t *from = *order;
     int32_t *to = NULL;

@@ -33,10 +33,10 @@ struct oj_cuda_share
 
 /** Replaces *order [*n] by those of its tiles that belong to the share; *work
  *  owns the new array. share NULL: all tiles. */
-OJ_MUST_USE oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
-                                         const struct oj_cuda_share *share,
-                                         int64_t tile, const int32_t **order,
-                                         int64_t *n);
+OJ_MUST_USE oj_status oj_cuda_share_tiles(struct oj_cuda_work *work,
+                                          const struct oj_cuda_share *share,
+                                          int64_t tile, const int32_t **order,
+                                          int64_t *n);
 
 /** Returns 1 if rows first .. first + n - 1 of input are the join side itself,
  *  by their addresses; then the index's copy of them can be used. */

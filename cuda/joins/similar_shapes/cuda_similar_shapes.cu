@@ -542,7 +542,7 @@ static oj_status sort_rows_and_count_slices(struct oj_cuda_work *work,
         &order));
     p->order = order;
     p->n_rows = rows.n;
-    OJ_TRY(oj_cuda_take_tiles(work, share, 1, &p->order, &p->n_rows));
+    OJ_TRY(oj_cuda_share_tiles(work, share, 1, &p->order, &p->n_rows));
     slice = p->rows.all_vertices / share->n / (n_blocks * SLICES_OF_BLOCK) + 1;
     slice = slice > least_slice ? slice : least_slice;
     OJ_TRY(work->make(p->n_rows + 1, &slices));

@@ -601,8 +601,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     if (!oj_cuda_is_join_side(index, input, first, n))
         OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
                                       &pairs.rows));
-    OJ_TRY(oj_cuda_take_tiles(&work, share, TILE, &pairs.rows.order,
-                              &pairs.rows.n));
+    OJ_TRY(oj_cuda_share_tiles(&work, share, TILE, &pairs.rows.order,
+                               &pairs.rows.n));
     pairs.condition = index->relation.similar[0];
     pairs.rule = oj_cuda_rule_of(&index->relation, &pairs.rows.columns,
                                  &pairs.features.columns);

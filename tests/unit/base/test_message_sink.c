@@ -89,18 +89,18 @@ TEST(flags_belong_to_threads)
     int a = 0, b = 0, elsewhere = -1;
     pthread_t thread;
     ck_assert_ptr_nonnull(of_process);
-    ck_assert_ptr_null(oj_cancel_use(&a));
+    ck_assert_ptr_null(oj_cancel_use_flag(&a));
     ck_assert_ptr_eq(oj_cancel_flag(), &a);
-    ck_assert_ptr_eq(oj_cancel_use(&b), &a);
+    ck_assert_ptr_eq(oj_cancel_use_flag(&b), &a);
     __atomic_store_n(&b, 1, __ATOMIC_RELAXED);
     ck_assert_int_eq(oj_is_cancelled(), 1);
     ck_assert_int_eq(pthread_create(&thread, NULL, is_cancelled, &elsewhere),
                      0);
     pthread_join(thread, NULL);
     ck_assert_int_eq(elsewhere, 0);
-    ck_assert_ptr_eq(oj_cancel_use(&a), &b);
+    ck_assert_ptr_eq(oj_cancel_use_flag(&a), &b);
     ck_assert_int_eq(oj_is_cancelled(), 0);
-    ck_assert_ptr_eq(oj_cancel_use(NULL), &a);
+    ck_assert_ptr_eq(oj_cancel_use_flag(NULL), &a);
     ck_assert_ptr_eq(oj_cancel_flag(), of_process);
 }
 
