@@ -9,8 +9,8 @@
  *  each
  *
  *  Differences: see algs/papers/lss.c, the version for one CPU thread; and a
- *  thread takes one entry of a chunk, where the paper's takes a row. The
- *  backend "cuda_zlists".
+ *  thread takes one entry of a chunk, where the paper's takes a row. This
+ *  is the backend "cuda_zlists".
  */
 #include "../joins/similar_vectors/cuda_vector_side.cuh"
 

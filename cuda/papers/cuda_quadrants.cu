@@ -8,7 +8,8 @@
  *
  *  Method and differences: see algs/papers/quadrants.c, the version for one CPU
  *  thread. This one needs a maximum distance, and it makes and processes as
- *  many pairs at a time as fit into memory. The backend "cuda_quadrant".
+ *  many pairs at a time as fit into memory. It is the backend
+ *  "cuda_quadrant".
  */
 #include "../foundations/device/cuda_box_reduce.cuh"
 #include "../foundations/device/cuda_host_threads.h"

@@ -4,8 +4,8 @@
  *
  *  Method and differences: see algs/papers/topkabt.c, the version for one CPU
  *  thread. Here all pairs of some rows are sorted at once, by row and minimum
- *  distance, and a warp measures each pair up to the k-th cut point. The
- *  backend "cuda_cut_points".
+ *  distance, and a warp measures each pair up to the k-th cut point. It
+ *  is the backend "cuda_cut_points".
  */
 #include "../foundations/device/cuda_offset_search.cuh"
 #include "../joins/similar_shapes/cuda_shape_side.cuh"

@@ -34,7 +34,7 @@ static oj_status prepare_statement(sqlite3 *connection, sqlite3_stmt **out,
     char *text = sqlite3_vmprintf(format, arguments);
     int code;
     if (text == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an SQL statement");
     code = sqlite3_prepare_v3(connection, text, -1, SQLITE_PREPARE_PERSISTENT,
                               out, NULL);
     sqlite3_free(text);
@@ -74,7 +74,7 @@ oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
     text = sqlite3_vmprintf(format, arguments);
     va_end(arguments);
     if (text == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an SQL statement");
     code = sqlite3_exec(connection, text, NULL, NULL, NULL);
     sqlite3_free(text);
     return code == SQLITE_OK

@@ -375,7 +375,8 @@ static int is_connection_in_transaction(sqlite3 *db)
     return !is_defensive && !sqlite3_get_autocommit(db);
 }
 
-/* Facts about the table and GDAL's metadata: indices of an array of counts. */
+/* Indices of the numbers that read_table_facts() reads about the table and the
+ * GeoPackage's metadata: counts, or 0 and 1. */
 enum
 {
     IS_TABLE,
@@ -505,7 +506,7 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
             OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, w->column[i].target)));
     w->rows.columns = w->columns = sqlite3_str_finish(names);
     if (w->columns == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an SQL statement");
     fields = w->columns + n_first;
     /* Unique, because several layers can be written alternately on one
      * connection. */

@@ -255,7 +255,8 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
 {
     oj_row_cursor_end(cursor);
     if (batch->n_rows > 0 && batch->attributes == NULL)
-        return oj_fail(err, OJ_ERR_INTERNAL, "join rows without attributes");
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "rows of the join layer without attributes");
     begin_batch(cursor, batch, 1, 0);
     oj_row_places_begin_unmatched(&cursor->places, batch->n_rows, is_matched);
     return OJ_OK;

@@ -385,7 +385,8 @@ static oj_status add_intersection(struct pair_stage_worker *worker,
     if (verdict == OJ_GEOS_YES)
         return OJ_OK;
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an intersection");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory: the intersection of a pair");
     worker->n_undecided++;
     if (worker->entry < worker->first_undecided)
     {

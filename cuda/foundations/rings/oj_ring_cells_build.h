@@ -70,9 +70,10 @@ OJ_FN uint32_t oj_ring_masks_inside(const struct oj_ring_masks *m,
     return (m->toggled ^ (unit & 1u ? 0xffffu : 0u)) & 0xffffu;
 }
 
-/** Maximum edges of a node that is not split: `most`, but at most 2 above level
- *  `fine`, the level that has bits of `occupied`. All points of a larger cell
- *  depend on its records, so a split pays there even for few edges. */
+/** Returns the number of edges above which a node is split. It is `most`, but
+ *  no more than 2 for cells larger than those of level `fine` (for which
+ *  `occupied` has bits): many points lie in a large cell, so that splitting
+ *  pays even for few edges. */
 OJ_FN uint32_t oj_ring_node_most(uint32_t most, int level, int fine)
 {
     return level < fine && most > 2 ? 2 : most;

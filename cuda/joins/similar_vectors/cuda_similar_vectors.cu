@@ -55,7 +55,7 @@ struct cuda_vector_pairs
     int64_t slice; /* number of tiles of features per block: a multiple of
                       TILE */
 
-    /* [k] the nearest features so far of each row, in the order of places. */
+    /* k entries per row: the nearest features found so far. */
     double *difference;
     int32_t *nearest;
 
