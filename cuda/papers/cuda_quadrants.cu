@@ -1049,8 +1049,8 @@ static oj_status make_index(struct oj_gpu_quadrant_index *self,
                               &self->layer));
     OJ_TRY(make_grid(&grid, self->layer, reach, &self->grid));
     self->grid_bytes = oj_cuda_memory_bytes(&grid.memory);
-    oj_cuda_hand_over(&work.memory, NULL, &self->memory);
-    oj_cuda_hand_over(&grid.memory, NULL, &self->memory);
+    oj_cuda_move_ownership(&work.memory, NULL, &self->memory);
+    oj_cuda_move_ownership(&grid.memory, NULL, &self->memory);
     return OJ_OK;
 }
 

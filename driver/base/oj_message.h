@@ -87,7 +87,7 @@ void oj_message_list_report(struct oj_message_list *list);
 void oj_message_list_drop(struct oj_message_list *list);
 
 /** Returns `one` if n is 1, else `many`. */
-const char *oj_word_for(int64_t n, const char *one, const char *many);
+const char *oj_word_one_or_many(int64_t n, const char *one, const char *many);
 
 /** Returns "1 row" or "12 rows", from CPLSPrintf(): overwritten after a few
  *  more calls on this thread. */
@@ -106,7 +106,7 @@ void oj_message_append_name(char *text, size_t size, const char *name);
 void oj_notice(const char *format, ...) OJ_PRINTF(1, 2);
 
 /** Prints a line even with -q, e.g. a difference that -validate found. */
-void oj_say(const char *format, ...) OJ_PRINTF(1, 2);
+void oj_message_print(const char *format, ...) OJ_PRINTF(1, 2);
 
 /** Prints a warning of a likely mistake of the user. */
 void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
@@ -114,7 +114,7 @@ void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
 /** Makes text one line of valid UTF-8, in place and without changing its
  *  length. Texts of drivers, databases and files may hold any bytes, and a host
  *  program may fail on them. */
-void oj_message_tidy(char *text);
+void oj_message_make_one_line(char *text);
 
 /** Returns the length of GEOS's reason without the advice that often follows it
  *  and may have been cut off. */

@@ -1,5 +1,5 @@
 /** Splits a command line that is given as one text (a dataset name, say) into
- * words, which are separated by white space and quoted as in a shell.
+ *  words, which are separated by white space and quoted as in a shell.
  *
  *    -where "kind = 'park'"  lots\ 2026.gpkg  'it'\''s.gpkg'  ''
  *

@@ -94,7 +94,7 @@ bool Succeeds(oj_status status, oj_error &error)
 {
     if (status == OJ_OK)
         return true;
-    oj_message_tidy(error.message);
+    oj_message_make_one_line(error.message);
     CPLError(CE_Failure, CPLE_AppDefined, "%s", error.message);
     return false;
 }
@@ -1139,7 +1139,7 @@ GDALDataset *Open(GDALOpenInfo *info)
         oj_error err{OJ_OK, ""};
         if (ReadName(info->pszFilename, &command, &err) != OJ_OK)
         {
-            oj_message_tidy(err.message);
+            oj_message_make_one_line(err.message);
             CPLError(CE_Failure, CPLE_OpenFailed, "%s", err.message);
             return nullptr;
         }

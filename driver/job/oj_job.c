@@ -730,7 +730,7 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
     return OJ_OK;
 }
 
-void oj_job_stop(struct oj_job *job)
+void oj_job_stop_engine(struct oj_job *job)
 {
     oj_join_use_stop(&job->join_use);
 }
@@ -791,7 +791,7 @@ const struct oj_backend *oj_job_backend(const struct oj_job *job)
                               : oj_join_backend(job->join_side->engine);
 }
 
-const char *oj_job_reason(const struct oj_job *job)
+const char *oj_job_backend_reason(const struct oj_job *job)
 {
     return job->tiled != NULL ? "" : oj_join_reason(job->join_side->engine);
 }

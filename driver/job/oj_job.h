@@ -105,7 +105,7 @@ int oj_job_is_outdated(const struct oj_job *job);
 
 /** Makes a shared engine stop its work for this job at once. Thread-safe while
  *  the job is open; to be called after the job's cancel flag was set. */
-void oj_job_stop(struct oj_job *job);
+void oj_job_stop_engine(struct oj_job *job);
 
 /** Returns 1 if a sample of rows may be joined first to estimate the number of
  *  pairs (struct oj_batch_parts.sample). */
@@ -151,7 +151,7 @@ const struct oj_backend *oj_job_backend(const struct oj_job *job);
 int oj_job_threads(const struct oj_job *job);
 
 /** Returns why -backend auto chose the backend; "" if it did not choose. */
-const char *oj_job_reason(const struct oj_job *job);
+const char *oj_job_backend_reason(const struct oj_job *job);
 
 /** Returns the options for reading a side (0: input, 1: join layer). Its fields
  *  are included if the join uses them, or if with_fields is 1. */

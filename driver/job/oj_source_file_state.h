@@ -1,11 +1,11 @@
 /** Records the files behind a side of a join and their state, to detect whether
- * reading them again could give other rows.
+ *  reading them again could give other rows.
  *
  *  The files are known only if all data is in local files that the driver or an
  *  OGR VRT file lists; they are unknown for other sources (databases, /vsi
- * files, formats that refer to other sources). The state of a file is its
- * device, inode, size, and times of last change in nanoseconds; SQLite's -wal
- * and -journal files are included.
+ *  files, formats that refer to other sources). The state of a file is its
+ *  device, inode, size, and times of last change in nanoseconds; SQLite's -wal
+ *  and -journal files are included.
  */
 #ifndef OJ_SOURCE_FILE_STATE_H
 #define OJ_SOURCE_FILE_STATE_H

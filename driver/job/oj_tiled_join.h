@@ -11,7 +11,7 @@
  *  into the answer of a join with the whole layer, with equal pairs in equal
  *  order. Records keep the order of the layer, so features can be ordered by
  *  the offsets of their records. The division into tiles affects only the
- * time.
+ *  time.
  *
  *  The matched features of a batch are no longer in memory when the batch is
  *  answered, so the answer includes them: join_row is an index into these

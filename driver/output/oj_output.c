@@ -213,8 +213,8 @@ static void notice_layers_that_stay(const struct oj_output *o)
     if (n > 0)
         oj_notice("%s %s %s in %s: -overwrite has replaced only the layers of "
                   "this run",
-                  oj_word_for(n, "layer", "layers"), names,
-                  oj_word_for(n, "stays", "stay"), asked->dst);
+                  oj_word_one_or_many(n, "layer", "layers"), names,
+                  oj_word_one_or_many(n, "stays", "stay"), asked->dst);
 }
 
 /* Returns 1 if the dataset contains other layers, or rasters, which would be

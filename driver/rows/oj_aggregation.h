@@ -30,7 +30,7 @@ oj_aggregation_open(struct oj_job *job, const struct oj_row_column_words *words,
 
 /** Returns 1 if -agg has only counts, sums and means: the join may then sum
  *  values instead of returning pairs. */
-int oj_aggregation_takes_sums(const struct oj_aggregation *aggregation);
+int oj_aggregation_needs_only_sums(const struct oj_aggregation *aggregation);
 
 /** Drops all pairs and prepares for n_rows input rows. */
 OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,

@@ -779,7 +779,7 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
 {
     struct oj_job *job = &pass->job;
     __atomic_store_n(&pass->cancel, 1, __ATOMIC_RELAXED);
-    oj_job_stop(job);
+    oj_job_stop_engine(job);
     status = oj_pipeline_close(pass->pipeline, status, &job->counts, err);
     pass->pipeline = NULL;
     if (job->counts.n_pairs_again > 0)

@@ -1,5 +1,5 @@
 /** -one_to_one: all rows are joined, pairs are chosen (oj_one_to_one.h), and
- * the input layer is read again for its rows, whose pairs are then known.
+ *  the input layer is read again for its rows, whose pairs are then known.
  *
  *    input --read--> join --pairs--> add, ... finish
  *    input, again --read--> rows --answer--> their chosen pairs

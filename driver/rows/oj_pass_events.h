@@ -5,8 +5,8 @@
  *   answer: reports and their events  <-------------------------'
  *
  *  What an event is: algs/pairs/events/oj_events.h. Answers must come one
- * after another, in the order of the reports, on the thread that takes them:
- * the state then always belongs to the rows that were returned.
+ *  after another, in the order of the reports, on the thread that takes them:
+ *  the state then always belongs to the rows that were returned.
  */
 #ifndef OJ_PASS_EVENTS_H
 #define OJ_PASS_EVENTS_H

@@ -8,7 +8,7 @@
  *  arrive, and the GeoJSONSeq driver reads to the end before it returns the
  *  first row. Here bytes are divided into records as they arrive, and each
  *  batch of records is opened as a file in memory of its own (CSV with the
- * first line before it).
+ *  first line before it).
  *
  *  Fields and their types are those of the first batch; values of later batches
  *  go into the fields by name. Fields of 32-bit integers become wider, because
@@ -22,7 +22,7 @@
  *  feature of, a key that does not fit the type of the first keys. Rows of CSV
  *  are checked here, because GDAL completes them. If GDAL reports an error or
  *  returns fewer features than records, the broken GeoJSONSeq record is found
- * by halving.
+ *  by halving.
  *
  *  A batch is closed when a quarter of the time that a report may wait has
  *  passed since its first report; the rest of the time is for the join and the

@@ -20,8 +20,8 @@ oj_status oj_side_field_text(struct oj_side_field *field,
         return OJ_OK;
     }
     if (field->scratch == NULL)
-        field->scratch =
-            oj_value_scratch(field->type, field->subtype, &field->defn);
+        field->scratch = oj_value_make_scratch_feature(
+            field->type, field->subtype, &field->defn);
     if (field->scratch == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a value");
     /* The cast is for GDAL 3.4, where the parameter is not const; GDAL does not

@@ -1,5 +1,5 @@
 /** Preprocessing of a side: makes, from the rows that were read, the features
- * and columns that are joined.
+ *  and columns that are joined.
  *
  *  Features are replaced by one of their points (-centroid_of,
  *  -point_on_surface_of), by their envelopes (-op window against a layer), or

@@ -484,7 +484,7 @@ char **oj_source_describe_fields(const struct oj_source *source, int n)
     return list;
 }
 
-void oj_source_skip(struct oj_source *source, int column, int is_skipped)
+void oj_source_skip_field(struct oj_source *source, int column, int is_skipped)
 {
     source->skipped[column] = is_skipped && !source->needed[column];
 }

@@ -31,7 +31,7 @@ struct oj_source
     int *fields, n_fields;    /**< indices of the fields that are read; owned */
     /** [i] 1: the join itself uses fields[i]; owned */
     unsigned char *needed;
-    /** [i] 1: fields[i] is skipped now, see oj_source_skip(); owned */
+    /** [i] 1: fields[i] is skipped now, see oj_source_skip_field(); owned */
     unsigned char *skipped;
     /** number of further fields, from fields[n_fields] on, that are read for
      *  the join but not written; see oj_source_need_field() */
@@ -73,7 +73,7 @@ char **oj_source_describe_fields(const struct oj_source *source, int n);
 /** Stops (is_skipped 1) or resumes reading the values of fields[column]. Fields
  *  that the join itself uses are always read. A reader that is already open is
  *  not affected. */
-void oj_source_skip(struct oj_source *source, int column, int is_skipped);
+void oj_source_skip_field(struct oj_source *source, int column, int is_skipped);
 
 /** Returns 1 if -where or -spat filters the rows. */
 int oj_source_is_filtered(const struct oj_source *source);

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-sqlite3 *oj_sqlite_of(GDALDatasetH dataset)
+sqlite3 *oj_sqlite_of_dataset(GDALDatasetH dataset)
 {
     GDALDriverH driver = GDALGetDatasetDriver(dataset);
     return driver != NULL && strcmp(GDALGetDescription(driver), "GPKG") == 0 &&

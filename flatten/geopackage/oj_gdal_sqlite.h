@@ -13,7 +13,7 @@
 
 /** GDAL's own connection to a GeoPackage (see oj_sqlite_connection_of()); NULL
  *  also if GDAL uses another copy of SQLite than the one linked here. */
-sqlite3 *oj_sqlite_of(GDALDatasetH dataset);
+sqlite3 *oj_sqlite_of_dataset(GDALDatasetH dataset);
 
 /* ---- statements ---------------------------------------------------------- */
 

@@ -584,7 +584,8 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
                                          .add = decode_rows_of_piece,
                                          .broken = OJ_SQLITE_MALFORMED};
     struct oj_geopackage_reader *r;
-    sqlite3 *db = from->dataset != NULL ? oj_sqlite_of(from->dataset) : NULL;
+    sqlite3 *db =
+        from->dataset != NULL ? oj_sqlite_of_dataset(from->dataset) : NULL;
     oj_status status;
     *out = NULL;
     /* A writable connection may have uncommitted changes, which the file does

@@ -35,8 +35,8 @@ static float round_down(double value)
     return single;
 }
 
-oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id, const double box[4],
-                       struct oj_error *err)
+oj_status oj_rtree_add_row(struct oj_rtree *tree, int64_t id,
+                           const double box[4], struct oj_error *err)
 {
     struct oj_rtree_entry *entry;
     OJ_ROOM(tree->entry, tree->n, tree->n + 1, tree->cap, err);
@@ -313,7 +313,8 @@ static oj_status take_rows_of_index(struct oj_rtree *tree, sqlite3 *connection,
         double box[4];
         for (int i = 0; i < 4; i++)
             box[i] = sqlite3_column_double(rows, 1 + i);
-        status = oj_rtree_add(tree, sqlite3_column_int64(rows, 0), box, err);
+        status =
+            oj_rtree_add_row(tree, sqlite3_column_int64(rows, 0), box, err);
     }
     sqlite3_finalize(rows);
     OJ_TRY(status);

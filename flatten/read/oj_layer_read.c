@@ -245,7 +245,7 @@ static oj_status init_wanted_fields(struct oj_layer_reader *reader,
             options->skipped != NULL && options->skipped[i];
         reader->format[i] = reader->field[i].is_skipped
                                 ? 0
-                                : oj_format_of(reader->field[i].type);
+                                : oj_format_of_type(reader->field[i].type);
     }
     reader->fields.n = options->n_fields;
     reader->fields.field = reader->field;
@@ -558,7 +558,7 @@ static oj_status add_feature(struct oj_layer_reader *reader,
     if (status == OJ_OK && reader->attributes != NULL)
     {
         reader->counts.n_bad_texts += count_bad_texts(&reader->fields, feature);
-        status = oj_attributes_push(reader->attributes, feature, err);
+        status = oj_attributes_append_feature(reader->attributes, feature, err);
         if (status == OJ_OK)
             return OJ_OK;
     }
@@ -940,7 +940,7 @@ static oj_status read_all_rows_into_table(struct oj_layer_reader *reader,
         int64_t n = -reader->counts.n_rows;
         OJ_TRY(read_rows_up_to_limit(reader, CHUNK_ROWS, err));
         n += reader->counts.n_rows;
-        OJ_TRY(oj_table_append(table, reader->attributes, n, err));
+        OJ_TRY(oj_table_append_rows(table, reader->attributes, n, err));
         oj_attributes_clear(reader->attributes);
         *counts = reader->counts;
         counts->n_vertices = reader->flat->n_vertices;

@@ -46,7 +46,7 @@
 /* Rows per task: some hundred KB. */
 #define SLICE_ROWS 4096
 
-/* Slices per thread between two calls of oj_row_cursor_take(). */
+/* Slices per thread between two calls of oj_row_cursor_take_places(). */
 #define SLICES_AT_ONCE 4
 
 /* How GDAL writes a row without geometry. */
@@ -786,7 +786,8 @@ static int can_rows_be_encoded_in_parallel(struct flatgeobuf_rows *rows)
         struct file_field *field = &rows->field[i];
         oj_row_column_begin_answer(&field->column, rows->cursor);
         are_plain &= field->column.number < 0 ||
-                     oj_row_cursor_is_plain(rows->cursor, field->column.number);
+                     oj_row_cursor_needs_no_conversion(rows->cursor,
+                                                       field->column.number);
     }
     return are_plain;
 }
@@ -807,7 +808,7 @@ static oj_status encode_and_write_rows(void *of,
     if (sources->batch == NULL || sources->batch->n_rows == 0)
         return OJ_OK;
     n_threads = can_rows_be_encoded_in_parallel(rows) ? rows->n_threads : 1;
-    while ((rows->n_places = oj_row_cursor_take(
+    while ((rows->n_places = oj_row_cursor_take_places(
                 rows->cursor, rows->place,
                 rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS)) > 0)
     {

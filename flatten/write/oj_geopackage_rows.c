@@ -186,7 +186,7 @@ static oj_status add_box_to_rtree_and_extent(struct geopackage_rows *w,
         w->box[i] = box[i] < w->box[i] ? box[i] : w->box[i];
         w->box[i + 1] = box[i + 1] > w->box[i + 1] ? box[i + 1] : w->box[i + 1];
     }
-    return w->index != NULL ? oj_rtree_add(&w->tree, fid, box, err) : OJ_OK;
+    return w->index != NULL ? oj_rtree_add_row(&w->tree, fid, box, err) : OJ_OK;
 }
 
 /* ---- values -------------------------------------------------------------- */
@@ -284,7 +284,7 @@ static oj_status fetch_next_row(struct geopackage_rows *rows, int *there,
 {
     *there = 0;
     rows->is_left = 0;
-    if (oj_row_cursor_take(rows->cursor, &rows->place, 1) == 0)
+    if (oj_row_cursor_take_places(rows->cursor, &rows->place, 1) == 0)
         return OJ_OK;
     oj_row_cursor_prefetch(rows->cursor, &rows->place);
     OJ_TRY(oj_row_wkb_make(&rows->work, rows->cursor, &rows->place, &rows->wkb,
@@ -615,7 +615,7 @@ static oj_status open_geopackage_writer(OGRLayerH layer, int is_update,
     const struct oj_write_options *options =
         oj_row_cursor_sources(cursor)->options;
     struct geopackage_rows *w;
-    sqlite3 *db = oj_sqlite_of(options->dataset);
+    sqlite3 *db = oj_sqlite_of_dataset(options->dataset);
     int fits = 0;
     oj_status status;
     *out = NULL;

@@ -287,8 +287,8 @@ void oj_row_cursor_prefetch(const struct oj_row_cursor *cursor,
     }
 }
 
-int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
-                           struct oj_row_place *places, int64_t n)
+int64_t oj_row_cursor_take_places(struct oj_row_cursor *cursor,
+                                  struct oj_row_place *places, int64_t n)
 {
     return oj_row_places_take(&cursor->places, places, n);
 }
@@ -492,7 +492,8 @@ oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor, int column,
     return OJ_OK;
 }
 
-int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column)
+int oj_row_cursor_needs_no_conversion(const struct oj_row_cursor *cursor,
+                                      int column)
 {
     return cursor->setter[column].is_same &&
            cursor->column[column].origin != OJ_COLUMN_AGGREGATE;
@@ -537,10 +538,11 @@ static struct oj_row_view view_column(const struct oj_row_cursor *cursor, int c)
 void oj_row_column_begin_answer(struct oj_row_column *column,
                                 const struct oj_row_cursor *cursor)
 {
-    char own = oj_format_of(column->type),
+    char own = oj_format_of_type(column->type),
          *format = &column->values.view.format;
     *format = 0;
-    if (column->number >= 0 && oj_row_cursor_is_plain(cursor, column->number))
+    if (column->number >= 0 &&
+        oj_row_cursor_needs_no_conversion(cursor, column->number))
         column->values = view_column(cursor, column->number);
     if (own == 'F' || (*format != own && *format != own + 'a' - 'A'))
         *format = 0;
@@ -611,7 +613,7 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
 {
     struct oj_row_place place;
     *there = 0;
-    if (oj_row_cursor_take(cursor, &place, 1) == 0)
+    if (oj_row_cursor_take_places(cursor, &place, 1) == 0)
         return OJ_OK;
     OJ_TRY(oj_check_cancel(cursor->options.cancel, err));
     oj_row_cursor_prefetch(cursor, &place);
@@ -620,8 +622,8 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
     return OJ_OK;
 }
 
-int64_t oj_row_cursor_origin(const struct oj_row_cursor *cursor,
-                             const char **side)
+int64_t oj_row_cursor_source_fid(const struct oj_row_cursor *cursor,
+                                 const char **side)
 {
     *side = cursor->sources.is_join_rows ? "join" : "input";
     return cursor->origin_fid;

@@ -1,6 +1,6 @@
 /** Cursor over the output rows of a join: turns batches and their matches, or
- * unmatched rows of the join layer, into row places (oj_row_places.h) and
- * features.
+ *  unmatched rows of the join layer, into row places (oj_row_places.h) and
+ *  features.
  *
  *  One answer at a time: begin, then next() or take() until there are no more
  *  rows.  Part of the layer writer: uses GDAL's C API.  Not thread-safe.
@@ -54,7 +54,7 @@ OJ_MUST_USE oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
 /** Begins the output rows for the rows of a batch of the join layer whose
  *  is_matched [batch->n_rows] is 0: columns of the input are NULL, FIDs are
  *  those of oj_row_cursor_set_first_fid(). The fields of batch are the columns
- * of the join table. */
+ *  of the join table. */
 OJ_MUST_USE oj_status oj_row_cursor_begin_join_rows(
     struct oj_row_cursor *cursor, const struct oj_batch *batch,
     const uint8_t *is_matched, struct oj_error *err);
@@ -73,8 +73,8 @@ OJ_MUST_USE oj_status oj_row_cursor_next(struct oj_row_cursor *cursor,
 
 /** Returns the FID, in its own layer, of the feature from which the last row
  *  was made; *side: "input" or "join". For messages. */
-int64_t oj_row_cursor_origin(const struct oj_row_cursor *cursor,
-                             const char **side);
+int64_t oj_row_cursor_source_fid(const struct oj_row_cursor *cursor,
+                                 const char **side);
 
 /* ---- rows without features ----------------------------------------------- */
 
@@ -92,8 +92,8 @@ OJ_MUST_USE oj_status oj_row_cursor_set_columns(
 
 /** Returns at most n further rows as places instead of features, and their
  *  number; 0 if there are no more. */
-int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
-                           struct oj_row_place *places, int64_t n);
+int64_t oj_row_cursor_take_places(struct oj_row_cursor *cursor,
+                                  struct oj_row_place *places, int64_t n);
 
 /** Fills feature with the row of a place, as oj_row_cursor_next() does. */
 OJ_MUST_USE oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
@@ -163,8 +163,8 @@ struct oj_row_view
 
 /** Returns the index in view->values of a row's value; -1: the value is NULL.
  */
-static inline int64_t oj_row_view_at(const struct oj_row_view *view,
-                                     const struct oj_row_place *place)
+static inline int64_t oj_row_view_value_index(const struct oj_row_view *view,
+                                              const struct oj_row_place *place)
 {
     int64_t row = view->by == OJ_BY_ROW        ? place->row
                   : view->by == OJ_BY_JOIN_ROW ? place->join_row
@@ -201,7 +201,7 @@ OJ_MUST_USE static inline oj_status oj_row_column_value(
     *at = NULL;
     if (view->format != 0)
     {
-        int64_t i = oj_row_view_at(&column->values, place);
+        int64_t i = oj_row_view_value_index(&column->values, place);
         if (i < 0)
             return OJ_OK;
         *at = (const char *)view->values + i * (view->format == 'i' ? 4 : 8);
@@ -227,6 +227,7 @@ OJ_MUST_USE static inline oj_status oj_row_column_value(
 
 /** Returns 1 if the values of a column need no conversion, so that several
  *  threads can read them at once. */
-int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column);
+int oj_row_cursor_needs_no_conversion(const struct oj_row_cursor *cursor,
+                                      int column);
 
 #endif

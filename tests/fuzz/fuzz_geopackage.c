@@ -289,7 +289,7 @@ static void read_layer(GDALDatasetH dataset, OGRLayerH layer, int n_threads)
                                             .n_fields = N_FIELDS,
                                             .batch_rows = 50,
                                             .n_threads = n_threads};
-    sqlite3 *db = oj_sqlite_of(dataset);
+    sqlite3 *db = oj_sqlite_of_dataset(dataset);
     sqlite3_stmt *row = NULL;
     void *reader = NULL;
     struct oj_error err;

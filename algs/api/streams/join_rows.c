@@ -1062,7 +1062,7 @@ static oj_status notice_undecided(const struct rows_stream *s)
 {
     const char *first = "";
     int64_t n =
-        s->stage != NULL ? oj_pair_stage_undecided(s->stage, &first) : 0;
+        s->stage != NULL ? oj_pair_stage_count_undecided(s->stage, &first) : 0;
     if (n > 0)
         api_settings_notify(s->settings,
                             "the overlap of %lld pairs is not known, because "

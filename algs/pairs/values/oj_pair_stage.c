@@ -230,8 +230,9 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
     return OJ_OK;
 }
 
-double oj_pair_share(const struct oj_flat *flat, int32_t feature,
-                     const struct oj_pair_values *values, int64_t entry)
+double oj_pair_covered_fraction(const struct oj_flat *flat, int32_t feature,
+                                const struct oj_pair_values *values,
+                                int64_t entry)
 {
     unsigned kinds = oj_flat_kinds(flat, feature);
     double whole, part;
@@ -280,8 +281,8 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
     oj_free(stage);
 }
 
-int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
-                                const char **first)
+int64_t oj_pair_stage_count_undecided(const struct oj_pair_stage *stage,
+                                      const char **first)
 {
     *first = stage->text;
     return stage->n_undecided;

@@ -120,7 +120,7 @@ static oj_status copy_pieces_of_thread(struct copying *c, struct oj_error *err)
         if (piece[i].done != NULL)
             (void)cudaEventDestroy(piece[i].done);
     }
-    oj_cuda_stage_drop(&stage);
+    oj_cuda_stage_release(&stage);
     return status;
 }
 

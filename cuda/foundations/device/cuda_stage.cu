@@ -36,7 +36,7 @@ static struct oj_cuda_stage take_pinned_block_from_cache(int64_t bytes)
     return stage;
 }
 
-void oj_cuda_stage_drop(struct oj_cuda_stage *stage)
+void oj_cuda_stage_release(struct oj_cuda_stage *stage)
 {
     int keeps;
     if (stage->data == NULL)
@@ -73,7 +73,7 @@ oj_status oj_cuda_stage_reserve(struct oj_cuda_stage *stage, int64_t bytes,
     if (stage->bytes >= bytes)
         return OJ_OK;
     bytes = round_up_block_bytes(bytes);
-    oj_cuda_stage_drop(stage);
+    oj_cuda_stage_release(stage);
     *stage = take_pinned_block_from_cache(bytes);
     if (stage->data != NULL)
         return OJ_OK;
@@ -121,7 +121,7 @@ oj_status oj_cuda_stage_read(cudaStream_t stream, const void *from, int bytes,
         read_by_kernel_into_pinned(&stage, stream, from, bytes, doing, err);
     if (status == OJ_OK)
         memcpy(to, stage.data, (size_t)bytes);
-    oj_cuda_stage_drop(&stage);
+    oj_cuda_stage_release(&stage);
     return status;
 }
 

@@ -25,7 +25,7 @@ OJ_MUST_USE oj_status oj_cuda_stage_reserve(struct oj_cuda_stage *stage,
 
 /** Returns the block, which is kept for later joins or freed. No copy may use
  *  it any more. */
-void oj_cuda_stage_drop(struct oj_cuda_stage *stage);
+void oj_cuda_stage_release(struct oj_cuda_stage *stage);
 
 /** Reads a few bytes of device memory after the work enqueued on stream, and
  *  waits. A kernel writes them to pinned memory, because a copy would wait

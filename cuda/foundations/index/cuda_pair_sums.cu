@@ -72,7 +72,7 @@ static oj_status allocate_sum_words(struct counting *c, int p,
     OJ_TRY(oj_cuda_pair_sums_make(&work, c->index->join_side->n_features,
                                   c->request, &c->tally[p]));
     OJ_TRY(work.wait());
-    oj_cuda_hand_over(&work.memory, NULL, &place->tally);
+    oj_cuda_move_ownership(&work.memory, NULL, &place->tally);
     return OJ_OK;
 }
 
@@ -138,8 +138,8 @@ static oj_status upload_point_values(struct oj_cuda_work *work,
         if (host == NULL)
             return OJ_OK;
         from = host + first;
-        OJ_TRY(oj_cuda_hold(work->device, work->stream, n, sizeof *host,
-                            &work->memory, &to, work->err));
+        OJ_TRY(oj_cuda_alloc_owned(work->device, work->stream, n, sizeof *host,
+                                   &work->memory, &to, work->err));
         if (!oj_cuda_is_pinned(from, (int64_t)bytes))
         {
             from = memcpy(free, from, bytes);

@@ -640,7 +640,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     if (oj_relation_is_nearest(relation))
         p.k = (int)(relation->k < p.features.side.n ? relation->k
                                                     : p.features.side.n);
-    p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
+    p.rule =
+        oj_cuda_make_pair_rule(relation, &p.rows.columns, &p.features.columns);
     return find_pairs(&work, &p, p.k > 0 && relation->ties == OJ_TIES_ALL,
                       share, stats);
 }

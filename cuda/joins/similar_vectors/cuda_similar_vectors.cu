@@ -604,7 +604,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     p.rank = index->rank;
     p.max_difference = relation->vector.max_difference;
     p.k = relation->k < OJ_EVERY_PAIR ? (int)relation->k : 0;
-    p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
+    p.rule =
+        oj_cuda_make_pair_rule(relation, &p.rows.columns, &p.features.columns);
     return find_pairs(&work, &p, share, stats);
 }
 

@@ -40,7 +40,7 @@ TEST(sinks_nest_like_brackets)
     ck_assert_str_eq(first, "five");
     ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 0);
     oj_message_end_list();
-    oj_say("seven");
+    oj_message_print("seven");
     CPLDebug("X", "not heard");
     ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 1);
     ck_assert_str_eq(first, "three");
@@ -128,7 +128,7 @@ TEST(texts_become_a_line_of_utf8)
     {
         char text[32];
         snprintf(text, sizeof text, "%s", cases[i][0]);
-        oj_message_tidy(text);
+        oj_message_make_one_line(text);
         ck_assert_str_eq(text, cases[i][1]);
     }
 }

@@ -233,7 +233,7 @@ TEST(cancelled)
     open_job(&t, "-op intersects -on n=n -invalid skip", "points.gpkg",
              "zones.gpkg");
     __atomic_store_n(&flag, 1, __ATOMIC_RELAXED);
-    oj_job_stop(&t.pass.job);
+    oj_job_stop_engine(&t.pass.job);
     ck_assert_int_eq(oj_job_prepare(&t.pass.job, NULL, &t.error),
                      OJ_ERR_CANCELLED);
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
