@@ -1,28 +1,21 @@
 #include "../../ogrjoin.h"
 
 #include "../../../flatten/base/oj_alloc.h"
-#include "../../foundations/base/oj_exact_sum.h"
+#include "../../foundations/aggregate/oj_group_sums.h"
 #include "api_index.h"
 
 struct ogrjoin_sums
 {
-    int64_t n;
-    struct oj_exact_sum *sum; /* [n] */
+    struct oj_group_sums of;
 };
 
 static oj_status new_sums(int64_t n, struct ogrjoin_sums **out,
                           struct oj_error *err)
 {
     struct ogrjoin_sums *sums;
-    oj_status status = OJ_OK;
-    if (n < 0)
-        return oj_fail(err, OJ_ERR_ARG, "%lld groups: give 0 or more",
-                       (long long)n);
+    oj_status status;
     OJ_NEW_ZEROED(sums, 1, err);
-    sums->sum = oj_calloc(n + 1, sizeof *sums->sum);
-    if (sums->sum == NULL)
-        status = oj_fail_nomem(err, n, sizeof *sums->sum);
-    sums->n = n;
+    status = oj_group_sums_init(&sums->of, n, err);
     if (status == OJ_OK)
         *out = sums;
     else
@@ -37,50 +30,12 @@ int ogrjoin_sums_new(int64_t n, struct ogrjoin_sums **out,
     return api_error_export(new_sums(n, out, &why), &why, err);
 }
 
-static oj_status check_groups(const struct ogrjoin_sums *sums, int64_t n,
-                              const int64_t *group, struct oj_error *err)
-{
-    for (int64_t i = 0; i < n; i++)
-    {
-        if (group[i] < 0 || group[i] >= sums->n)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "group[%lld] is %lld, and the sums are those of "
-                           "%lld groups, which are counted from 0",
-                           (long long)i, (long long)group[i],
-                           (long long)sums->n);
-    }
-    return OJ_OK;
-}
-
-static oj_status add_reals(struct ogrjoin_sums *sums, int64_t n,
-                           const int64_t *group, const double *value,
-                           struct oj_error *err)
-{
-    OJ_TRY(check_groups(sums, n, group, err));
-    for (int64_t i = 0; i < n; i++)
-    {
-        struct oj_exact_sum *sum = &sums->sum[group[i]];
-        if (!oj_exact_sum_try(sum, value[i]))
-            OJ_TRY(oj_exact_sum_add(sum, value[i], err));
-    }
-    return OJ_OK;
-}
-
 int ogrjoin_sums_add(struct ogrjoin_sums *sums, int64_t n, const int64_t *group,
                      const double *value, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(add_reals(sums, n, group, value, &why), &why, err);
-}
-
-static oj_status add_integers(struct ogrjoin_sums *sums, int64_t n,
-                              const int64_t *group, const int64_t *value,
-                              struct oj_error *err)
-{
-    OJ_TRY(check_groups(sums, n, group, err));
-    for (int64_t i = 0; i < n; i++)
-        OJ_TRY(oj_exact_sum_add_integer(&sums->sum[group[i]], value[i], err));
-    return OJ_OK;
+    return api_error_export(oj_group_sums_add(&sums->of, n, group, value, &why),
+                            &why, err);
 }
 
 int ogrjoin_sums_add_integers(struct ogrjoin_sums *sums, int64_t n,
@@ -88,39 +43,15 @@ int ogrjoin_sums_add_integers(struct ogrjoin_sums *sums, int64_t n,
                               struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(add_integers(sums, n, group, value, &why), &why,
-                            err);
+    return api_error_export(
+        oj_group_sums_add_integers(&sums->of, n, group, value, &why), &why,
+        err);
 }
 
 void ogrjoin_sums_words(const struct ogrjoin_sums *sums, int64_t *offset,
                         uint64_t *word)
 {
-    uint64_t unused[OJ_SUM_MOST_LONG_WORDS];
-    offset[0] = 0;
-    for (int64_t i = 0; i < sums->n; i++)
-        offset[i + 1] =
-            offset[i] +
-            oj_exact_sum_write_words(&sums->sum[i],
-                                     word != NULL ? word + offset[i] : unused);
-}
-
-static oj_status merge_words(struct ogrjoin_sums *sums, int64_t n,
-                             const int64_t *group, const int64_t *offset,
-                             const uint64_t *word, struct oj_error *err)
-{
-    OJ_TRY(check_groups(sums, n, group, err));
-    for (int64_t i = 0; i < n; i++)
-    {
-        const int64_t n_words = offset[i + 1] - offset[i];
-        if (n_words > 0)
-            OJ_TRY(oj_exact_sum_add_words(&sums->sum[group[i]],
-                                          word + offset[i], n_words, err));
-        else if (n_words < 0)
-            return oj_fail(err, OJ_ERR_DATA,
-                           "offset[%lld] is less than the one before it",
-                           (long long)i + 1);
-    }
-    return OJ_OK;
+    oj_group_sums_write_words(&sums->of, offset, word);
 }
 
 int ogrjoin_sums_merge(struct ogrjoin_sums *sums, int64_t n,
@@ -128,43 +59,28 @@ int ogrjoin_sums_merge(struct ogrjoin_sums *sums, int64_t n,
                        const uint64_t *word, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(merge_words(sums, n, group, offset, word, &why),
-                            &why, err);
+    return api_error_export(
+        oj_group_sums_merge(&sums->of, n, group, offset, word, &why), &why,
+        err);
 }
 
 void ogrjoin_sums_values(const struct ogrjoin_sums *sums, double *value)
 {
-    for (int64_t i = 0; i < sums->n; i++)
-        value[i] = oj_exact_sum_value(&sums->sum[i]);
-}
-
-static oj_status read_integers(const struct ogrjoin_sums *sums, int64_t *value,
-                               struct oj_error *err)
-{
-    for (int64_t i = 0; i < sums->n; i++)
-    {
-        if (!oj_exact_sum_integer(&sums->sum[i], &value[i]))
-            return oj_fail(err, OJ_ERR_LIMIT,
-                           "the sum of group %lld, %g, is no integer of 64 "
-                           "bits: make the numbers reals, or ask for the mean",
-                           (long long)i, oj_exact_sum_value(&sums->sum[i]));
-    }
-    return OJ_OK;
+    oj_group_sums_values(&sums->of, value);
 }
 
 int ogrjoin_sums_integers(const struct ogrjoin_sums *sums, int64_t *value,
                           struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(read_integers(sums, value, &why), &why, err);
+    return api_error_export(oj_group_sums_integers(&sums->of, value, &why),
+                            &why, err);
 }
 
 void ogrjoin_sums_free(struct ogrjoin_sums *sums)
 {
     if (sums == NULL)
         return;
-    for (int64_t i = 0; sums->sum != NULL && i < sums->n; i++)
-        oj_exact_sum_clear(&sums->sum[i]);
-    oj_free(sums->sum);
+    oj_group_sums_free(&sums->of);
     oj_free(sums);
 }
