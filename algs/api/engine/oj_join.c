@@ -40,8 +40,9 @@
  *  batch. If a device fails, the CPU takes over. The result does not depend on
  *  the choice.
  *
- *  A join by similar texts with a maximum distance runs as a distance join with
- *  the texts as a condition; its pairs are then ranked by similarity.
+ *  A join by similar texts with a maximum distance that no engine of the
+ * backend takes runs as a distance join with the texts as a condition; its
+ * pairs are then ranked by similarity.
  *
  *  If no device can be used, each thread joins with a copy; the original only
  *  holds the join side (oj_join_take()).
@@ -379,10 +380,18 @@ static void install_gpu_screen(struct oj_join *join)
 
 /* --- the CUDA module ------------------------------------------------------ */
 
+/* 1 if pairs are ranked by texts or vectors among features within a distance,
+ * which no kernel does. */
+static int ranks_within_distance(const struct oj_relation *relation)
+{
+    return oj_relation_is_similar(relation) &&
+           relation->max_distance < INFINITY;
+}
+
 static int gpu_module_supports_join(const struct oj_join *join,
                                     const struct oj_flat *input)
 {
-    return !join->is_refused &&
+    return !join->is_refused && !ranks_within_distance(&join->args.relation) &&
            join->module->takes(&join->args.relation, &join->join_side, input);
 }
 
@@ -652,6 +661,7 @@ static oj_status check_gpu_can_join(const struct oj_join *join,
     OJ_TRY(oj_gpu_load(&module, err));
     if (!((may_input_have_points(join) ||
            gpu_join_ignores_geometry_kind(join)) &&
+          !ranks_within_distance(&join->args.relation) &&
           module->takes(&join->args.relation, &join->join_side, NULL)) &&
         !(may_input_have_shapes(join) && module->screen_index != NULL &&
           gpu_screen_decides_most_pairs(join)))
@@ -811,8 +821,7 @@ split_similar_into_dwithin_and_rank(struct oj_join *join,
 {
     struct oj_relation *asked = &join->args.relation;
     *asked = *relation;
-    if (!oj_relation_is_similar(relation) ||
-        !(relation->max_distance < INFINITY))
+    if (!ranks_within_distance(relation) || choose_engine(join, NULL) >= 0)
         return;
     join->is_ranked = 1;
     join->ranked = *relation;

@@ -343,6 +343,27 @@ oj_status oj_order_sort(struct oj_order *order, int n_threads,
     return status;
 }
 
+oj_status oj_order_mark_crowded(int64_t n, const struct oj_ordered_point *run,
+                                uint32_t many, uint8_t *is_crowded,
+                                int64_t *n_crowded, struct oj_error *err)
+{
+    uint32_t *count;
+    int bits = 6, any = 0;
+    while ((INT64_C(1) << bits) < n)
+        bits++;
+    *n_crowded = 0;
+    OJ_NEW_ZEROED(count, INT64_C(1) << bits, err);
+    for (int64_t i = 0; i < n; i++)
+        any |= ++count[run[i].key * 0x9E3779B1u >> (32 - bits)] > many;
+    for (int64_t i = 0; i < n && any; i++)
+    {
+        is_crowded[i] = count[run[i].key * 0x9E3779B1u >> (32 - bits)] > many;
+        *n_crowded += is_crowded[i];
+    }
+    oj_free(count);
+    return OJ_OK;
+}
+
 void oj_order_free(struct oj_order *order)
 {
     oj_free(order->bucket_offset);
