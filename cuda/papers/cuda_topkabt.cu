@@ -4,8 +4,8 @@
  *
  *  Method and differences: see algs/papers/topkabt.c, the version for one CPU
  *  thread. Here all pairs of some rows are sorted at once, by row and minimum
- *  distance, and a warp measures each pair up to the k-th cut point. The
- *  backend "cuda_cut_points".
+ *  distance, and a warp measures each pair up to the k-th cut point. It
+ *  is the backend "cuda_cut_points".
  */
 #include "../foundations/device/cuda_offset_search.cuh"
 #include "../joins/similar_shapes/cuda_shape_side.cuh"
@@ -17,20 +17,22 @@ enum
     MOST_NEAREST = 1024 /* maximum k */
 };
 
-/* Pairs whose boxes are compared in one launch, and pairs that are measured
- * between two checks of the cancel flag. */
+/* Number of pairs whose boxes are compared in one launch, and of pairs that are
+ * measured between two checks of the cancel flag. */
 static const int64_t pairs_at_once = 1 << 23, measured_at_once = 1 << 16;
 
-/* Rows first .. first + n - 1 and all features. */
+/* A run: rows first .. first + n - 1 with all features. */
 struct cuda_cut_points_run
 {
     struct oj_cuda_shapes rows, features;
     struct oj_pair_rule rule;
     double max_distance;
     int64_t k, first, n;
-    const int32_t *order; /* [n * features] pairs by row and minimum distance */
-    int64_t *sums;        /* [n + 1] prefix sums of the pairs that remain */
-    int64_t begin, end;   /* remaining pairs of a launch */
+    const int32_t *order; /* [n * features] pairs, sorted by row and minimum
+                             distance */
+    int64_t *sums;        /* [n + 1] prefix sums of the numbers of pairs that
+                             remain */
+    int64_t begin, end;   /* remaining pairs of this launch */
     struct oj_cuda_found found;
 };
 
@@ -41,8 +43,8 @@ static __device__ struct oj_box box_of(const struct oj_cuda_shapes &of,
     return {side[0], side[1], side[2], side[3]};
 }
 
-/* Returns the squared minimum distance that the boxes of a pair allow;
- * infinite: the pair cannot match. */
+/* Returns the squared minimum distance that the boxes of a pair allow; infinite
+ * if the pair cannot match. */
 static __device__ double
 squared_min_distance_of_boxes(const struct cuda_cut_points_run &r, int64_t pair)
 {
@@ -204,8 +206,8 @@ static oj_status find_pairs_of_row_run(struct oj_cuda_work *work,
     OJ_TRY(oj_cuda_find_all(
         &own, &r->found, total, NULL,
         [&]() { return measure_all_remaining_pairs(&own, r, total); }, &n));
-    return oj_cuda_keep_best(&own, r->rows.side.n, rank, r->k, 1, &r->found, n,
-                             kept, done);
+    return oj_cuda_keep_first_k(&own, r->rows.side.n, rank, r->k, 1, &r->found,
+                                n, kept, done);
 }
 
 static oj_status join_rows(const struct oj_cuda_index *index,
@@ -225,7 +227,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     r.features = ((const struct oj_cuda_shapes_index *)index)->of;
     r.max_distance = relation->max_distance;
     r.k = relation->k;
-    r.rule = oj_cuda_rule_of(relation, &r.rows.columns, &r.features.columns);
+    r.rule =
+        oj_cuda_make_pair_rule(relation, &r.rows.columns, &r.features.columns);
     OJ_TRY(work.make_zeros(1, &kept.n));
     OJ_TRY(work.make(n * r.k, &kept.row, &kept.feature));
     OJ_TRY(work.make(n * r.k, &kept.measure));

@@ -36,21 +36,22 @@ void RowStream::Close()
     oj_pass_close(&pass);
 }
 
-/* Skips the fields ignored at this point; the selection stays until the stream
- * is stopped. */
+/* Stops reading the fields that are ignored now; this lasts until the stream is
+ * stopped. */
 void RowStream::SkipIgnored()
 {
     for (int64_t i = 0; i < schema->n_fields; i++)
     {
         const oj_column &column = schema->columns[i];
         if (column.origin == OJ_COLUMN_INPUT)
-            oj_source_skip(&pass.job.input, column.source,
-                           asked->GetFieldDefn(column.target)->IsIgnored());
+            oj_source_skip_field(
+                &pass.job.input, column.source,
+                asked->GetFieldDefn(column.target)->IsIgnored());
     }
 }
 
-/* Opens the cursor before the join side is read: it needs only the column
- * types. */
+/* Opens the cursor. This is possible before the join side is read, because the
+ * cursor needs only the types of columns. */
 oj_status RowStream::OpenCursor(oj_error *err)
 {
     const oj_source &join = pass.job.join;
@@ -62,17 +63,18 @@ oj_status RowStream::OpenCursor(oj_error *err)
     if (defn->GetGeomFieldCount() > 0)
         options.crs = OGR_GFld_GetSpatialRef(
             OGR_FD_GetGeomFieldDefn(OGRFeatureDefn::ToHandle(defn), 0));
-    options.cancel = nullptr; /* rows are made only when they are requested */
+    options.cancel = nullptr; /* no cancelling: rows are made only when they are
+                                 requested */
     OJ_TRY(oj_row_cursor_open(OGRFeatureDefn::ToHandle(asked), &options,
                               &cursor, err));
-    oj_row_cursor_number(cursor, 0);
+    oj_row_cursor_set_first_fid(cursor, 0);
     return OJ_OK;
 }
 
 oj_status RowStream::BeginAnswer(const oj_answer &answer, oj_error *err)
 {
     oj_row_cursor_set_join_side(cursor, answer.join_side, answer.join_table);
-    oj_row_cursor_spread(cursor, oj_pass_most_rows(&pass));
+    oj_row_cursor_set_fid_stride(cursor, oj_pass_most_rows(&pass));
     return answer.is_matched != nullptr
                ? oj_row_cursor_begin_join_rows(cursor, answer.batch,
                                                answer.is_matched, err)
@@ -91,7 +93,7 @@ oj_status RowStream::Begin(oj_error *err)
     return status;
 }
 
-/* Called after the last row or an error. */
+/* Ends the run of the pass. Called after the last row or an error. */
 oj_status RowStream::End(oj_status status, oj_error *err)
 {
     has_ended = true;
@@ -118,8 +120,8 @@ oj_status RowStream::Advance(int *there, oj_error *err)
     return status;
 }
 
-/* Makes the next row of the answer; *there 0: it has no more. Unset fields
- * become NULL, since some drivers distinguish the two in features, but not in
+/* Makes the next row of the answer; *there 0: it has no more rows. Unset fields
+ * become NULL: some drivers distinguish the two in features, but not in
  * streams. */
 oj_status RowStream::MakeFeature(int *there, OGRFeatureUniquePtr &feature,
                                  oj_error *err)
@@ -175,7 +177,7 @@ oj_status RowStream::Skip(int64_t n, bool *there, oj_error *err)
     while (n > 0 && has_answer)
     {
         const int64_t taken =
-            oj_row_cursor_take(cursor, places, n < most ? n : most);
+            oj_row_cursor_take_places(cursor, places, n < most ? n : most);
         n -= taken;
         position += taken;
         if (taken == 0)
@@ -192,7 +194,7 @@ oj_status RowStream::MakeRow(int64_t n, OGRFeatureUniquePtr &feature,
     oj_row_place place;
     int there = 1;
     for (; n > 0 && there; n--)
-        there = oj_row_cursor_take(cursor, &place, 1) > 0;
+        there = oj_row_cursor_take_places(cursor, &place, 1) > 0;
     return there ? MakeFeature(&there, feature, err) : OJ_OK;
 }
 
@@ -202,7 +204,8 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
     oj_answer answer;
     int there;
     OJ_TRY(Begin(err));
-    oj_status status = oj_pass_one(&pass, &fid, &answer, &there, err);
+    oj_status status =
+        oj_pass_answer_feature(&pass, &fid, &answer, &there, err);
     if (status == OJ_OK && there)
     {
         status = BeginAnswer(answer, err);
@@ -210,7 +213,7 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
             status = MakeRow(fid, feature, err);
         oj_row_cursor_end(cursor);
     }
-    if (status != OJ_OK) /* the next row reopens the pass */
+    if (status != OJ_OK) /* the next request reopens the pass */
     {
         CloseCursor();
         status = oj_pass_stop(&pass, status, err);
@@ -219,7 +222,8 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
     return status;
 }
 
-/* For numbered rows: skips to row fid, from the start if it was passed. */
+/* Gets a numbered row: skips rows until row fid, from the start if it was
+ * passed already. */
 oj_status RowStream::GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
                                  oj_error *err)
 {

@@ -2,12 +2,13 @@
 
 #define TO(state) (1u << OJ_PASS_##state)
 
-/* Transition table, indexed by enum oj_pass_state. */
+/* Names of the states and their transitions, indexed by enum oj_pass_state. */
 static const struct
 {
     const char *name;
     int has_join_side;
-    /* possible next states, one bit each; BROKEN is always possible */
+    /* possible next states, one bit each; BROKEN is possible from every state
+     */
     unsigned next;
 } states[OJ_N_PASS_STATES] = {
     {"CLOSED", 0, TO(OPEN)},
@@ -54,7 +55,7 @@ oj_status oj_pass_state_enter(enum oj_pass_state *state,
     return OJ_OK;
 }
 
-void oj_pass_state_break(enum oj_pass_state *state)
+void oj_pass_state_set_broken(enum oj_pass_state *state)
 {
     __atomic_store_n(state, OJ_PASS_BROKEN, __ATOMIC_RELEASE);
 }

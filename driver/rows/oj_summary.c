@@ -15,7 +15,7 @@
 /* room for all reasons, with numbers of 19 digits */
 #define SKIPPED_SIZE 512
 
-/* A number of features that match nothing for one reason. */
+/* How many features match nothing for one reason. */
 struct reason
 {
     int64_t n;
@@ -52,12 +52,12 @@ static void fill_skip_reasons(const struct oj_job *job, int side,
     };
     memcpy(reasons, all, sizeof all);
     if (!oj_command_needs_shapes(
-            job->command)) /* without shapes these features match */
+            job->command)) /* then features match by their attributes */
         reasons[0].n = reasons[1].n = reasons[2].n = 0;
 }
 
-/* Formats "3 skipped (2 without geometry, 1 empty)" after `before`; "" if there
- * are none. */
+/* Writes "3 skipped (2 without geometry, 1 empty)" after `before` to text; ""
+ * if none are skipped. */
 static void format_skipped_counts(const struct oj_job *job, int side,
                                   const char *before, char *text, size_t size)
 {
@@ -82,8 +82,8 @@ static void format_skipped_counts(const struct oj_job *job, int side,
     oj_message_append(text, size, ")");
 }
 
-/* Warns of texts that are not UTF-8. Like ogr2ogr, the run copies them
- * unchanged if OGR does not recode them. */
+/* Warns of texts that are not UTF-8. As in ogr2ogr they are copied unchanged,
+ * unless OGR recodes them. */
 static void warn_of_bad_texts(const struct oj_source *source, int64_t n)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
@@ -93,7 +93,7 @@ static void warn_of_bad_texts(const struct oj_source *source, int64_t n)
         "%s layer '%s': %s not UTF-8, and compared and written as %s; %s",
         source->role, source->name,
         oj_counted(n, "text value is", "text values are"),
-        oj_word_for(n, "it is", "they are"),
+        oj_word_one_or_many(n, "it is", "they are"),
         oj_driver_has_open_option(driver, "ENCODING")
             ? CPLSPrintf("name its encoding, as with -%s ENCODING=ISO-8859-1",
                          source->role[0] == 'i' ? "oo" : "joo")
@@ -110,7 +110,7 @@ static void warn_of_antimeridian(const struct oj_source *source,
             "and %s cut there",
             source->role, source->name,
             oj_counted(counts->n_cut, "feature crosses", "features cross"),
-            oj_word_for(counts->n_cut, "was", "were"));
+            oj_word_one_or_many(counts->n_cut, "was", "were"));
     if (counts->n_torn > 0)
         oj_warn("%s layer '%s': %s the antimeridian of the CRS of the join and "
                 "cannot be cut there, so that the reprojection tears %s: cut "
@@ -118,8 +118,8 @@ static void warn_of_antimeridian(const struct oj_source *source,
                 "with -metric sphere",
                 source->role, source->name,
                 oj_counted(counts->n_torn, "feature crosses", "features cross"),
-                oj_word_for(counts->n_torn, "it", "them"),
-                oj_word_for(counts->n_torn, "it", "them"));
+                oj_word_one_or_many(counts->n_torn, "it", "them"),
+                oj_word_one_or_many(counts->n_torn, "it", "them"));
     if (counts->n_wide > 0)
         oj_warn("%s layer '%s': %s from 350 to 360 degrees wide, as when a "
                 "shape across the antimeridian is taken the other way around "
@@ -140,7 +140,8 @@ static void warn_of_reading(const struct oj_source *source,
     warn_of_antimeridian(source, counts);
 }
 
-/* Warns if the join layer has no features. With -window it always has some. */
+/* Warns if the join layer has no features. (With -window it always has some.)
+ */
 static void warn_of_empty_join_layer(const struct oj_job *job)
 {
     if (job->join_side->counts.n_rows == 0)
@@ -167,16 +168,16 @@ static void report_side_notices(const struct oj_source *source,
                   source->role, source->name,
                   oj_counted(shapes->n_linearized, "feature", "features"));
     if (shapes->n_empty_members > 0)
-        oj_notice("%s layer '%s': %lld empty %s of multi-geometries left out",
-                  source->role, source->name,
-                  (long long)shapes->n_empty_members,
-                  oj_word_for(shapes->n_empty_members, "member", "members"));
-    if (shapes->n_rings_closed > 0)
         oj_notice(
-            "%s layer '%s': %lld polygon %s not closed, and closed for "
-            "the join",
-            source->role, source->name, (long long)shapes->n_rings_closed,
-            oj_word_for(shapes->n_rings_closed, "ring was", "rings were"));
+            "%s layer '%s': %lld empty %s of multi-geometries left out",
+            source->role, source->name, (long long)shapes->n_empty_members,
+            oj_word_one_or_many(shapes->n_empty_members, "member", "members"));
+    if (shapes->n_rings_closed > 0)
+        oj_notice("%s layer '%s': %lld polygon %s not closed, and closed for "
+                  "the join",
+                  source->role, source->name, (long long)shapes->n_rings_closed,
+                  oj_word_one_or_many(shapes->n_rings_closed, "ring was",
+                                      "rings were"));
 }
 
 /* Reports what -invalid and the representative points changed. */
@@ -200,7 +201,7 @@ static void report_reshaped_features(const struct oj_reshape *r)
                   oj_counted(found->n_no_point, "feature has", "features have"),
                   r->shape == OJ_SHAPE_CENTROID ? "centroid"
                                                 : "point on surface",
-                  oj_word_for(found->n_no_point, "was", "were"));
+                  oj_word_one_or_many(found->n_no_point, "was", "were"));
 }
 
 static void notice_rows_without_distance(const struct oj_job *job)
@@ -213,7 +214,7 @@ static void notice_rows_without_distance(const struct oj_job *job)
                       "NULL, negative or no number",
                       oj_counted(n, "row", "rows"),
                       side == 0 ? "input" : "join",
-                      oj_word_for(n, "matches", "match"));
+                      oj_word_one_or_many(n, "matches", "match"));
     }
 }
 
@@ -262,8 +263,10 @@ static void warn_rows_without_geometry_lost(int64_t n)
     if (n > 0)
         oj_warn("%s without geometry %s left out: this format cannot "
                 "hold %s; write GPKG to keep %s",
-                oj_counted(n, "row", "rows"), oj_word_for(n, "was", "were"),
-                oj_word_for(n, "it", "them"), oj_word_for(n, "it", "them"));
+                oj_counted(n, "row", "rows"),
+                oj_word_one_or_many(n, "was", "were"),
+                oj_word_one_or_many(n, "it", "them"),
+                oj_word_one_or_many(n, "it", "them"));
 }
 
 /* Seconds of joining; with tiles, including their indexing. */
@@ -273,19 +276,20 @@ static double join_seconds(const struct oj_job *job)
     return index_s + job->counts.join_s;
 }
 
-/* The backend; the reason for the choice is added if a GPU is used or was
- * requested in vain. */
+/* Returns the backend; adds the reason for the choice if a GPU was used, or was
+ * asked for but not used. */
 static const char *backend_text(const struct oj_job *job)
 {
     const struct oj_backend *backend = oj_job_backend(job);
-    const char *reason = oj_job_reason(job);
+    const char *reason = oj_job_backend_reason(job);
     if (reason[0] == '\0' ||
         (backend == oj_backend_at(0) && strncmp(reason, "no GPU", 6) != 0))
         return backend->name;
     return CPLSPrintf("%s (%s)", backend->name, reason);
 }
 
-/* Text about pairs that were only counted on a GPU, or "". */
+/* Returns a text about pairs that were summed on a GPU without being returned,
+ * or "". */
 static const char *text_of_pairs_summed_on_gpu(const struct oj_job *job)
 {
     int64_t n = oj_job_stats(job)->n_pairs_unmade;
@@ -305,7 +309,7 @@ static const char *pairs_text(const struct oj_job *job)
                             (long long)n);
 }
 
-/* Those that there were, as "3 enter, 2 exit". */
+/* Prints the counts of those events that occurred, as "3 enter, 2 exit". */
 static void notice_events(const struct oj_summary *summary)
 {
     const int64_t n_unread =
@@ -500,7 +504,7 @@ static void write_json(FILE *file, const void *user)
             job->join_side->read_s + counts->read_s, join_seconds(job),
             summary->write_s, summary->total_s);
     write_text(file, "backend", oj_job_backend(job)->name);
-    write_text(file, "backend_reason", oj_job_reason(job));
+    write_text(file, "backend_reason", oj_job_backend_reason(job));
     write_json_count(file, "threads", oj_job_threads(job));
     fprintf(file, "  \"tiles\": %lld\n}\n", (long long)job->tiles.n_tiles);
 }
@@ -534,7 +538,7 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
         print_and_write_summary(summary, proof, is_different, err);
     if (status == OJ_OK || err == NULL)
         return status;
-    /* Writing the output had succeeded before this error. */
+    /* Writing the output succeeded before this error, so err was unset. */
     bare = *err;
     return oj_fail(err, status, "%.700s; all rows are written to %.250s",
                    bare.message, destination_of(summary->job));

@@ -8,12 +8,13 @@ struct table_column
 {
     OGRFieldType type;
     OGRFieldSubType subtype;
-    uint8_t *has_value; /* one bit per row */
-    /* array of int, int64_t, double, OGRField, or offsets into pool */
+    uint8_t *has_value; /* [bits] 1: the row has a value */
+    /* array of int, int64_t, double or OGRField; for texts and binaries offsets
+     * into pool */
     void *values;
     char *pool; /* bytes of strings and binaries */
     int64_t n_pool;
-    int64_t n_lists; /* values that are pointers to free, or zero */
+    int64_t n_lists; /* number of values in `values` that own memory (lists) */
     int64_t cap_has_value, cap_values, cap_pool;
 };
 
@@ -48,7 +49,8 @@ static oj_status init_column(struct table_column *column, OGRFieldType type,
     return OJ_OK;
 }
 
-/* Makes a table with the columns of `like`, or of these fields of defn. */
+/* Makes an empty table: with the columns of `like`, or if that is NULL with a
+ * column per field of defn. */
 static oj_status make_table(const struct oj_table *like, OGRFeatureDefnH defn,
                             const int *fields, int n_columns,
                             struct oj_table **out, struct oj_error *err)
@@ -95,8 +97,8 @@ oj_status oj_table_new_like(const struct oj_table *like, struct oj_table **out,
 
 /* ---- filling ------------------------------------------------------------- */
 
-/* Copies a list into one block, so that one free suffices; strings follow their
- * array of pointers. */
+/* Copies a list into one block of memory, so that one free suffices; texts
+ * follow their array of pointers. */
 static oj_status copy_list(OGRFieldType type, const OGRField *from,
                            OGRField *to, int64_t *n_bytes, struct oj_error *err)
 {
@@ -160,7 +162,8 @@ static void set_validity_bit(struct table_column *column, int64_t row,
         column->has_value[row >> 3] |= bit;
 }
 
-/* All members of the union OGRField start at its address. */
+/* Copies the value without a switch over types: all members of the union
+ * OGRField start at its address. */
 static void store_fixed_size_value(struct table_column *column, int64_t row,
                                    const OGRField *raw)
 {
@@ -174,7 +177,7 @@ static void store_fixed_size_value(struct table_column *column, int64_t row,
         memcpy(to, raw, sizeof *raw);
 }
 
-/* Stores a defined value, which is never read. */
+/* Stores a zero in place of a NULL; it is never read as a value. */
 static void append_null(struct table_column *column, int64_t row)
 {
     OGRField zero;
@@ -185,7 +188,7 @@ static void append_null(struct table_column *column, int64_t row)
         store_fixed_size_value(column, row, &zero);
 }
 
-/* Allocates for rows up to `end`. */
+/* Allocates memory for rows up to `end`. */
 static oj_status reserve_column(const struct oj_table *table,
                                 struct table_column *column, int64_t end,
                                 struct oj_error *err)
@@ -195,8 +198,9 @@ static oj_status reserve_column(const struct oj_table *table,
                       &column->cap_values, value_size(column->type), err));
     OJ_ROOM(column->has_value, (first + 7) / 8, (end + 7) / 8,
             column->cap_has_value, err);
-    if (oj_type_is_list(column->type)) /* so that a failure in between frees
-                                          only valid pointers */
+    if (oj_type_is_list(column->type)) /* zeroed, so that after a failure
+                                          half-way only valid pointers are
+                                          freed */
     {
         memset((OGRField *)column->values + first, 0,
                (size_t)(end - first) * sizeof(OGRField));
@@ -226,9 +230,9 @@ static oj_status append_value_to_column(struct oj_table *table,
     return OJ_OK;
 }
 
-oj_status oj_table_append(struct oj_table *table,
-                          const struct oj_attributes *attributes,
-                          int64_t n_rows, struct oj_error *err)
+oj_status oj_table_append_rows(struct oj_table *table,
+                               const struct oj_attributes *attributes,
+                               int64_t n_rows, struct oj_error *err)
 {
     int64_t first = table->n_rows;
     for (int c = 0; c < table->n_columns; c++)
@@ -284,7 +288,7 @@ OGRFieldType oj_table_type(const struct oj_table *table, int column,
 struct oj_column_view oj_table_view(const struct oj_table *table, int c)
 {
     const struct table_column *column = &table->column[c];
-    const struct oj_column_view view = {oj_format_of(column->type),
+    const struct oj_column_view view = {oj_format_of_type(column->type),
                                         1,
                                         column->has_value,
                                         column->values,
@@ -365,8 +369,9 @@ void oj_attributes_free(struct oj_attributes *attributes)
     oj_free(attributes);
 }
 
-oj_status oj_attributes_push(struct oj_attributes *attributes,
-                             OGRFeatureH feature, struct oj_error *err)
+oj_status oj_attributes_append_feature(struct oj_attributes *attributes,
+                                       OGRFeatureH feature,
+                                       struct oj_error *err)
 {
     int64_t n = attributes->n_features;
     OJ_ROOM(attributes->feature, n, n + 1, attributes->cap_features, err);
@@ -401,9 +406,9 @@ void oj_attributes_value(const struct oj_attributes *attributes, int field,
     value->n_text = -1;
 }
 
-int oj_attributes_reals(const struct oj_attributes *attributes, int field,
-                        int64_t first, int64_t n, const int32_t *order,
-                        double *value, uint8_t *is_null, int *any_null)
+int oj_attributes_copy_reals(const struct oj_attributes *attributes, int field,
+                             int64_t first, int64_t n, const int32_t *order,
+                             double *value, uint8_t *is_null, int *any_null)
 {
     const struct oj_slice *slice = &attributes->slice;
     const struct oj_column_view *column;
@@ -418,7 +423,7 @@ int oj_attributes_reals(const struct oj_attributes *attributes, int field,
     for (int64_t i = 0; i < n; i++)
         value[i] = from[order != NULL ? order[first + i] : first + i];
     for (int64_t i = 0; *any_null && i < n; i++)
-        is_null[i] = !oj_column_has(
+        is_null[i] = !oj_column_has_value(
             column,
             slice->first + (order != NULL ? order[first + i] : first + i));
     return 1;

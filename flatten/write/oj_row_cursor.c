@@ -14,22 +14,23 @@ struct oj_row_cursor
     struct oj_write_options options;
     struct oj_flat join_side; /* copy of the current join side */
 
-    /* The columns, and how their values are set. */
+    /* The columns of output rows, and the setters of their values. */
     int n;
     struct oj_column *column; /* [n] copy */
-    /* [n] those of the input are set up with the first batch */
+    /* [n]; the setters of input columns are set up with the first batch */
     struct oj_setter *setter;
-    /* the reader's fields; NULL: no batch yet */
+    /* fields of the input's reader; NULL: no batch yet */
     const struct oj_fields *fields;
 
-    uint8_t *is_wanted; /* [n] 0: the field is ignored in defn */
+    uint8_t *is_wanted; /* [n] 0: the column is ignored in defn */
 
-    int has_geometry; /* rows have a geometry that is not ignored */
+    int has_geometry; /* 1: rows have a geometry that defn does not ignore */
 
     struct oj_row_places places;
     struct oj_row_sources sources; /* the current answer */
 
-    int64_t origin_fid; /* FID of the feature of the last row made */
+    int64_t origin_fid; /* FID of the feature from which the last row was
+                           made */
 };
 
 /* ---- columns and their fields -------------------------------------------- */
@@ -42,7 +43,7 @@ static OGRFieldType type_of_pair_value(enum oj_pair_value which)
     return types[oj_pair_value_kind(which)];
 }
 
-/* Initialises the setter of column i. For the input the types are known only
+/* Initialises the setter of column i. Types of input columns are known only
  * with the first batch. */
 static oj_status init_setter(struct oj_row_cursor *cursor, int i,
                              struct oj_error *err)
@@ -53,7 +54,8 @@ static oj_status init_setter(struct oj_row_cursor *cursor, int i,
     switch (column->origin)
     {
         case OJ_COLUMN_INPUT:
-            cursor->setter[i].target = column->target; /* used for NULL */
+            /* needed to set NULLs */
+            cursor->setter[i].target = column->target;
             if (cursor->fields == NULL)
                 return OJ_OK;
             if (column->source < 0 || column->source >= cursor->fields->n)
@@ -110,7 +112,7 @@ static oj_status init_setters(struct oj_row_cursor *cursor,
     return OJ_OK;
 }
 
-/* Sets up the setters of the input's columns, again if the reader has
+/* Prepares the setters of input columns, again if the input's reader has
  * changed. */
 static oj_status set_input_fields_of_reader(struct oj_row_cursor *cursor,
                                             const struct oj_fields *fields,
@@ -148,7 +150,7 @@ oj_status oj_row_cursor_open(OGRFeatureDefnH defn,
     memset(cursor, 0, sizeof *cursor);
     cursor->defn = defn;
     cursor->options = *options;
-    cursor->options.columns = NULL; /* owned by the caller; copied */
+    cursor->options.columns = NULL; /* the caller owns it; copied above */
     cursor->places = oj_row_places_make(options->how);
     status = init_setters(cursor, options, err);
     if (status == OJ_OK)
@@ -184,14 +186,14 @@ void oj_row_cursor_set_join_side(struct oj_row_cursor *cursor,
     cursor->options.join_table = table;
 }
 
-void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first)
+void oj_row_cursor_set_first_fid(struct oj_row_cursor *cursor, int64_t first)
 {
-    oj_row_places_number(&cursor->places, first);
+    oj_row_places_set_first_fid(&cursor->places, first);
 }
 
-void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride)
+void oj_row_cursor_set_fid_stride(struct oj_row_cursor *cursor, int64_t stride)
 {
-    oj_row_places_spread(&cursor->places, stride);
+    oj_row_places_set_fid_stride(&cursor->places, stride);
 }
 
 /* ---- answers ------------------------------------------------------------- */
@@ -253,7 +255,8 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
 {
     oj_row_cursor_end(cursor);
     if (batch->n_rows > 0 && batch->attributes == NULL)
-        return oj_fail(err, OJ_ERR_INTERNAL, "join rows without attributes");
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "rows of the join layer without attributes");
     begin_batch(cursor, batch, 1, 0);
     oj_row_places_begin_unmatched(&cursor->places, batch->n_rows, is_matched);
     return OJ_OK;
@@ -261,12 +264,12 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
 
 /* ---- places -------------------------------------------------------------- */
 
-/* Join rows are accessed in random order, so they are prefetched some rows
+/* Join features are accessed in random order, so they are prefetched some rows
  * ahead, in two steps: first the offsets of texts, then the texts. */
 #define FETCH_AHEAD 16
 
-void oj_row_cursor_fetch(const struct oj_row_cursor *cursor,
-                         const struct oj_row_place *place)
+void oj_row_cursor_prefetch(const struct oj_row_cursor *cursor,
+                            const struct oj_row_place *place)
 {
     const struct oj_write_options *options = &cursor->options;
     const struct oj_matches *entries = cursor->sources.entries;
@@ -284,8 +287,8 @@ void oj_row_cursor_fetch(const struct oj_row_cursor *cursor,
     }
 }
 
-int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
-                           struct oj_row_place *places, int64_t n)
+int64_t oj_row_cursor_take_places(struct oj_row_cursor *cursor,
+                                  struct oj_row_place *places, int64_t n)
 {
     return oj_row_places_take(&cursor->places, places, n);
 }
@@ -298,7 +301,7 @@ oj_row_cursor_sources(const struct oj_row_cursor *cursor)
 
 /* ---- geometry ------------------------------------------------------------ */
 
-/* A value of the pair; NaN: none. */
+/* Returns a value of the pair at this entry; NaN: the pair has none. */
 static double pair_value(const struct oj_row_sources *sources,
                          enum oj_pair_value which, int64_t entry)
 {
@@ -308,7 +311,8 @@ static double pair_value(const struct oj_row_sources *sources,
     return values->value[which][entry];
 }
 
-/* Makes the nearest point, or the line to it. */
+/* Makes the nearest point of a pair, or the line that connects its nearest
+ * points. */
 static void make_nearest_point_or_line(const struct oj_row_cursor *cursor,
                                        int64_t entry,
                                        struct oj_row_geometry *shape)
@@ -372,8 +376,8 @@ void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
 
 /* ---- columns ------------------------------------------------------------- */
 
-/* 1 when entries are events. The feature of an exit is no pair any more and has
- * no measure. */
+/* Returns 1 if entries are events. The feature of an exit is in no pair any
+ * more and has no measure. */
 static int has_events(const struct oj_row_sources *sources)
 {
     return sources->values != NULL && sources->values->event != NULL;
@@ -407,7 +411,7 @@ static void set_pair_value(const struct oj_row_sources *sources,
         value->raw.String = (char *)oj_pair_value_text(which, number);
 }
 
-/* The value of a column in a row with a pair. */
+/* Finds the value of a column for a row that has a pair. */
 static void find_pair_value(const struct oj_row_cursor *cursor,
                             const struct oj_column *column,
                             const struct oj_row_place *place,
@@ -488,7 +492,8 @@ oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor, int column,
     return OJ_OK;
 }
 
-int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column)
+int oj_row_cursor_needs_no_conversion(const struct oj_row_cursor *cursor,
+                                      int column)
 {
     return cursor->setter[column].is_same &&
            cursor->column[column].origin != OJ_COLUMN_AGGREGATE;
@@ -530,13 +535,14 @@ static struct oj_row_view view_column(const struct oj_row_cursor *cursor, int c)
     return found;
 }
 
-void oj_row_column_begin(struct oj_row_column *column,
-                         const struct oj_row_cursor *cursor)
+void oj_row_column_begin_answer(struct oj_row_column *column,
+                                const struct oj_row_cursor *cursor)
 {
-    char own = oj_format_of(column->type),
+    char own = oj_format_of_type(column->type),
          *format = &column->values.view.format;
     *format = 0;
-    if (column->number >= 0 && oj_row_cursor_is_plain(cursor, column->number))
+    if (column->number >= 0 &&
+        oj_row_cursor_needs_no_conversion(cursor, column->number))
         column->values = view_column(cursor, column->number);
     if (own == 'F' || (*format != own && *format != own + 'a' - 'A'))
         *format = 0;
@@ -607,17 +613,17 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
 {
     struct oj_row_place place;
     *there = 0;
-    if (oj_row_cursor_take(cursor, &place, 1) == 0)
+    if (oj_row_cursor_take_places(cursor, &place, 1) == 0)
         return OJ_OK;
     OJ_TRY(oj_check_cancel(cursor->options.cancel, err));
-    oj_row_cursor_fetch(cursor, &place);
+    oj_row_cursor_prefetch(cursor, &place);
     OJ_TRY(oj_row_cursor_fill(cursor, &place, feature, err));
     *there = 1;
     return OJ_OK;
 }
 
-int64_t oj_row_cursor_origin(const struct oj_row_cursor *cursor,
-                             const char **side)
+int64_t oj_row_cursor_source_fid(const struct oj_row_cursor *cursor,
+                                 const char **side)
 {
     *side = cursor->sources.is_join_rows ? "join" : "input";
     return cursor->origin_fid;

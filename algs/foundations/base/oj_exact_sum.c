@@ -10,20 +10,21 @@ __extension__ typedef unsigned __int128 u128;
 
 enum
 {
-    /* Range of a wide sum: from ROOM_BELOW and a window below the smallest
-     * square, 2^-2148, to above the sum of 2^63 largest squares, 2^2111. */
+    /* A wide sum holds sums of up to 2^63 doubles or squares of doubles: from
+     * 2^-2148, the smallest square, to 2^2111. The scale leaves spare bits
+     * below. */
     WIDE_LIMBS = 70,
     WIDE_SCALE = -2240,
 
-    /* Bits kept free below the first value of a narrow sum, for smaller values.
-     */
+    /* bits kept free below the first value of a narrow (192-bit) sum, for
+     * smaller values that follow */
     ROOM_BELOW = 40,
 
-    /* Values must lie below this bit of a narrow sum. The sum is bounded
-     * likewise (top_bound), so that adding one value cannot overflow. */
+    /* a narrow sum only accepts values below 2^(scale + WINDOW_BITS); with the
+     * limit on the sum itself (top_bound) no addition overflows */
     WINDOW_BITS = 64 * OJ_SUM_LIMBS - 3,
 
-    /* Size of n * squares - sum^2, for any two wide sums. */
+    /* size and scale of n * squares - sum^2, for wide sums */
     SQUARE_LIMBS = 2 * WIDE_LIMBS + 4,
     SQUARE_SCALE = 2 * WIDE_SCALE
 };
@@ -38,8 +39,8 @@ static int bit_length(u128 m)
     return low != 0 ? 64 - __builtin_clzll(low) : 0;
 }
 
-/* Adds m * 2^shift to the n limbs, or subtracts it, in two's complement. A
- * carry out of the last limb is dropped. */
+/* Adds m * 2^shift to n limbs in two's complement, or subtracts it if negative
+ * is set. A carry out of the last limb is dropped. */
 static inline void add_shifted_to_limbs(uint64_t *limb, int n, u128 m,
                                         int negative, int shift)
 {
@@ -83,25 +84,33 @@ static int negate_if_negative(uint64_t *limb, int n)
     return 1;
 }
 
-static oj_status widen_sum_to_all_exponents(struct oj_exact_sum *sum,
-                                            struct oj_error *err)
+/* Adds a narrow sum to the limbs of a wide one. */
+static void add_narrow_sum_to_wide_limbs(const struct oj_exact_sum *sum,
+                                         uint64_t *wide)
 {
-    uint64_t limb[OJ_SUM_LIMBS], *wide = oj_calloc(WIDE_LIMBS, sizeof *wide);
+    uint64_t limb[OJ_SUM_LIMBS];
     int negative;
-    if (wide == NULL)
-        return oj_fail_nomem(err, WIDE_LIMBS, sizeof *wide);
     memcpy(limb, sum->bits.limb, sizeof limb);
     negative = negate_if_negative(limb, OJ_SUM_LIMBS);
     for (int i = 0; i < OJ_SUM_LIMBS; i++)
         add_shifted_to_limbs(wide, WIDE_LIMBS, limb[i], negative,
                              sum->scale + 64 * i - WIDE_SCALE);
+}
+
+static oj_status widen_sum_to_all_exponents(struct oj_exact_sum *sum,
+                                            struct oj_error *err)
+{
+    uint64_t *wide = oj_calloc(WIDE_LIMBS, sizeof *wide);
+    if (wide == NULL)
+        return oj_fail_nomem(err, WIDE_LIMBS, sizeof *wide);
+    add_narrow_sum_to_wide_limbs(sum, wide);
     sum->bits.wide = wide;
     sum->scale = WIDE_SCALE;
     sum->is_wide = 1;
     return OJ_OK;
 }
 
-/* 1 if m * 2^e fits into the bits of a narrow sum. */
+/* 1 if m * 2^e can be added to a narrow (192-bit) sum. */
 static int fits_in_narrow_sum(const struct oj_exact_sum *sum, u128 m, int e)
 {
     int64_t top = (int64_t)sum->bits.limb[OJ_SUM_LIMBS - 1];
@@ -122,7 +131,7 @@ static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
     }
     if (!sum->is_wide && !fits_in_narrow_sum(sum, m, e))
         OJ_TRY(widen_sum_to_all_exponents(sum, err));
-    if (e < sum->scale) /* drops low bits, all of which are 0 */
+    if (e < sum->scale) /* the low bits dropped here are all 0 */
     {
         m >>= sum->scale - e;
         e = sum->scale;
@@ -133,8 +142,8 @@ static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
     return OJ_OK;
 }
 
-/* Splits x: |x| = m * 2^e. Returns 0 if x is zero or not finite; the latter is
- * recorded in sum. */
+/* Splits x: |x| = m * 2^e. Returns 0 for zero, infinities and NaN; the last two
+ * are recorded in sum. */
 static int split_double(struct oj_exact_sum *sum, double x, uint64_t *m, int *e,
                         int *negative)
 {
@@ -226,8 +235,8 @@ oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
                                         negative[0] != negative[1], err);
 }
 
-/* Copies the limbs and the scale of a sum, narrow or wide; returns the number
- * of limbs. They are in two's complement. */
+/* Copies the limbs and the scale of a sum, which are in two's complement;
+ * returns the number of limbs. */
 static int read_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
                       int *scale)
 {
@@ -278,8 +287,9 @@ void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
                                  (minus_infinity ? 2 : 0) | (nan ? 4 : 0));
 }
 
-/* The top 64 bits of a magnitude and their scale. The lowest bit is set if any
- * bit below is (sticky bit). Returns 0 for zero. */
+/* Returns the top 64 bits of an unsigned number and sets *scale to their
+ * exponent; 0 for zero. The lowest bit is also set if any bit below is set
+ * (sticky bit). */
 static uint64_t top_64_bits_of_limbs(const uint64_t *limb, int n, int *scale)
 {
     uint64_t top, rest = 0;
@@ -346,7 +356,7 @@ double oj_exact_sum_value(const struct oj_exact_sum *sum)
     return negative && value != 0.0 ? -value : value;
 }
 
-/* |sum| = the result * 2^*scale, rounded to 53 bits. */
+/* Rounds |sum| to 53 bits: |sum| = result * 2^*scale. */
 static uint64_t round_sum_to_53_bits(const struct oj_exact_sum *sum, int *scale,
                                      int *negative)
 {
@@ -382,8 +392,8 @@ double oj_exact_sum_ratio(const struct oj_exact_sum *sum,
     return negative[0] != negative[1] ? -ratio : ratio;
 }
 
-/* n * squares - sum^2 = the result * 2^*scale, rounded to 53 bits; 0: it is
- * zero.  All values are finite, and squares is not empty. */
+/* Rounds n * squares - sum^2, the numerator of the variance, to 53 bits: result
+ * * 2^*scale. Precondition: all values were finite. */
 static uint64_t round_spread_to_53_bits(const struct oj_exact_sum *sum,
                                         const struct oj_exact_sum *squares,
                                         int64_t n, int *scale)
@@ -440,7 +450,7 @@ double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
     top = round_spread_to_53_bits(sum, squares, n, &scale);
     if (top == 0)
         return 0.0;
-    /* The root needs an even power of two. */
+    /* The square root needs an even exponent. */
     if (scale % 2 != 0)
     {
         top <<= 1;
@@ -460,6 +470,90 @@ double oj_exact_sum_variance(const struct oj_exact_sum *sum,
         return 0.0;
     top = round_spread_to_53_bits(sum, squares, n, &scale);
     return ldexp((double)top / divisor_of_spread(n), scale);
+}
+
+/* ---- words ----------------------------------------------------------------
+ */
+
+enum
+{
+    WORD_ZERO = -WIDE_SCALE / 64, /* limb of a wide sum whose lowest bit is 1 */
+    FINITE_BITS = 7               /* values of not_finite */
+};
+
+_Static_assert(WIDE_SCALE % 64 == 0, "limbs of wide sums begin at 2^(64 i)");
+_Static_assert(OJ_SUM_MOST_LONG_WORDS == WIDE_LIMBS + 1, "a word before them");
+
+/* Copies the sum as limbs of a wide one, which must be zero.  The sum is that
+ * of limbs [*first, *end), whose last bit is the sign; *first == *end: it is 0.
+ */
+static void read_wide_limbs(const struct oj_exact_sum *sum, uint64_t *wide,
+                            int *first, int *end)
+{
+    if (sum->is_wide)
+        memcpy(wide, sum->bits.wide, WIDE_LIMBS * sizeof *wide);
+    else if (sum->has_value)
+        add_narrow_sum_to_wide_limbs(sum, wide);
+    *first = 0;
+    *end = WIDE_LIMBS;
+    while (*first < WIDE_LIMBS && wide[*first] == 0)
+        (*first)++;
+    if (*first == WIDE_LIMBS)
+        return;
+    while (*end - 1 > *first && wide[*end - 1] == 0 - (wide[*end - 2] >> 63))
+        (*end)--;
+}
+
+int oj_exact_sum_integer(const struct oj_exact_sum *sum, int64_t *out)
+{
+    uint64_t wide[WIDE_LIMBS] = {0};
+    int first, end;
+    if (sum->not_finite != 0)
+        return 0;
+    read_wide_limbs(sum, wide, &first, &end);
+    if (first < end && (first < WORD_ZERO || end > WORD_ZERO + 1))
+        return 0;
+    *out = (int64_t)wide[WORD_ZERO];
+    return 1;
+}
+
+int oj_exact_sum_write_words(const struct oj_exact_sum *sum, uint64_t *word)
+{
+    uint64_t wide[WIDE_LIMBS] = {0};
+    int first, end;
+    read_wide_limbs(sum, wide, &first, &end);
+    if (first == end)
+        first = end = 0;
+    word[0] = (uint64_t)first | (uint64_t)sum->not_finite << 8;
+    memcpy(word + 1, wide + first, (size_t)(end - first) * sizeof *word);
+    return word[0] == 0 && first == end ? 0 : 1 + end - first;
+}
+
+oj_status oj_exact_sum_add_words(struct oj_exact_sum *sum, const uint64_t *word,
+                                 int64_t n, struct oj_error *err)
+{
+    uint64_t limb[WIDE_LIMBS];
+    int place, negative;
+    if (n == 0)
+        return OJ_OK;
+    place = (int)(word[0] & 0xff);
+    if (word[0] >> 8 > FINITE_BITS || n < 0 || n - 1 > WIDE_LIMBS - place)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%lld words, the first of them %llu, are not those of "
+                       "an exact sum",
+                       (long long)n, (unsigned long long)word[0]);
+    sum->not_finite |= (uint8_t)(word[0] >> 8);
+    if (n == 1)
+        return OJ_OK;
+    memcpy(limb, word + 1, (size_t)(n - 1) * sizeof *limb);
+    negative = negate_if_negative(limb, (int)n - 1);
+    for (int i = 0; i < (int)n - 1; i++)
+    {
+        if (limb[i] != 0)
+            OJ_TRY(add_integer_times_power_of_2(
+                sum, limb[i], WIDE_SCALE + 64 * (place + i), negative, err));
+    }
+    return OJ_OK;
 }
 
 void oj_exact_sum_clear(struct oj_exact_sum *sum)

@@ -101,6 +101,7 @@ struct close_points_index
     const int32_t *tie_rank;
     const struct oj_near_kernel *kernel;
     struct oj_near_grid grid;
+    struct oj_reach_mask reach; /* where points may have pairs */
     int32_t *feature_of; /* [features] by tie rank, or NULL: the ordinal */
     struct near_fids fids;
     uint64_t *word; /* [2][grid.n] of texts, or NULL: none are asked for */
@@ -395,7 +396,7 @@ static oj_status write_sorted_pairs_of_row(const struct near_points_batch *b,
                                  worker->d2, err));
     for (int64_t i = 0; i < n; i++)
         join_row[i] = feature_of_point_id(self, worker->id[i]);
-    oj_near_roots(n, worker->d2, b->out->measure + b->out->offset[row]);
+    oj_near_square_roots(n, worker->d2, b->out->measure + b->out->offset[row]);
     return OJ_OK;
 }
 
@@ -405,7 +406,8 @@ static void convert_squares_to_distances(const struct near_points_batch *b,
                                          struct near_points_worker *worker)
 {
     double *measure = b->out->measure + worker->squares_from;
-    oj_near_roots(worker->block_at - worker->squares_from, measure, measure);
+    oj_near_square_roots(worker->block_at - worker->squares_from, measure,
+                         measure);
     worker->squares_from = worker->block_at;
 }
 
@@ -474,7 +476,7 @@ static oj_status search_near_points_of_one(struct near_points_batch *b,
     apply_id_limit_to_query(&b->marks, row, id, &q);
     if (b->visit == VISIT_ASK && b->self->word != NULL)
         return search_cells_by_similar_text(b, worker, &q, row, err);
-    OJ_TRY(oj_near_hood_move(&worker->hood, &b->self->grid, x, y, err));
+    OJ_TRY(oj_near_hood_fill(&worker->hood, &b->self->grid, x, y, err));
     OJ_TRY(check_cancel_and_pair_limit(b, worker, worker->hood.n, err));
     if (b->visit == VISIT_FILL)
         return write_sorted_pairs_of_row(b, worker, &q, row, err);
@@ -597,6 +599,7 @@ static void free_side(struct oj_index *wrapped)
     oj_free(self->word);
     oj_free(self->class);
     oj_near_grid_free(&self->grid);
+    oj_reach_mask_free(&self->reach);
 }
 
 static void copy_text_bits_in_cell_order(int64_t first, int64_t end, void *user)
@@ -659,6 +662,8 @@ static oj_status build_near_points(struct oj_index *wrapped,
         return oj_index_make(&oj_cpu_distance, args, &self->general, stats,
                              err);
     }
+    OJ_TRY(oj_reach_mask_make(&self->reach, self->join_side,
+                              self->relation.max_distance, err));
     OJ_TRY(invert_tie_rank(self, err));
     OJ_TRY(make_text_bits_in_cell_order(self, err));
     OJ_TRY(make_sorted_fids(&self->relation, self->join_side, self->feature_of,
@@ -672,8 +677,9 @@ static oj_status order_input(const struct near_points_batch *b,
 {
     struct oj_order *order = &b->self->order;
     int n_threads = b->self->options.n_threads;
-    OJ_TRY(oj_order_build(order, n_threads, b->input->n_features, b->input->x,
-                          b->input->y, err));
+    OJ_TRY(oj_order_build_masked(order, n_threads, b->input->n_features,
+                                 b->input->x, b->input->y, &b->self->reach,
+                                 err));
     return oj_order_sort(order, n_threads, NULL, NULL, err);
 }
 
@@ -761,8 +767,9 @@ static oj_status join_with_pair_filter(struct near_points_batch *b,
         oj_answers_start(&self->answers[t], &b->budget);
     OJ_TRY(search_near_points_in_parallel(b, VISIT_ASK, err));
     for (int t = 0; t < n_threads; t++)
-        oj_near_roots(self->answers[t].n_entries, self->answers[t].distance,
-                      self->answers[t].distance);
+        oj_near_square_roots(self->answers[t].n_entries,
+                             self->answers[t].distance,
+                             self->answers[t].distance);
     return oj_answers_to_matches(self->answers, n_threads, n_rows,
                                  &self->relation, self->tie_rank, b->out, err);
 }

@@ -2,7 +2,7 @@
 
 #include "cuda_copy.h"
 
-/* Each device copies smaller arrays from the host itself. */
+/* Arrays with fewer bytes are copied from the host by each device itself. */
 static const int64_t least_bytes = 1 << 20;
 
 void oj_cuda_peers_init(struct oj_cuda_peers *peers)
@@ -62,8 +62,8 @@ oj_status oj_cuda_peers_meet(struct oj_cuda_peers *peers, struct oj_error *err)
     return status;
 }
 
-/* Copies the parts of an array that the other devices have copied from the
- * host. */
+/* Copies from the other devices the parts of an array that they have copied
+ * from the host. */
 static oj_status copy_from_peers(const struct oj_cuda_device *device,
                                  cudaStream_t stream, char *to, int64_t bytes,
                                  struct oj_error *err)

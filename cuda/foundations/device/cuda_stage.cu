@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Number of blocks in the cache. Allocating pinned memory takes 0.6 s per GB,
- * so freed blocks are kept for the next join. */
+/* Number of freed blocks that are kept for later joins, because allocating
+ * pinned memory takes 0.6 s per GB. */
 enum
 {
     MOST_KEPT = 64
@@ -18,7 +18,7 @@ static struct oj_cuda_stage kept[MOST_KEPT];
 static int n_kept;
 static int64_t kept_bytes;
 
-/* Takes a block of at least `bytes` and at most 4 * bytes from the cache; data
+/* Takes a block of at least `bytes` and at most 4 * bytes from those kept; data
  * is NULL if there is none. */
 static struct oj_cuda_stage take_pinned_block_from_cache(int64_t bytes)
 {
@@ -36,7 +36,7 @@ static struct oj_cuda_stage take_pinned_block_from_cache(int64_t bytes)
     return stage;
 }
 
-void oj_cuda_stage_drop(struct oj_cuda_stage *stage)
+void oj_cuda_stage_release(struct oj_cuda_stage *stage)
 {
     int keeps;
     if (stage->data == NULL)
@@ -56,7 +56,7 @@ void oj_cuda_stage_drop(struct oj_cuda_stage *stage)
     stage->bytes = 0;
 }
 
-/* Rounds to one of a few sizes, so that blocks can be used again. */
+/* Rounds up to one of a few sizes, so that blocks can be reused. */
 static int64_t round_up_block_bytes(int64_t bytes)
 {
     int64_t n = least_bytes;
@@ -65,15 +65,15 @@ static int64_t round_up_block_bytes(int64_t bytes)
     return n + OJ_CUDA_STAGE_EXTRA;
 }
 
-oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage, int64_t bytes,
-                             struct oj_error *err)
+oj_status oj_cuda_stage_reserve(struct oj_cuda_stage *stage, int64_t bytes,
+                                struct oj_error *err)
 {
     void *memory = NULL;
     cudaError_t error;
     if (stage->bytes >= bytes)
         return OJ_OK;
     bytes = round_up_block_bytes(bytes);
-    oj_cuda_stage_drop(stage);
+    oj_cuda_stage_release(stage);
     *stage = take_pinned_block_from_cache(bytes);
     if (stage->data != NULL)
         return OJ_OK;
@@ -116,12 +116,12 @@ oj_status oj_cuda_stage_read(cudaStream_t stream, const void *from, int bytes,
 {
     struct oj_cuda_stage stage = {NULL, 0};
     oj_status status;
-    OJ_TRY(oj_cuda_stage_want(&stage, bytes, err));
+    OJ_TRY(oj_cuda_stage_reserve(&stage, bytes, err));
     status =
         read_by_kernel_into_pinned(&stage, stream, from, bytes, doing, err);
     if (status == OJ_OK)
         memcpy(to, stage.data, (size_t)bytes);
-    oj_cuda_stage_drop(&stage);
+    oj_cuda_stage_release(&stage);
     return status;
 }
 

@@ -1,14 +1,15 @@
 #include "cuda_pace.h"
 
-/* Fewer than least_rows are not split off a batch. */
+/* rows of the first piece; minimum rows of a piece that is split off a batch */
 static const int64_t first_rows = 256, least_rows = 64;
 
 /* Target time of a piece. Several workers share a device, and each has one
- * piece running. If a single row takes long, thousands of rows in parallel take
- * no longer: pieces grow until they take much longer than one row. */
+ * piece running. A single row can take long, and then thousands of rows in
+ * parallel take no longer; so pieces grow until they take much longer than one
+ * row. */
 static const double piece_s = 0.5;
 
-int64_t oj_cuda_pace_rows(const struct oj_cuda_pace *pace, int64_t left)
+int64_t oj_cuda_pace_next_rows(const struct oj_cuda_pace *pace, int64_t left)
 {
     double rows;
     if (pace->n_rows == 0)
@@ -21,7 +22,7 @@ int64_t oj_cuda_pace_rows(const struct oj_cuda_pace *pace, int64_t left)
     return left < least_rows ? left : least_rows;
 }
 
-void oj_cuda_pace_took(struct oj_cuda_pace *pace, int64_t n, double seconds)
+void oj_cuda_pace_record(struct oj_cuda_pace *pace, int64_t n, double seconds)
 {
     pace->n_rows = n;
     pace->seconds = seconds;

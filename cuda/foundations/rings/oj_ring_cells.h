@@ -28,14 +28,15 @@
 enum oj_ring_units
 {
     OJ_RING_FEATURES = 0, /**< for predicates */
-    /** For distances: finds the first part in tie order that contains the point
-     *  or has it on its boundary. */
+    /** For distances: finds the first part in tie order that has the point
+     *  inside or on its boundary. */
     OJ_RING_PARTS,
-    OJ_RING_ALL_PARTS /**< for distances: finds all such parts */
+    OJ_RING_ALL_PARTS /**< for distances: finds all parts that have the point
+                           inside or on their boundary */
 };
 
-/* The two top bits of a slot. The other bits: COVERED: a rank; LEAF: number of
- * the leaf; INNER: index of the first child's slot / 16. */
+/* The two top bits of a slot. The other bits are, for COVERED: a rank; LEAF:
+ * number of the leaf; INNER: index of the first child's slot / 16. */
 enum oj_ring_slot
 {
     OJ_RING_EMPTY = 0,
@@ -47,14 +48,15 @@ enum oj_ring_slot
 #define OJ_RING_SLOT_BITS 30
 #define OJ_RING_SLOT_MAX ((1u << OJ_RING_SLOT_BITS) - 1u)
 
-/** Code of a sixteenth whose points need the records. Other codes: 0: in no
- *  polygon; else the number, from 1, of the record whose unit contains the
- *  whole sixteenth. */
+/** Code of a sixteenth for whose points the records must be tested. Other
+ *  codes: 0: the sixteenth is in no polygon; n > 0: it lies inside the unit of
+ *  record n (counted from 1). */
 #define OJ_RING_CODE_ASK 15u
 
 struct oj_ring_leaf
 {
-    uint64_t code;  /* four bits per sixteenth, the first in the lowest bits */
+    uint64_t code;  /* four bits per sixteenth; those of the first sixteenth are
+                       the lowest */
     uint32_t first; /* first record */
     uint32_t n;     /* 16 * number of records + level */
 };
@@ -63,7 +65,8 @@ struct oj_ring_record
 {
     /* 2 * unit + 1 if the reference point is inside, else 2 * unit. */
     uint32_t unit;
-    /* First edge; the edges end where those of the next record begin. */
+    /* First edge of the record; its edges end where those of the next record
+     * begin. */
     uint32_t first;
 };
 
@@ -73,19 +76,20 @@ struct oj_ring_tree
     struct oj_ring_frame frame;
     int32_t units;           /**< enum oj_ring_units */
     int32_t directory_level; /**< >= 0 */
-    /** [16^level] slots, grouped by parent, 16 children each. */
+    /** [16^level] the slots, grouped by parent, 16 children each. */
     const uint32_t *directory;
-    /** [16^(level + 1)], grouped alike: a bit per sixteenth; 0: no polygon
-     *  contains a point of it. */
+    /** [16^(level + 1)] a bit per sixteenth, grouped like directory; 0: no
+     *  polygon contains a point of the sixteenth. */
     const uint16_t *occupied;
     const uint32_t *slot;
     const struct oj_ring_leaf *leaf;
-    /** [n_records + 1]; the last one ends the edges. */
+    /** [n_records + 1]; the last element ends the edges. */
     const struct oj_ring_record *record;
     const struct oj_ring_edge16 *edge;
-    const uint32_t *edge_segment; /**< [n_edges] */
+    const uint32_t *edge_segment; /**< [n_edges] segment of each edge */
     const struct oj_cuda_segment *segment;
-    const int32_t *part_feature; /**< rank of a part; not used for features */
+    const int32_t *part_feature; /**< rank of the feature of each part; unused
+                                      for OJ_RING_FEATURES */
 };
 
 /** The records that must be tested for a point. */
@@ -106,8 +110,8 @@ OJ_FN uint32_t oj_ring_slot_make(enum oj_ring_slot tag, uint32_t value)
     return (uint32_t)tag << OJ_RING_SLOT_BITS | value;
 }
 
-/** Index of cell ix, iy in the directory order of a level with 16^level
- *  cells. */
+/** Returns the index of cell ix, iy in the order of the directory, at a level
+ *  with 16^level cells. */
 OJ_FN uint64_t oj_ring_directory_at(uint32_t ix, uint32_t iy, int level)
 {
     if (level == 0)
@@ -124,10 +128,10 @@ OJ_FN int32_t oj_ring_record_rank(const struct oj_ring_tree *t, uint32_t unit)
     return t->part_feature[unit];
 }
 
-/** Converts p to steps from the corner of the frame. Returns 0 if p is outside
- *  of it or not finite. */
-OJ_FN int oj_ring_tree_steps(const struct oj_ring_tree *t, double px, double py,
-                             uint32_t *x, uint32_t *y)
+/** Converts p to steps from the corner of the frame. Returns 0 if p is not
+ *  finite or outside of the frame. */
+OJ_FN int oj_ring_tree_point_to_steps(const struct oj_ring_tree *t, double px,
+                                      double py, uint32_t *x, uint32_t *y)
 {
     double u = (px - t->frame.x0) * t->frame.scale;
     double v = (py - t->frame.y0) * t->frame.scale;
@@ -140,7 +144,7 @@ OJ_FN int oj_ring_tree_steps(const struct oj_ring_tree *t, double px, double py,
     return 1;
 }
 
-/** Returns 0 if the point with these steps is in no polygon. */
+/** Returns 0 if the point at these steps is in no polygon. */
 OJ_FN uint32_t oj_ring_tree_is_occupied(const struct oj_ring_tree *t,
                                         uint32_t x, uint32_t y)
 {
@@ -151,7 +155,7 @@ OJ_FN uint32_t oj_ring_tree_is_occupied(const struct oj_ring_tree *t,
     return bits >> ((y >> shift & 3u) * 4 + (x >> shift & 3u)) & 1u;
 }
 
-/** Returns the directory's slot for these steps. */
+/** Returns the slot of the directory at these steps. */
 OJ_FN uint32_t oj_ring_tree_slot(const struct oj_ring_tree *t, uint32_t x,
                                  uint32_t y)
 {
@@ -187,11 +191,11 @@ OJ_FN uint32_t oj_ring_leaf_code(const struct oj_ring_leaf *leaf, uint32_t x,
     return (uint32_t)(leaf->code >> (4 * sixteenth)) & 15u;
 }
 
-/** Decides by a slot that is not inner: returns a result of
+/** Decides by a slot that is not an inner one: returns a result of
  *  oj_ring_tree_find(). OJ_RING_ASK: the records of *leaf must be tested. */
-OJ_FN int32_t oj_ring_tree_judge(const struct oj_ring_tree *t, uint32_t slot,
-                                 uint32_t x, uint32_t y,
-                                 struct oj_ring_leaf *leaf)
+OJ_FN int32_t oj_ring_tree_decide_by_slot(const struct oj_ring_tree *t,
+                                          uint32_t slot, uint32_t x, uint32_t y,
+                                          struct oj_ring_leaf *leaf)
 {
     uint32_t code;
     if (slot == 0)
@@ -208,11 +212,12 @@ OJ_FN int32_t oj_ring_tree_judge(const struct oj_ring_tree *t, uint32_t slot,
     return OJ_RING_ASK;
 }
 
-/** Sets *place to the records of a leaf, to test p, whose steps are x, y. */
-OJ_FN void oj_ring_tree_enter(const struct oj_ring_tree *t, double px,
-                              double py, uint32_t x, uint32_t y,
-                              struct oj_ring_leaf leaf,
-                              struct oj_ring_place *place)
+/** Sets *place to the records of a leaf that must be tested for p, whose steps
+ *  are x, y. */
+OJ_FN void oj_ring_tree_list_records(const struct oj_ring_tree *t, double px,
+                                     double py, uint32_t x, uint32_t y,
+                                     struct oj_ring_leaf leaf,
+                                     struct oj_ring_place *place)
 {
     int level = (int)(leaf.n & 15u), shift = 32 - 2 * level;
     double side = t->frame.side[level];
@@ -225,11 +230,12 @@ OJ_FN void oj_ring_tree_enter(const struct oj_ring_tree *t, double px,
     place->end = leaf.first + (leaf.n >> 4);
 }
 
-/** Decides by the cells below the directory at p, whose steps are x, y; see
- *  oj_ring_tree_find(). */
-OJ_FN int32_t oj_ring_tree_look(const struct oj_ring_tree *t, double px,
-                                double py, uint32_t x, uint32_t y,
-                                struct oj_ring_place *place)
+/** Decides by the cells below the directory which contain p, whose steps are x,
+ *  y; returns a result of oj_ring_tree_find(). */
+OJ_FN int32_t oj_ring_tree_decide_by_cells(const struct oj_ring_tree *t,
+                                           double px, double py, uint32_t x,
+                                           uint32_t y,
+                                           struct oj_ring_place *place)
 {
     uint32_t slot = oj_ring_tree_slot(t, x, y);
     struct oj_ring_leaf leaf;
@@ -237,16 +243,16 @@ OJ_FN int32_t oj_ring_tree_look(const struct oj_ring_tree *t, double px,
     leaf.code = 0;
     leaf.first = leaf.n = 0;
     slot = oj_ring_tree_descend(t, slot, x, y);
-    found = oj_ring_tree_judge(t, slot, x, y, &leaf);
+    found = oj_ring_tree_decide_by_slot(t, slot, x, y, &leaf);
     if (found == OJ_RING_ASK)
-        oj_ring_tree_enter(t, px, py, x, y, leaf, place);
+        oj_ring_tree_list_records(t, px, py, x, y, leaf, place);
     return found;
 }
 
 /** Begins the search for p. Returns a rank: p is inside that feature and in no
- *  other (OJ_RING_PARTS: and it is the first). OJ_RING_NONE: p is in no
- *  polygon, or not finite. OJ_RING_ASK: the records of *place must be
- *  tested. */
+ *  other one (OJ_RING_PARTS: that feature is the first in tie order).
+ *  OJ_RING_NONE: p is in no polygon, or not finite. OJ_RING_ASK: the records of
+ *  *place must be tested. */
 OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
                                 double py, struct oj_ring_place *place)
 {
@@ -254,10 +260,10 @@ OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
     place->at = place->end = 0;
     place->rx = place->ry = 0.0;
     place->px = place->py = 0.0f;
-    if (!oj_ring_tree_steps(t, px, py, &x, &y) ||
+    if (!oj_ring_tree_point_to_steps(t, px, py, &x, &y) ||
         !oj_ring_tree_is_occupied(t, x, y))
         return OJ_RING_NONE;
-    return oj_ring_tree_look(t, px, py, x, y, place);
+    return oj_ring_tree_decide_by_cells(t, px, py, x, y, place);
 }
 
 /** Locates p in one unit by the original edges of its records first .. end -
@@ -273,8 +279,8 @@ oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
     for (e = t->record[first].first; e < last; e++)
     {
         const struct oj_cuda_segment *s = &t->segment[t->edge_segment[e]];
-        int edge = oj_ring_way_edge(px, py, place->rx, place->ry, s->ax, s->ay,
-                                    s->bx, s->by);
+        int edge = oj_ring_edge_crosses_path(px, py, place->rx, place->ry,
+                                             s->ax, s->ay, s->bx, s->by);
         if (edge == OJ_ON_BOUNDARY)
             return OJ_ON_BOUNDARY;
         odd ^= (uint32_t)edge;
@@ -282,13 +288,13 @@ oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Locates p in the next unit of the place, by the short edges, and advances
- *  the place. Returns enum oj_location, or OJ_RING_UNSURE: exact signs are
- *  needed; place->at is unchanged. *end: end of the unit's records.
+/** Locates p in the next unit of the place by the short edges, and advances the
+ *  place. Returns enum oj_location; or OJ_RING_UNSURE if exact signs are
+ *  needed, and place->at is then unchanged. *end: end of the unit's records.
  *  Precondition: place->at < place->end. */
-OJ_FN int oj_ring_tree_next_surely(const struct oj_ring_tree *t,
-                                   struct oj_ring_place *place, uint32_t *unit,
-                                   uint32_t *end)
+OJ_FN int oj_ring_tree_locate_by_short_edges(const struct oj_ring_tree *t,
+                                             struct oj_ring_place *place,
+                                             uint32_t *unit, uint32_t *end)
 {
     uint32_t at = place->at, odd = 0, unsure = 0;
     struct oj_ring_record r = t->record[at], next;
@@ -300,8 +306,8 @@ OJ_FN int oj_ring_tree_next_surely(const struct oj_ring_tree *t,
         next = t->record[++at];
         for (; e < next.first && !unsure; e++)
         {
-            uint32_t edge =
-                (uint32_t)oj_ring_edge_test(t->edge[e], place->px, place->py);
+            uint32_t edge = (uint32_t)oj_ring_edge_crosses_from_origin(
+                t->edge[e], place->px, place->py);
             odd ^= edge;
             unsure = edge & OJ_RING_EDGE_UNSURE;
         }
@@ -316,14 +322,15 @@ OJ_FN int oj_ring_tree_next_surely(const struct oj_ring_tree *t,
     return odd & 1u ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Locates p in the next unit of the place: by the short edges, or, if they are
- *  unsure, by the original edges. */
-OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
-                                         struct oj_ring_place *place, double px,
-                                         double py, uint32_t *unit)
+/** Locates p in the next unit of the place: by the short edges, or by the
+ *  original edges if the short ones are unsure. */
+OJ_FN enum oj_location
+oj_ring_tree_locate_in_next_unit(const struct oj_ring_tree *t,
+                                 struct oj_ring_place *place, double px,
+                                 double py, uint32_t *unit)
 {
     uint32_t first = place->at, end;
-    int location = oj_ring_tree_next_surely(t, place, unit, &end);
+    int location = oj_ring_tree_locate_by_short_edges(t, place, unit, &end);
     if (location != OJ_RING_UNSURE)
         return (enum oj_location)location;
     place->at = end;
@@ -332,8 +339,8 @@ OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
 
 /** For trees of parts: returns the rank of the first feature in tie order that
  *  contains p or has it on its boundary, or OJ_RING_NONE. */
-OJ_FN int32_t oj_ring_tree_first_around(const struct oj_ring_tree *t, double px,
-                                        double py)
+OJ_FN int32_t oj_ring_tree_first_containing(const struct oj_ring_tree *t,
+                                            double px, double py)
 {
     struct oj_ring_place place;
     int32_t found = oj_ring_tree_find(t, px, py, &place);
@@ -342,7 +349,8 @@ OJ_FN int32_t oj_ring_tree_first_around(const struct oj_ring_tree *t, double px,
         return found;
     while (place.at < place.end)
     {
-        if (oj_ring_tree_next(t, &place, px, py, &unit) != OJ_OUTSIDE)
+        if (oj_ring_tree_locate_in_next_unit(t, &place, px, py, &unit) !=
+            OJ_OUTSIDE)
             return t->part_feature[unit];
     }
     return OJ_RING_NONE;

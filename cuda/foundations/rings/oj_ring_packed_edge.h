@@ -52,9 +52,9 @@ OJ_FN int16_t oj_ring_edge_step(double v)
     return (int16_t)floor(v + 0.5);
 }
 
-/** Reduces the interval t0 .. t1 of the edge's parameter to where |u + t du| <=
- *  OJ_RING_EDGE_REACH; empty (t0 > t1) if nowhere. */
-OJ_FN void oj_ring_edge_cut(double u, double du, double *t0, double *t1)
+/** Reduces the interval t0 .. t1 of the edge's parameter to the part in which
+ *  |u + t du| <= OJ_RING_EDGE_REACH; empty (t0 > t1) if there is none. */
+OJ_FN void oj_ring_edge_clip(double u, double du, double *t0, double *t1)
 {
     double inverse, first, last, swap;
     if (du == 0.0)
@@ -91,8 +91,8 @@ OJ_FN struct oj_ring_edge16 oj_ring_edge_of(double ax, double ay, double bx,
     if (fabs(ux) > OJ_RING_EDGE_REACH || fabs(uy) > OJ_RING_EDGE_REACH ||
         fabs(vx) > OJ_RING_EDGE_REACH || fabs(vy) > OJ_RING_EDGE_REACH)
     {
-        oj_ring_edge_cut(ux, dx, &t0, &t1);
-        oj_ring_edge_cut(uy, dy, &t0, &t1);
+        oj_ring_edge_clip(ux, dx, &t0, &t1);
+        oj_ring_edge_clip(uy, dy, &t0, &t1);
         if (t0 > t1)
         {
             e.ax = e.ay = e.bx = e.by = (int16_t)OJ_RING_EDGE_REACH;
@@ -118,7 +118,8 @@ OJ_FN struct oj_ring_edge16 oj_ring_edge_of(double ax, double ay, double bx,
 
 /** Returns 1 if the edge crosses the path from the origin to p; 0 if it does
  *  not and p is not on it; OJ_RING_EDGE_UNSURE otherwise. */
-OJ_FN int oj_ring_edge_test(struct oj_ring_edge16 e, float px, float py)
+OJ_FN int oj_ring_edge_crosses_from_origin(struct oj_ring_edge16 e, float px,
+                                           float py)
 {
     float ax = (float)e.ax, ay = (float)e.ay;
     float bx = (float)e.bx, by = (float)e.by;
@@ -147,9 +148,9 @@ OJ_FN int oj_ring_edge_test(struct oj_ring_edge16 e, float px, float py)
 #define OJ_RING_EDGE_MIDDLE(i, share)                                          \
     ((float)(OJ_RING_EDGE_STEPS * (0.25 * (i) + 0.125 - (share))))
 
-/** Returns the width in steps by which sixteenths are widened: the margin of
- *  the frame, one step for the rounding of edges, and one for that of this
- *  number and of the middles. */
+/** Returns the width in steps by which sixteenths are enlarged: the margin of
+ *  the frame, one step for the rounding of edges, and one step for the rounding
+ *  of this number and of the middles. */
 OJ_FN float oj_ring_edge_margin(const struct oj_ring_frame *f, double steps)
 {
     return (float)(f->margin * steps) + 2.0f;

@@ -1,8 +1,8 @@
 /* The nearest segment of points far from all segments. The points of a warp
  * lie close together, and its threads walk the packed tree of segments
  * together: a box is visited if one of them needs it, nearer boxes first. Far
- * away, all threads need the same few boxes, and so do the next points: their
- * search begins with the segments found last.
+ * away, all threads need nearly the same boxes, and so do the next points:
+ * their search begins with the segments found last.
  *
  * Pays for itself in the nearest boundary of 170 million points without
  * maximum distance, a row of BENCHMARKS.md: ten million of them are far away.
@@ -83,7 +83,7 @@ struct seeker
     }
 };
 
-/* Starts the search for point i; i == -1: the thread has no point. */
+/* Starts the search for point i; i == -1: this thread has no point. */
 static __device__ void start_search_of_point(struct seeker *s,
                                              const struct point_batch &batch,
                                              int64_t i)
@@ -109,7 +109,7 @@ static __global__ void __launch_bounds__(BLOCK)
     s.entry = -1;
     for (int g = 0; g < shares.n_groups; g++)
     {
-        int64_t t = oj_warp_shares_thread(&shares, batch.n, g);
+        int64_t t = oj_warp_shares_point_of_thread(&shares, batch.n, g);
         int64_t i = t >= 0 ? point_of_thread(batch, t) : -1;
         start_search_of_point(&s, batch, i);
         walk_tree_by_warp(side.segments, &walks[threadIdx.x / LANES], &s);
@@ -126,7 +126,7 @@ static oj_status find_nearest_segment_of_points(
     const struct oj_tree_side *side =
         &((const struct near_segments_index *)index)->side;
     const struct oj_warp_shares shares =
-        oj_warp_shares_of(points->n, MOST_GROUPS);
+        oj_warp_shares_choose(points->n, MOST_GROUPS);
     int32_t *order;
     if (points->n == 0)
         return OJ_OK;
@@ -138,7 +138,8 @@ static oj_status find_nearest_segment_of_points(
 
 const struct oj_cuda_family oj_cuda_near_segments = {
     "nearest segments of points far away, by a packed tree",
-    /* Only cuda_nearest.cu uses this family, for joins that it takes itself. */
+    /* takes() is NULL, because only cuda_nearest.cu uses this family, for joins
+     * that it takes itself. */
     NULL,
     sizeof(struct near_segments_index),
     build_segments_side,

@@ -1,5 +1,5 @@
-/** Pairs of features whose boxes pass, and their verdicts: whether lines and
- *  polygons intersect. A device finds them before the CPU decides the rest.
+/** Finds pairs of features whose boxes pass, and their verdicts: whether lines
+ *  and polygons intersect. The CPU decides the pairs that have no verdict.
  *
  *  feature   its box, its segments, and flags that limit the verdict
  *  image     a box as floats, relative to an origin, rounded to nearest.
@@ -20,7 +20,7 @@
 enum oj_meet_flag
 {
     /** Lines or polygons, not degenerate, with coordinates for which signs are
-     *  exact: the CPU need not test more. */
+     *  exact, so that the CPU need not test more. */
     OJ_MEET_PLAIN = 1,
     OJ_MEET_POLYGON = 2, /**< polygons only */
     OJ_MEET_MANY = 4     /**< polygons with several rings */
@@ -70,9 +70,10 @@ OJ_FN void oj_meet_image_add(struct oj_meet_image *image,
 }
 
 /** Returns a mask of the children whose boxes may hold a box that intersects
- *  the image. Boxes of nodes are rounded outward, so they intersect it, too. */
-OJ_FN uint32_t oj_meet_children(const struct oj_device_tree_node *node, int n,
-                                const struct oj_meet_image *image)
+ *  the image. Boxes of nodes are rounded outward, so these intersect the image,
+ *  too. */
+OJ_FN uint32_t oj_meet_child_mask(const struct oj_device_tree_node *node, int n,
+                                  const struct oj_meet_image *image)
 {
     uint32_t hits = 0;
     int c;
@@ -88,11 +89,12 @@ OJ_FN uint32_t oj_meet_children(const struct oj_device_tree_node *node, int n,
 
 /* --- features ------------------------------------------------------------- */
 
-/** A summary of a feature, made edge by edge; summaries of different edges can
- *  be merged. */
+/** A summary of a feature, to which its edges are added one by one; summaries
+ *  of different edges can be merged. */
 struct oj_meet_look
 {
-    struct oj_box all, shells; /**< shells: of the first rings of parts */
+    struct oj_box all, shells; /**< shells: box of the first rings of all
+                                    parts */
     int is_exact;              /**< signs are exact for these coordinates */
 };
 
@@ -131,15 +133,17 @@ OJ_FN int oj_meet_has_length(const struct oj_cuda_segment *s)
     return s->ax != s->bx || s->ay != s->by;
 }
 
-/** Returns 1 if a ring with n_lengths segments that have a length is
- *  degenerate: a polygon's encloses nothing, or a line is a point. */
+/** Returns 1 if a ring is degenerate: a polygon's ring that encloses nothing,
+ *  or a line that is a point. n_lengths: number of its segments that have a
+ *  length. */
 OJ_FN int oj_meet_ring_is_odd(int is_polygon, int is_line, int64_t n_lengths)
 {
     return is_polygon ? n_lengths < 3 : is_line && n_lengths == 0;
 }
 
-/** Returns the flags of a feature after all its edges. polygons, lines, points:
- *  whether it has such parts; odd_rings: one of its rings is degenerate. */
+/** Returns the flags of a feature after all its edges were added. polygons,
+ *  lines, points: 1 if it has such parts; odd_rings: 1 if one of its rings is
+ *  degenerate. */
 OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
                              int lines, int points, int64_t n_parts,
                              int64_t n_rings, int odd_rings)
@@ -158,9 +162,9 @@ OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
 }
 
 /** Returns 1 if the exact boxes of a row and a join feature pass the test. */
-OJ_FN int oj_meet_passes(enum oj_box_test test,
-                         const struct oj_meet_feature *row,
-                         const struct oj_meet_feature *found)
+OJ_FN int oj_meet_boxes_pass(enum oj_box_test test,
+                             const struct oj_meet_feature *row,
+                             const struct oj_meet_feature *found)
 {
     const struct oj_box *a = &row->box, *b = &found->box;
     if (!oj_box_intersects(a, b))
@@ -180,10 +184,10 @@ OJ_FN_APART int oj_meet_exact_side(double ax, double ay, double bx, double by,
     return oj_orientation_exact(ax, ay, bx, by, cx, cy);
 }
 
-/** Returns the sign of oj_orientation(), whose exact part is called and not
- *  inlined here. */
-OJ_FN int oj_meet_side(double ax, double ay, double bx, double by, double cx,
-                       double cy)
+/** Returns the sign of oj_orientation(), whose exact part is called here
+ *  instead of being inlined. */
+OJ_FN int oj_meet_orientation_sign(double ax, double ay, double bx, double by,
+                                   double cx, double cy)
 {
     int sign = oj_orientation_rounded(ax, ay, bx, by, cx, cy);
     return sign != OJ_SIGN_OPEN ? sign
@@ -191,28 +195,29 @@ OJ_FN int oj_meet_side(double ax, double ay, double bx, double by, double cx,
 }
 
 /** Returns 1 if two closed segments intersect. */
-OJ_FN int oj_meet_edges(const struct oj_cuda_segment *e,
-                        const struct oj_cuda_segment *f)
+OJ_FN int oj_meet_segments_intersect(const struct oj_cuda_segment *e,
+                                     const struct oj_cuda_segment *f)
 {
     if (!oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, f->ax, f->ay, f->bx,
                                f->by))
         return 0;
-    if (oj_meet_side(e->ax, e->ay, e->bx, e->by, f->ax, f->ay) *
-            oj_meet_side(e->ax, e->ay, e->bx, e->by, f->bx, f->by) >
+    if (oj_meet_orientation_sign(e->ax, e->ay, e->bx, e->by, f->ax, f->ay) *
+            oj_meet_orientation_sign(e->ax, e->ay, e->bx, e->by, f->bx, f->by) >
         0)
         return 0;
-    return oj_meet_side(f->ax, f->ay, f->bx, f->by, e->ax, e->ay) *
-               oj_meet_side(f->ax, f->ay, f->bx, f->by, e->bx, e->by) <=
+    return oj_meet_orientation_sign(f->ax, f->ay, f->bx, f->by, e->ax, e->ay) *
+               oj_meet_orientation_sign(f->ax, f->ay, f->bx, f->by, e->bx,
+                                        e->by) <=
            0;
 }
 
 /* --- parts that begin in a polygon ---------------------------------------- */
 
-/** Returns 1 if p is not outside of the polygons of a feature, by even-odd over
- *  all their rings. */
-OJ_FN int oj_meet_holds(const struct oj_tree_rings *rings,
-                        const struct oj_meet_feature *polygon, double px,
-                        double py)
+/** Returns 1 if p is not outside of a feature's polygons, by even-odd over all
+ *  their rings. */
+OJ_FN int oj_meet_polygon_contains(const struct oj_tree_rings *rings,
+                                   const struct oj_meet_feature *polygon,
+                                   double px, double py)
 {
     int64_t ring = rings->ring_offset[polygon->first_part];
     int64_t end = rings->ring_offset[polygon->end_part];
@@ -230,12 +235,13 @@ OJ_FN int oj_meet_holds(const struct oj_tree_rings *rings,
     return odd;
 }
 
-/** Returns 1 if a part of feature begins in polygon. Always 0 if polygon
- *  consists of lines. */
-OJ_FN int oj_meet_begins_in(const struct oj_tree_rings *rings,
-                            const struct oj_meet_feature *feature,
-                            const struct oj_tree_rings *rings_of_polygon,
-                            const struct oj_meet_feature *polygon)
+/** Returns 1 if a part of feature begins in polygon. Always 0 if that consists
+ *  of lines. */
+OJ_FN int
+oj_meet_starts_in_polygon(const struct oj_tree_rings *rings,
+                          const struct oj_meet_feature *feature,
+                          const struct oj_tree_rings *rings_of_polygon,
+                          const struct oj_meet_feature *polygon)
 {
     int64_t part = feature->first_part;
     if ((polygon->flags & (uint32_t)OJ_MEET_POLYGON) == 0)
@@ -244,13 +250,13 @@ OJ_FN int oj_meet_begins_in(const struct oj_tree_rings *rings,
     {
         int64_t at = rings->segment_offset[rings->ring_offset[part]];
         const struct oj_cuda_segment *s = &rings->segment[at];
-        if (oj_meet_holds(rings_of_polygon, polygon, s->ax, s->ay))
+        if (oj_meet_polygon_contains(rings_of_polygon, polygon, s->ax, s->ay))
             return 1;
     }
     return 0;
 }
 
-/** Maximum parts * rings that one thread tests; larger pairs are left to the
+/** Maximum parts * rings that one thread tests. Larger pairs are left to the
  *  CPU, which has cells for them. */
 #define OJ_MEET_MOST_PARTS 4096
 
@@ -271,17 +277,18 @@ OJ_FN int oj_meet_is_long(const struct oj_tree_rings *rings_a,
 
 /* --- a pair --------------------------------------------------------------- */
 
-/** Returns the verdict before any edge is tested: OJ_SAID_NOTHING, or
- *  OJ_SAID_APART, provisionally, for pairs that will be decided. */
-OJ_FN enum oj_said oj_meet_begin(const struct oj_meet_feature *a,
-                                 const struct oj_meet_feature *b)
+/** Returns the verdict before any edge is tested: OJ_SAID_NOTHING for pairs
+ *  that are left to the CPU, otherwise provisionally OJ_SAID_APART. */
+OJ_FN enum oj_said oj_meet_initial_verdict(const struct oj_meet_feature *a,
+                                           const struct oj_meet_feature *b)
 {
     return (a->flags & b->flags & (uint32_t)OJ_MEET_PLAIN) != 0
                ? OJ_SAID_APART
                : OJ_SAID_NOTHING;
 }
 
-/** Returns the verdict of a plain pair whose edges do not intersect. */
+/** Returns the verdict of a pair of plain features whose edges do not
+ *  intersect. */
 OJ_FN enum oj_said oj_meet_finish(const struct oj_tree_rings *rings_a,
                                   const struct oj_meet_feature *a,
                                   const struct oj_tree_rings *rings_b,
@@ -290,8 +297,8 @@ OJ_FN enum oj_said oj_meet_finish(const struct oj_tree_rings *rings_a,
     int many = ((a->flags | b->flags) & (uint32_t)OJ_MEET_MANY) != 0;
     if (oj_meet_is_long(rings_a, a, rings_b, b))
         return OJ_SAID_NOTHING;
-    if (oj_meet_begins_in(rings_a, a, rings_b, b) ||
-        oj_meet_begins_in(rings_b, b, rings_a, a))
+    if (oj_meet_starts_in_polygon(rings_a, a, rings_b, b) ||
+        oj_meet_starts_in_polygon(rings_b, b, rings_a, a))
         return many ? OJ_SAID_MEETS_IF_VALID : OJ_SAID_MEETS;
     return many ? OJ_SAID_APART_IF_VALID : OJ_SAID_APART;
 }
