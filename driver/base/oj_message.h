@@ -110,6 +110,10 @@ void oj_say(const char *format, ...) OJ_PRINTF(1, 2);
 /** Reports a likely mistake of the user. */
 void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
 
+/** As oj_warn(), where the messages of this thread are collected until its work
+ *  ends: the command prints the warning now. */
+void oj_warn_at_once(const char *format, ...) OJ_PRINTF(1, 2);
+
 /** Makes text one line of valid UTF-8 without changing its length: texts of
  *  drivers, databases and files may hold any bytes, on which a host may
  *  fail. */
