@@ -49,7 +49,8 @@ struct oj_job
     /* Counts of the input side, updated by its reader. */
     struct oj_read_counts input_counts;
     struct oj_pipeline_counts counts;
-    int64_t n_pairs_joined; /**< with -one_to_one: pairs before the choice */
+    int64_t n_pairs_joined; /**< with -one_to_one, and with -nlt POLYGON and
+                                 others: pairs before the choice */
     int64_t n_expected;     /**< expected number of input rows; -1: unknown */
     int show_progress;
 };

@@ -124,6 +124,9 @@ struct oj_pass
     double progress_start;
     /** part of the progress bar for the current reading; 0: all */
     double progress_share;
+    /** -nlt POLYGON and others: pairs that were dropped, and input rows that
+     *  have none left */
+    int64_t n_dropped_pairs, n_dropped_rows;
     int progress_open; /**< the progress bar is on the screen */
 
     /** [side] was held continuously since its first reading, so that a second

@@ -30,8 +30,8 @@ OJ_MUST_USE oj_status oj_run_plan_output(struct oj_command_run *run,
                                          struct oj_error *err);
 
 /** As oj_run_plan_output(), as if -overwrite were given. */
-OJ_MUST_USE oj_status oj_run_plan_output_if_replaced(struct oj_command_run *run,
-                                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_run_plan_output_with_overwrite(
+    struct oj_command_run *run, struct oj_error *err);
 
 /** -explain: opens both sides, does all checks that a run does before reading
  *  (an output that exists is no error: nothing is written),
