@@ -30,9 +30,6 @@ static const char running[] = "How to run";
 static const char proof[] = "Proof and measurement";
 static const char messages[] = "Messages";
 
-/* Joins by distance, whose pairs have a place on a line. */
-#define LINE_OPS "nearest|dwithin"
-
 /* Values of oj_option.not_read: why the option cannot be used in a dataset. */
 static const char writes_rows[] = "the rows are read, not written";
 static const char own_run[] = "it is a separate run of the command";
@@ -197,30 +194,30 @@ static const struct oj_option options[] = {
      "the rings of a polygon, from its start to the place nearest to the input "
      "feature; in units of distances",
      VALUE(TEXT, named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .ops = LINE_OPS},
+     .ops = OJ_LINE_OPS},
     {rows, "along_percent_field", "NAME",
      "as -along_field, in percent of the whole length",
      VALUE(TEXT, named[OJ_PAIR_ALONG_PERCENT - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .ops = LINE_OPS},
+     .ops = OJ_LINE_OPS},
     {rows, "offset_field", "NAME",
      "add a column of this name: the distance from that place, positive on the "
      "left of the line, negative on the right",
      VALUE(TEXT, named[OJ_PAIR_OFFSET - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .ops = LINE_OPS},
+     .ops = OJ_LINE_OPS},
     {rows, "side_field", "NAME",
      "add a column of this name: left, right or on (the line)",
      VALUE(TEXT, named[OJ_PAIR_SIDE - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .ops = LINE_OPS},
+     .ops = OJ_LINE_OPS},
     {rows, "segment_field", "NAME",
      "add a column of this name: the number of the segment with that place; "
      "the first is 1",
      VALUE(TEXT, named[OJ_PAIR_SEGMENT - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .ops = LINE_OPS},
+     .ops = OJ_LINE_OPS},
     {rows, "line_bearing_field", "NAME",
      "add a column of this name: the direction of that segment, degrees "
      "clockwise from north; on the sphere that at its start",
      VALUE(TEXT, named[OJ_PAIR_LINE_BEARING - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .ops = LINE_OPS},
+     .ops = OJ_LINE_OPS},
     {rows, "matrix_field", "NAME",
      "add a column of this name: the DE-9IM matrix of the two features, as "
      "212101212",

@@ -22,7 +22,7 @@ struct oj_join_files
 };
 
 /** The current time of the clock that sets file times, in nanoseconds. */
-int64_t oj_join_files_now(void);
+int64_t oj_join_files_clock_ns(void);
 
 /** Records the files of a source that was opened after opened_ns. is_settled is
  *  0 if a file changed after opened_ns, or so shortly before that the clock of

@@ -159,7 +159,7 @@ OJ_MUST_USE oj_status oj_token_dictionary_order(
     struct oj_dictionary *dictionary, uint32_t **number, struct oj_error *err);
 
 /** Makes the sets of a batch of the other side, by the dictionary's rules. */
-OJ_MUST_USE oj_status oj_token_dictionary_find(
+OJ_MUST_USE oj_status oj_token_dictionary_make_sets(
     const struct oj_dictionary *dictionary, const struct oj_texts *texts,
     const int64_t *fid, int n_threads, const int *cancel,
     struct oj_token_sets_buf *sets, struct oj_error *err);

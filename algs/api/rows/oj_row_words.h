@@ -32,6 +32,9 @@
  * order of oj_row_keep_parts(). */
 #define OJ_ROW_PART_WORDS "POLYGON|LINESTRING|POINT"
 
+/** The joins whose pairs have a place on a line: those by distance. */
+#define OJ_LINE_OPS "nearest|dwithin"
+
 /** The words of pick, with the prefixes of those that name a field. */
 #define OJ_PICK_WORDS                                                          \
     "first|nearest|largest_overlap|smallest_area|largest_area|most_similar|"   \

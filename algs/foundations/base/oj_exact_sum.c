@@ -383,7 +383,7 @@ double oj_exact_sum_ratio(const struct oj_exact_sum *sum,
 }
 
 /* n * squares - sum^2 = the result * 2^*scale, rounded to 53 bits; 0: it is
- * zero.  All values are finite, and squares is not empty. */
+ * zero.  All values are finite. */
 static uint64_t round_spread_to_53_bits(const struct oj_exact_sum *sum,
                                         const struct oj_exact_sum *squares,
                                         int64_t n, int *scale)
@@ -435,11 +435,7 @@ double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
     int scale;
     if (!has_spread(sum, squares, n))
         return (double)NAN;
-    if (!squares->has_value)
-        return 0.0;
     top = round_spread_to_53_bits(sum, squares, n, &scale);
-    if (top == 0)
-        return 0.0;
     /* The root needs an even power of two. */
     if (scale % 2 != 0)
     {
@@ -456,8 +452,6 @@ double oj_exact_sum_variance(const struct oj_exact_sum *sum,
     int scale;
     if (!has_spread(sum, squares, n))
         return (double)NAN;
-    if (!squares->has_value)
-        return 0.0;
     top = round_spread_to_53_bits(sum, squares, n, &scale);
     return ldexp((double)top / divisor_of_spread(n), scale);
 }
