@@ -868,19 +868,15 @@ static oj_status make_layer_like(struct oj_report_stream *s, OGRLayerH like,
                                       "GDAL cannot hold a layer in memory");
 }
 
-/* The layer in memory, with the fields of the first n bytes. Where GDAL cannot
- * read these, it is not made. */
-static oj_status make_layer(struct oj_report_stream *s, int64_t n,
-                            GDALDatasetH dataset, struct oj_error *err)
+/* The layer in memory, with the types of the first n bytes that the user wants
+ * of CSV. Where GDAL cannot read these, it is not made. */
+static oj_status make_layer_of_types(struct oj_report_stream *s, int64_t n,
+                                     GDALDatasetH dataset, struct oj_error *err)
 {
-    GDALDatasetH records;
-    OGRLayerH like;
-    oj_status status = OJ_OK;
-    s->has_integer_keys = is_first_key_integer(s);
-    records = open_with_types(s, n);
-    like = records != NULL ? GDALDatasetGetLayer(records, 0) : NULL;
-    if (like != NULL)
-        status = make_layer_like(s, like, dataset, err);
+    GDALDatasetH records = open_with_types(s, n);
+    OGRLayerH like = records != NULL ? GDALDatasetGetLayer(records, 0) : NULL;
+    oj_status status =
+        like != NULL ? make_layer_like(s, like, dataset, err) : OJ_OK;
     close_bytes(s, records);
     return status;
 }
@@ -1086,12 +1082,15 @@ static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
     oj_status status = OJ_OK;
     int64_t n_read = 0;
     if (dataset != NULL)
-        OJ_TRY(make_layer(s, end, dataset, err));
+        s->has_integer_keys = is_first_key_integer(s);
+    if (dataset != NULL && s->detects_types != NULL)
+        OJ_TRY(make_layer_of_types(s, end, dataset, err));
     oj_ogr_errors_forget(errors);
     records = open_bytes(s, s->bytes, end, s->open_options);
-    from = records != NULL && s->layer != NULL ? GDALDatasetGetLayer(records, 0)
-                                               : NULL;
-    if (from != NULL)
+    from = records != NULL ? GDALDatasetGetLayer(records, 0) : NULL;
+    if (from != NULL && s->layer == NULL)
+        status = make_layer_like(s, from, dataset, err);
+    if (from != NULL && status == OJ_OK)
         status = copy_reports(s, from, &n_read, err);
     close_bytes(s, records);
     *is_complete = from != NULL && errors->n_failures == 0 &&
