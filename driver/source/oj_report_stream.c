@@ -924,7 +924,7 @@ static oj_status put_sample(struct oj_report_stream *s, struct oj_error *err)
     FILE *file = open_memstream(&text, &n);
     const int n_texts = file != NULL ? write_sample(s, file) : 0;
     const int is_written = file != NULL && fclose(file) == 0;
-    oj_status status = is_written ? OJ_OK : oj_fail_nomem(err, 1, (int64_t)n);
+    oj_status status = is_written ? OJ_OK : oj_fail_nomem(err, 1, n);
     if (status == OJ_OK && n_texts > 0)
     {
         status = put_header(s, text, (int64_t)n, err);

@@ -158,7 +158,7 @@ static int put_integer(const struct one_value *one, OGRFeatureH to, int k)
 
 static int put_in_list(const struct one_value *one, OGRFeatureH to, int k)
 {
-    const char *const texts[] = {one->text, NULL};
+    char *texts[] = {(char *)one->text, NULL}; /* only read */
     int64_t integer;
     double real;
     switch (OGR_Fld_GetType(OGR_F_GetFieldDefnRef(to, k)))
@@ -166,7 +166,7 @@ static int put_in_list(const struct one_value *one, OGRFeatureH to, int k)
         case OFTStringList:
             if (one->form != ONE_TEXT)
                 return 0;
-            OGR_F_SetFieldStringList(to, k, texts);
+            OGR_F_SetFieldStringList(to, k, (CSLConstList)texts);
             return 1;
         case OFTRealList:
             if (one->form == ONE_TEXT || !read_real(one, &real))

@@ -505,7 +505,7 @@ def check_odd_streams():
     fences("fences.gpkg")
     for bytes_, says in ((b"", "ends before the first report"), (b"\n\n", "before the first report"),
                          (b"\xef\xbb\xbf", "before the first report"),
-                         (b"\x00\x01\x02", "CSV or GeoJSONSeq"),
+                         (b"\x00\x01\x02", "neither CSV nor GeoJSONSeq"),
                          (b"id,vehicle,a,b\n1,v,1,2\n", "no geometry"),
                          (b'{"type":"Feature",\n', "GeoJSONSeq")):
         f = stream()
@@ -813,7 +813,7 @@ def check_keys_of_several_types():
     x, y = inside_of_a_fence()
     keys = [1, "1", "z", 2]
     lines = [feature(i, key, x, y) + "\n" for i, key in enumerate(keys)]
-    unread_are(lines, "report 3 (line 3)", "its vehicle is 'z'", [1], [1, 2], to="GeoJSONSeq")
+    unread_are(lines, "report 3 (line 3)", "its key vehicle is 'z'", [1], [1, 2], to="GeoJSONSeq")
     lines = [feature(i, key, x, y) + "\n" for i, key in enumerate(["z", 1, "1"])]
     r = send_pieces(lines, to="GeoJSONSeq")
     same((r.rc, r.keys), (0, ["z", "1"]), f"{r}")
