@@ -53,7 +53,7 @@ static void drop_from(struct oj_cuda_memory *memory, struct oj_cuda_work *work,
 {
     struct oj_cuda_memory one = {};
     if (array != NULL)
-        oj_cuda_hand_over(memory, array, &one);
+        oj_cuda_move_ownership(memory, array, &one);
     oj_cuda_release(work->device, work->stream, &one);
 }
 
@@ -69,7 +69,7 @@ static oj_status grow(struct oj_cuda_memory *memory, struct oj_cuda_work *work,
             cudaMemcpyAsync(wider, *array, (size_t)n_kept * sizeof(T),
                             cudaMemcpyDeviceToDevice, work->stream)));
     drop_from(memory, work, *array);
-    oj_cuda_hand_over(&work->memory, wider, memory);
+    oj_cuda_move_ownership(&work->memory, wider, memory);
     *array = wider;
     return OJ_OK;
 }
@@ -178,7 +178,7 @@ static oj_status reserve_entries(struct oj_cuda_live_part *part,
     OJ_TRY(grow(&part->id_memory, work, ids.n, capacity, &part->ids.slot));
     OJ_TRY(grow(&part->id_memory, work, ids.n, capacity, &part->ids.last));
     drop_from(&part->id_memory, work, part->ids.table);
-    oj_cuda_hand_over(&work->memory, ids.table, &part->id_memory);
+    oj_cuda_move_ownership(&work->memory, ids.table, &part->id_memory);
     part->ids.table = ids.table;
     part->ids.mask = ids.mask;
     part->cap_entries = capacity;
@@ -220,7 +220,7 @@ static oj_status forget_unused_entries(struct oj_cuda_live_part *part,
         }));
     oj_cuda_release(work->device, work->stream, &part->id_memory);
     own.drop(number);
-    oj_cuda_hand_over(&own.memory, NULL, &part->id_memory);
+    oj_cuda_move_ownership(&own.memory, NULL, &part->id_memory);
     part->ids = ids;
     part->cap_entries = capacity;
     return fill_table(&own, ids);

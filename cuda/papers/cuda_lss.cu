@@ -9,8 +9,8 @@
  *  each
  *
  *  Differences: see algs/papers/lss.c, the version for one CPU thread; and a
- *  thread takes one entry of a chunk, where the paper's takes a row. The
- *  backend "cuda_zlists".
+ *  thread takes one entry of a chunk, where the paper's takes a row. This
+ *  is the backend "cuda_zlists".
  */
 #include "../joins/similar_vectors/cuda_vector_side.cuh"
 
@@ -408,8 +408,8 @@ static oj_status find_k_nearest_in_zlists(struct oj_cuda_work *work,
     OJ_TRY(oj_cuda_find_and_grow(
         work, &p->found, 4 * n_rows * p->k, NULL,
         [&]() { return measure_all_list_ranges(work, p, total); }, &n));
-    OJ_TRY(oj_cuda_keep_best(work, n_rows, rank, p->k, 1, &p->found, n, &kept,
-                             done));
+    OJ_TRY(oj_cuda_keep_first_k(work, n_rows, rank, p->k, 1, &p->found, n,
+                                &kept, done));
     OJ_TRY(work->read(kept.n, &n_kept));
     oj_cuda_share_take(work, 1, &kept, (int64_t)n_kept, share);
     return OJ_OK;
@@ -462,7 +462,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     p.k = !oj_relation_is_dwithin(relation) && relation->k < OJ_EVERY_PAIR
               ? (int)relation->k
               : 0;
-    p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.of.side.columns);
+    p.rule =
+        oj_cuda_make_pair_rule(relation, &p.rows.columns, &p.of.side.columns);
     return find_pairs(&work, &p, self, share, stats);
 }
 

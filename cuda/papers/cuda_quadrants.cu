@@ -8,7 +8,8 @@
  *
  *  Method and differences: see algs/papers/quadrants.c, the version for one CPU
  *  thread. This one needs a maximum distance, and it makes and processes as
- *  many pairs at a time as fit into memory. The backend "cuda_quadrant".
+ *  many pairs at a time as fit into memory. It is the backend
+ *  "cuda_quadrant".
  */
 #include "../foundations/device/cuda_box_reduce.cuh"
 #include "../foundations/device/cuda_host_threads.h"
@@ -1048,8 +1049,8 @@ static oj_status make_index(struct oj_gpu_quadrant_index *self,
                               &self->layer));
     OJ_TRY(make_grid(&grid, self->layer, reach, &self->grid));
     self->grid_bytes = oj_cuda_memory_bytes(&grid.memory);
-    oj_cuda_hand_over(&work.memory, NULL, &self->memory);
-    oj_cuda_hand_over(&grid.memory, NULL, &self->memory);
+    oj_cuda_move_ownership(&work.memory, NULL, &self->memory);
+    oj_cuda_move_ownership(&grid.memory, NULL, &self->memory);
     return OJ_OK;
 }
 

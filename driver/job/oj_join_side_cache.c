@@ -15,8 +15,8 @@
 #include <strings.h>
 
 /* An entry: a join side and its state. The cache's mutex guards all members
- * except side.  While side is built it belongs to the builder; afterwards its
- * engine is shared through oj_join_take(), and the rest is read-only.  An entry
+ * except side. While side is built it belongs to the builder; afterwards its
+ * engine is shared through oj_join_take(), and the rest is read-only. An entry
  * without is_ready, error and runner was left by a cancelled builder; a waiting
  * thread then builds it. */
 struct oj_join_entry
@@ -58,13 +58,13 @@ static struct
 void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides)
 {
     side->findings = sides->reshape[1].found;
-    side->vocabulary = oj_vocabulary_hold(sides->columns.vocabulary);
+    side->vocabulary = oj_vocabulary_add_reference(sides->columns.vocabulary);
 }
 
 void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
 {
     sides->reshape[1].found = side->findings;
-    oj_side_columns_use(&sides->columns, side->vocabulary);
+    oj_side_columns_use_vocabulary(&sides->columns, side->vocabulary);
 }
 
 /* Bytes allocated for the arrays: by their capacities, not their sizes. */
@@ -364,7 +364,7 @@ static oj_status wait_or_build_entry(struct oj_join_entry *entry,
 {
     while (!entry->is_ready && entry->runner != NULL &&
            !is_cancel_flag_set(use->cancel))
-        oj_wait_or_look(&cache.changed, &cache.mutex);
+        oj_timed_wait_until_poll(&cache.changed, &cache.mutex);
     if (entry->is_ready)
     {
         cache.n_found++;

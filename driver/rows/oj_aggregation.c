@@ -297,7 +297,7 @@ void oj_aggregation_close(struct oj_aggregation *a)
     oj_free(a);
 }
 
-int oj_aggregation_takes_sums(const struct oj_aggregation *a)
+int oj_aggregation_needs_only_sums(const struct oj_aggregation *a)
 {
     return oj_aggregates_take_sums(a->state);
 }
@@ -435,8 +435,9 @@ static oj_status read_values(const struct oj_aggregation *a,
         OJ_TRY(oj_reserve(&memory->value, 0, n, &memory->cap_value, sizes[type],
                           err));
         if (type != OJ_AGG_REAL ||
-            !oj_attributes_reals(source, field->column, first, n, order,
-                                 memory->value, memory->is_null, &any_null))
+            !oj_attributes_copy_reals(source, field->column, first, n, order,
+                                      memory->value, memory->is_null,
+                                      &any_null))
             OJ_TRY(read_field(field, a->words.fields[f].form, source, first, n,
                               order, memory, err));
         /* sets all members of the union, of which the one of the right type is
@@ -545,9 +546,9 @@ static oj_status put_pairs(struct oj_aggregation *a,
                 OJ_TRY(put_pair(a, there, (int32_t)here, 1.0, p, rank, err));
             else
                 OJ_TRY(put_pair(a, here, there,
-                                a->needs_overlap
-                                    ? oj_pair_share(side, there, values, p)
-                                    : 1.0,
+                                a->needs_overlap ? oj_pair_covered_fraction(
+                                                       side, there, values, p)
+                                                 : 1.0,
                                 p, rank, err));
         }
     }

@@ -90,7 +90,7 @@ struct findings
  * look like dates as such, where all texts of a batch do.
  *
  * A report that cannot be read ends the stream: `failure` is set, and returned
- * after the reports before it.  With skip_failures such reports are counted.
+ * after the reports before it. With skip_failures such reports are counted.
  */
 struct oj_report_stream
 {
@@ -492,8 +492,9 @@ static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
 static int wait_for_bytes(double seconds)
 {
     struct pollfd stdin_ = {STDIN_FILENO, POLLIN, 0};
-    const int ms =
-        seconds >= 0.001 * OJ_LOOK_MS ? OJ_LOOK_MS : 1 + (int)(1000 * seconds);
+    const int ms = seconds >= 0.001 * OJ_CANCEL_POLL_MS
+                       ? OJ_CANCEL_POLL_MS
+                       : 1 + (int)(1000 * seconds);
     return poll(&stdin_, 1, ms) > 0;
 }
 

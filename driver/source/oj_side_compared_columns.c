@@ -20,8 +20,8 @@ oj_status oj_side_field_text(struct oj_side_field *field,
         return OJ_OK;
     }
     if (field->scratch == NULL)
-        field->scratch =
-            oj_value_scratch(field->type, field->subtype, &field->defn);
+        field->scratch = oj_value_make_scratch_feature(
+            field->type, field->subtype, &field->defn);
     if (field->scratch == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a value");
     /* The cast is for GDAL 3.4, where the parameter is not const; GDAL does not
@@ -368,9 +368,9 @@ static oj_status make_texts(const struct oj_side_columns *c, int side,
     return OJ_OK;
 }
 
-oj_status oj_side_columns_order(struct oj_side_columns *columns,
-                                uint32_t *number[OJ_MOST_TEXTS],
-                                struct oj_error *err)
+oj_status oj_side_columns_renumber_tokens(struct oj_side_columns *columns,
+                                          uint32_t *number[OJ_MOST_TEXTS],
+                                          struct oj_error *err)
 {
     for (int i = 0; i < columns->n_texts; i++)
     {
@@ -415,10 +415,10 @@ int oj_side_columns_need(const struct oj_side_columns *columns, int side)
     return need;
 }
 
-void oj_side_columns_use(struct oj_side_columns *columns,
-                         struct oj_vocabulary *vocabulary)
+void oj_side_columns_use_vocabulary(struct oj_side_columns *columns,
+                                    struct oj_vocabulary *vocabulary)
 {
-    oj_vocabulary_hold(vocabulary);
+    oj_vocabulary_add_reference(vocabulary);
     oj_vocabulary_free(columns->vocabulary);
     columns->vocabulary = vocabulary;
 }
@@ -437,7 +437,8 @@ void oj_side_columns_close(struct oj_side_columns *columns)
     memset(columns, 0, sizeof *columns);
 }
 
-struct oj_vocabulary *oj_vocabulary_hold(struct oj_vocabulary *vocabulary)
+struct oj_vocabulary *
+oj_vocabulary_add_reference(struct oj_vocabulary *vocabulary)
 {
     __atomic_fetch_add(&vocabulary->n_holders, 1, __ATOMIC_RELAXED);
     return vocabulary;

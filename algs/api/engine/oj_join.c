@@ -990,7 +990,7 @@ static oj_status wait_until_join_is_free(struct oj_join *join,
     *last = &turn;
     while (status == OJ_OK && (join->is_taken || join->line != &turn))
     {
-        oj_wait_or_look(&join->was_given_back, &join->lock);
+        oj_timed_wait_until_poll(&join->was_given_back, &join->lock);
         status = oj_check_cancel(cancel, NULL);
     }
     leave_line(join, &turn);

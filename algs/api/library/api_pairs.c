@@ -400,7 +400,7 @@ static oj_status fill_pair_values(const struct api_pair_maker *maker,
             for (int i = 0; i < n_values; i++)
                 to[i][n] = from[i][p];
             if (pairs->share != NULL)
-                pairs->share[n] = oj_pair_share(
+                pairs->share[n] = oj_pair_covered_fraction(
                     &maker->join_side, matches->join_row[p], values, p);
         }
     }
@@ -450,10 +450,10 @@ static oj_status compute_pair_values_locked(struct api_pair_maker *maker,
     int64_t before;
     oj_status status;
     pthread_mutex_lock(&maker->lock);
-    before = oj_pair_stage_undecided(maker->stage, &first);
+    before = oj_pair_stage_count_undecided(maker->stage, &first);
     status = oj_pair_stage_run(maker->stage, &side, matches, values, err);
     pairs->n_undecided +=
-        oj_pair_stage_undecided(maker->stage, &first) - before;
+        oj_pair_stage_count_undecided(maker->stage, &first) - before;
     pthread_mutex_unlock(&maker->lock);
     return status;
 }

@@ -561,7 +561,7 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     request.relation = s->index->index->settings.relation;
     request.n_threads = api_settings_threads(all);
     request.cancel = all->options.cancel;
-    if (!oj_how_is_choice((enum oj_how)all->rows.how))
+    if (!oj_how_is_at_most_one_row((enum oj_how)all->rows.how))
         OJ_TRY(read_pick(s, &request, err));
     if (agg != NULL)
         OJ_TRY(open_aggregates(s, agg, &request, &aggregates, err));
@@ -1062,7 +1062,7 @@ static oj_status notice_undecided(const struct rows_stream *s)
 {
     const char *first = "";
     int64_t n =
-        s->stage != NULL ? oj_pair_stage_undecided(s->stage, &first) : 0;
+        s->stage != NULL ? oj_pair_stage_count_undecided(s->stage, &first) : 0;
     if (n > 0)
         api_settings_notify(s->settings,
                             "the overlap of %lld pairs is not known, because "

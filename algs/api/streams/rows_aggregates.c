@@ -407,7 +407,8 @@ static void list_pairs(struct rows_aggregates *a,
                     (int32_t)(*p - oj_matches_first(matches, *row) + 1);
             }
             if (a->share != NULL)
-                a->share[n] = oj_pair_share(join_side, a->at[n], values, *p);
+                a->share[n] =
+                    oj_pair_covered_fraction(join_side, a->at[n], values, *p);
         }
         if (*p >= end && ++*row < matches->n_rows)
             *p = oj_matches_first(matches, *row);

@@ -292,7 +292,7 @@ static oj_status name_columns(struct rows_output *o,
     OJ_TRY(choose_fields(o, o->input, &fields[0], &o->input_column,
                          &request->input.n, err));
     request->input.field = fields[0];
-    if (!oj_how_is_choice(o->how) && o->aggregates == NULL)
+    if (!oj_how_is_at_most_one_row(o->how) && o->aggregates == NULL)
         OJ_TRY(choose_fields(o, o->join, &fields[1], &o->join_column,
                              &request->join.n, err));
     request->join.field = fields[1];
@@ -319,7 +319,7 @@ static oj_status plan_columns(struct rows_output *o,
         status = choose_aggregates(o, &aggregates, &asked.n_computed, err);
         asked.computed = aggregates;
     }
-    else if (!oj_how_is_choice(o->how))
+    else if (!oj_how_is_at_most_one_row(o->how))
     {
         status = choose_computed(s, request, &computed, err);
         asked.computed = computed.column;

@@ -224,8 +224,9 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
     return OJ_OK;
 }
 
-double oj_pair_share(const struct oj_flat *flat, int32_t feature,
-                     const struct oj_pair_values *values, int64_t entry)
+double oj_pair_covered_fraction(const struct oj_flat *flat, int32_t feature,
+                                const struct oj_pair_values *values,
+                                int64_t entry)
 {
     unsigned kinds = oj_flat_kinds(flat, feature);
     double whole, part;
@@ -274,8 +275,8 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
     oj_free(stage);
 }
 
-int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
-                                const char **first)
+int64_t oj_pair_stage_count_undecided(const struct oj_pair_stage *stage,
+                                      const char **first)
 {
     *first = stage->text;
     return stage->n_undecided;
@@ -379,7 +380,8 @@ static oj_status add_intersection(struct pair_stage_worker *worker,
     if (verdict == OJ_GEOS_YES)
         return OJ_OK;
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an intersection");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory: the intersection of a pair");
     worker->n_undecided++;
     if (worker->entry < worker->first_undecided)
     {

@@ -138,7 +138,7 @@ static oj_status join_one_each_on_device(const struct oj_cuda_index *of,
     if (points->n > 0)
         OJ_TRY(
             oj_cuda_resident_answer(of, work, points, out->row, out->measure));
-    oj_cuda_hand_over(&own.memory, NULL, &callers);
+    oj_cuda_move_ownership(&own.memory, NULL, &callers);
     out->n_pairs = points->n;
     return OJ_OK;
 }
