@@ -405,7 +405,7 @@ static oj_status find_k_nearest_in_zlists(struct oj_cuda_work *work,
     OJ_TRY(work->make(n_rows * p->k, &kept.row, &kept.feature));
     OJ_TRY(work->make(n_rows * p->k, &kept.measure));
     OJ_TRY(work->make_zeros(n_rows, &done));
-    OJ_TRY(oj_cuda_find_all(
+    OJ_TRY(oj_cuda_find_and_grow(
         work, &p->found, 4 * n_rows * p->k, NULL,
         [&]() { return measure_all_list_ranges(work, p, total); }, &n));
     OJ_TRY(oj_cuda_keep_first_k(work, n_rows, rank, p->k, 1, &p->found, n,

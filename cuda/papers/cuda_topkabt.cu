@@ -203,7 +203,7 @@ static oj_status find_pairs_of_row_run(struct oj_cuda_work *work,
     OJ_TRY(own.run<BLOCK>(r->n * WARP, count_pairs_to_kth_cut_point, *r));
     OJ_TRY(own.scan_total(r->sums, r->n, &total));
     stats->n_candidates += total;
-    OJ_TRY(oj_cuda_find_all(
+    OJ_TRY(oj_cuda_find_and_grow(
         &own, &r->found, total, NULL,
         [&]() { return measure_all_remaining_pairs(&own, r, total); }, &n));
     return oj_cuda_keep_first_k(&own, r->rows.side.n, rank, r->k, 1, &r->found,

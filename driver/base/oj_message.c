@@ -271,6 +271,19 @@ void oj_warn(const char *format, ...)
     CPLError(CE_Warning, CPLE_AppDefined, "%s", text);
 }
 
+void oj_warn_at_once(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (state.is_open && sink_of_thread == NULL)
+        on_gdal_message(CE_Warning, CPLE_AppDefined, text);
+    else
+        oj_warn("%s", text);
+}
+
 void oj_message_make_one_line(char *text)
 {
     while (*text != '\0')

@@ -111,6 +111,10 @@ void oj_message_print(const char *format, ...) OJ_PRINTF(1, 2);
 /** Prints a warning of a likely mistake of the user. */
 void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
 
+/** As oj_warn(), where the messages of this thread are collected until its work
+ *  ends: the command prints the warning now. */
+void oj_warn_at_once(const char *format, ...) OJ_PRINTF(1, 2);
+
 /** Makes text one line of valid UTF-8, in place and without changing its
  *  length. Texts of drivers, databases and files may hold any bytes, and a host
  *  program may fail on them. */

@@ -164,7 +164,7 @@ static int is_side_read_twice(const struct oj_command *command, int side)
 oj_status oj_job_open(const struct oj_command *command, int shares,
                       struct oj_job *job, struct oj_error *err)
 {
-    int64_t opened_ns = oj_join_files_now();
+    int64_t opened_ns = oj_join_files_clock_ns();
     memset(job, 0, sizeof *job);
     job->command = command;
     job->shares = shares;

@@ -49,8 +49,9 @@ struct oj_job
     /* Counts of the input side; its reader updates them. */
     struct oj_read_counts input_counts;
     struct oj_pipeline_counts counts;
-    int64_t n_pairs_joined; /**< used with -one_to_one: number of pairs before
-                                 the choice */
+    int64_t n_pairs_joined; /**< used with -one_to_one, and with -nlt POLYGON
+                                 and others: number of pairs before the choice
+                             */
     int64_t n_expected;     /**< expected number of input rows; -1: unknown */
     int show_progress;
 };

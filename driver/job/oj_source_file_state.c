@@ -28,7 +28,7 @@ static const char formats[] =
     "GPKG|SQLite|FlatGeobuf|GeoJSON|CSV|ESRI Shapefile|GeoJSONSeq|JSONFG|"
     "TopoJSON|OpenFileGDB|Parquet|Arrow|MapInfo File|KML|GPX|DXF|XLSX|ODS";
 
-int64_t oj_join_files_now(void)
+int64_t oj_join_files_clock_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);

@@ -24,7 +24,7 @@ struct oj_join_files
 
 /** Returns the current time, in nanoseconds, of the clock that sets file times.
  */
-int64_t oj_join_files_now(void);
+int64_t oj_join_files_clock_ns(void);
 
 /** Records the files of a source that was opened at opened_ns. is_settled is 0
  *  if a file changed after opened_ns, or so shortly before it that the clock of

@@ -374,7 +374,11 @@ static oj_status create_layer(struct oj_output *o,
     static const char *const fid[] = {"ogr_fid", "ogrjoin_fid"};
     static const char *const geometry[] = {"geometry", "ogr_geometry"};
     const struct oj_source *input = request->input;
-    OGRwkbGeometryType type = oj_schema_layer_type(o->asked, request->type);
+    const int keeps_type = place->option != NULL &&
+                           oj_layer_type_keeps_parts(o->asked->layer_type);
+    OGRwkbGeometryType type =
+        keeps_type ? request->type
+                   : oj_schema_layer_type(o->asked, request->type);
     const char *format = GDALGetDescription(o->driver);
     char **options;
     if (type == wkbNone)

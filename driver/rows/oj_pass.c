@@ -782,6 +782,11 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     oj_job_stop_engine(job);
     status = oj_pipeline_close(pass->pipeline, status, &job->counts, err);
     pass->pipeline = NULL;
+    if (pass->rows.request.drops_pairs)
+        job->n_pairs_joined = job->counts.n_pairs;
+    job->counts.n_pairs -= pass->n_dropped_pairs;
+    job->counts.n_matched -= pass->n_dropped_rows;
+    pass->n_dropped_pairs = pass->n_dropped_rows = 0;
     if (job->counts.n_pairs_again > 0)
         CPLDebug("OGRJOIN", "about %lld pairs were found and thrown away",
                  (long long)job->counts.n_pairs_again);
@@ -889,8 +894,11 @@ static oj_status make_answer(struct oj_pass *pass,
                                                      : &answer->side.flat;
     answer->join_table = answer->side.table;
     if (answer->values != NULL && answer->values->is_kept)
-        answer->matches = &answer->values->kept; /* the other pairs are no
-                                                    matches */
+    {
+        answer->matches = &answer->values->kept; /* others are no matches */
+        pass->n_dropped_pairs += pairs->n_pairs - answer->matches->n_pairs;
+        pass->n_dropped_rows += pairs->n_matched - answer->matches->n_matched;
+    }
     oj_pass_unmatched_mark(&pass->unmatched, answer->matches, &answer->side);
     if (pass->events.is_open && !pass->pairs_only)
         return oj_pass_events_answer(&pass->events, answer->batch,

@@ -128,6 +128,9 @@ struct oj_pass
     double progress_start;
     /** fraction of the progress bar for the current reading; 0: all of it */
     double progress_share;
+    /** -nlt POLYGON and others: pairs that were dropped, and input rows that
+     *  have none left */
+    int64_t n_dropped_pairs, n_dropped_rows;
     int progress_open; /**< 1: the progress bar is on the screen */
 
     /** [side] 1: the side was held ever since its first reading, so that a

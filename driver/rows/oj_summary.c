@@ -299,14 +299,29 @@ static const char *text_of_pairs_summed_on_gpu(const struct oj_job *job)
                                    : ", added up on the GPU";
 }
 
+/* What the pairs that are written have in common, if others were dropped; NULL:
+ * none were. */
+static const char *text_of_choice(const struct oj_command *command)
+{
+    static const char *const parts[] = {"with polygons in common",
+                                        "with lines in common",
+                                        "with points in common"};
+    const int layer_type = command->output.layer_type;
+    return command->one_to_one ? "one to one"
+           : oj_layer_type_keeps_parts(layer_type)
+               ? parts[layer_type - OJ_LAYER_POLYGON]
+               : NULL;
+}
+
 static const char *pairs_text(const struct oj_job *job)
 {
+    const char *choice = text_of_choice(job->command);
     int64_t n = job->counts.n_pairs;
-    return !job->command->one_to_one
+    return choice == NULL
                ? oj_counted(n, "pair", "pairs")
-               : CPLSPrintf("%s, of which %lld one to one",
+               : CPLSPrintf("%s, of which %lld %s",
                             oj_counted(job->n_pairs_joined, "pair", "pairs"),
-                            (long long)n);
+                            (long long)n, choice);
 }
 
 /* Prints the counts of those events that occurred, as "3 enter, 2 exit". */
@@ -481,8 +496,8 @@ static void write_json(FILE *file, const void *user)
     write_json_count(file, "unmatched", counts->n_rows - counts->n_matched);
     write_json_count(file, "pairs", counts->n_pairs);
     write_json_count(file, "pairs_joined",
-                     job->command->one_to_one ? job->n_pairs_joined
-                                              : counts->n_pairs);
+                     text_of_choice(job->command) != NULL ? job->n_pairs_joined
+                                                          : counts->n_pairs);
     write_json_count(file, "pairs_not_made", stats->n_pairs_unmade);
     write_json_count(file, "undecided_pairs", stats->n_undecided_pairs);
     fprintf(file, "  \"self_join\": %s,\n",

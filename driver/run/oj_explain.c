@@ -473,7 +473,7 @@ static oj_status plan_output(struct explanation *e, struct oj_error *err)
     oj_status status = oj_run_plan_output(e->run, err);
     struct oj_error with_overwrite = {OJ_OK, ""};
     if (status != OJ_ERR_ARG || asked->overwrite || asked->append ||
-        oj_run_plan_output_if_replaced(e->run, &with_overwrite) != OJ_OK)
+        oj_run_plan_output_with_overwrite(e->run, &with_overwrite) != OJ_OK)
         return status;
     e->missing = *err;
     return OJ_OK;

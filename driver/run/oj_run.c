@@ -145,6 +145,8 @@ static oj_status open_output_layer(struct writing *w, struct target *target,
     if (target != &w->target[MAIN])
     {
         options.geometry = OJ_WRITE_INPUT;
+        options.promote_to_multi =
+            w->run->command->output.layer_type == OJ_LAYER_MULTI;
         options.how = OJ_HOW_ANTI;
     }
     options.crs = w->pass->job.crs.output;
@@ -367,8 +369,8 @@ static oj_status plan_main_layer(struct oj_command_run *run,
                           &job->input, &job->join, &run->output, err);
 }
 
-oj_status oj_run_plan_output_if_replaced(struct oj_command_run *run,
-                                         struct oj_error *err)
+oj_status oj_run_plan_output_with_overwrite(struct oj_command_run *run,
+                                            struct oj_error *err)
 {
     run->explained = run->command->output;
     run->explained.overwrite = 1;

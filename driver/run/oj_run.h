@@ -30,8 +30,8 @@ OJ_MUST_USE oj_status oj_run_plan_output(struct oj_command_run *run,
                                          struct oj_error *err);
 
 /** Plans the output as if -overwrite were given. */
-OJ_MUST_USE oj_status oj_run_plan_output_if_replaced(struct oj_command_run *run,
-                                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_run_plan_output_with_overwrite(
+    struct oj_command_run *run, struct oj_error *err);
 
 /** -explain: opens both sides and checks all that a run checks before reading
  *  (except that an existing output is no error); reads the first rows of the

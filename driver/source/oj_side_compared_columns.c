@@ -317,9 +317,9 @@ static oj_status make_token_sets(const struct oj_side_columns *c, int condition,
                                          c->vocabulary->word_map};
     struct oj_dictionary **dictionary = &c->vocabulary->dictionary[condition];
     if (insert == OJ_LOOK_UP)
-        return oj_token_dictionary_find(*dictionary, &texts, flat->fid,
-                                        c->n_threads, c->cancel,
-                                        &made->sets[condition], err);
+        return oj_token_dictionary_make_sets(*dictionary, &texts, flat->fid,
+                                             c->n_threads, c->cancel,
+                                             &made->sets[condition], err);
     if (insert == OJ_INSERT_ALL)
     {
         oj_token_dictionary_free(*dictionary);

@@ -166,7 +166,7 @@ OJ_MUST_USE oj_status oj_token_dictionary_order(
 
 /** Makes the token sets of a batch of the other side, with the rules and
  *  numbers of the dictionary. */
-OJ_MUST_USE oj_status oj_token_dictionary_find(
+OJ_MUST_USE oj_status oj_token_dictionary_make_sets(
     const struct oj_dictionary *dictionary, const struct oj_texts *texts,
     const int64_t *fid, int n_threads, const int *cancel,
     struct oj_token_sets_buf *sets, struct oj_error *err);

@@ -566,9 +566,9 @@ static oj_status make_layer_token_sets(struct ogrjoin_index *index,
                                             &s->rules, n_threads, cancel,
                                             dictionary, &sets->made[i], err));
         else
-            OJ_TRY(oj_token_dictionary_find(*dictionary, &layer->texts[i],
-                                            flat->fid, n_threads, cancel,
-                                            &sets->made[i], err));
+            OJ_TRY(oj_token_dictionary_make_sets(*dictionary, &layer->texts[i],
+                                                 flat->fid, n_threads, cancel,
+                                                 &sets->made[i], err));
         sets->view[i] = oj_token_sets_view(&sets->made[i]);
     }
     flat->texts = n > 0 ? sets->view : NULL;

@@ -501,7 +501,7 @@ static oj_status read_scores(struct rows_stream *s, struct oj_error *err)
         const struct ArrowArray *array =
             rows_chunks_at(chunks, column, row, &at);
         if (at >= 0 && oj_field_kind_is_time(field.kind))
-            OJ_TRY(oj_arrow_time(schema, array, at, &value, err));
+            OJ_TRY(oj_arrow_time_as_integer(schema, array, at, &value, err));
         else if (at >= 0)
             OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
         s->score[row] = oj_row_pick_score(&s->pick, &value);

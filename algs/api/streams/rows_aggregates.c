@@ -146,7 +146,7 @@ static oj_status read_value(const struct ArrowSchema *schema,
     }
     if (at >= 0 && form == OJ_FORM_TIME)
     {
-        OJ_TRY(oj_arrow_time(schema, array, at, &value, err));
+        OJ_TRY(oj_arrow_time_as_integer(schema, array, at, &value, err));
         write_ordered(value.integer, ordered);
         if (value.form != OJ_PLAIN_NULL)
             value = oj_plain_text(ordered, TIME_BYTES);

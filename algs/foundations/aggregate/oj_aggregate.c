@@ -1378,26 +1378,34 @@ static oj_status summarize_stored_values(struct oj_aggregates *a, int of,
 
 /* ---- results ------------------------------------------------------------- */
 
+/* Sets an integer result, if it fits; what: its function, hint: what to ask
+ * for instead of it, or "". */
+static oj_status set_integer_result(s128 result, const char *what,
+                                    const char *hint, int64_t row,
+                                    struct oj_aggregate_value *value,
+                                    struct oj_error *err)
+{
+    if (result > INT64_MAX || result < INT64_MIN)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the %s of integers of row %lld, counted from 1, does "
+                       "not fit into 64 bits; make the field a real number%s",
+                       what, (long long)row + 1, hint);
+    value->integer = (int64_t)result;
+    return OJ_OK;
+}
+
 static oj_status sum_of(const struct oj_aggregates *a, const uint64_t *state,
                         int c, int64_t row, struct oj_aggregate_value *value,
                         struct oj_error *err)
 {
     const struct column_state *column = &a->columns[c];
-    s128 sum;
     if (a->plan.types[c] != OJ_AGG_INTEGER)
     {
         value->real = oj_exact_sum_value((const void *)(state + column->sum));
         return OJ_OK;
     }
-    sum = read_128bit_sum(state + column->long_sum);
-    if (sum > INT64_MAX || sum < INT64_MIN)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "the sum of integers of row %lld, counted from 1, does "
-                       "not fit into 64 bits; make the field a real number, or "
-                       "ask for the mean",
-                       (long long)row + 1);
-    value->integer = (int64_t)sum;
-    return OJ_OK;
+    return set_integer_result(read_128bit_sum(state + column->long_sum), "sum",
+                              ", or ask for the mean", row, value, err);
 }
 
 static double mean_of(const struct oj_aggregates *a, const uint64_t *state,
@@ -1438,6 +1446,8 @@ static double value_at_percentile(enum oj_aggregate_type type,
         return low;
     step = type == OJ_AGG_INTEGER ? (double)((s128)v.integer - (s128)u.integer)
                                   : high - low;
+    if (isinf(step) && isfinite(low) && isfinite(high))
+        return low * (1.0 - p->fraction) + high * p->fraction;
     return p->fraction >= 0.5 ? high - step * (1.0 - p->fraction)
                               : low + step * p->fraction;
 }
@@ -1448,7 +1458,6 @@ static oj_status range_of(enum oj_aggregate_type type, const uint64_t *range,
                           struct oj_error *err)
 {
     struct oj_aggregate_value least = {0}, greatest = {0};
-    s128 difference;
     decode_sortable_number(type, range[0], &least);
     decode_sortable_number(type, range[1], &greatest);
     if (type != OJ_AGG_INTEGER)
@@ -1456,15 +1465,8 @@ static oj_status range_of(enum oj_aggregate_type type, const uint64_t *range,
         value->real = greatest.real - least.real;
         return OJ_OK;
     }
-    difference = (s128)greatest.integer - (s128)least.integer;
-    if (difference > INT64_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "the range of integers of row %lld, counted from 1, "
-                       "does not fit into 64 bits; make the field a real "
-                       "number",
-                       (long long)row + 1);
-    value->integer = (int64_t)difference;
-    return OJ_OK;
+    return set_integer_result((s128)greatest.integer - (s128)least.integer,
+                              "range", "", row, value, err);
 }
 
 static void set_value_to_stored_text(const struct text *text,

@@ -445,11 +445,7 @@ double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
     int scale;
     if (!has_spread(sum, squares, n))
         return (double)NAN;
-    if (!squares->has_value)
-        return 0.0;
     top = round_spread_to_53_bits(sum, squares, n, &scale);
-    if (top == 0)
-        return 0.0;
     /* The square root needs an even exponent. */
     if (scale % 2 != 0)
     {
@@ -466,8 +462,6 @@ double oj_exact_sum_variance(const struct oj_exact_sum *sum,
     int scale;
     if (!has_spread(sum, squares, n))
         return (double)NAN;
-    if (!squares->has_value)
-        return 0.0;
     top = round_spread_to_53_bits(sum, squares, n, &scale);
     return ldexp((double)top / divisor_of_spread(n), scale);
 }

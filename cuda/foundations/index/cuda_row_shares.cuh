@@ -120,11 +120,11 @@ oj_cuda_append_found_pairs(const struct oj_cuda_found &found, int has_one,
  *  `room`) is too small, runs it a second time with enough. *work owns the
  *  arrays. share: NULL, or the share whose limit applies. */
 template <typename Find>
-OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,
-                                       struct oj_cuda_found *found,
-                                       int64_t room,
-                                       const struct oj_cuda_share *share,
-                                       Find find, int64_t *n_pairs)
+OJ_MUST_USE oj_status oj_cuda_find_and_grow(struct oj_cuda_work *work,
+                                            struct oj_cuda_found *found,
+                                            int64_t room,
+                                            const struct oj_cuda_share *share,
+                                            Find find, int64_t *n_pairs)
 {
     for (;;)
     {
@@ -164,7 +164,7 @@ OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
 {
     struct oj_cuda_work own(work);
     int64_t n = 0;
-    OJ_TRY(oj_cuda_find_all(&own, found, room, share, find, &n));
+    OJ_TRY(oj_cuda_find_and_grow(&own, found, room, share, find, &n));
     oj_cuda_share_take(&own, by_measure, found, n, share);
     return OJ_OK;
 }

@@ -544,7 +544,7 @@ static oj_status find_threshold_round(struct oj_cuda_work *work,
     int64_t n_pairs = 0, room = 0, n = 0;
     int words = 0;
     OJ_TRY(prepare_bit_comparison(&own, pairs, &n_pairs, &room, &words));
-    OJ_TRY(oj_cuda_find_all(
+    OJ_TRY(oj_cuda_find_and_grow(
         &own, &pairs->found, room, NULL,
         [&]() { return compare_all(&own, pairs, words, n_pairs); }, &n));
     stats->n_candidates += n_pairs;
