@@ -114,7 +114,7 @@ OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_use *like,
 struct oj_join_side *oj_join_use_side(const struct oj_join_use *use);
 
 /** oj_join_batch() on the engine, concurrently with other uses; or in turns
- *  with them if a device may answer (oj_join_take()). */
+ *  with them if a device may answer (oj_join_acquire()). */
 OJ_MUST_USE oj_status oj_join_use_batch(struct oj_join_use *use,
                                         const struct oj_flat *input,
                                         struct oj_matches *out,

@@ -152,9 +152,9 @@ static oj_status join_reports(struct ogrjoin_events *e,
     const int64_t most = e->index->settings.options.max_batch_pairs;
     struct oj_join *join;
     oj_status status;
-    OJ_TRY(oj_join_take(e->index->join, NULL, &join, err));
+    OJ_TRY(oj_join_acquire(e->index->join, NULL, &join, err));
     status = oj_join_batch(join, flat, &e->pairs, err);
-    oj_join_give_back(join);
+    oj_join_release(join);
     return api_check_max_pairs(status, most, 0, e->pairs.n_pairs, err);
 }
 

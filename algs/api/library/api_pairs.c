@@ -832,7 +832,7 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
     if (status == OJ_OK)
         status = oj_aggregates_open(&plan, &all, err);
     if (status == OJ_OK)
-        status = oj_aggregates_start(all, pairs->n_rows, err);
+        status = oj_aggregates_reset(all, pairs->n_rows, err);
     if (status == OJ_OK)
         status = add_pairs_to_aggregates(pairs, columns, all, err);
     if (status == OJ_OK)

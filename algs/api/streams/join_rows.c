@@ -252,7 +252,7 @@ static int is_alike(const struct rows_index *a, const struct rows_index *b)
     return in_a->max_distance == in_b->max_distance &&
            in_a->min_distance == in_b->min_distance &&
            in_a->densify == in_b->densify &&
-           api_settings_find_alike(a->settings, b->settings);
+           api_settings_find_equal_pairs(a->settings, b->settings);
 }
 
 /* 1 if features that were read with settings a can be used with settings b. */
@@ -312,7 +312,7 @@ static int is_for_join(const struct ogrjoin_index *given,
            side->n_compared[ROWS_EXCLUDE] == 0 &&
            given->flat.n_features == rows_chunks_rows(&rows->chunks) &&
            oj_join_is_on_cpu(given->join) &&
-           api_index_answers(given, index->settings);
+           api_index_matches_settings(given, index->settings);
 }
 
 static oj_status build_index(struct ogrjoin_rows *rows,
@@ -326,7 +326,7 @@ static oj_status build_index(struct ogrjoin_rows *rows,
     int64_t most = s->options.max_batch_pairs;
     oj_status status;
     OJ_TRY(read_features(rows, index, err));
-    OJ_TRY(api_layer_show(rows->layer, &index->layer, err));
+    OJ_TRY(api_layer_share(rows->layer, &index->layer, err));
     OJ_TRY(rows_side_add_columns(&index->side, &rows->chunks, &index->classes,
                                  1, scale, index->layer, err));
     s->pairs = nothing; /* the stream computes the values of pairs, not the
@@ -891,11 +891,11 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     struct oj_join *join;
     oj_status status;
     OJ_TRY(oj_check_cancel(s->settings->options.cancel, err));
-    OJ_TRY(oj_join_take_bounded(s->index->index->join,
-                                s->settings->options.cancel, s->parts.max_pairs,
-                                &join, err));
+    OJ_TRY(oj_join_acquire_bounded(s->index->index->join,
+                                   s->settings->options.cancel,
+                                   s->parts.max_pairs, &join, err));
     status = oj_join_batch(join, rows, out, err);
-    oj_join_give_back(join);
+    oj_join_release(join);
     return status;
 }
 
@@ -927,7 +927,7 @@ static oj_status join_next_part(struct rows_stream *s, int64_t *n,
     OJ_TRY(oj_batch_parts_join(&s->parts, &s->flat, s->at, &s->slice, join_part,
                                s, &s->matches, n, err));
     if (s->at + *n == s->flat.n_features && *n > KEPT_ROWS)
-        oj_join_trim(s->index->index->join, 0);
+        oj_join_free_unused_copies(s->index->index->join, 0);
     return count_pairs(s, s->matches.n_pairs, err);
 }
 

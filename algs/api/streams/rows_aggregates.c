@@ -298,7 +298,7 @@ static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
     OJ_TRY(oj_aggregate_columns_bind(names, &finder, &a->words, want, hidden,
                                      err));
     if (a->words.has_weighted_sum)
-        oj_aggregate_words_want_shares(want);
+        oj_aggregate_words_values_for_shares(want);
     OJ_NEW_ZEROED(a->column, a->words.n_fields, err);
     OJ_NEW_ZEROED(a->values, a->words.n_fields, err);
     for (int i = 0; i < a->words.n_fields; i++)
@@ -449,7 +449,7 @@ oj_status rows_aggregates_add(struct rows_aggregates *a,
                               const struct oj_pair_values *values,
                               struct oj_matches *out, struct oj_error *err)
 {
-    OJ_TRY(oj_aggregates_start(a->state, matches->n_rows, err));
+    OJ_TRY(oj_aggregates_reset(a->state, matches->n_rows, err));
     OJ_TRY(add_pairs(a, matches, join_side, values, err));
     OJ_TRY(oj_aggregates_rewind(a->state, err));
     a->last_row = -1;

@@ -49,7 +49,7 @@ static int take_boxes_of_feature(const struct oj_flat *flat, int64_t feature,
         if (flat->part_kind[part] == OJ_PART_POLYGON)
         {
             struct oj_box box =
-                oj_box_of(flat->x + first, flat->y + first, end - first);
+                oj_box_of_points(flat->x + first, flat->y + first, end - first);
             if (!take(user, &box))
                 return 0;
         }
@@ -71,7 +71,7 @@ struct sampled_boxes
 static int add_sampled_box(void *user, const struct oj_box *of)
 {
     struct sampled_boxes *sample = user;
-    struct oj_box box = oj_box_around(of, sample->distance);
+    struct oj_box box = oj_box_widened(of, sample->distance);
     sample->area += (box.x1 - box.x0) * (box.y1 - box.y0);
     oj_box_add_box(&sample->all, &box);
     return 1;
@@ -128,7 +128,7 @@ static int mark_box(void *user, const struct oj_box *of)
 {
     struct mask_fill *fill = user;
     struct oj_reach_mask *mask = fill->mask;
-    struct oj_box box = oj_box_around(of, fill->distance);
+    struct oj_box box = oj_box_widened(of, fill->distance);
     int32_t first_column, last_column, first_row, last_row;
     first_column = (int32_t)((box.x0 - mask->frame.x0) * mask->scale);
     last_column = (int32_t)((box.x1 - mask->frame.x0) * mask->scale);
@@ -178,7 +178,7 @@ oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
         return OJ_OK;
     for (int64_t f = 0; f < layer->n_features; f++)
         take_boxes_of_feature(layer, f, add_to_frame, &all);
-    mask->frame = oj_box_around(&all, distance);
+    mask->frame = oj_box_widened(&all, distance);
     if (!oj_box_is_safe(&mask->frame))
         return OJ_OK;
     set_cells(mask, distance);

@@ -40,7 +40,7 @@ static inline int oj_reach_mask_has(const struct oj_reach_mask *mask, double x,
                                     double y)
 {
     int32_t column, row;
-    if (!oj_box_has(&mask->frame, x, y))
+    if (!oj_box_contains_point(&mask->frame, x, y))
         return 0;
     column = (int32_t)((x - mask->frame.x0) * mask->scale);
     row = (int32_t)((y - mask->frame.y0) * mask->scale);

@@ -28,8 +28,9 @@ static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
 static void set_box(struct oj_shape *shape)
 {
     const struct oj_flat *flat = shape->flat;
-    shape->box = oj_box_of(flat->x + shape->first_vertex,
-                           flat->y + shape->first_vertex, shape->n_vertices);
+    shape->box =
+        oj_box_of_points(flat->x + shape->first_vertex,
+                         flat->y + shape->first_vertex, shape->n_vertices);
 }
 
 /* The box of a polygon part; empty for parts of other kinds. */
@@ -39,7 +40,7 @@ static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
     int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
     if (flat->part_kind[part] != OJ_PART_POLYGON)
         return oj_box_empty();
-    return oj_box_of(flat->x + first, flat->y + first, end - first);
+    return oj_box_of_points(flat->x + first, flat->y + first, end - first);
 }
 
 /* If a polygon has more parts than this, their boxes are not compared, but
@@ -306,9 +307,10 @@ static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
     return status;
 }
 
-oj_status oj_shape_side_want_cells(struct oj_shape_side *side, int64_t at,
-                                   int64_t n_vertices, uint8_t n_asks,
-                                   struct oj_error *err)
+oj_status oj_shape_side_make_cells_if_useful(struct oj_shape_side *side,
+                                             int64_t at, int64_t n_vertices,
+                                             uint8_t n_asks,
+                                             struct oj_error *err)
 {
     struct oj_shape *shape = &side->shape[at];
     uint8_t n_asked;
@@ -581,7 +583,7 @@ OJ_CLONES enum oj_location oj_shape_locate(const struct oj_shape *shape,
                                            double px, double py)
 {
     const struct oj_edge_grid *cells = oj_shape_cells(shape);
-    if (!oj_box_has(&shape->box, px, py))
+    if (!oj_box_contains_point(&shape->box, px, py))
         return OJ_OUTSIDE;
     if (shape->kinds == OJ_PART_POLYGON)
         return cells != NULL ? oj_edge_grid_locate(cells, px, py)

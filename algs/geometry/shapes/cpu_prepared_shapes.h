@@ -52,7 +52,7 @@ static inline int oj_shape_is_mixed(const struct oj_shape *shape)
 }
 
 /** 1 for several polygons and for polygons with holes: the even-odd rule over
- * all rings gives their interior only if they are topologically valid ("nice").
+ * all rings gives their interior only if they are topologically valid.
  */
 static inline int oj_shape_is_many_rings(const struct oj_shape *shape)
 {
@@ -154,10 +154,9 @@ OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
  * pay: it has many vertices and was tested n_asks times (at most 255), or will
  * be compared with a shape of many vertices (n_vertices) that has no cells
  * either. Thread-safe. */
-OJ_MUST_USE oj_status oj_shape_side_want_cells(struct oj_shape_side *side,
-                                               int64_t at, int64_t n_vertices,
-                                               uint8_t n_asks,
-                                               struct oj_error *err);
+OJ_MUST_USE oj_status oj_shape_side_make_cells_if_useful(
+    struct oj_shape_side *side, int64_t at, int64_t n_vertices, uint8_t n_asks,
+    struct oj_error *err);
 
 /** The feature at position `at` of a side. */
 static inline int32_t oj_shape_side_feature(const struct oj_shape_side *side,
@@ -233,8 +232,8 @@ oj_cells_locate_box(const struct oj_edge_grid *cells,
                     const struct oj_shape *polygon, const struct oj_box *box)
 {
     int known = cells == NULL ? -1
-                              : oj_edge_grid_known_box(cells, box->x0, box->y0,
-                                                       box->x1, box->y1);
+                              : oj_edge_grid_box_location(
+                                    cells, box->x0, box->y0, box->x1, box->y1);
     return known == OJ_OUTSIDE ||
                    (known == OJ_INSIDE && oj_box_covers(&polygon->box, box))
                ? (enum oj_location)known

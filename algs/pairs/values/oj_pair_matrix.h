@@ -8,8 +8,8 @@
 struct oj_pair_matrix_side
 {
     const struct oj_flat *flat; /**< outlives this */
-    _Atomic uint8_t *niceness;  /**< [n_features] results of
-                                     oj_shape_is_nice(), made when needed */
+    _Atomic uint8_t *validity;  /**< [n_features] results of
+                                     oj_shape_is_valid(), made when needed */
 };
 
 /** One per thread; zeroed memory is valid. */
@@ -19,7 +19,7 @@ struct oj_pair_matrix_work
     struct oj_figure figure;
     int64_t row; /**< the last row and its shape; -1: none */
     struct oj_shape shape;
-    int row_is_nice;
+    int row_is_valid;
     struct oj_shape other; /**< the last join feature */
 };
 

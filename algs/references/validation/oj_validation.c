@@ -353,8 +353,8 @@ static oj_status prove_missing_or_extra_pair(
         return OJ_OK;
     if (!is_distance_join(v))
     {
-        OJ_TRY(oj_exact_holds(v->relation, v->input, v->reference.row,
-                              v->join_side, feature, &holds, err));
+        OJ_TRY(oj_exact_decides_pair(v->relation, v->input, v->reference.row,
+                                     v->join_side, feature, &holds, err));
         *is_proved = holds == (ours != NULL);
         return OJ_OK;
     }
