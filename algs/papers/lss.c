@@ -348,7 +348,9 @@ static oj_status build(struct oj_index *wrapped,
     if (args->relation.vector.is_asked &&
         args->relation.vector.norm == OJ_NORM_COSINE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the papers' Z-lists support l2, l1 and linf only");
+                       "the backend \"%s\" supports the norms l2, l1 and linf "
+                       "only",
+                       args->engine->name);
     if (args->join_side->n_features > 0)
         OJ_TRY(build_join_side_lists(self, err));
     stats->index_bytes +=

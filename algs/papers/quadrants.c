@@ -405,8 +405,8 @@ static oj_status check_input(const struct oj_row_index *shared,
          (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "the backend \"quadrant\" takes points as input, and no "
-                   "conditions on pairs");
+                   "the backend \"quadrant\" supports only points as input, "
+                   "and no conditions on pairs");
 }
 
 static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
@@ -452,8 +452,8 @@ static oj_status build_index(struct oj_index *wrapped,
         oj_relation_compares_shapes(relation) || relation->min_distance != 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"quadrant\" supports only -op nearest, in "
-                       "the plane, by the least distance and without a bound "
-                       "from below");
+                       "the plane, by the minimum distance and without "
+                       "-min_distance");
     return build_boxes_and_grid(oj_row_index_begin(wrapped, &quadrants, args),
                                 stats, err);
 }

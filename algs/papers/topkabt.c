@@ -139,8 +139,9 @@ static oj_status build(struct oj_index *wrapped,
         relation->distance != OJ_DISTANCE_HAUSDORFF_POINTS ||
         relation->metric != OJ_METRIC_PLANAR || relation->min_distance > 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the papers' method supports only -op nearest -distance "
-                       "hausdorff_points, planar and without -min_distance");
+                       "the backend \"%s\" supports only -op nearest -distance "
+                       "hausdorff_points, planar and without -min_distance",
+                       args->engine->name);
     return oj_boxes_make(args->join_side, &self->boxes, err);
 }
 

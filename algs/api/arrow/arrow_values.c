@@ -5,19 +5,21 @@
 oj_status arrow_fail_mismatch(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_DATA,
-                   "an Arrow array does not have what its schema says");
+                   "an Arrow array does not match its schema: a buffer, a "
+                   "child or elements are missing");
 }
 
 oj_status arrow_fail_offsets(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_DATA,
-                   "the offsets of an Arrow array are broken");
+                   "the offsets of an Arrow array are negative, decrease or "
+                   "exceed its data");
 }
 
 oj_status arrow_fail_limit(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_LIMIT,
-                   "a row has more than an Arrow array can hold");
+                   "a row is too large for an Arrow array with 32-bit offsets");
 }
 
 int64_t arrow_count_bits(const uint8_t *bits, int64_t n)
@@ -146,7 +148,8 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
 
 oj_status arrow_fail_views(struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_DATA, "the views of an Arrow array are broken");
+    return oj_fail(err, OJ_ERR_DATA,
+                   "a view of an Arrow array lies outside of its data buffers");
 }
 
 int64_t arrow_view_outside(const void *view, int64_t n_blocks,

@@ -1076,9 +1076,10 @@ static oj_status check_max_distances_are_given(const struct oj_join *join,
 {
     const struct oj_relation *relation = &join->args.relation;
     if (input->max_distance != NULL && join->join_side.max_distance != NULL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "only one side's features can have their own greatest "
-                       "distances");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "both sides have a column of maximum distances; only one "
+            "side may have it");
     if (oj_relation_is_dwithin(relation) &&
         !(relation->max_distance < INFINITY) && input->max_distance == NULL &&
         join->join_side.max_distance == NULL && input->n_features > 0 &&

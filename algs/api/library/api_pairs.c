@@ -806,8 +806,8 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
     oj_status status = OJ_OK;
     if (pairs->are_ids)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "pairs with a kept index have ids, and no values by the "
-                       "rows of a join side: %s cannot be made of them",
+                       "pairs with a kept index have ids instead of rows of a "
+                       "join side: %s cannot be computed from them",
                        name);
     OJ_TRY(oj_aggregate_find("", name, &function, err));
     what.kind = function->kind;

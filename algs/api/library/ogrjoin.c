@@ -559,7 +559,8 @@ static oj_status make_layer_token_sets(struct ogrjoin_index *index,
     const int *cancel = s->options.cancel;
     if (n != layer->n_texts)
         return oj_fail(err, OJ_ERR_ARG,
-                       "a layer has %d columns of texts for %d similarities",
+                       "a layer must have a column of texts for each condition "
+                       "on texts (similar): it has %d, not %d",
                        layer->n_texts, n);
     for (int i = 0; i < n; i++)
     {
@@ -932,8 +933,9 @@ static oj_status join_device(struct ogrjoin_index *index,
     if (index->maker.stage != NULL || settings->pairs.one_to_one ||
         oj_relation_compares_attributes(&settings->relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "points on a device have pairs and distances, and "
-                       "nothing else is picked or measured");
+                       "joins of points on a device give pairs and distances "
+                       "only: leave out one_to_one, similar, vector, pick and "
+                       "values of pairs");
     OJ_TRY(device_join(&index->devices, &side, index, points, out, err));
     atomic_fetch_add(&index->n_users, 1);
     return OJ_OK;
@@ -1133,8 +1135,7 @@ static oj_status next_layer_of_source(struct ogrjoin_source *source,
     struct ogrjoin_layer *layer = NULL;
     oj_status status;
     if (n_rows < 1)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "a layer of a source has one row at least");
+        return oj_fail(err, OJ_ERR_ARG, "n_rows must be 1 or more");
     OJ_TRY(api_layer_new(&layer, err));
     status = read_layer_of_source(source, n_rows, layer, err);
     if (status == OJ_OK && layer->flat.n_features == 0 && source->n_layers > 0)

@@ -611,7 +611,7 @@ static oj_status write_conditions(const struct ogrjoin_settings *settings,
         n += (size_t)snprintf(text + n, size - n, "%s%s %s", n > 0 ? " " : "",
                               names[i], word);
         if (n >= size)
-            return oj_fail(err, OJ_ERR_LIMIT, "%s has too many letters",
+            return oj_fail(err, OJ_ERR_LIMIT, "the value of %s is too long",
                            names[i]);
     }
     return OJ_OK;
@@ -677,7 +677,7 @@ static oj_status read_keys(struct rows_stream *s, int64_t first, int64_t n,
             OJ_TRY(add_key_text(s, i, &value, err));
         else if (value.form == OJ_PLAIN_REAL)
             return oj_fail(err, OJ_ERR_DATA,
-                           "a key is beyond the integers of 64 bits");
+                           "a key does not fit into a signed 64-bit integer");
         else
             s->key_number[i] = value.integer;
     }
@@ -906,7 +906,8 @@ static oj_status sample_rows(void *user, const struct oj_flat *rows,
 {
     struct rows_stream *s = user;
     if (!oj_join_is_on_cpu(s->index->index->join))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "rows are not sampled");
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "no rows are sampled on a device");
     return join_part(user, rows, out, err);
 }
 

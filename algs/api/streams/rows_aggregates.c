@@ -90,9 +90,9 @@ static oj_status read_number(struct join_values *v, int64_t row,
 {
     if (v->integer != NULL && value->form == OJ_PLAIN_REAL)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "agg: the number %.17g in row %lld of the right side is "
-                       "beyond 64 bits with a sign: bring the column to "
-                       "float64",
+                       "agg: the number %.17g in row %lld of the right side "
+                       "does not fit into a signed 64-bit integer: convert the "
+                       "column to float64",
                        value->real, (long long)row);
     v->is_null[row] = value->form == OJ_PLAIN_NULL;
     if (v->integer != NULL)

@@ -197,7 +197,7 @@ static oj_status check_is_number(const struct rows_side *side, int64_t column,
     if (oj_field_kind_is_number(field.kind))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
-                   "%s: the column \"%.100s\" is no number but %s", option,
+                   "%s: the column \"%.100s\" must be a number, not %s", option,
                    field.name, oj_field_kind_name(field.kind));
 }
 
@@ -341,7 +341,7 @@ static oj_status find_fid(struct rows_side *side,
     if (oj_field_kind_is_integer(field.kind))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
-                   "%s_fid: the column \"%.100s\" is no whole number but %s",
+                   "%s_fid: the column \"%.100s\" must be an integer, not %s",
                    rows_side_name(side), field.name,
                    oj_field_kind_name(field.kind));
 }

@@ -14,7 +14,7 @@ oj_status oj_vector_condition_check(const struct oj_vector_condition *condition,
                        (int)condition->norm);
     if (condition->is_asked && !(condition->max_difference >= 0.0))
         return oj_fail(err, OJ_ERR_ARG,
-                       "the greatest difference must be 0 or more, not %g",
+                       "the maximum difference must be 0 or more, not %g",
                        condition->max_difference);
     return OJ_OK;
 }

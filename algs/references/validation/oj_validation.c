@@ -802,7 +802,7 @@ oj_status oj_validation_compare(struct oj_validation *v,
 {
     if (ours->n_rows != reference->n_rows)
         return oj_fail(err, OJ_ERR_INTERNAL,
-                       "the two answers have %lld and %lld rows",
+                       "the two results have %lld and %lld rows",
                        (long long)ours->n_rows, (long long)reference->n_rows);
     return oj_validation_compare_part(v, ours, 0, reference, err);
 }

@@ -821,7 +821,7 @@ static oj_status join_by_tree(struct oj_index *wrapped,
     if (index->visit == VISIT_SPHERE && !run.of_points &&
         !oj_relation_compares_shapes(&index->args.relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "on the sphere distances are measured from points");
+                       "metric sphere needs points as the input side");
     OJ_TRY(oj_pair_filter_make(&index->args.relation, input,
                                index->args.join_side, &run.filter, err));
     run.ranking = oj_ranking_make(&index->args.relation, index->args.tie_rank);
@@ -931,7 +931,7 @@ static oj_status build_tree_index(struct oj_index *wrapped,
     (void)stats;
     if (on_sphere && args->relation.metric != OJ_METRIC_SPHERE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend sphere only measures on the sphere");
+                       "the backend \"sphere\" needs metric sphere");
     if (!on_sphere && args->relation.metric != OJ_METRIC_PLANAR)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"%s\" asks GEOS, which measures in the "

@@ -275,7 +275,7 @@ static const struct
     {"op=intersects pick=score", "a column of scores", OGRJOIN_ERR_ARG},
     {"op=dwithin max_distance=1 metric=sphere overlap_area=1", "on the sphere",
      OGRJOIN_ERR_ARG},
-    {"op=intersects similar=0.5", "0 columns of texts for 1", OGRJOIN_ERR_ARG},
+    {"op=intersects similar=0.5", "it has 0, not 1", OGRJOIN_ERR_ARG},
     {"op=similar similar=a", "does not say how similar", OGRJOIN_ERR_ARG},
     {"op=similar vector=a", "does not say how different", OGRJOIN_ERR_ARG},
     {"op=similar vector=a max_difference=1", "no vectors", OGRJOIN_ERR_ARG},
