@@ -962,7 +962,7 @@ int oj_aggregates_need_only_sums(const struct oj_aggregates *a)
     return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS;
 }
 
-/* A state of one word is the number of pairs of the row. */
+/* with a single word per row, that word is the number of pairs */
 int64_t *oj_aggregates_counts(struct oj_aggregates *a)
 {
     return a->words == 1 ? (int64_t *)a->rows : NULL;

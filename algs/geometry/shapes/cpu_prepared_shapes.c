@@ -260,8 +260,9 @@ oj_status oj_shape_side_build(struct oj_shape_side *side,
 
 /* --- cells of edges, made when they pay ----------------------------------- */
 
-/* Cells per vertex. With many cells, most pairs of small features are decided
- * without testing edges; large features get fewer cells to save memory. */
+/* Number of cells of a shape's edge grid, per vertex. With many cells, most
+ * pairs of small features are decided without testing edges; large features get
+ * fewer cells to save memory. */
 #define CELLS_SMALL 20.0
 #define CELLS_LARGE 2.0
 
@@ -298,7 +299,7 @@ static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
     oj_status status;
     OJ_NEW_ZEROED(cells, 1, err);
     status = oj_shape_make_cells(shape, cells, err);
-    /* another thread was faster; its cells are equal, so drop these */
+    /* another thread was faster; its grid is equal, so drop this one */
     if (status == OJ_OK &&
         atomic_compare_exchange_strong(&shape->cells, &none, cells))
         return OJ_OK;
@@ -720,7 +721,7 @@ static enum oj_contact contact_of_grid_edges_in_window(
 }
 
 /* The strongest contact of the edges of one shape with another shape. Uses the
- * cells of that shape, if it has any. */
+ * edge grid of the other shape, if it has one. */
 static enum oj_contact contact_of_all_edges_with_shape(
     const struct oj_shape *from, const struct oj_shape *to,
     const struct oj_edge_grid *cells, enum oj_contact enough)
@@ -854,7 +855,7 @@ static int do_lines_or_polygons_intersect(const struct oj_shape *a,
         return 1;
     many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
            (oj_shape_is_many_rings(b) ? 2u : 0u);
-    if (window == OJ_OUTSIDE) /* decided by the cells of the larger shape
+    if (window == OJ_OUTSIDE) /* decided by the edge grid of the larger shape
                                  alone */
     {
         *rests_on |= many & (is_b ? 2u : 1u);

@@ -523,14 +523,14 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
 /* --- decision by the edges of both borders -------------------------------- */
 
 /* Polygons of at most this many vertices are compared border by border first,
- * which reads all vertices. For larger ones the grid of cells is used first,
- * because then only a few cells are read. */
+ * which reads all vertices. For larger ones the edge grid is used first,
+ * because then only a few cells of it are read. */
 #define MOST_BORDER_VERTICES 512
 
-/* When polygons of fewer than BORDER_VERTICES_WITHOUT_CELLS vertices get cells,
- * if borders are compared first: after BORDERS_BEFORE_CELLS tests; after
- * SMALL_BORDERS_BEFORE_CELLS if the other polygon has SMALL_BORDER_RATIO times
- * fewer vertices, because cells then decide more pairs. */
+/* When polygons of fewer than BORDER_VERTICES_WITHOUT_CELLS vertices get an
+ * edge grid, if borders are compared first: after BORDERS_BEFORE_CELLS tests;
+ * after SMALL_BORDERS_BEFORE_CELLS if the other polygon has SMALL_BORDER_RATIO
+ * times fewer vertices, because the grid then decides more pairs. */
 #define BORDER_VERTICES_WITHOUT_CELLS 256
 #define BORDERS_BEFORE_CELLS 32
 #define SMALL_BORDERS_BEFORE_CELLS 12
@@ -542,9 +542,9 @@ static int takes_borders_first(const struct predicate_index *index)
     return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
 }
 
-/* After how many tests the shape gets cells, if it is compared with n others
- * that have n_vertices in total. as_a_rule: the usual number, if borders are
- * not compared first. */
+/* After how many tests the shape gets an edge grid, if it is compared with n
+ * others that have n_vertices in total. as_a_rule: the usual number, if borders
+ * are not compared first. */
 static uint8_t asks_before_cells(const struct predicate_index *index,
                                  const struct oj_shape *shape, int64_t n,
                                  int64_t n_vertices, uint8_t as_a_rule)
@@ -557,8 +557,8 @@ static uint8_t asks_before_cells(const struct predicate_index *index,
                : SMALL_BORDERS_BEFORE_CELLS;
 }
 
-/* 1 if the pair will probably be decided by the cells of a alone: they locate
- * the whole box of b, or b is much smaller. */
+/* 1 if the edge grid of a will probably decide the pair: b lies in grid cells
+ * without edges, or is much smaller than a. */
 static int do_cells_come_first(const struct oj_shape *a,
                                const struct oj_shape *b)
 {
@@ -889,8 +889,8 @@ static oj_status list_all_features(const struct oj_shape_side *side,
     return OJ_OK;
 }
 
-/* A row with at least FOUND_FOR_CELLS candidates gets cells; with few vertices,
- * at least FOUND_FOR_FEW_VERTICES. */
+/* The shape of a row gets an edge grid if the row has at least FOUND_FOR_CELLS
+ * candidates; for few vertices, at least FOUND_FOR_FEW_VERTICES. */
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
@@ -919,7 +919,7 @@ validity_of_equal_feature(const struct predicate_index *index,
     return &w->own_validity;
 }
 
-/* The number of candidates from which on the row's shape gets cells. */
+/* The number of candidates from which on the row's shape gets an edge grid. */
 static int64_t found_for_cells(const struct predicate_index *index,
                                const struct predicate_worker *w,
                                const struct oj_shape *shape)
@@ -933,8 +933,9 @@ static int64_t found_for_cells(const struct predicate_index *index,
     return asks_before_cells(index, shape, n, n_vertices, FOUND_FOR_CELLS);
 }
 
-/* Prepares the shape of a row: makes its members if parts are of different
- * kinds; otherwise its cells, if it has at least `least` candidates. */
+/* Prepares the shape of a row. If its parts are of different kinds, makes a
+ * shape for each part; otherwise an edge grid, if the row has at least `least`
+ * candidates. */
 static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
                                                  struct oj_shape *shape,
                                                  int64_t least,
@@ -1108,7 +1109,7 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
     shape = oj_shape_of(b->index->shared.input, row);
     w->n_rows++;
     w->found.n = 0; /* from here on, the number of undecided pairs, which
-                       decides whether the row's shape gets cells */
+                       decides whether the row's shape gets an edge grid */
     for (int64_t k = i; k < end; k++)
         w->found.n += needs_join_shape_after_gpu_screen(index, said[k]);
     OJ_TRY(prepare_row_shape_members_cells(w, &shape, FOUND_FOR_CELLS, err));
