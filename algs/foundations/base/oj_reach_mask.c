@@ -7,14 +7,14 @@
 #define MOST_CELLS (1 << 22)
 #define N_SAMPLES 1024
 
-/* Widened boxes may set so many words per vertex, and so many in all, before
- * the mask costs more than it saves. */
+/* Limits for marking widened boxes in the bitmap: words written per vertex, and
+ * in all. Beyond them the mask costs more time than it saves. */
 #define MOST_WORDS_PER_VERTEX 8
 #define FREE_WORDS (1 << 16)
 
-/* Takes an envelope: that of a polygon part with all its rings, since its
- * interior counts, or that of a segment of a line. Returns 0 to end the
- * enumeration. */
+/* Callback for one envelope: of a polygon part with all its rings, since its
+ * interior counts, or of a segment of a line. Returns 0 to end the enumeration.
+ */
 typedef int (*take_box)(void *user, const struct oj_box *box);
 
 static int take_boxes_of_line(const struct oj_flat *flat, int64_t first,
@@ -77,8 +77,8 @@ static int add_sampled_box(void *user, const struct oj_box *of)
     return 1;
 }
 
-/* 1 if a sample of the widened boxes has less area, extrapolated to all, than
- * half of what they span. */
+/* 1 if the widened boxes probably cover less than half of their common extent,
+ * estimated from the areas of a sample. */
 static int leaves_most_points_out(const struct oj_flat *layer, double distance)
 {
     struct sampled_boxes sample = {distance, 0.0, oj_box_empty()};
@@ -121,9 +121,9 @@ static void set_bits(uint64_t *words, int32_t first, int32_t last)
     words[last / 64] |= to;
 }
 
-/* Marks the cells of a widened box; 0 when too many words were written. The
- * cell of a coordinate is found by the operations of oj_reach_mask_has(), which
- * are monotone, so no point of the box is in a cell without a mark. */
+/* Marks the cells that a widened box intersects. Returns 0 if too many words
+ * were written. Cells are found by the operations of oj_reach_mask_has(), which
+ * are monotone, so every point of the box is in a marked cell. */
 static int mark_box(void *user, const struct oj_box *of)
 {
     struct mask_fill *fill = user;
@@ -152,8 +152,8 @@ static int has_few_bits(const struct oj_reach_mask *mask)
     return n < (int64_t)mask->nx * mask->ny / 2;
 }
 
-/* Cells are not smaller than half of the distance, so that a widened box
- * touches few of them, apart from its own size. */
+/* Chooses the size of cells: at least half of the distance, so that the widened
+ * box of a short segment intersects only a few. */
 static void set_cells(struct oj_reach_mask *mask, double reach)
 {
     double width = mask->frame.x1 - mask->frame.x0;
