@@ -146,6 +146,8 @@ extern const struct oj_engine oj_cpu_near_points;
 extern const struct oj_engine oj_cpu_distance;
 /** nearest and dwithin by great-circle distance, with points as input. */
 extern const struct oj_engine oj_cpu_sphere;
+/** Points with equal coordinates. */
+extern const struct oj_engine oj_cpu_equal_points;
 /** Predicates between features of any kinds. */
 extern const struct oj_engine oj_cpu_predicate;
 /** similar with texts. The next two are its two methods alone, for tests and

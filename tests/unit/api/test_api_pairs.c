@@ -402,8 +402,8 @@ TEST(device_points)
         int status; /* 0: no device, or x is not there */
     } bad[] = {
         {"backend=cpu", 0, 1, 1, "auto, not cpu", OGRJOIN_ERR_ARG},
-        {"pick=first", 0, 1, 1, "nothing else", OGRJOIN_ERR_UNSUPPORTED},
-        {"one_to_one=1", 0, 1, 1, "nothing else", OGRJOIN_ERR_UNSUPPORTED},
+        {"pick=first", 0, 1, 1, "distances only", OGRJOIN_ERR_UNSUPPORTED},
+        {"one_to_one=1", 0, 1, 1, "distances only", OGRJOIN_ERR_UNSUPPORTED},
         {"k=1", 8, 1, 1, "size must be", OGRJOIN_ERR_ARG},
         {"k=1", 0, -1, 1, "not -1 and 1", OGRJOIN_ERR_ARG},
         {"k=1", 0, INT64_C(1) << 31, 1, "not 2147483648", OGRJOIN_ERR_ARG},
