@@ -267,7 +267,7 @@ def test_vectors_as_sides():
         assert len(ogrjoin.pairs(left, right, "similar", k=1)) == 0
     with pytest.raises(ogrjoin.InvalidError, match="numbers, those of right"):
         ogrjoin.pairs(a, b[:, :4], "similar", k=1)
-    with pytest.raises(ogrjoin.InvalidError, match="columns of texts"):
+    with pytest.raises(ogrjoin.InvalidError, match="a column of texts for each condition"):
         ogrjoin.pairs(a, ["x"], "similar", k=1)
 
 

@@ -287,9 +287,9 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
                        "distance");
     if (oj_relation_compares_shapes(r) && r->distance_to == OJ_TO_BOUNDARY)
         return oj_fail(err, OJ_ERR_ARG,
-                       "distance_to needs the minimum distance: distances "
-                       "between shapes (hausdorff, frechet) always take "
-                       "polygons as their rings");
+                       "distance_to needs distance least: distances between "
+                       "shapes (hausdorff, frechet) always take polygons as "
+                       "their rings");
     if (r->n_similar < 0 || r->n_similar > OJ_MOST_TEXTS)
         return oj_fail(err, OJ_ERR_ARG,
                        "a join has at most %d conditions on texts",
