@@ -48,8 +48,8 @@ struct oj_aggregate_operand
     enum oj_field_kind kind;
 };
 
-/** An operand in one form. An operand that is needed in two forms has two
- * entries. */
+/** An operand with the form in which functions take its values. An operand that
+ * is needed in two forms has two elements. */
 struct oj_aggregate_field
 {
     enum oj_column_origin origin;

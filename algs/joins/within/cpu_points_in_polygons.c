@@ -42,8 +42,8 @@ struct point_query
 {
     struct oj_ring_cells *cells;   /* index of rings; grids of rings may be
                                       built during the search */
-    const struct oj_ring_set *set; /* the set of cell layers that covers the
-                                      whole plane */
+    const struct oj_ring_set *set; /* the grids of ring boxes that cover the
+                                      whole plane (others subdivide a cell) */
     const struct oj_flat *input;   /* a layer of single points */
     const struct oj_pair_filter *filter;
     unsigned accepted; /* point locations that make a pair, bits 1 << enum
