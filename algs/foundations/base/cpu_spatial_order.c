@@ -58,8 +58,8 @@ static double compute_morton_key_scale(const struct oj_box *frame)
     return isfinite(scale) ? scale : 0.0;
 }
 
-void oj_order_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
-                           int64_t *offset)
+void oj_order_slices_to_positions(int64_t n_slices, int64_t n_buckets,
+                                  int64_t *start, int64_t *offset)
 {
     int64_t total = 0;
     for (int64_t bucket = 0; bucket < n_buckets; bucket++)
@@ -181,8 +181,8 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
             b->slice_start[s * n_buckets + b->bucket_of[p]] +=
                 b->histogram[s * b->n_prefixes + p];
     }
-    oj_order_slices_place(b->n_slices, n_buckets, b->slice_start,
-                          order->bucket_offset);
+    oj_order_slices_to_positions(b->n_slices, n_buckets, b->slice_start,
+                                 order->bucket_offset);
     order->n_points = order->bucket_offset[n_buckets];
     order->largest_bucket = 0;
     for (int64_t bucket = 0; bucket < n_buckets; bucket++)

@@ -74,8 +74,8 @@ static inline int64_t oj_order_slice_begin(int64_t n, int64_t n_slices,
  *
  *  offset [n_buckets + 1]: output: first position of each bucket
  */
-void oj_order_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
-                           int64_t *offset);
+void oj_order_slices_to_positions(int64_t n_slices, int64_t n_buckets,
+                                  int64_t *start, int64_t *offset);
 
 /** Sorts one bucket stably by the upper bits of the key. scratch must have room
  * for the bucket's points. Thread-safe for different buckets. */

@@ -341,7 +341,7 @@ static oj_status write_sorted_pairs_of_row(const struct near_points_batch *b,
                                  worker->d2, err));
     for (int64_t i = 0; i < n; i++)
         join_row[i] = feature_of_point_id(self, worker->id[i]);
-    oj_near_roots(n, worker->d2, b->out->measure + b->out->offset[row]);
+    oj_near_square_roots(n, worker->d2, b->out->measure + b->out->offset[row]);
     return OJ_OK;
 }
 
@@ -351,7 +351,8 @@ static void convert_squares_to_distances(const struct near_points_batch *b,
                                          struct near_points_worker *worker)
 {
     double *measure = b->out->measure + worker->squares_from;
-    oj_near_roots(worker->block_at - worker->squares_from, measure, measure);
+    oj_near_square_roots(worker->block_at - worker->squares_from, measure,
+                         measure);
     worker->squares_from = worker->block_at;
 }
 
@@ -420,7 +421,7 @@ static oj_status search_near_points_of_one(struct near_points_batch *b,
     apply_id_limit_to_query(&b->marks, row, id, &q);
     if (b->visit == VISIT_ASK && b->self->word != NULL)
         return search_cells_by_similar_text(b, worker, &q, row, err);
-    OJ_TRY(oj_near_hood_move(&worker->hood, &b->self->grid, x, y, err));
+    OJ_TRY(oj_near_hood_fill(&worker->hood, &b->self->grid, x, y, err));
     OJ_TRY(check_cancel_and_pair_limit(b, worker, worker->hood.n, err));
     if (b->visit == VISIT_FILL)
         return write_sorted_pairs_of_row(b, worker, &q, row, err);
@@ -711,8 +712,9 @@ static oj_status join_with_pair_filter(struct near_points_batch *b,
         oj_answers_start(&self->answers[t], &b->budget);
     OJ_TRY(search_near_points_in_parallel(b, VISIT_ASK, err));
     for (int t = 0; t < n_threads; t++)
-        oj_near_roots(self->answers[t].n_entries, self->answers[t].distance,
-                      self->answers[t].distance);
+        oj_near_square_roots(self->answers[t].n_entries,
+                             self->answers[t].distance,
+                             self->answers[t].distance);
     return oj_answers_to_matches(self->answers, n_threads, n_rows,
                                  &self->relation, self->tie_rank, b->out, err);
 }

@@ -583,7 +583,8 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
     if (b.filter.is_needed || self->relation.min_distance > 0.0 ||
         input->max_distance != NULL)
         b.to.filter = &b.filter;
-    if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
+    if (oj_flat_is_points(input) &&
+        !oj_relation_allows_many_pairs(&self->relation))
         return join_one_per_row(&b, input, out, stats, err);
     if (has_k_pairs_in_place(&b, input))
         return join_to_lists_of_k(&b, input, out, stats, err);

@@ -226,7 +226,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
         return OJ_OK;
     OJ_TRY(oj_candidates_reserve(s, err));
     OJ_ROOM(s->near, 0, front->n + OJ_FANOUT, s->cap_near, err);
-    oj_tree_relative(tree, &place->box, q);
+    oj_tree_convert_box(tree, &place->box, q);
     corners = oj_corner_boxes_make(tree, k, &bound, q);
     nearest = oj_front_measure(front, q, bound.reach2, &corners);
     if (searches)

@@ -824,7 +824,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
         return OJ_OK;
     oj_tree_descent_begin(&descent, tree, &patch->box);
     if (chooses)
-        descent.stack[0] = oj_tree_node_over(first, last);
+        descent.stack[0] = oj_tree_common_ancestor(first, last);
     corners = oj_corner_boxes_make(tree, k, &bound, descent.q);
     while (descent.depth > 0)
     {

@@ -260,7 +260,7 @@ static oj_status build_sphere_index(struct oj_index *wrapped,
 {
     struct sphere_index *self = oj_row_index_begin(wrapped, &sphere, args);
     const struct oj_flat *flat = args->join_side;
-    oj_sphere_compare_chords(&self->shared.args.relation);
+    oj_sphere_relation_to_chords(&self->shared.args.relation);
     OJ_TRY(oj_sphere_side_build(&self->side, flat, 1,
                                 args->relation.distance_to == OJ_TO_INTERIOR,
                                 args->options.n_threads, err));
