@@ -216,8 +216,8 @@ static oj_status make_zorder_lists(struct oj_cuda_work *work,
     const struct cuda_z_lists of = *z;
     OJ_TRY(work->each(of.side.n * d,
                       [=] __device__(int64_t i) {
-                          place[i] = oj_z_place(of.side.vector[i],
-                                                of.low[i % d], of.scale);
+                          place[i] = oj_z_grid_index(of.side.vector[i],
+                                                     of.low[i % d], of.scale);
                       }));
     for (int l = 0; l < of.n_lists; l++)
         OJ_TRY(sort_list(work, of, l, list + l * of.room));
@@ -238,7 +238,7 @@ static __device__ void set_zorder_corner_of_row(const struct cuda_z_pairs &p,
     int64_t n = p.rows.n_dimensions;
     double to = reach < 0.0 ? -(double)INFINITY : (double)INFINITY;
     for (int64_t d = 0; d < n; d++)
-        p.place[row * n + d] = oj_z_place(
+        p.place[row * n + d] = oj_z_grid_index(
             nextafter(p.rows.at(row)[d] + reach, to), p.of.low[d], p.of.scale);
 }
 
@@ -310,7 +310,7 @@ find_kth_distance_bounds(const __grid_constant__ struct cuda_z_pairs p)
         return;
     for (int64_t d = 0; d < p.rows.n_dimensions; d++)
         p.place[row * p.rows.n_dimensions + d] =
-            oj_z_place(p.rows.at(row)[d], p.of.low[d], p.of.scale);
+            oj_z_grid_index(p.rows.at(row)[d], p.of.low[d], p.of.scale);
     for (int l = 0; l < p.of.n_lists; l++)
     {
         int64_t at = find_place_in_list(p, row, l, 0);

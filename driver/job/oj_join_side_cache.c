@@ -16,9 +16,9 @@
 
 /* An entry: a join side and its state. The cache's mutex guards all members
  * except side. While side is built it belongs to the builder; afterwards its
- * engine is shared through oj_join_take(), and the rest is read-only. An entry
- * without is_ready, error and runner was left by a cancelled builder; a waiting
- * thread then builds it. */
+ * engine is shared through oj_join_acquire(), and the rest is read-only. An
+ * entry without is_ready, error and runner was left by a cancelled builder; a
+ * waiting thread then builds it. */
 struct oj_join_entry
 {
     /* next entry of the list of entries (is_listed) or of the garbage */
@@ -461,7 +461,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
     struct oj_stats before;
     struct oj_join *engine = NULL;
     oj_status status =
-        oj_join_take(entry->side.engine, use->cancel, &engine, err);
+        oj_join_acquire(entry->side.engine, use->cancel, &engine, err);
     if (status == OJ_OK)
     {
         if (engine == entry->side.engine)
@@ -480,7 +480,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
     if (engine != NULL)
     {
         entry->n_bytes = n_bytes;
-        oj_join_give_back(engine);
+        oj_join_release(engine);
     }
     evict_and_unlock(limit);
     return status;
@@ -504,7 +504,7 @@ void oj_join_use_end(struct oj_join_use *use)
     pthread_mutex_lock(&cache.mutex);
     /* the only user left needs no copies of the engine */
     if (use->entry->n_users == 1 && use->entry->side.engine != NULL)
-        oj_join_trim(use->entry->side.engine, 1);
+        oj_join_free_unused_copies(use->entry->side.engine, 1);
     release_entry_use(use->entry);
     memset(use, 0, sizeof *use);
     evict_and_unlock(limit);

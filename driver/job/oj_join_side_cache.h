@@ -115,7 +115,7 @@ OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_use *like,
 struct oj_join_side *oj_join_use_side(const struct oj_join_use *use);
 
 /** oj_join_batch() on the engine, at the same time as other uses; if a GPU may
- *  answer, one use after another (oj_join_take()). */
+ *  answer, one use after another (oj_join_acquire()). */
 OJ_MUST_USE oj_status oj_join_use_batch(struct oj_join_use *use,
                                         const struct oj_flat *input,
                                         struct oj_matches *out,

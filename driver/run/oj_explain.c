@@ -316,7 +316,7 @@ static int aggregates_on_gpu(const struct explanation *e)
     options.n_expected = e->n_join > 0 ? e->n_join : 0;
     if (oj_join_open(&e->sample, &exchanged, job->command->backend, &options,
                      &join, &ignored) == OJ_OK)
-        yes = oj_join_sums(join, &job->join_side->flat);
+        yes = oj_join_should_sum_pairs(join, &job->join_side->flat);
     oj_join_close(join);
     return yes;
 }

@@ -252,7 +252,8 @@ static oj_status make_vectors(const struct oj_side_columns *c, int side,
     {
         double *out = made->vector + row * d;
         if (read_vector_of_row(fields, values, row, number) == d &&
-            oj_vector_weigh(c->norm, number, d, c->weight, fields->n, out))
+            oj_vector_apply_weights(c->norm, number, d, c->weight, fields->n,
+                                    out))
             continue;
         for (int64_t i = 0; i < d; i++)
             out[i] = (double)NAN;

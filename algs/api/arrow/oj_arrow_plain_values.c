@@ -161,7 +161,7 @@ static oj_status find_value(const struct ArrowSchema **schema,
             *schema = (*schema)->dictionary;
         }
         if (*row < 0 || *row >= (*array)->length)
-            return arrow_fail(err);
+            return arrow_fail_mismatch(err);
     }
 }
 

@@ -806,8 +806,8 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
     oj_status status = OJ_OK;
     if (pairs->are_ids)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "pairs with a kept index have ids, and no values by the "
-                       "rows of a join side: %s cannot be made of them",
+                       "pairs with a kept index have ids instead of rows of a "
+                       "join side: %s cannot be computed from them",
                        name);
     OJ_TRY(oj_aggregate_find("", name, &function, err));
     what.kind = function->kind;
@@ -832,7 +832,7 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
     if (status == OJ_OK)
         status = oj_aggregates_open(&plan, &all, err);
     if (status == OJ_OK)
-        status = oj_aggregates_start(all, pairs->n_rows, err);
+        status = oj_aggregates_reset(all, pairs->n_rows, err);
     if (status == OJ_OK)
         status = add_pairs_to_aggregates(pairs, columns, all, err);
     if (status == OJ_OK)

@@ -850,8 +850,8 @@ static int are_given_alike(const struct ogrjoin_settings *a,
     return a->options.cancel == b->options.cancel;
 }
 
-int api_settings_find_alike(const struct ogrjoin_settings *a,
-                            const struct ogrjoin_settings *b)
+int api_settings_find_equal_pairs(const struct ogrjoin_settings *a,
+                                  const struct ogrjoin_settings *b)
 {
     return are_given_alike(a, b, of_rows);
 }
@@ -1033,8 +1033,8 @@ static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
-void api_settings_complete_k(const struct ogrjoin_settings *settings,
-                             struct oj_relation *relation)
+void api_settings_set_default_k(const struct ogrjoin_settings *settings,
+                                struct oj_relation *relation)
 {
     if (oj_relation_sorts_by_measure(relation) && !settings->has_k)
         relation->k = oj_op_get(relation->op)->k;
@@ -1046,7 +1046,7 @@ static oj_status check_option_clashes(const struct ogrjoin_settings *s,
     struct oj_relation relation = s->relation;
     const struct oj_given_options given = {
         &relation, oj_op_get(relation.op)->name, word_given, spell_setting, s};
-    api_settings_complete_k(s, &relation);
+    api_settings_set_default_k(s, &relation);
     return oj_option_clash_check(&given, err);
 }
 

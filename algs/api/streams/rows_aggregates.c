@@ -90,9 +90,9 @@ static oj_status read_number(struct join_values *v, int64_t row,
 {
     if (v->integer != NULL && value->form == OJ_PLAIN_REAL)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "agg: the number %.17g in row %lld of the right side is "
-                       "beyond 64 bits with a sign: bring the column to "
-                       "float64",
+                       "agg: the number %.17g in row %lld of the right side "
+                       "does not fit into a signed 64-bit integer: convert the "
+                       "column to float64",
                        value->real, (long long)row);
     v->is_null[row] = value->form == OJ_PLAIN_NULL;
     if (v->integer != NULL)
@@ -298,7 +298,7 @@ static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
     OJ_TRY(oj_aggregate_columns_bind(names, &finder, &a->words, want, hidden,
                                      err));
     if (a->words.has_weighted_sum)
-        oj_aggregate_words_want_shares(want);
+        oj_aggregate_words_values_for_shares(want);
     OJ_NEW_ZEROED(a->column, a->words.n_fields, err);
     OJ_NEW_ZEROED(a->values, a->words.n_fields, err);
     for (int i = 0; i < a->words.n_fields; i++)
@@ -450,7 +450,7 @@ oj_status rows_aggregates_add(struct rows_aggregates *a,
                               const struct oj_pair_values *values,
                               struct oj_matches *out, struct oj_error *err)
 {
-    OJ_TRY(oj_aggregates_start(a->state, matches->n_rows, err));
+    OJ_TRY(oj_aggregates_reset(a->state, matches->n_rows, err));
     OJ_TRY(add_pairs(a, matches, join_side, values, err));
     OJ_TRY(oj_aggregates_rewind(a->state, err));
     a->last_row = -1;

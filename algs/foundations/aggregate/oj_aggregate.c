@@ -575,7 +575,7 @@ void oj_aggregates_close(struct oj_aggregates *a)
     oj_free(a);
 }
 
-oj_status oj_aggregates_start(struct oj_aggregates *a, int64_t n_rows,
+oj_status oj_aggregates_reset(struct oj_aggregates *a, int64_t n_rows,
                               struct oj_error *err)
 {
     free_rows(a);
@@ -630,7 +630,7 @@ static inline oj_status add_to_exact_sum(struct oj_aggregates *a,
                                          struct oj_exact_sum *sum, double x,
                                          struct oj_error *err)
 {
-    if (oj_exact_sum_try(sum, x))
+    if (oj_exact_sum_add_fast(sum, x))
         return OJ_OK;
     OJ_TRY(oj_exact_sum_add(sum, x, err));
     a->owns_memory |= sum->is_wide;
@@ -947,7 +947,7 @@ oj_status oj_aggregates_add(struct oj_aggregates *a,
 
 /* ---- sums computed by a backend ------------------------------------------ */
 
-int oj_aggregates_take_sums(const struct oj_aggregates *a)
+int oj_aggregates_need_only_sums(const struct oj_aggregates *a)
 {
     for (int i = 0; i < a->plan.n_aggregates; i++)
     {
@@ -962,7 +962,7 @@ int oj_aggregates_take_sums(const struct oj_aggregates *a)
     return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS;
 }
 
-/* A state of one word is the number of pairs of the row. */
+/* with a single word per row, that word is the number of pairs */
 int64_t *oj_aggregates_counts(struct oj_aggregates *a)
 {
     return a->words == 1 ? (int64_t *)a->rows : NULL;
@@ -1094,11 +1094,11 @@ static void choose_limbs_for_backend_sum(const struct oj_aggregates *a, int c,
     column->limb_at = assign_sum_word_offset(request, column->n_limbs);
 }
 
-oj_status oj_aggregates_ask_sums(struct oj_aggregates *a,
-                                 const struct oj_aggregate_column *columns,
-                                 int64_t n, int n_threads,
-                                 struct oj_sum_request *request,
-                                 int64_t **words, struct oj_error *err)
+oj_status oj_aggregates_plan_sums(struct oj_aggregates *a,
+                                  const struct oj_aggregate_column *columns,
+                                  int64_t n, int n_threads,
+                                  struct oj_sum_request *request,
+                                  int64_t **words, struct oj_error *err)
 {
     int64_t n_words;
     memset(request, 0, sizeof *request);
@@ -1125,9 +1125,9 @@ static oj_status add_sum_of_backend_to_row(struct oj_aggregates *a,
     if (to->n >= 0)
         state[to->n] += (uint64_t)word[column->n_at];
     if (column->odd_at > 0)
-        oj_exact_sum_meet(sum_at(state, to->sum), word[column->odd_at] > 0,
-                          word[column->odd_at + 1] > 0,
-                          word[column->odd_at + 2] > 0);
+        oj_exact_sum_add_nonfinite(
+            sum_at(state, to->sum), word[column->odd_at] > 0,
+            word[column->odd_at + 1] > 0, word[column->odd_at + 2] > 0);
     if (column->n_limbs == 0)
         return OJ_OK;
     if (column->is_integer)
@@ -1203,7 +1203,7 @@ oj_status oj_aggregates_rewind(struct oj_aggregates *a, struct oj_error *err)
     return OJ_OK;
 }
 
-int64_t oj_aggregates_pairs(const struct oj_aggregates *a, int64_t row)
+int64_t oj_aggregates_pair_count(const struct oj_aggregates *a, int64_t row)
 {
     return (int64_t)row_state(a, row)[0];
 }

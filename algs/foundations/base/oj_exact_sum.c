@@ -280,8 +280,8 @@ oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum, const int64_t *limb,
     return OJ_OK;
 }
 
-void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
-                       int minus_infinity, int nan)
+void oj_exact_sum_add_nonfinite(struct oj_exact_sum *sum, int plus_infinity,
+                                int minus_infinity, int nan)
 {
     sum->not_finite |= (uint8_t)((plus_infinity ? 1 : 0) |
                                  (minus_infinity ? 2 : 0) | (nan ? 4 : 0));

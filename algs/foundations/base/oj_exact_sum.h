@@ -97,12 +97,12 @@ OJ_MUST_USE oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum,
 
 /** Adds infinities or NaN that were found among values whose finite part was
  * added by oj_exact_sum_add_limbs(). */
-void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
-                       int minus_infinity, int nan);
+void oj_exact_sum_add_nonfinite(struct oj_exact_sum *sum, int plus_infinity,
+                                int minus_infinity, int nan);
 
 /** Fast path of oj_exact_sum_add(): adds x and returns 1 if x is a normal
  * number that fits into a narrow sum; otherwise does nothing and returns 0. */
-static inline int oj_exact_sum_try(struct oj_exact_sum *sum, double x)
+static inline int oj_exact_sum_add_fast(struct oj_exact_sum *sum, double x)
 {
     uint64_t bits, m, low, high, top = sum->bits.limb[2];
     int exponent, shift;

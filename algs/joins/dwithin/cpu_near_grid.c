@@ -183,8 +183,8 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
     OJ_NEW(b->bucket_offset, b->n_buckets + 1, err);
     OJ_NEW(b->cell, n, err);
     oj_parallel_for(n_threads, b->n_slices, number_cells_and_count_buckets, b);
-    oj_order_slices_place(b->n_slices, b->n_buckets, b->start,
-                          b->bucket_offset);
+    oj_order_slices_to_positions(b->n_slices, b->n_buckets, b->start,
+                                 b->bucket_offset);
     grid->n = b->bucket_offset[b->n_buckets];
     OJ_NEW(b->point, grid->n, err);
     oj_parallel_for(n_threads, b->n_slices, scatter_points_to_buckets, b);

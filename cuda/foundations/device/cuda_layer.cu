@@ -277,7 +277,7 @@ static oj_status compute_layer_extent(struct layer_build *m)
         OJ_TRY(oj_cuda_reduce(m->work, layer->n_segments,
                               box_of_segment{layer->segment.data}, join_boxes(),
                               &e));
-        layer->magnitude = oj_box_size(&e);
+        layer->magnitude = oj_box_largest_coordinate(&e);
     }
     layer->x0 = e.x0;
     layer->y0 = e.y0;

@@ -1541,7 +1541,7 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     batch.stats = stats;
     OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
     batch.family = oj_cuda_family_at(batch.number);
-    batch.lists = oj_relation_gives_lists(&index->relation);
+    batch.lists = oj_relation_allows_many_pairs(&index->relation);
     batch.leaves_ties = batch.lists && batch.family->list == NULL;
     batch.lists -= batch.leaves_ties;
     batch.most_pairs = oj_most_pairs_of_batch(index->options.max_batch_pairs,

@@ -469,7 +469,7 @@ oj_status oj_cuda_join_shares(struct oj_gpu_index *index, int family,
 {
     struct shares_batch b = {index, family, input, out, stats};
     int64_t n = input->n_features, first = 0, step = most_rows;
-    int lists = oj_relation_gives_lists(&index->relation);
+    int lists = oj_relation_allows_many_pairs(&index->relation);
     OJ_TRY(oj_matches_reserve(out, n, lists ? 0 : n, lists, err));
     if (lists)
         out->offset[n] = 0;

@@ -77,7 +77,7 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
     int64_t n_pairs =
         oj_relation_is_nearest(&self->relation) ? 2 * self->k : 16;
     int64_t bytes = OJ_CUDA_POINT_ORDER_BYTES + OJ_CUDA_POINT_COLUMN_BYTES;
-    if (!oj_relation_gives_lists(&self->relation))
+    if (!oj_relation_allows_many_pairs(&self->relation))
         return n * bytes;
     return n *
            (bytes + 4 * (int64_t)sizeof(int64_t) + 2 * n_pairs * pair_bytes);
