@@ -149,7 +149,8 @@ static const struct oj_option options[] = {
      "one row per input row, with aggregates of its pairs: count, and sum, "
      "mean (or avg), min, max, range, median, percentile, q1, q3, stddev, "
      "variance, first, last, mode, minority, unique, concat, weighted_sum, "
-     "weighted_mean of a join field or a column of the pair, as in \"count, "
+     "weighted_mean of a join field or a column of the pair, and "
+     "covered_area, covered_percent, covered_length, as in \"count, "
      "mean(fare), concat(name,'; '), percentile(fare, 90), "
      "mean(join_distance)\"",
      VALUE(TEXT, aggregates),

@@ -32,7 +32,12 @@ enum oj_pair_value
     OJ_PAIR_OVERLAP_IOU,
     OJ_PAIR_INPUT_AREA, /**< area of the input feature, the union of its parts
                          */
-    OJ_PAIR_DIFFERENCE, /**< difference of the vectors */
+    /** Of the input feature, what all its join features together have in
+     *  common with it, each place once; equal for all pairs of a row. */
+    OJ_PAIR_COVERED_AREA,    /**< area of its polygons */
+    OJ_PAIR_COVERED_LENGTH,  /**< length of its lines */
+    OJ_PAIR_COVERED_PERCENT, /**< percentage of the area, or of the length */
+    OJ_PAIR_DIFFERENCE,      /**< difference of the vectors */
 
     /* Values whose columns the user names, in the order of their columns. Those
      * up to the bearing are of the nearest place on the lines and rings of the

@@ -247,6 +247,7 @@ AGGREGATES = (
     "percentile(v, 90), q1(code), q3(big)", "range(v), variance(v), minority(name)", "weighted_mean(v)",
     "weighted_mean(v, code), range(code)", "min(join_fid), unique(join_fid), concat(join_fid)",
     "max(overlap_area), mean(overlap_percent), weighted_mean(v, overlap_length)", "max(nearest_x), count(join_bearing)",
+    "covered_area, covered_percent", "covered_length as c, count",
 )  # fmt: skip
 
 

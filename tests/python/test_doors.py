@@ -43,7 +43,7 @@ AGGREGATES = (
     "weighted_mean(v), count", "weighted_mean(v, code), weighted_mean(code, overlap_area) as w",
     "mean(join_distance), concat(join_distance)", "max(join_rank), first(join_rank), last(join_fid)",
     "max(overlap_area), min(overlap_length), median(overlap_percent)", "max(nearest_x), min(nearest_y), count(join_bearing)",
-    "max(join_similarity), mean(join_difference)",
+    "max(join_similarity), mean(join_difference)", "covered_area, covered_percent, covered_length",
     "sum(name)", "sum(nothing)", "count, count", "stdev(v)", "percentile(v)", "count(distinct v)",
 )  # fmt: skip
 FAR = ("nearest", "dwithin")

@@ -810,6 +810,11 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
                        name);
     OJ_TRY(oj_aggregate_find("", name, &function, err));
     what.kind = function->kind;
+    if (what.kind == OJ_AGG_COVERED)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "%s is an aggregate of rows: the setting agg of "
+                       "ogrjoin_rows_join()",
+                       function->name);
     OJ_TRY(read_percent(function, separator, &what.percent, err));
     if (values != NULL)
     {

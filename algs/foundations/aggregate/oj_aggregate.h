@@ -49,6 +49,8 @@ enum oj_aggregate_kind
     OJ_AGG_RANGE,        /**< maximum less minimum; integers: exact or an
                               error */
     OJ_AGG_MINORITY,     /**< rarest value; of several the smallest */
+    OJ_AGG_COVERED,      /**< the value that all pairs of a row have; 0 for a
+                              row without pairs */
     OJ_AGG_WEIGHTED_MEAN /**< sum of value times weight, both exact, by the sum
                               of the weights; NULL if that is 0. Pairs without
                               value or weight are ignored */
@@ -134,7 +136,8 @@ struct oj_aggregate_function
 #define OJ_AGGREGATE_NAMES                                                     \
     "count, sum, mean (or avg), min, max, range, median, percentile, q1, q3, " \
     "stddev, variance, first, last, mode, minority, unique, concat, "          \
-    "weighted_sum, weighted_mean"
+    "weighted_sum, weighted_mean, covered_area, covered_percent, "             \
+    "covered_length"
 
 /** Finds a function by name (without case). Errors begin with `before`; that of
  * a name which other programs use names the function that is meant. */

@@ -107,7 +107,9 @@ def join(
     agg           "count, mean(fare), concat(name, '; ') as names", or a list: one
                   row for each row of left, with aggregates over its pairs: of
                   columns of right, or of columns of the pair, as in
-                  "mean(join_distance), weighted_mean(price, overlap_area)"
+                  "mean(join_distance), weighted_mean(price, overlap_area)";
+                  covered_area, covered_percent and covered_length are of the row
+                  of left, by all its rows of right together
     overlap       "area,length,percent,iou,input_area,join_area": columns with the
                   size of the intersection and of both geometries
     similar       "LEFT=RIGHT:0.6", or a list: only pairs with similar texts; + joins
