@@ -138,13 +138,14 @@ static const struct oj_option options[] = {
      "nearest, largest_overlap, smallest_area, largest_area, most_similar, "
      "max:FIELD or min:FIELD; ties go to the smallest FID",
      VALUE(TEXT, pick), .choices = OJ_PICK_WORDS},
-    {rows, "one_to_one", "",
+    {rows, "one_to_one", "[" OJ_ONE_TO_ONE_WORDS "]",
      "keep pairs such that each feature of either side has at most one "
      "partner, best pairs first: by similarity, difference, then distance, "
      "if the join has them, then in the order of the input layer, then of "
      "join FIDs; in a self join each feature occurs once per side; reads the "
-     "input twice",
-     VALUE(FLAG, one_to_one)},
+     "input twice; best: as many pairs as there can be, and of these the least "
+     "sum of similarities (the greatest), differences, then distances",
+     VALUE(FLAG_OR_WORD, one_to_one), .choices = OJ_ONE_TO_ONE_WORDS},
     {rows, "agg", "LIST",
      "one row per input row, with aggregates of its pairs: count, and sum, "
      "mean (or avg), min, max, range, median, percentile, q1, q3, stddev, "

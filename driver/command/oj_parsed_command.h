@@ -143,7 +143,8 @@ struct oj_command
     int invalid; /**< enum oj_invalid_mode */
     /** enum oj_how; default: left, with is_window inner */
     int how;
-    int one_to_one;
+    /** a word of OJ_ONE_TO_ONE_WORDS, or "" for the first; NULL: not given */
+    const char *one_to_one;
     const char *pick, *aggregates; /**< arguments of -pick and -agg, or NULL */
     const char *prefix;
 

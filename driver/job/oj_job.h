@@ -50,7 +50,9 @@ struct oj_job
     struct oj_read_counts input_counts;
     struct oj_pipeline_counts counts;
     int64_t n_pairs_joined; /**< with -one_to_one: pairs before the choice */
-    int64_t n_expected;     /**< expected number of input rows; -1: unknown */
+    /** with -one_to_one best: groups that were too large for it */
+    int64_t n_large_groups;
+    int64_t n_expected; /**< expected number of input rows; -1: unknown */
     int show_progress;
 };
 

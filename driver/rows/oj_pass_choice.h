@@ -50,8 +50,9 @@ OJ_MUST_USE oj_status oj_pass_choice_add(struct oj_pass_choice *choice,
                                          const struct oj_matches *matches,
                                          struct oj_error *err);
 
-/** Chooses among the pairs added. */
+/** Chooses among the pairs added; sets the counts of groups of the job. */
 OJ_MUST_USE oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
+                                            struct oj_job *job,
                                             struct oj_error *err);
 
 /** Adds the rows of a batch to the checksum of a reading; row 0 has the index

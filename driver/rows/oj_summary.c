@@ -298,7 +298,7 @@ static const char *text_of_pairs_summed_on_gpu(const struct oj_job *job)
 static const char *pairs_text(const struct oj_job *job)
 {
     int64_t n = job->counts.n_pairs;
-    return !job->command->one_to_one
+    return job->command->one_to_one == NULL
                ? oj_counted(n, "pair", "pairs")
                : CPLSPrintf("%s, of which %lld one to one",
                             oj_counted(job->n_pairs_joined, "pair", "pairs"),
@@ -477,8 +477,9 @@ static void write_json(FILE *file, const void *user)
     write_json_count(file, "unmatched", counts->n_rows - counts->n_matched);
     write_json_count(file, "pairs", counts->n_pairs);
     write_json_count(file, "pairs_joined",
-                     job->command->one_to_one ? job->n_pairs_joined
-                                              : counts->n_pairs);
+                     job->command->one_to_one != NULL ? job->n_pairs_joined
+                                                      : counts->n_pairs);
+    write_json_count(file, "groups_chosen_greedily", job->n_large_groups);
     write_json_count(file, "pairs_not_made", stats->n_pairs_unmade);
     write_json_count(file, "undecided_pairs", stats->n_undecided_pairs);
     fprintf(file, "  \"self_join\": %s,\n",

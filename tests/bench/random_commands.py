@@ -335,7 +335,7 @@ OPTIONS = {
     "pick": (0.16, ["first", "nearest", "largest_overlap", "smallest_area", "largest_area", "most_similar", "max:v", "min:v",
                     "max:name", "min:day", "!max:nofield"], has_join),
     "agg": (0.2, ['"' + a + '"' for a in AGGREGATES] + ["!sum(name)", "!sum(nofield)", "!sum(", "!count,count", "!stdev(v)", "!percentile(v)", "!mean(join_distance)"], lambda now: "-pick" not in now["words"]),
-    "one_to_one": (0.1, [""], lambda now: not {"-agg", "-pick"} & set(now["words"])),
+    "one_to_one": (0.1, ["", "best", "greedy"], lambda now: not {"-agg", "-pick"} & set(now["words"])),
     "unmatched_layer": (0.15, ["alone", "!out"], is_large),
     "unmatched_join_layer": (0.15, ["join_alone", "alone"], is_large),
     "prefix": (0.1, ["j_", "''", "x"], has_join),

@@ -95,7 +95,7 @@ def line(r):
              "max:v", "min:v", "min:day", "max:code", "max:name", "most_similar")
         )  # fmt: skip
     elif r.random() < 0.15:
-        o["one_to_one"] = True
+        o["one_to_one"] = r.choice((True, "best"))
     maybe(0.15, "overlap", "area", "area,percent", "length", "area,length,percent")
     maybe(0.15, "nearest_point_fields", True)
     maybe(0.15, "bearing_field", True)

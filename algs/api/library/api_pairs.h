@@ -35,8 +35,8 @@ OJ_MUST_USE oj_status api_check_max_pairs(oj_status status, int64_t most,
 /** Settings of pairs, in the types of the settings table; 0: not set. */
 struct api_pair_settings
 {
-    int pick; /**< enum oj_pick_rule */
-    int one_to_one;
+    int pick;       /**< enum oj_pick_rule */
+    int one_to_one; /**< enum oj_one_to_one_rule */
     int overlap_area, overlap_length, overlap_percent;
     int nearest_point, from_point, bearing, share, intersection;
     int named[OJ_N_NAMED_PAIR_VALUES]; /**< values from
@@ -53,6 +53,7 @@ struct api_pair_maker
     struct api_pair_settings settings;
     struct oj_relation relation;
     int n_threads;
+    const int *cancel;           /**< of the settings; or NULL */
     struct oj_flat join_side;    /**< a view; its arrays must outlive the
                                       maker */
     struct oj_pair_stage *stage; /**< NULL: no values or picks are wanted */
@@ -76,6 +77,7 @@ struct ogrjoin_pairs
     int64_t n, n_rows, first; /**< number of pairs; of left rows; number of
                                    the first row */
     int64_t n_undecided;
+    int64_t n_large_groups; /**< of one_to_one best */
     int has_measure, n_similar;
     int is_lists; /**< 1: offset and right32 instead of left and right; a
                        measure only if the join has one */
