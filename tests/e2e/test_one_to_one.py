@@ -150,10 +150,10 @@ def check_best_in_all_ways():
 
 
 def check_large_group():
-    """One group of more than 100,000 pairs is chosen greedily, and reported."""
-    line = [f"POINT ({i} 0)" for i in range(1100)]
+    """One group of more than 1,000,000 pairs is chosen greedily, and reported."""
+    line = [f"POINT ({i} 0)" for i in range(5000)]
     make("a.gpkg", [(p, {"id": i}) for i, p in enumerate(line)], (("id", ogr.OFTInteger),))
-    words = ["-op", "dwithin", "-max_distance", 60, "-exclude", "self", "-overwrite", "-how", "inner"]
+    words = ["-op", "dwithin", "-max_distance", 110, "-exclude", "self", "-overwrite", "-how", "inner"]
     r = succeeds(*words, "-one_to_one", "best", "-json_summary", "s.json", "out.csv", "a.gpkg", "a.gpkg")
     true("-one_to_one best: 1 group" in r.err and "greedily" in r.err, f"reported: {r}")
     same(summary("s.json")["groups_chosen_greedily"], 1)

@@ -99,9 +99,9 @@ def test_join_and_leftovers():
 
 
 def test_a_large_group_is_reported():
-    line = np.stack([np.arange(1100.0), np.zeros(1100)], 1)
-    named = dict(max_distance=60, exclude_self=True)
-    with pytest.warns(RuntimeWarning, match="1 groups of more than 100000"):
+    line = np.stack([np.arange(5000.0), np.zeros(5000)], 1)
+    named = dict(max_distance=110, exclude_self=True)
+    with pytest.warns(RuntimeWarning, match="1 groups of more than 1000000"):
         best = ogrjoin.pairs(line, line, "dwithin", one_to_one="best", **named)
     greedy = ogrjoin.pairs(line, line, "dwithin", one_to_one=True, **named)
     assert chosen(best)[0] == chosen(greedy)[0]

@@ -11,7 +11,7 @@ __extension__ typedef __int128 s128;
 
 /* Extra cost of a row without an edge: more than any sum of weights, which are
  * below 2^(WEIGHT_BITS + 1). */
-#define UNMATCHED_BITS (WEIGHT_BITS + 19)
+#define UNMATCHED_BITS (WEIGHT_BITS + 22)
 
 /* A sum of weights, or a difference of sums. */
 struct cost

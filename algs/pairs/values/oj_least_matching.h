@@ -33,7 +33,7 @@ enum
 };
 
 /** Most edges of a graph: up to here sums fit into 128 bits. */
-#define OJ_MATCHING_MOST_EDGES (INT64_C(1) << 17)
+#define OJ_MATCHING_MOST_EDGES (INT64_C(1) << 20)
 
 /** Borrows its arrays. */
 struct oj_matching_graph

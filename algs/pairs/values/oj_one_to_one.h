@@ -50,7 +50,7 @@ enum oj_one_to_one_rule
 };
 
 /** Greatest group, in pairs, of which the best pairs are searched. */
-#define OJ_ONE_TO_ONE_MOST_GROUP_PAIRS INT64_C(100000)
+#define OJ_ONE_TO_ONE_MOST_GROUP_PAIRS INT64_C(1000000)
 
 /** An accepted pair. */
 struct oj_one_pair

@@ -176,7 +176,7 @@ def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
         )
     if n_large:
         warnings.warn(
-            f"one_to_one best: {n_large} groups of more than 100000 connected pairs "
+            f"one_to_one best: {n_large} groups of more than 1000000 connected pairs "
             "were chosen greedily, best pairs first",
             RuntimeWarning,
             stacklevel=4,
