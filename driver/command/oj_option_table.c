@@ -239,6 +239,10 @@ static const struct oj_option options[] = {
 
     {input_side, "input_layer", "NAME",
      "name of the layer, if input_ds has several", VALUE(TEXT, input.layer)},
+    {input_side, "input_geometry", "NAME",
+     "the column of geometries: one of several, or a field with WKT, or with "
+     "WKB as bytes or hexadecimal digits; default: the first geometry column",
+     VALUE(TEXT, input.geometry)},
     {input_side, "where", "CONDITION|@FILE",
      "only rows for which this SQL condition holds",
      VALUE(TEXT_OR_FILE, input.where),
@@ -261,6 +265,8 @@ static const struct oj_option options[] = {
 
     {join_side, "join_layer", "NAME",
      "name of the layer, if join_ds has several", VALUE(TEXT, join.layer)},
+    {join_side, "join_geometry", "NAME", "as -input_geometry",
+     VALUE(TEXT, join.geometry)},
     {join_side, "join_where", "CONDITION|@FILE", "as -where",
      VALUE(TEXT_OR_FILE, join.where),
      .once = "write one condition, as -join_where \"a > 1 AND b = 2\""},
@@ -545,7 +551,7 @@ static const struct
      "-spat selects the rows that intersect a box, -geometry intersection "
      "writes the intersection of two features"},
     {"spat_srs", "the box of -spat is in the layer's own CRS"},
-    {"geomfield", "-sql with a SELECT of that column chooses it"},
+    {"geomfield", "-input_geometry and -join_geometry name the column"},
     {"fid", "write -where \"fid = N\", with the name of the FID column"},
     {"preserve_fid", "FIDs are kept if no input row gives two rows"},
     {"ds_transaction", "the output is always written in one transaction"},

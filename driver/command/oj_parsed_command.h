@@ -86,6 +86,7 @@ struct oj_source_options
     const char *where;
     const char *select;        /**< comma-separated fields; "": none */
     const char *srs;           /**< replaces the layer's own CRS */
+    const char *geometry;      /**< the column of geometries */
     const char **open_options; /**< NULL-terminated, or NULL */
 };
 

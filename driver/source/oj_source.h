@@ -17,6 +17,9 @@ struct oj_source
     const struct oj_source_options *side;
     GDALDatasetH dataset;
     OGRLayerH layer;
+    /** the layer that `layer` is a view of (oj_geometry_column.h); NULL: none
+     */
+    OGRLayerH viewed;
     struct oj_report_stream *stream; /**< fills the layer; NULL: none */
     int is_result_set;               /**< the layer is the result of a SELECT */
     /** the driver's Arrow stream has wrong values; not to be used */

@@ -375,6 +375,8 @@ OPTIONS = {
     "join_sql": (0.06, ["'SELECT * FROM \"{right}\" WHERE code > 1'", "'SELECT id, v, code FROM \"{right}\"'",
                         "!'SELECT nofield FROM \"{right}\"'"], always),
     "join_dialect": (1, ["OGRSQL", "SQLITE"], lambda now: "-join_sql" in now["words"]),
+    "input_geometry": (0.02, ["!nothing", "!v"], always),
+    "join_geometry": (0.02, ["!nothing", "!code"], has_join),
     "join_select": (0.1, ["id", "name,code", "''", "!nofield"], has_join),
     "joo": (0.04, ["LIST_ALL_TABLES=NO", "KEEP_GEOM_COLUMNS=NO", "!NOVALUE"], always),
     "crs": (0.15, ["auto", "strict", "ignore"], always),

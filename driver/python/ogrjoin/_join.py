@@ -126,7 +126,8 @@ def join(
                   between the two nearest points; intersection; none
     nlt           with geometry="intersection": POLYGON, LINESTRING or POINT: keeps
                   only parts of this type, and only pairs that have some
-    left_column   column of geometries, if left has several (right_column likewise);
+    left_column   column of geometries, if left has several, or of texts: WKT, or WKB
+                  in hexadecimal digits (right_column likewise);
                   x, y: columns of coordinates of left, if it has points without
                   geometries (right_x, right_y: of right)
     left_crs      CRS of left, if the data do not state it: "EPSG:2263", PROJJSON,
