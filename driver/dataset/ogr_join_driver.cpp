@@ -57,7 +57,7 @@ extern "C" {
 #define OJ_GDAL_IS(major, minor)                                               \
     (GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(major, minor, 0))
 
-/* Getters of GDAL's classes became const in 3.12. */
+/* Virtual methods of GDAL's classes that only read became const in 3.12. */
 #if OJ_GDAL_IS(3, 12)
 #define OJ_CONST_SINCE_3_12 const
 #else
@@ -69,8 +69,8 @@ namespace
 
 const char *const description = "JOIN";
 
-/* A spec file can name another spec file or itself, on both sides: up to 2 to
- * the power of the depth are open at a time. */
+/* A spec file can name other spec files or itself, on both sides. So up to 2 to
+ * the power of this depth are open at a time. */
 constexpr int MAX_DEPTH = 8;
 thread_local int depth = 0;
 
@@ -88,8 +88,8 @@ struct Deeper
 
 /* ---- errors -------------------------------------------------------------- */
 
-/* Returns false after an error, which is reported as one line, even if a
- * driver's or database's text has several. */
+/* Returns false after an error, which it reports as one line, even if the text
+ * of a driver or database has several. */
 bool Succeeds(oj_status status, oj_error &error)
 {
     if (status == OJ_OK)
@@ -107,22 +107,26 @@ class JoinLayer final : public OGRLayer
     oj_command m_command; /* owned */
     bool m_native_arrow;
     oj_schema m_schema{};
-    /* a client may mark its fields as ignored before reading */
+    /* owned; a client may mark fields as ignored in it before it reads */
     OGRFeatureDefn *m_defn = nullptr;
     std::string m_fid_column{};
     CPLStringList m_files{}; /* files of both sides */
 
-    /* m_main: consecutive rows. m_single: rows by FID, through a second pass on
-     * the same join side, so that they do not disturb m_main. */
+    /* m_main: consecutive rows. m_single: rows by FID, from a second pass that
+     * shares the join side, so that they do not disturb m_main. */
     RowStream m_main{}, m_single{};
-    OGRFeatureUniquePtr m_peeked{}; /* the next row, if it was already read */
-    /* no input row has more than one output row */
+    OGRFeatureUniquePtr m_peeked{}; /* the next row, if it was read in
+                                       advance */
+    /* true: no input row has more than one output row */
     bool m_is_one_row = false;
     /* number of rows without filters; -1: unknown */
     GIntBig m_n_rows = -1;
-    oj_join_arrow *m_stream = nullptr; /* the open native Arrow stream */
-    bool m_asks_dates = false; /* the attribute filter uses dates or times */
-    /* attribute filter that the input layer applies; "": none */
+    oj_join_arrow *m_stream = nullptr; /* the native Arrow stream, while one is
+                                          open */
+    bool m_asks_dates = false; /* true: the attribute filter uses dates or
+                                  times */
+    /* the part of the attribute filter that the input layer applies; "": none
+     */
     std::string m_where{};
 
     /* Capabilities of the input layer. */
@@ -245,7 +249,8 @@ JoinLayer::~JoinLayer()
     if (m_stream != nullptr)
         oj_join_arrow_detach(m_stream);
 #endif
-    /* a thread of one stream may use the other stream's join side */
+    /* threads of m_main may still use the join side of m_single, or the reverse
+     */
     m_main.Stop();
     m_single.Close();
     m_main.Close();
@@ -258,8 +263,8 @@ JoinLayer::~JoinLayer()
     oj_command_free(&m_command);
 }
 
-/* Defines fields, geometry and CRS as copies, since the pass can be
- * reopened. */
+/* Defines fields, geometry and CRS as copies, because the pass can be closed
+ * and reopened. */
 void JoinLayer::Define()
 {
     const oj_job &job = m_main.pass.job;
@@ -275,7 +280,7 @@ void JoinLayer::Define()
     {
         m_defn->AddFieldDefn(
             OGRFeatureDefn::FromHandle(m_schema.defn)->GetFieldDefn(i));
-        /* This dataset has no field domains. */
+        /* The dataset of the join has no field domains. */
         m_defn->GetFieldDefn(i)->SetDomainName("");
     }
     m_defn->SetGeomType(
@@ -333,8 +338,8 @@ oj_status JoinLayer::Plan(oj_error *err)
     Define();
     m_main.Define(m_defn, &m_schema);
     m_single.Define(m_defn, &m_schema);
-    /* Collected before rows are requested, since a thread uses the datasets
-     * afterwards. */
+    /* Collected before rows are requested, because afterwards other threads use
+     * the datasets. */
     for (const oj_source *source : {&job.input, &job.join})
     {
         const CPLStringList files(GDALGetFileList(source->dataset), TRUE);
@@ -358,7 +363,7 @@ bool JoinLayer::Open()
     CPLErrorReset();
     if (!Succeeds(Plan(&error), error))
         return false;
-    /* Errors of attempts that GDAL made while opening are discarded. */
+    /* Discards errors of attempts that GDAL made while opening. */
     CPLErrorReset();
     oj_message_list_report(&m_main.pass.messages);
     return true;
@@ -366,8 +371,8 @@ bool JoinLayer::Open()
 
 /* ---- filters for the input layer ----------------------------------------- */
 
-/* False if a side could not be reopened: the input is then not accessible, and
- * gets no filter. */
+/* Returns false if a side could not be reopened: then there is no input layer
+ * to filter. */
 bool JoinLayer::IsOpen() const
 {
     return m_main.pass.rows.job != nullptr;
@@ -378,9 +383,10 @@ bool JoinLayer::IsOneToOne() const
     return m_is_one_row && m_command.how == OJ_HOW_LEFT;
 }
 
-/* True when skipping input rows changes no other row: neither FIDs, nor which
- * join rows are unmatched, nor which rows -limit counts. Aggregates of a
- * streamed join layer are not filtered either: they exist for all rows. */
+/* Returns true if skipping input rows changes no other row: neither FIDs, nor
+ * which join rows are unmatched, nor which rows -limit counts. Aggregates of a
+ * streamed join layer are not filtered either, since they exist for all rows.
+ */
 bool JoinLayer::MayLeaveOut() const
 {
     const oj_rows &rows = m_main.pass.rows;
@@ -388,14 +394,14 @@ bool JoinLayer::MayLeaveOut() const
            !rows.fields.has_other_rows && !rows.streams_join;
 }
 
-/* True when rows have the input's geometry in the input's CRS. */
+/* Returns true if rows have the input's geometry in the input's CRS. */
 bool JoinLayer::HasInputGeometry() const
 {
     return IsOpen() && m_main.pass.rows.geometry == OJ_WRITE_INPUT &&
            m_main.pass.job.input.transformation == nullptr;
 }
 
-/* True when every input feature has a row with its geometry. */
+/* Returns true if every input feature has a row with its geometry. */
 bool JoinLayer::HasInputExtent() const
 {
     return HasInputGeometry() && m_command.how == OJ_HOW_LEFT &&
@@ -403,8 +409,8 @@ bool JoinLayer::HasInputExtent() const
            !oj_source_is_filtered(&m_main.pass.job.input);
 }
 
-/* True when the field `name` of the rows is the field `name` of the input
- * layer. */
+/* Returns true if field `name` of the rows is field `name` of the input layer.
+ */
 bool JoinLayer::IsInputField(const char *name) const
 {
     const oj_source &input = m_main.pass.job.input;
@@ -415,13 +421,14 @@ bool JoinLayer::IsInputField(const char *name) const
                input.fields[column->source];
 }
 
-/* Drivers that evaluate attribute filters by OGR, as this layer does. */
+/* Drivers that let OGR evaluate attribute filters, as this layer does. */
 const char *const asks_ogr = "ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
                              "Memory|MEM|MapInfo File|KML|GML";
 
-/* A numeric field, or a number that is exact in 15 digits.  Boolean fields are
- * excluded, since only some drivers treat them as numbers, and FID and the
- * other special fields of OGR's SQL, which describe the feature. */
+/* Returns true for a numeric field, or a number that is exact in 15 digits.
+ * Boolean fields are excluded, because only some drivers treat them as numbers;
+ * so are FID and the other special fields of OGR's SQL, which describe the
+ * feature. */
 bool IsPlainValue(const swq_expr_node &node, bool is_field)
 {
     const bool is_whole = SWQ_IS_INTEGER(node.field_type);
@@ -438,9 +445,9 @@ bool IsPlainValue(const swq_expr_node &node, bool is_field)
            CPLAtof(CPLSPrintf("%.15g", value)) == value;
 }
 
-/* True for the part of OGR's SQL that all drivers evaluate alike: comparisons
- * of numeric fields with numbers, IS NULL, AND and OR.  Case of texts, NULL
- * under NOT, and LIKE differ, which would lose rows. */
+/* Returns true for the part of OGR's SQL that all drivers evaluate alike:
+ * comparisons of numeric fields with numbers, IS NULL, AND and OR.  Drivers
+ * differ on letter case, NULL under NOT, and LIKE; rows could be lost. */
 bool IsPlainWhere(const swq_expr_node &node)
 {
     const swq_expr_node *const *sub = node.papoSubExpr;
@@ -473,8 +480,8 @@ bool IsPlainWhere(const swq_expr_node &node)
     }
 }
 
-/* The condition for the input layer's filter; "": none.  None for servers,
- * which also quote and fold names differently. */
+/* Returns the condition for the input layer's filter; "": none.  Servers get
+ * none, because they also quote and fold names differently. */
 std::string JoinLayer::WhereToPush(const char *where) const
 {
     const oj_source &input = m_main.pass.job.input;
@@ -499,7 +506,8 @@ std::string JoinLayer::WhereToPush(const char *where) const
     return plain;
 }
 
-/* Infinite bounds cannot be written in a driver's SQL. */
+/* Returns true if the box can be passed on. Infinite bounds cannot be written
+ * in a driver's SQL. */
 bool JoinLayer::PushesBox() const
 {
     const OGREnvelope &box = m_sFilterEnvelope;
@@ -508,8 +516,8 @@ bool JoinLayer::PushesBox() const
            std::isfinite(box.MaxX) && std::isfinite(box.MaxY);
 }
 
-/* Makes the input layer apply the client's filters if that loses no row; all
- * rows are filtered again afterwards. */
+/* Makes the input layer apply the client's filters, as far as this loses no
+ * row. All rows are filtered again afterwards. */
 void JoinLayer::PushFilters()
 {
     oj_pass &pass = m_main.pass;
@@ -556,8 +564,8 @@ OGRErr JoinLayer::SetAttributeFilter(const char *where)
 
 /* ---- ignored fields and filters ------------------------------------------ */
 
-/* Copies the ignored flags to `asked`, except for fields that the filters
- * use. */
+/* Copies the flags of ignored fields to `asked`, except for fields that the
+ * filters use. */
 void JoinLayer::CopyIgnoredFlags(OGRFeatureDefn *asked) const
 {
     const CPLStringList used(
@@ -573,7 +581,8 @@ void JoinLayer::CopyIgnoredFlags(OGRFeatureDefn *asked) const
         asked->SetGeometryIgnored(m_defn->IsGeometryIgnored() && !IsFiltered());
 }
 
-/* Unsets the ignored fields that were read for the filters. */
+/* Unsets the ignored fields of a feature, which were read only for the filters.
+ */
 void JoinLayer::UnsetIgnoredFields(OGRFeature *feature) const
 {
     for (int i = 0; i < m_defn->GetFieldCount(); i++)
@@ -610,9 +619,9 @@ bool JoinLayer::IsWanted(OGRFeature *feature)
 
 /* ---- consecutive rows ---------------------------------------------------- */
 
-/* Called before reading from the start: reopens both sides if a file has
- * changed or an error occurred. Has no effect while rows or an Arrow stream are
- * being read. OJ_ERR_DATA when the fields differ from those of the layer. */
+/* Reopens both sides if a file has changed or an error occurred. Called before
+ * reading from the start; has no effect while rows or an Arrow stream are being
+ * read. OJ_ERR_DATA if the fields differ from those of the layer. */
 oj_status JoinLayer::Refresh(oj_error *err)
 {
     if (m_stream != nullptr || !oj_pass_is_outdated(&m_main.pass))
@@ -624,8 +633,8 @@ oj_status JoinLayer::Refresh(oj_error *err)
     return status;
 }
 
-/* Called before rows are read: applies the current ignored flags, and
- * refreshes. */
+/* Applies the current flags of ignored fields, and refreshes. Called before
+ * rows are read. */
 oj_status JoinLayer::Begin(oj_error *err)
 {
     if (m_main.cursor != nullptr)
@@ -634,7 +643,7 @@ oj_status JoinLayer::Begin(oj_error *err)
     return Refresh(err);
 }
 
-/* Begin(), with its error reported; no rows follow an error. */
+/* Begin(), but reports the error; after an error no rows follow. */
 bool JoinLayer::Begins()
 {
     oj_error error{OJ_OK, ""};
@@ -642,8 +651,8 @@ bool JoinLayer::Begins()
     return !m_main.has_ended;
 }
 
-/* The next row of the main stream; NULL at the end or after an error, which is
- * reported. */
+/* Returns the next row of the main stream; NULL at the end, or after an error,
+ * which is reported. */
 OGRFeatureUniquePtr JoinLayer::ReadNext()
 {
     oj_error error{OJ_OK, ""};
@@ -656,9 +665,9 @@ OGRFeatureUniquePtr JoinLayer::ReadNext()
     return feature;
 }
 
-/* False, with an error, while a native Arrow stream uses the cursor. GDAL's
- * generic stream is itself made of features and interleaves with other readers,
- * as in every driver. */
+/* Returns false, with an error, while a native Arrow stream uses the cursor.
+ * GDAL's generic stream is made of features and does not conflict with other
+ * readers. */
 bool JoinLayer::MayReadFeatures() const
 {
     if (m_stream == nullptr)
@@ -695,15 +704,16 @@ void JoinLayer::Reset()
         m_main.Stop();
 }
 
-/* Index of the next row, before filters; -1: no rows until the next reset. */
+/* Returns the index of the next row, before filters; -1: there are no rows
+ * until the next reset. */
 GIntBig JoinLayer::Place() const
 {
     return m_main.has_ended ? -1 : m_main.position - (m_peeked != nullptr);
 }
 
 /* Makes the row with this index the next one. Rows before it are joined, but
- * not made. Returns false when there is no such row, and then no next row, or
- * after an error, which is reported. */
+ * not made into features. Returns false if there is no such row, or after an
+ * error, which is reported; there is no next row then. */
 bool JoinLayer::SkipTo(GIntBig place)
 {
     oj_error error{OJ_OK, ""};
@@ -749,15 +759,15 @@ oj_status JoinLayer::OpenSingle(oj_error *err)
         m_single.Close();
         return status;
     }
-    /* The messages of planning were reported when the layer was opened. */
+    /* Messages of planning were reported when the layer was opened. */
     oj_message_list_drop(&m_single.pass.messages);
     m_main.pass.like = &m_single.pass;
     return OJ_OK;
 }
 
-/* One lookup in the input layer if FIDs are the input's and it has random
- * access. Otherwise rows are skipped, from the end of the last call if that row
- * was before this one. */
+/* Gets a row by FID: by one lookup in the input layer, if FIDs are the input's
+ * and it has random access. Otherwise rows are skipped until this one, from
+ * where the last call ended if that is before this row. */
 oj_status JoinLayer::Get(int64_t fid, OGRFeatureUniquePtr &feature,
                          oj_error *err)
 {
@@ -770,7 +780,7 @@ oj_status JoinLayer::Get(int64_t fid, OGRFeatureUniquePtr &feature,
                                 : m_single.Get(fid, feature, err);
 }
 
-/* Does not change the position of GetNextFeature(). */
+/* The position of GetNextFeature() stays. */
 OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 {
     oj_error error{OJ_OK, ""};
@@ -784,8 +794,8 @@ OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 
 /* ---- counts and extents -------------------------------------------------- */
 
-/* Returns a pass whose datasets no thread uses: the main one, or the single one
- * while rows are read. */
+/* Returns a pass whose datasets no other thread uses: the main one, or the
+ * single one while rows are read. */
 oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
 {
     *pass = &m_main.pass;
@@ -798,7 +808,8 @@ oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
     return oj_pass_reopen(*pass, err);
 }
 
-/* *n -1: unknown without force, or rows must be filtered one by one. */
+/* Counts rows. *n -1: unknown, without force or because rows must be filtered
+ * one by one. */
 oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
 {
     const bool is_known = IsOneToOne();
@@ -825,7 +836,7 @@ oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
     return status;
 }
 
-/* The position of GetNextFeature() is kept. */
+/* The position of GetNextFeature() stays. */
 GIntBig JoinLayer::GetFeatureCount(int force)
 {
     oj_error error{OJ_OK, ""};
@@ -843,7 +854,7 @@ GIntBig JoinLayer::GetFeatureCount(int force)
     return n;
 }
 
-/* read: the base class's method, which reads all rows. */
+/* Sets the extent; read: the method of the base class, which reads all rows. */
 template <class Read>
 OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
 {
@@ -943,7 +954,8 @@ oj_status JoinLayer::AdvanceArrow(void *user, int *there, oj_error *err)
     return static_cast<JoinLayer *>(user)->m_main.Advance(there, err);
 }
 
-/* Applies filters that were set while the stream was open. */
+/* Applies filters that were set while the stream was open. Called when it ends.
+ */
 void JoinLayer::CloseArrow(void *user)
 {
     JoinLayer *layer = static_cast<JoinLayer *>(user);
@@ -953,8 +965,8 @@ void JoinLayer::CloseArrow(void *user)
 }
 
 /* Opens a native stream of all rows. GDAL's generic stream is used if there is
- * a filter, or if options or fields need it. While the native stream is open,
- * GetNextFeature() fails. */
+ * a filter, or if options or fields require it. While the native stream is
+ * open, GetNextFeature() fails. */
 bool JoinLayer::GetArrowStream(struct ArrowArrayStream *stream,
                                CSLConstList options)
 {
@@ -964,7 +976,7 @@ bool JoinLayer::GetArrowStream(struct ArrowArrayStream *stream,
     Reset();
     if (!m_native_arrow || IsFiltered() || m_stream != nullptr ||
         Begin(&error) != OJ_OK || m_main.Begin(&error) != OJ_OK)
-        return true; /* a client that reads features gets an error */
+        return true; /* a client that now reads features gets an error */
     const oj_arrow_rows rows{m_main.cursor, AdvanceArrow, CloseArrow, this};
     m_stream = oj_join_arrow_open(OGRFeatureDefn::ToHandle(m_defn), &rows,
                                   const_cast<char **>(options), stream);
@@ -1014,7 +1026,7 @@ class JoinDataset final : public GDALDataset
     char **GetFileList() override;
 };
 
-/* Lists the spec file and the files of both sides. */
+/* Returns the spec file and the files of both sides. */
 char **JoinDataset::GetFileList()
 {
     CPLStringList files(GDALDataset::GetFileList(), TRUE);
@@ -1029,8 +1041,8 @@ char **JoinDataset::GetFileList()
 
 /* ---- the driver ---------------------------------------------------------- */
 
-/* GDAL calls this before the other drivers, for every dataset. An existing file
- * is not a JOIN: name, even in a folder "JOIN:". */
+/* Recognises dataset names. GDAL calls this before other drivers, for every
+ * dataset. An existing file is not a JOIN: name, even in a folder "JOIN:". */
 int Identify(GDALOpenInfo *info)
 {
     return info->fpL != nullptr
@@ -1038,8 +1050,8 @@ int Identify(GDALOpenInfo *info)
                : oj_dataset_name_words(info->pszFilename) != nullptr;
 }
 
-/* Reads a file *.ogrjoin (oj_dataset_name.h); path may be one of GDAL's virtual
- * files. Error texts are appended to the path. */
+/* Reads a spec file *.ogrjoin (oj_dataset_name.h); path may be one of GDAL's
+ * virtual files. On failure the message is the path followed by the reason. */
 oj_status ReadSpec(const char *path, std::string &line, bool &is_relative,
                    oj_error *err)
 {
@@ -1056,7 +1068,9 @@ oj_status ReadSpec(const char *path, std::string &line, bool &is_relative,
     VSIFree(bytes);
     const bool is_json =
         text.find('\0') == std::string::npos &&
-        text.find("\\u0000") == std::string::npos && /* nor as an escape */
+        text.find("\\u0000") == std::string::npos && /* an escaped zero
+                                                        character is refused,
+                                                        too */
         document.LoadMemory(
             text.compare(0, 3, "\xEF\xBB\xBF") == 0 ? text.substr(3) : text);
     CPLPopErrorHandler();
@@ -1105,8 +1119,8 @@ oj_status ReadName(const char *name, oj_command *command, oj_error *err)
 
 GDALDataset *Open(GDALOpenInfo *info)
 {
-    /* Programs open for update first and fall back to read-only; an error here
-     * would be shown to the user. */
+    /* Programs open for update first and fall back to read-only; an error
+     * message here would be shown to the user. */
     if (!Identify(info) || info->eAccess == GA_Update)
         return nullptr;
     if (depth >= MAX_DEPTH)
@@ -1142,8 +1156,8 @@ GDALDataset *Open(GDALOpenInfo *info)
     }
 }
 
-/* Reports a failed file operation. Deleting, renaming and copying affect the
- * spec file only, not the sources. */
+/* Reports a failed file operation. Deleting, renaming and copying affect only
+ * the spec file, not the sources. */
 CPLErr ReportFileOperation(bool is_done, const char *name, const char *what)
 {
     if (is_done)
@@ -1190,7 +1204,8 @@ const char options[] =
 
 extern "C" OJ_EXPORT void RegisterOGRJOIN(void);
 
-/* GDAL finds it by the name of the file, ogr_JOIN.so. */
+/* Entry point of the plugin; GDAL derives its name from that of the file,
+ * ogr_JOIN.so. */
 void RegisterOGRJOIN(void)
 {
     if (!GDAL_CHECK_VERSION("ogr_JOIN") ||

@@ -36,8 +36,8 @@ void RowStream::Close()
     oj_pass_close(&pass);
 }
 
-/* Skips the fields ignored at this point; the selection stays until the stream
- * is stopped. */
+/* Stops reading the fields that are ignored now; this lasts until the stream is
+ * stopped. */
 void RowStream::SkipIgnored()
 {
     for (int64_t i = 0; i < schema->n_fields; i++)
@@ -49,8 +49,8 @@ void RowStream::SkipIgnored()
     }
 }
 
-/* Opens the cursor before the join side is read: it needs only the column
- * types. */
+/* Opens the cursor. This is possible before the join side is read, because the
+ * cursor needs only the types of columns. */
 oj_status RowStream::OpenCursor(oj_error *err)
 {
     const oj_source &join = pass.job.join;
@@ -62,7 +62,8 @@ oj_status RowStream::OpenCursor(oj_error *err)
     if (defn->GetGeomFieldCount() > 0)
         options.crs = OGR_GFld_GetSpatialRef(
             OGR_FD_GetGeomFieldDefn(OGRFeatureDefn::ToHandle(defn), 0));
-    options.cancel = nullptr; /* rows are made only when they are requested */
+    options.cancel = nullptr; /* no cancelling: rows are made only when they are
+                                 requested */
     OJ_TRY(oj_row_cursor_open(OGRFeatureDefn::ToHandle(asked), &options,
                               &cursor, err));
     oj_row_cursor_number(cursor, 0);
@@ -91,7 +92,7 @@ oj_status RowStream::Begin(oj_error *err)
     return status;
 }
 
-/* Called after the last row or an error. */
+/* Ends the run of the pass. Called after the last row or an error. */
 oj_status RowStream::End(oj_status status, oj_error *err)
 {
     has_ended = true;
@@ -118,8 +119,8 @@ oj_status RowStream::Advance(int *there, oj_error *err)
     return status;
 }
 
-/* Makes the next row of the answer; *there 0: it has no more. Unset fields
- * become NULL, since some drivers distinguish the two in features, but not in
+/* Makes the next row of the answer; *there 0: it has no more rows. Unset fields
+ * become NULL: some drivers distinguish the two in features, but not in
  * streams. */
 oj_status RowStream::MakeFeature(int *there, OGRFeatureUniquePtr &feature,
                                  oj_error *err)
@@ -210,7 +211,7 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
             status = MakeRow(fid, feature, err);
         oj_row_cursor_end(cursor);
     }
-    if (status != OJ_OK) /* the next row reopens the pass */
+    if (status != OJ_OK) /* the next request reopens the pass */
     {
         CloseCursor();
         status = oj_pass_stop(&pass, status, err);
@@ -219,7 +220,8 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
     return status;
 }
 
-/* For numbered rows: skips to row fid, from the start if it was passed. */
+/* Gets a numbered row: skips rows until row fid, from the start if it was
+ * passed already. */
 oj_status RowStream::GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
                                  oj_error *err)
 {

@@ -21,15 +21,16 @@ struct RowStream
 {
     oj_pass pass{}; /* opened by oj_pass_open_shared() */
     const oj_schema *schema = nullptr;
-    /* definition of the features that are made */
+    /* definition of the features */
     OGRFeatureDefn *defn = nullptr;
-    /* as defn; fields ignored in it are not set */
+    /* equal to defn, but with flags of ignored fields, which are not set in
+     * features */
     OGRFeatureDefn *asked = nullptr;
-    /* true: fields ignored in `asked` when reading begins are not read, and
-     * `asked` must not change until Stop(). false: the ignored fields may
-     * change between rows */
+    /* true: fields that are ignored in `asked` when reading begins are not
+     * read, and `asked` must not change until Stop(). false: the ignored fields
+     * may change between rows */
     bool skips = false;
-    bool has_ended = false;          /* no more rows until Stop() */
+    bool has_ended = false;          /* true: no more rows until Stop() */
     oj_row_cursor *cursor = nullptr; /* not NULL while rows are read */
     oj_table *types = nullptr;       /* the join side's columns, without rows */
     OGRFeatureUniquePtr spare{};     /* an unused feature, for the next row */
@@ -43,13 +44,13 @@ struct RowStream
     void Close();
     oj_status Begin(oj_error *err);
     oj_status Advance(int *there, oj_error *err);
-    /** feature: the next row; unchanged at the end. */
+    /** Gets the next row; feature is unchanged at the end. */
     oj_status Next(OGRFeatureUniquePtr &feature, oj_error *err);
-    /** Skips n rows; *there false: fewer rows are left. */
+    /** Skips n rows; *there false: fewer rows remain. */
     oj_status Skip(int64_t n, bool *there, oj_error *err);
-    /** The row with this FID. Get(): by a lookup in the input layer.
-     *  GetNumbered(): for numbered rows. GetSearched(): by reading all rows,
-     *  for -limit, where only rows before the limit exist. */
+    /** Get the row with this FID. Get(): by a lookup in the input layer.
+     *  GetNumbered(): for numbered rows. GetSearched(): by reading all rows;
+     *  for -limit, with which only rows before the limit exist. */
     oj_status Get(int64_t fid, OGRFeatureUniquePtr &feature, oj_error *err);
     oj_status GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
                           oj_error *err);

@@ -22,14 +22,15 @@
 
 struct oj_command;
 
-/** The text after "JOIN:" (ignoring case) in a name; NULL: the name does not
- *  begin so. Must be fast: called for every dataset that a program opens. */
+/** Returns the text of a name after "JOIN:" (ignoring case); NULL if it does
+ *  not begin so. Must be fast, because it is called for every dataset that a
+ *  program opens. */
 static inline const char *oj_dataset_name_words(const char *name)
 {
     return strncasecmp(name, "JOIN:", 5) == 0 ? name + 5 : NULL;
 }
 
-/** 1 when a name ends in ".ogrjoin", ignoring case. */
+/** Returns 1 if a name ends in ".ogrjoin", ignoring case. */
 static inline int oj_dataset_name_is_file(const char *name)
 {
     size_t n = strlen(name);
@@ -37,9 +38,9 @@ static inline int oj_dataset_name_is_file(const char *name)
 }
 
 /** -write_spec: writes the spec file command->write_spec from command->words,
- *  after checking that it opens (reads schemas only). Does not run the join.
- *  The file is written atomically; an existing one is replaced with -overwrite
- *  only. */
+ *  after checking that the join opens (only schemas are read). Does not run the
+ *  join.  The file is written atomically; an existing one is replaced only with
+ *  -overwrite. */
 OJ_MUST_USE oj_status oj_write_spec_run(const struct oj_command *command,
                                         struct oj_error *err);
 

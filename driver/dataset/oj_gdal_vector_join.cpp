@@ -1,7 +1,7 @@
 /* "gdal vector join [options] INPUT JOIN OUTPUT" (GDAL 3.12 and later): accepts
- * the options of a join dataset, from the option table, and writes its rows by
- * GDAL's own means.  With the format "stream" the result is the dataset
- * itself. */
+ * the options of a join dataset, taken from the option table, and lets GDAL
+ * write its rows.  With the format "stream" the result is the dataset itself.
+ */
 #include "oj_gdal_vector_join.h"
 
 #include "../base/oj_shell_words.h"
@@ -24,7 +24,7 @@
 namespace
 {
 
-/* An option of the table with the values given for it. */
+/* An option of the table with the values that were given for it. */
 struct Given
 {
     const oj_option *option;
@@ -45,7 +45,8 @@ struct Given
     }
 };
 
-/* 1 for options of a join dataset; -q and -progress are GDAL's own here. */
+/* Returns true for options of a join dataset, except -q and -progress, which
+ * GDAL itself handles here. */
 bool IsOfJoin(const oj_option *option)
 {
     return option->not_read == nullptr &&

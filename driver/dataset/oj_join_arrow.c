@@ -12,7 +12,7 @@
 #include <cpl_string.h>
 #include <ogr_recordbatch.h>
 
-/* GDAL declares these structs without the guards that other headers use. */
+/* GDAL declares the Arrow structs without the guards that other headers use. */
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 #endif
@@ -26,11 +26,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that one column is filled with before the next column: few enough that
+/* Rows for which a column is filled before the next column: few enough that
  * their values stay in the cache. */
 #define PLACES_AT_ONCE 256
 
-/* An OGR type in an Arrow format, and how a value is written in it. */
+/* The Arrow format for an OGR type, and how a value is written in it. */
 struct column_form
 {
     OGRFieldType type;
@@ -41,10 +41,11 @@ struct column_form
         FORM_INTEGER64,
         FORM_REAL,
         FORM_BYTES,
-        FORM_DAYS,         /* since 1970 */
-        FORM_MILLISECONDS, /* of the day */
+        FORM_DAYS,         /* days since 1970 */
+        FORM_MILLISECONDS, /* milliseconds of the day */
         FORM_MOMENT,       /* milliseconds since 1970 */
-        FORM_MOMENT_UTC    /* likewise, in UTC if the zone is known */
+        FORM_MOMENT_UTC    /* milliseconds since 1970, in UTC if the zone is
+                              known */
     } form;
 };
 
@@ -62,7 +63,7 @@ static const struct column_form column_forms[] = {
     {OFTDateTime, "tsm:", FORM_MOMENT},
     {OFTDateTime, "tsm:UTC", FORM_MOMENT_UTC}};
 
-/* Source of the values of a child array. */
+/* Where the values of a child array come from. */
 enum child_kind
 {
     CHILD_FID,
@@ -73,19 +74,22 @@ enum child_kind
 struct arrow_child
 {
     enum child_kind kind;
-    struct oj_row_column from; /* for CHILD_FIELD */
+    struct oj_row_column from; /* used for CHILD_FIELD */
     const char *name;
-    const struct column_form *form; /* lists: form of the values */
+    const struct column_form *form; /* how values are written; for lists, how
+                                       their elements are */
     struct oj_arrow_column column;
 };
 
 struct oj_join_arrow
 {
-    /* holds a reference; NULL before opening */
+    /* a reference to the definition; NULL before opening */
     OGRFeatureDefnH defn;
-    struct oj_arrow_rows rows;       /* cursor NULL: detached */
-    struct ArrowArrayStream generic; /* GDAL's stream, for its schema */
-    OGRFeatureH scratch;             /* feature for conversions */
+    struct oj_arrow_rows rows;       /* where rows come from; cursor NULL:
+                                        detached */
+    struct ArrowArrayStream generic; /* GDAL's stream, which provides the
+                                        schema */
+    OGRFeatureH scratch;             /* feature for converting values */
     struct oj_layer_geometry wkb;
     int64_t batch_rows;
     struct arrow_child *child; /* [n_children] */
@@ -108,8 +112,9 @@ static OGRFieldType item_type(OGRFieldType type)
                                       : OFTString;
 }
 
-/* The form of values of an OGR type in the schema's Arrow format; of a list,
- * that of its values. NULL: GDAL's generic stream must make the column. */
+/* Returns how values of an OGR type are written in the schema's Arrow format;
+ * for a list, how its elements are. NULL: only GDAL's generic stream can make
+ * the column. */
 static const struct column_form *
 find_column_form(const struct ArrowSchema *schema, OGRFieldType type)
 {
@@ -129,7 +134,7 @@ find_column_form(const struct ArrowSchema *schema, OGRFieldType type)
     return NULL;
 }
 
-/* Rounds the seconds, a float, as GDAL does. */
+/* Rounds the seconds, which are a float, as GDAL does. */
 static int32_t milliseconds_of_day(const OGRField *raw)
 {
     return (raw->Date.Hour * 60 + raw->Date.Minute) * 60000 +
@@ -146,8 +151,8 @@ static int64_t epoch_milliseconds(const OGRField *raw, int is_utc)
     return moment;
 }
 
-/* Puts n bytes. *fits 0: nothing was put, because the limit would be
- * exceeded. */
+/* Appends n bytes as the value of a row. *fits 0: they would exceed the limit,
+ * and nothing was appended. */
 static oj_status put_bytes(struct oj_arrow_column *column, int64_t row,
                            const void *from, int64_t n, int *fits,
                            struct oj_error *err)
@@ -160,7 +165,7 @@ static oj_status put_bytes(struct oj_arrow_column *column, int64_t row,
     return OJ_OK;
 }
 
-/* Puts a value that is neither NULL nor bytes. */
+/* Sets a value that is neither NULL nor a text or binary. */
 static oj_status put_number(struct oj_arrow_column *column, int64_t row,
                             enum value_form form, const OGRField *raw,
                             struct oj_error *err)
@@ -189,7 +194,7 @@ static oj_status put_number(struct oj_arrow_column *column, int64_t row,
     return oj_arrow_column_put_integer(column, row, integer, err);
 }
 
-/* Puts value i of a list. In lists OGR's markers of NULL are ordinary
+/* Appends element i of a list. In lists OGR's markers of NULL are ordinary
  * values. */
 static oj_status put_item(struct oj_arrow_column *item, int64_t row,
                           enum value_form form, const OGRField *list, int i,
@@ -243,7 +248,7 @@ static void close_stream(struct oj_join_arrow *s)
     oj_free(s);
 }
 
-/* Other options need GDAL's generic stream. */
+/* Returns 0 if there is an option that only GDAL's generic stream supports. */
 static int are_all_stream_options_known(char **options)
 {
     static const char *const known[] = {"INCLUDE_FID", "MAX_FEATURES_IN_BATCH",
@@ -261,7 +266,8 @@ static int64_t batch_rows_of(char **options)
     return n <= 0 ? 1 : n == INT_MAX ? INT_MAX - 1 : n;
 }
 
-/* Limited by 32-bit offsets, or by GDAL's option for its own streams. */
+/* Maximum bytes of an array, because of 32-bit offsets, or by GDAL's option for
+ * its own streams. */
 static int64_t max_batch_bytes(void)
 {
     const char *text = CPLGetConfigOption("OGR_ARROW_MEM_LIMIT", NULL);
@@ -269,7 +275,7 @@ static int64_t max_batch_bytes(void)
     return limit > 0 && limit < INT32_MAX ? limit : INT32_MAX;
 }
 
-/* Index of the cursor's column for a field. */
+/* Returns the index of the cursor's column for a field. */
 static int find_cursor_column(const struct oj_join_arrow *s, int field)
 {
     const struct oj_row_sources *sources =
@@ -283,7 +289,7 @@ static int find_cursor_column(const struct oj_join_arrow *s, int field)
 }
 
 /* Initialises the next child for values of this type; returns 0 if the schema
- * has no child left, or one of another format. */
+ * has no further child, or one of another format. */
 static int init_child(struct oj_join_arrow *s, enum child_kind kind,
                       OGRFieldType type, const char *name,
                       const struct ArrowSchema *parent)
@@ -302,8 +308,8 @@ static int init_child(struct oj_join_arrow *s, enum child_kind kind,
     child->column.limit = max_batch_bytes();
     if (child->column.item != NULL)
         child->column.item->limit = child->column.limit;
-    /* If the geometry is not nullable, NULL must become an empty geometry,
-     * which is left to GDAL's generic stream. */
+    /* In a column of geometries that is not nullable, NULL must become an empty
+     * geometry; this is left to GDAL's generic stream. */
     return kind != CHILD_GEOMETRY || child->column.is_nullable;
 }
 
@@ -376,8 +382,8 @@ static void find_zero_copy_column_sources(struct oj_join_arrow *s)
     }
 }
 
-/* Fills the buffer with up to n rows if it is empty; sets at_end when no rows
- * are left. */
+/* Fills the buffer with up to n rows if it is empty; sets at_end if there are
+ * no more rows. */
 static oj_status fetch_next_output_rows(struct oj_join_arrow *s, int64_t n,
                                         struct oj_error *err)
 {
@@ -399,7 +405,7 @@ static oj_status fetch_next_output_rows(struct oj_join_arrow *s, int64_t n,
     return OJ_OK;
 }
 
-/* Appends the values of n numeric rows, as rows row, row + 1, ... */
+/* Appends the numbers of n rows to a column, as rows row, row + 1, ... */
 static oj_status append_numbers_of_rows(struct arrow_child *child,
                                         const struct oj_row_place *place,
                                         int64_t n, int64_t row,
@@ -428,8 +434,8 @@ static oj_status append_numbers_of_rows(struct arrow_child *child,
     return OJ_OK;
 }
 
-/* Appends one row. Geometries are ISO WKB, little-endian, byte for byte as OGR
- * writes them for the feature. */
+/* Appends one row to a column. Geometries are little-endian ISO WKB, byte for
+ * byte as OGR writes them for the feature. */
 static oj_status add_row_to_child(struct oj_join_arrow *s,
                                   struct arrow_child *child,
                                   const struct oj_row_place *place, int64_t row,
@@ -460,8 +466,8 @@ static oj_status add_row_to_child(struct oj_join_arrow *s,
                               : put_number(column, row, form, at, err);
 }
 
-/* Appends *n rows, as rows row, row + 1, ...; *n becomes the number that fits
- * into all columns. */
+/* Appends *n rows to all columns, as rows row, row + 1, ...; *n becomes the
+ * number of rows that fit. */
 static oj_status append_output_rows(struct oj_join_arrow *s,
                                     const struct oj_row_place *place,
                                     int64_t *n, int64_t row,
@@ -529,8 +535,6 @@ static oj_status next_array(struct oj_join_arrow *s, struct ArrowArray *array,
     return n_rows > 0 ? make_record_batch_array(s, n_rows, array, err) : OJ_OK;
 }
 
-/* ---- the stream's functions ---------------------------------------------- */
-
 static int is_detached(const struct oj_join_arrow *s)
 {
     return s->rows.cursor == NULL;
@@ -542,12 +546,13 @@ static int report_detached(struct oj_join_arrow *s)
     if (s->error.status == OJ_OK)
         (void)!oj_fail(&s->error, OJ_ERR_ARG,
                        "the dataset of this Arrow stream was closed: read the "
-                       "stream before");
+                       "stream before you close the dataset");
     CPLError(CE_Failure, CPLE_AppDefined, "%s", s->error.message);
     return EINVAL;
 }
 
-/* EINVAL when the ignored fields have changed since the stream was opened. */
+/* Returns EINVAL if the ignored fields have changed since the stream was
+ * opened. */
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
     struct oj_join_arrow *s = stream->private_data;

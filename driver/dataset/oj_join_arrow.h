@@ -4,9 +4,9 @@
  *    answers -> cursor -> block of rows -> columns -> ArrowArray
  *
  *  The schema is that of GDAL's generic stream of the layer, which stays open
- *  to provide it; values are those of the features. In GDAL 3.6 the generic
- *  stream has days before 1970 off by one, and seconds that round up to a
- *  minute off by a minute; here they are those of the features.
+ *  to provide it; the values are those that the features have. (In GDAL 3.6 the
+ *  generic stream differs: days before 1970 are off by one, and seconds that
+ *  round up to a minute are off by a minute.)
  */
 #ifndef OJ_JOIN_ARROW_H
 #define OJ_JOIN_ARROW_H
@@ -18,7 +18,7 @@ struct ArrowArrayStream;
 /** An open stream; opaque. */
 struct oj_join_arrow;
 
-/** Source of the rows. */
+/** Where the rows of a stream come from. */
 struct oj_arrow_rows
 {
     /** Cursor of the rows, which already have their FIDs. Must outlive the
@@ -26,7 +26,7 @@ struct oj_arrow_rows
     struct oj_row_cursor *cursor;
 
     /** Releases the current answer and begins the next one, which may have no
-     *  rows. *there 0: there is none. */
+     *  rows. *there 0: there are no more answers. */
     oj_status (*advance)(void *user, int *there, struct oj_error *err);
 
     /** Called when the stream is released without having been detached. May be
@@ -39,27 +39,28 @@ struct oj_arrow_rows
  *  in defn. It holds a reference to defn.
  *  options  as for OGR_L_GetArrowStream(): INCLUDE_FID, MAX_FEATURES_IN_BATCH,
  *           GEOMETRY_METADATA_ENCODING
- *  stream  in: GDAL's generic stream of a layer with this definition and these
- *          options; out: the native stream, which owns the generic one
+ *  stream   on entry GDAL's generic stream of a layer with this definition and
+ *           these options; on return the native stream, which owns the generic
+ *           one
  *  Returns the stream, which is valid until closed() is called or it is
  *  detached. NULL: the definition or the options need GDAL's generic stream, or
  *  memory ran out; *stream is unchanged.
  *
- *  After an error get_next() returns EIO, ENOMEM or ECANCELED, reported by
- *  CPLError() and get_last_error(), and then the end of the stream.  A batch
- *  has fewer rows than requested if the next row's texts or geometries would
- *  exceed 2 GiB (configuration option OGR_ARROW_MEM_LIMIT: bytes); a single row
- *  above the limit is an error.
+ *  After an error get_next() returns EIO, ENOMEM or ECANCELED, reports it by
+ *  CPLError() and get_last_error(), and then ends the stream.  A batch has
+ *  fewer rows than requested if the next row's texts or geometries would exceed
+ *  2 GiB (configuration option OGR_ARROW_MEM_LIMIT: bytes); a single row above
+ *  the limit is an error.
  */
 struct oj_join_arrow *oj_join_arrow_open(OGRFeatureDefnH defn,
                                          const struct oj_arrow_rows *rows,
                                          char **options,
                                          struct ArrowArrayStream *stream);
 
-/** Detaches a stream whose layer ends first: GDAL allows streams to be released
+/** Detaches a stream whose layer ends first; GDAL allows streams to be released
  *  after their layer. Afterwards get_schema() and get_next() return EINVAL with
- *  an error text, and release() frees what belongs to the stream. Arrays
- *  already returned belong to the client and stay valid. */
+ *  an error text, and release() frees what belongs to the stream. Arrays that
+ *  were returned belong to the client and stay valid. */
 void oj_join_arrow_detach(struct oj_join_arrow *stream);
 
 #endif

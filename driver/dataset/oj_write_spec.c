@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Adds a path relative to folder, after a prefix (a letter, or ""). */
+/* Adds a path, made relative to folder, after a prefix (a letter, or ""). */
 static void add_relative_path(char ***words, const char *before,
                               const char *path, const char *folder)
 {
@@ -24,8 +24,8 @@ static void add_relative_path(char ***words, const char *before,
     CPLFree(made);
 }
 
-/* The words without destination and without options of this run only; paths are
- * relative to the file's folder. */
+/* Returns the words for the spec file: without destination and without options
+ * that only this run uses; paths become relative to the file's folder. */
 static char **choose_words(const struct oj_command *command, const char *folder)
 {
     char **words = NULL;
@@ -59,7 +59,8 @@ static char **choose_words(const struct oj_command *command, const char *folder)
     return words;
 }
 
-/* Checks that the join opens from the folder of the file. */
+/* Checks that the join opens if paths are relative to the folder of the file.
+ */
 static oj_status check_spec(const char *line, const char *folder,
                             struct oj_error *err)
 {

@@ -17,8 +17,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* -memory: values that are sorted get 1/MEMORY_SHARE of it; the rest is for the
- * join side and the batches. */
+/* -memory: aggregates that must sort values get 1/MEMORY_SHARE of it; the rest
+ * is for the join side and the batches. */
 #define MEMORY_SHARE 4
 
 enum
@@ -28,12 +28,12 @@ enum
     TIME_BYTES = sizeof(uint64_t) + sizeof((OGRField *)0)->Date
 };
 
-/* Memory of one column of values. */
+/* Memory for one column of values. */
 struct memory
 {
     void *value; /* array of the column's type */
     uint8_t *is_null;
-    char *pool; /* copies of the values' bytes that are not stored elsewhere */
+    char *pool; /* copies of texts and binaries that are not stored elsewhere */
     int64_t cap_value, cap_null, n_pool, cap_pool;
 };
 
@@ -44,25 +44,26 @@ struct values
     struct memory *memory;
 };
 
-/* Pairs collected for the aggregates, added many at once. */
+/* Pairs that are collected here, because adding many at once is faster. */
 struct block
 {
     const struct oj_attributes *source; /* attributes of the features */
     const int64_t *fid;                 /* [features of source], or NULL */
-    /* [features of source] indices in the join layer; NULL: consecutive */
+    /* [features of source] indices in the join layer; NULL: consecutive ones */
     const int64_t *ordinal;
     /* index in the join layer of row 0 of source, if ordinal is NULL */
     int64_t first_place;
 
     struct values values;
     int64_t n_features, n_pairs;
-    int32_t feature[BLOCK_FEATURES]; /* rows of source */
+    int32_t feature[BLOCK_FEATURES]; /* rows of source that occur in the
+                                        block */
     int64_t fids[BLOCK_FEATURES], places[BLOCK_FEATURES];
     int64_t row[BLOCK_PAIRS];
-    int32_t at[BLOCK_PAIRS]; /* indices in `feature` */
+    int32_t at[BLOCK_PAIRS]; /* index in `feature` of each pair's feature */
     double share[BLOCK_PAIRS];
 
-    /* For columns of pairs. */
+    /* Used for columns of pairs. */
     const struct oj_matches *matches;
     const struct oj_pair_values *pair_values;
     int64_t entry[BLOCK_PAIRS];
@@ -75,29 +76,30 @@ struct oj_aggregation
     struct oj_job *job;
     struct oj_aggregate_words words;
     struct oj_computed_column *columns; /* [words.n] */
-    struct oj_computed_type *types;     /* [words.n] of columns */
-    /* [words.n_fields] fields that the aggregates read; unused for columns of
-     * pairs */
+    struct oj_computed_type *types;     /* [words.n] their types */
+    /* [words.n_fields] fields that the aggregates read; elements for columns of
+     * pairs are unused */
     struct oj_side_field *fields;
     int needs_overlap;
     struct oj_held_files files;
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
     struct block *block;
-    struct oj_matches rows; /* rows of the last answer */
+    struct oj_matches rows; /* one entry per row of the last answer */
     int64_t first_row;
 
-    /* For the join layer streamed past n_input rows. */
+    /* Used if the join layer is streamed; n_input is the number of input rows.
+     */
     int64_t n_input;
-    /* aggregates summed without pairs; NULL: none */
+    /* aggregates that were summed without pairs; NULL: none */
     struct oj_aggregates *sums;
     struct values summed;
 };
 
 /* ---- result columns ------------------------------------------------------ */
 
-/* Defines the column of a result. from: the aggregated field; NULL: a count of
- * pairs, or a column of pairs. */
+/* Defines the column of a result. from: the aggregated field; NULL for a count
+ * of pairs and for columns of pairs. */
 static void define_result_column(const struct oj_aggregate_word *word,
                                  int source, OGRFieldDefnH from,
                                  struct oj_computed_column *column,
@@ -130,7 +132,8 @@ static oj_status find_join_field(void *user, const char *name, int *column,
     return OJ_OK;
 }
 
-/* Binds all words to their values and defines the columns of the results. */
+/* Finds the value of every aggregate, and defines the columns of the results.
+ */
 static oj_status bind_aggregates(struct oj_aggregation *a,
                                  const struct oj_row_column_words *words,
                                  unsigned char *want, struct oj_error *err)
@@ -141,8 +144,8 @@ static oj_status bind_aggregates(struct oj_aggregation *a,
     OJ_TRY(oj_aggregate_columns_bind(words, &finder, &a->words, want, &hidden,
                                      err));
     if (hidden != NULL)
-        oj_notice("-agg: %s is the field of the join layer, which hides the "
-                  "column of the pairs that is called so",
+        oj_notice("-agg: %s means the field of the join layer, not the column "
+                  "of pairs with this name",
                   hidden);
     OJ_NEW_ZEROED(a->fields, a->words.n_fields + 1, err);
     for (int f = 0; f < a->words.n_fields; f++)
@@ -170,7 +173,8 @@ static oj_status bind_aggregates(struct oj_aggregation *a,
     return OJ_OK;
 }
 
-/* 1 when a weighted sum needs the overlap. For points its share is always 1. */
+/* Returns 1 if a weighted sum needs the overlap. (The overlap share of points
+ * is always 1.) */
 static int needs_overlap(const struct oj_aggregation *a)
 {
     OGRwkbGeometryType type = wkbFlatten(a->job->join.type);
@@ -180,7 +184,8 @@ static int needs_overlap(const struct oj_aggregation *a)
 
 /* ---- open and close ------------------------------------------------------ */
 
-/* Creates the file next to the output, whose disk needs free space anyway. */
+/* Creates a temporary file for sorted values next to the output, whose disk
+ * needs free space anyway. */
 static int open_aggregate_spill_file(void *user)
 {
     const struct oj_aggregation *a = user;
@@ -299,8 +304,8 @@ int oj_aggregation_takes_sums(const struct oj_aggregation *a)
 
 /* ---- dates and times as bytes -------------------------------------------- */
 
-/* First the milliseconds in UTC, which define the order; then the OGR value as
- * it was. */
+/* Encodes a time so that bytes sort by time: first the milliseconds in UTC,
+ * which define the order; then the OGR value as it was. */
 static void encode_sortable_time(const OGRField *raw, char bytes[TIME_BYTES])
 {
     OGRField parts = *raw;
@@ -322,7 +327,7 @@ static void encode_sortable_time(const OGRField *raw, char bytes[TIME_BYTES])
 
 /* ---- values of fields ---------------------------------------------------- */
 
-/* Copies bytes into the pool if the next value would overwrite them. */
+/* Copies bytes to the pool if the next value would overwrite them. */
 static oj_status copy_bytes_to_pool(struct memory *memory,
                                     const struct oj_aggregate_bytes *bytes,
                                     struct oj_error *err)
@@ -372,7 +377,7 @@ static oj_status read_value(struct oj_side_field *field,
     return OJ_OK;
 }
 
-/* Reads a column of n features: first, first + 1, ...; if order is not NULL:
+/* Reads a field of n features: first, first + 1, ...; if order is not NULL:
  * order[first], order[first + 1], ... */
 static oj_status read_field(struct oj_side_field *field,
                             enum oj_aggregate_form form,
@@ -392,7 +397,7 @@ static oj_status read_field(struct oj_side_field *field,
         if (!memory->is_null[i])
             OJ_TRY(read_value(field, form, &value, memory, i, err));
     }
-    /* the pool does not move any more */
+    /* pointers are set only now, when the pool does not move any more */
     for (int64_t i = 0; memory->n_pool > 0 && i < n; i++)
     {
         struct oj_aggregate_bytes *bytes =
@@ -405,8 +410,9 @@ static oj_status read_field(struct oj_side_field *field,
     return OJ_OK;
 }
 
-/* Reads all columns of fields. They are valid until the next call, texts as
- * long as source. OJ_FORM_WRITTEN: values are formatted by one thread. */
+/* Reads all fields of n features. The values are valid until the next call,
+ * texts only as long as source. Values of OJ_FORM_WRITTEN (texts that OGR
+ * writes) are formatted by one thread. */
 static oj_status read_values(const struct oj_aggregation *a,
                              const struct oj_attributes *source, int64_t first,
                              int64_t n, const int32_t *order,
@@ -433,7 +439,8 @@ static oj_status read_values(const struct oj_aggregation *a,
                                  memory->value, memory->is_null, &any_null))
             OJ_TRY(read_field(field, a->words.fields[f].form, source, first, n,
                               order, memory, err));
-        /* the member that matches the type is used */
+        /* sets all members of the union, of which the one of the right type is
+         * used */
         column->real = memory->value;
         column->integer = memory->value;
         column->bytes = memory->value;
@@ -480,7 +487,8 @@ static oj_status flush_block(struct oj_aggregation *a, struct oj_error *err)
     return oj_aggregates_add(a->state, &pairs, err);
 }
 
-/* rank, entry: of the pair among those of its row, and in the answer. */
+/* Adds a pair to the block. rank: its rank among the pairs of its row; entry:
+ * its index in the answer. */
 static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
                                  int32_t feature, double share, int64_t entry,
                                  int32_t rank, struct oj_error *err)
@@ -501,8 +509,8 @@ static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
     return block->n_pairs < BLOCK_PAIRS ? OJ_OK : flush_block(a, err);
 }
 
-/* Starts with an empty block: after a failure it may hold pairs of another
- * source. */
+/* Begins an empty block. It is emptied here because after a failure it may hold
+ * pairs of another source. */
 static void start_block(struct block *block, const struct oj_attributes *source,
                         const int64_t *fid, const int64_t *ordinal,
                         int64_t first_place)
@@ -515,8 +523,8 @@ static void start_block(struct block *block, const struct oj_attributes *source,
 }
 
 /* Adds all pairs of an answer. Row i of matches is input row first + i, paired
- * with features of side. With a streamed join layer (side NULL) it is feature
- * first + i of source, paired with input rows. */
+ * with features of side. If the join layer is streamed (side NULL), row i is
+ * feature first + i of source, paired with input rows. */
 static oj_status put_pairs(struct oj_aggregation *a,
                            const struct oj_matches *matches, int64_t first,
                            const struct oj_flat *side,
@@ -571,7 +579,7 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
 
 oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
 {
-    /* add the sums made without pairs */
+    /* adds the sums that were made without pairs */
     if (a->sums != NULL)
         OJ_TRY(oj_aggregates_merge(a->state, a->sums, err));
     oj_aggregates_close(a->sums);
@@ -636,10 +644,11 @@ static void result_to_field_value(const struct oj_aggregate_value *from,
         to->raw.Integer64 = from->integer;
     else if (type == OFTString)
     {
-        to->raw.String = (char *)from->bytes; /* only read */
+        to->raw.String = (char *)from->bytes; /* the cast is safe, because the
+                                                 text is only read */
         to->n_text = from->n_bytes;
     }
-    else /* written by encode_sortable_time() */
+    else /* a time, as encode_sortable_time() wrote it */
     {
         memcpy(&to->raw.Date, from->bytes + sizeof(uint64_t),
                sizeof to->raw.Date);
@@ -666,9 +675,9 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
 
 /* ---- when to stream the join layer --------------------------------------- */
 
-/* Streaming is not possible for the k nearest (they belong to input rows),
- * weighted sums and columns of pairs (they are computed per input row) and
- * -validate (the reference joins input rows). */
+/* Returns 0 if the join layer cannot be streamed: for the k nearest (these are
+ * chosen per input row), weighted sums and columns of pairs (computed per input
+ * row) and -validate (the reference joins input rows). */
 static int can_stream_join_layer(const struct oj_aggregation *a)
 {
     const struct oj_job *job = a->job;
@@ -697,9 +706,9 @@ int oj_aggregation_streams_join(const struct oj_aggregation *a)
 
 /* ---- streaming the join layer -------------------------------------------- */
 
-/* Sums the values inside the join, without pairs; *n_pairs: their number. Runs
- * on the join thread, not on the one that adds pairs. OJ_ERR_UNSUPPORTED: the
- * join must return pairs. */
+/* Sums the values inside the join, without making pairs; *n_pairs: how many
+ * pairs were summed. Runs on the join thread, not on the thread that adds
+ * pairs. OJ_ERR_UNSUPPORTED: the join must return the pairs of this batch. */
 static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
                            const struct oj_pipeline_part *part,
                            const struct oj_attributes *source, int64_t *n_pairs,

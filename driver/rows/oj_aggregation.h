@@ -17,28 +17,29 @@
 
 struct oj_aggregation;
 
-/** Parses -agg of the job's command and adds its fields to those read from the
- *  join layer. Call it after oj_job_open(); the job must outlive *out. words:
- *  names of columns of pairs. fields: receives the output columns, owned by the
- *  aggregation. want [OJ_N_PAIR_VALUES]: receives the pair values that
- *  oj_aggregation_add() needs. OJ_ERR_ARG for an invalid -agg; the text lists
- *  the fields or functions that exist. */
+/** Parses -agg of the job's command and adds its fields to those that are read
+ *  from the join layer. To be called after oj_job_open(); the job must outlive
+ *  *out. words: names of columns of pairs. fields: receives the output columns,
+ *  owned by the aggregation. want [OJ_N_PAIR_VALUES]: receives the pair values
+ *  that oj_aggregation_add() needs. OJ_ERR_ARG for an invalid -agg; the text
+ *  lists the fields or functions that exist. */
 OJ_MUST_USE oj_status
 oj_aggregation_open(struct oj_job *job, const struct oj_row_column_words *words,
                     struct oj_schema_request *fields, unsigned char *want,
                     struct oj_aggregation **out, struct oj_error *err);
 
-/** 1 when only counts, sums and means are needed: the join may then sum values
- *  instead of returning pairs. */
+/** Returns 1 if -agg has only counts, sums and means: the join may then sum
+ *  values instead of returning pairs. */
 int oj_aggregation_takes_sums(const struct oj_aggregation *aggregation);
 
-/** Discards all pairs and prepares for n_rows input rows. */
+/** Drops all pairs and prepares for n_rows input rows. */
 OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
                                            int64_t n_rows,
                                            struct oj_error *err);
 
-/** Adds the pairs of an answer; row 0 of matches is input row `first`. first 0:
- *  starts anew. values may be NULL if no overlap is needed. */
+/** Adds the pairs of an answer; row 0 of matches is input row `first`. If first
+ *  is 0, all pairs added before are dropped. values may be NULL if no overlap
+ *  is needed. */
 OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
                                          int64_t first,
                                          const struct oj_matches *matches,
@@ -46,18 +47,20 @@ OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
                                          const struct oj_pair_values *values,
                                          struct oj_error *err);
 
-/** Call after the last pair, and again before values are read from the first
- *  row once more. */
+/** Computes the results. To be called after the last pair, and again each time
+ *  before values are read from the first row on. */
 OJ_MUST_USE oj_status oj_aggregation_finish(struct oj_aggregation *aggregation,
                                             struct oj_error *err);
 
-/** Sets the input row that row 0 of oj_aggregation_value() means. */
+/** Sets the input row that oj_aggregation_value() takes as row 0. */
 void oj_aggregation_set_first_row(struct oj_aggregation *aggregation,
                                   int64_t first);
 
-/** Adds and finishes the answer of a join whose rows are written next.
- *  rows  one entry per row, a pair if the row has any; n_pairs counts all
- *        pairs. Owned by the aggregation, valid until the next answer */
+/** Adds the pairs of an answer and computes the results of its rows, which are
+ * written next. rows  one entry per row; it is a pair if the row has any pair.
+ * n_pairs counts all pairs. Owned by the aggregation, valid until the next
+ * answer
+ */
 OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             const struct oj_matches *matches,
                                             const struct oj_answer_side *side,
@@ -65,25 +68,27 @@ OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             const struct oj_matches **rows,
                                             struct oj_error *err);
 
-/** Callback for struct oj_write_options.aggregate; user is the aggregation.
- *  Rows must be requested in ascending order. */
+/** Returns the value of a result column; callback for struct
+ *  oj_write_options.aggregate; user is the aggregation.  Rows must be requested
+ *  in ascending order. */
 oj_status oj_aggregation_value(void *user, int source, int64_t row,
                                struct oj_value *value, struct oj_error *err);
 
-/** Frees it. Accepts NULL. Call it before oj_job_close(). */
+/** Frees the aggregation; accepts NULL. To be called before oj_job_close(). */
 void oj_aggregation_close(struct oj_aggregation *aggregation);
 
 /* ---- streaming the join layer past the indexed input layer --------------- */
 
-/** 1 when the join layer should be streamed: this is possible, and it is the
- *  larger side as far as the sizes are known.  If both ways are possible, the
- *  configuration option OGRJOIN_AGG_STREAM (join or input) decides. */
+/** Returns 1 if the join layer should be streamed: if this is possible, and it
+ *  is the larger side as far as the sizes are known.  If both ways are
+ *  possible, the configuration option OGRJOIN_AGG_STREAM (join or input)
+ *  decides. */
 int oj_aggregation_streams_join(const struct oj_aggregation *aggregation);
 
 /** Joins a part of a batch of the join layer with the indexed input, like
- *  oj_join_batch().  Pairs that the join sums itself are counted, but not
- *  returned.  Call it after oj_aggregation_start(), always on one thread, which
- *  must not be the one that adds pairs. */
+ *  oj_join_batch().  Pairs whose values the join sums itself are counted, but
+ *  not returned.  To be called after oj_aggregation_start(), always on one
+ *  thread, which must not be the one that adds pairs. */
 OJ_MUST_USE oj_status oj_aggregation_join(struct oj_aggregation *aggregation,
                                           struct oj_join *join,
                                           const struct oj_pipeline_part *part,
@@ -91,16 +96,17 @@ OJ_MUST_USE oj_status oj_aggregation_join(struct oj_aggregation *aggregation,
                                           struct oj_matches *out,
                                           struct oj_error *err);
 
-/** Adds the pairs of such an answer. */
+/** Adds the pairs of an answer of oj_aggregation_join(). */
 OJ_MUST_USE oj_status oj_aggregation_add_streamed(
     struct oj_aggregation *aggregation, const struct oj_pipeline_part *part,
     const struct oj_batch *batch, const struct oj_matches *matches,
     struct oj_error *err);
 
-/** The answer for input rows [first, first + n), in the form of
- *  oj_aggregation_answer(). The caller calls
- *  oj_aggregation_set_first_row(first) before reading values.  The rows may be
- *  read several times; call oj_aggregation_finish() before each time. */
+/** Makes the answer for input rows [first, first + n), in the form of
+ *  oj_aggregation_answer(). The caller must call
+ *  oj_aggregation_set_first_row(first) before it reads values.  The rows may be
+ *  read several times; oj_aggregation_finish() must be called before each time.
+ */
 OJ_MUST_USE oj_status
 oj_aggregation_rows(const struct oj_aggregation *aggregation, int64_t first,
                     int64_t n, struct oj_matches *out, struct oj_error *err);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* part of the progress bar for streaming the join layer */
+/* fraction of the progress bar for streaming the join layer */
 #define STREAM_SHARE 0.9
 
 /* ---- states -------------------------------------------------------------- */
@@ -27,14 +27,15 @@ static int is_choosing(const struct oj_pass *pass)
     return state_of(pass) == OJ_PASS_CHOOSING;
 }
 
-/* 1 when input rows are read for the second time, after their pairs were
- * found. */
+/* Returns 1 if input rows are read a second time, now that their pairs are
+ * known. */
 static int is_input_read_again(const struct oj_pass *pass)
 {
     return pass->answers_from != OJ_ANSWERS_JOINED;
 }
 
-/* A pass of the command runs once, and is not shared. */
+/* Returns 1 for a pass that a layer runs any number of times; the command's
+ * pass runs once. */
 static int is_shared(const struct oj_pass *pass)
 {
     return pass->command != NULL;
@@ -45,9 +46,7 @@ int oj_pass_is_running(const struct oj_pass *pass)
     return pass->pipeline != NULL || state_of(pass) == OJ_PASS_OTHER_ROWS;
 }
 
-/* ---- messages and cancelling --------------------------------------------- */
-
-/* Message sink and cancel flag of the thread, saved on entry. */
+/* Message sink and cancel flag of the thread before it entered the pass. */
 struct entered_pass
 {
     int is_redirected;
@@ -82,8 +81,8 @@ static void leave_pass(struct entered_pass *entered)
 /* ---- reading ------------------------------------------------------------- */
 
 /* Opens pass->reader and starts the progress bar. The reader gets one thread
- * less, since one thread joins meanwhile (sums of a GeoPackage on two
- * processors: 0.62 to 0.70 s; with all threads 0.68 to 0.80 s). */
+ * less than there are, because one thread joins meanwhile (sums of a GeoPackage
+ * on two processors: 0.62 to 0.70 s; with all threads 0.68 to 0.80 s). */
 static oj_status open_reader(struct oj_pass *pass, struct oj_source *source,
                              const struct oj_read_options *reading,
                              struct oj_error *err)
@@ -137,10 +136,9 @@ static void close_reader_and_batches(struct oj_pass *pass)
     pass->reader = NULL;
 }
 
-/* ---- join features that match nothing ------------------------------------ */
-
 /* Called before a side is read again: OJ_ERR_DATA if its files have changed
- * since the first reading, unless oj_source_hold() has kept the state. */
+ * since the first reading. Not necessary if oj_source_hold() has kept the
+ * state. */
 static oj_status check_read_again_unchanged(const struct oj_pass *pass,
                                             int side, struct oj_error *err)
 {
@@ -154,8 +152,9 @@ static oj_status check_read_again_unchanged(const struct oj_pass *pass,
         "was changed while it was read; read it again", err);
 }
 
-/* Holds a side that will be read again. If it was not held before, its first
- * reading was by an earlier pass or another job, and its files are checked. */
+/* Holds a side that will be read again (oj_source_hold()). If it was not held
+ * before, an earlier pass or another job has read it, so that its files are
+ * checked. */
 static oj_status hold_side_to_read_again(struct oj_pass *pass, int side,
                                          struct oj_error *err)
 {
@@ -167,20 +166,21 @@ static oj_status hold_side_to_read_again(struct oj_pass *pass, int side,
     return OJ_OK;
 }
 
-/* Opens the reader of the second reading. Precondition: the input layer has
- * been read completely. */
+/* Opens the reader for the second reading of the join layer. Precondition: the
+ * input layer has been read completely. */
 static oj_status open_join_reader(struct oj_pass *pass, struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     struct oj_read_options reading = oj_job_read_options(job, 1, 1);
-    /* the join does not need these fields, but the rows are written */
+    /* unmatched rows are written with fields that the join itself did not read
+     */
     reading.skipped = NULL;
     OJ_TRY(check_read_again_unchanged(pass, 1, err));
     return oj_layer_reader_open(job->join.layer, &reading, &pass->reader, err);
 }
 
 /* Reads the next batch of the join layer and marks its matched rows; *there 0:
- * no batch is left. OJ_ERR_DATA when the layer has changed. */
+ * there is no batch left. OJ_ERR_DATA if the layer has changed. */
 static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
                                            struct oj_error *err)
 {
@@ -200,9 +200,9 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
 
 /* ---- open ---------------------------------------------------------------- */
 
-/* OJ_ERR_DATA if the fields differ from those at the first opening: readers
- * address fields by index. Additional fields at the end do no harm. before: the
- * fields at the first opening; NULL: this is the first opening. */
+/* OJ_ERR_DATA if the fields differ from those at the first opening, because
+ * readers address fields by index. Further fields at the end are accepted.
+ * before: the fields at the first opening; NULL: this is the first opening. */
 static oj_status check_fields_unchanged(const struct oj_source *source,
                                         char ***before, struct oj_error *err)
 {
@@ -296,7 +296,8 @@ oj_status oj_pass_open_layer(const struct oj_command *command,
     return plan_output_schema(pass, schema, err);
 }
 
-/* Closes the join with exchanged sides, so that the job can be prepared. */
+/* Closes the exchanged join (of -agg), so that the job can be prepared again.
+ */
 static void close_exchanged_join(struct oj_pass *pass)
 {
     close_reader_and_batches(pass);
@@ -351,7 +352,8 @@ static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
 
 /* ---- the join side ------------------------------------------------------- */
 
-/* At least 1, since an unmatched row is a row of the output, too. */
+/* At least 1, because an input row without a pair becomes an output row, too.
+ */
 int64_t oj_pass_most_rows(const struct oj_pass *pass)
 {
     const struct oj_relation *relation = &pass->job.relation;
@@ -364,8 +366,8 @@ int64_t oj_pass_most_rows(const struct oj_pass *pass)
     return n > 1 ? n : 1;
 }
 
-/* Answers from the aggregates; OJ_ERR_DATA if the second reading has other rows
- * than the first. */
+/* Takes an answer from the aggregates of all rows. OJ_ERR_DATA if the second
+ * reading of the input has other rows than the first. */
 static oj_status answer_with_added_up(struct oj_pass *pass,
                                       const struct oj_flat *flat, int64_t first,
                                       struct oj_matches *out,
@@ -452,7 +454,7 @@ static struct oj_pipeline_work make_pipeline_callbacks(struct oj_pass *pass)
     return work;
 }
 
-/* Reads and indexes the input layer for the join with exchanged sides. */
+/* Reads and indexes the input layer for the exchanged join. */
 static oj_status read_and_index_input(struct oj_pass *pass,
                                       struct oj_error *err)
 {
@@ -498,8 +500,8 @@ static oj_status add_pairs_to_one_to_one(struct oj_pass *pass,
     return oj_pass_choice_add(&pass->choice, &pass->job, part, matches, err);
 }
 
-/* Joins all rows of a side and consumes the answers on the calling thread: the
- * join layer if it is streamed, the input layer for -one_to_one. */
+/* Joins all rows of a side and consumes the answers on the calling thread. The
+ * side is the join layer if it is streamed, the input layer for -one_to_one. */
 static oj_status stream_rows(struct oj_pass *pass, int side,
                              const struct oj_read_options *reading,
                              struct oj_pipeline_counts *counts,
@@ -559,8 +561,8 @@ static void release_sides(struct oj_pass *pass)
     oj_source_release(&pass->job.join);
 }
 
-/* Reads and indexes one side; if it is the input, streams the join layer past
- * it for the aggregates of all rows. */
+/* Reads and indexes one side. If that is the input, also streams the join layer
+ * past it, so that the aggregates of all rows are complete. */
 static oj_status make_join(struct oj_pass *pass, int single,
                            struct oj_error *err)
 {
@@ -580,8 +582,8 @@ static oj_status make_join(struct oj_pass *pass, int single,
     return status;
 }
 
-/* single: for rows by FID, which need the join side indexed, not the aggregates
- * of all rows. */
+/* Prepares the job. single: only rows by FID will be requested; they need the
+ * join side indexed, not the aggregates of all rows. */
 static oj_status prepare_job_for_reading(struct oj_pass *pass, int single,
                                          struct oj_error *err)
 {
@@ -626,15 +628,15 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
     return oj_pass_choice_finish(&pass->choice, job, err);
 }
 
-/* 1 when measures of the chosen pairs are needed, for which the input is
+/* Returns 1 if values of the chosen pairs are needed; the input must then be
  * preprocessed again. */
 static int needs_values_of_chosen_pairs(const struct oj_pass *pass)
 {
     return oj_pair_request_is_needed(&pass->rows.request);
 }
 
-/* Joins all input rows and chooses pairs. The filters of the pass are not
- * applied here: they restrict the output only. */
+/* Joins all input rows and chooses the pairs. Filters of the pass are not
+ * applied here, because they only restrict the output. */
 static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
                                          struct oj_error *err)
 {
@@ -649,7 +651,7 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
     status = join_all_for_one_to_one(pass, err);
     close_reader_and_batches(pass);
     if (needs_values_of_chosen_pairs(
-            pass)) /* the second preprocessing counts anew */
+            pass)) /* the second preprocessing counts again from zero */
         pass->job.sides.reshape[0].found = nothing;
     if (status == OJ_OK)
         pass->answers_from = OJ_ANSWERS_CHOSEN;
@@ -721,7 +723,7 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
     struct oj_batch *batch = &pass->batches[slot];
     const enum oj_pass_state state = state_of(pass);
     const int is_join = state == OJ_PASS_STREAMING;
-    /* in these states the reader is already open */
+    /* opens the reader, which in the other states is already open */
     if (!is_join && state != OJ_PASS_CHOOSING && state != OJ_PASS_INPUT_ROWS)
         OJ_TRY(open_input_reader_on_thread(pass, err));
     if (pass->events.is_open && oj_cancel_input_has_ended() &&
@@ -742,8 +744,8 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
                             &pass->batch_work[slot], flat, err);
 }
 
-/* Sets filters, and copies the calling thread's configuration options for the
- * threads of the pipeline. */
+/* Sets the filters, and copies the calling thread's configuration options,
+ * which the pipeline's threads then set. */
 static oj_status copy_config_and_set_filters(struct oj_pass *pass,
                                              struct oj_error *err)
 {
@@ -762,13 +764,14 @@ static oj_status start_input_pipeline(struct oj_pass *pass,
     int streams = oj_pass_state_has_join_side(state_of(pass))
                       ? pass->answers_from == OJ_ANSWERS_ADDED_UP
                       : pass->rows.streams_join;
-    if (!streams) /* streamed pairs were limited when they were aggregated */
+    if (!streams) /* pairs of a streamed layer were limited when they were
+                     aggregated */
         work.max_pairs = pass->job.command->max_pairs;
     OJ_TRY(copy_config_and_set_filters(pass, err));
     return oj_pipeline_open(&work, &pass->pipeline, err);
 }
 
-/* Ends the threads of the pipeline, also before the last answer. Afterwards no
+/* Ends the threads of the pipeline, even before the last answer. After that no
  * thread reads the layers. */
 static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
                                 struct oj_error *err)
@@ -785,7 +788,7 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     return status;
 }
 
-/* OJ_ERR_DATA when the second reading has other rows than the first. */
+/* OJ_ERR_DATA if the second reading had other rows than the first. */
 static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
                                        struct oj_error *err)
 {
@@ -807,8 +810,9 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
         if (status == OJ_OK && oj_pass_choice_rows_differ(&pass->choice))
             return oj_source_fail_changed(
                 &job->input,
-                "has other rows, or another order, when it is "
-                "read again for the pairs of -one_to_one",
+                "has other rows, or another order, than when it was first "
+                "read; -one_to_one reads it twice, so it must not change "
+                "meanwhile",
                 err);
     }
     if (status == OJ_OK && is_input_read_again(pass))
@@ -820,7 +824,7 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
     if (pass->events.is_open && oj_cancel_input_has_ended())
-        return OJ_OK; /* before its last row */
+        return OJ_OK; /* the reader has not reached its last row */
     return oj_source_check_count(&job->input, job->command->limit,
                                  job->input_counts.n_rows, err);
 }
@@ -884,7 +888,8 @@ static oj_status make_answer(struct oj_pass *pass,
                                                      : &answer->side.flat;
     answer->join_table = answer->side.table;
     if (answer->values != NULL && answer->values->is_kept)
-        answer->matches = &answer->values->kept; /* others are no matches */
+        answer->matches = &answer->values->kept; /* the other pairs are no
+                                                    matches */
     oj_pass_unmatched_mark(&pass->unmatched, answer->matches, &answer->side);
     if (pass->events.is_open && !pass->pairs_only)
         return oj_pass_events_answer(&pass->events, answer->batch,
@@ -999,8 +1004,8 @@ static int64_t count_output_rows(enum oj_how how,
     return n;
 }
 
-/* Number of output rows of an answer. With aggregates, one row stands for all
- * its pairs. */
+/* Number of output rows of an answer. With aggregates each input row gives one.
+ */
 static int64_t count_output_rows_of_answer(const struct oj_pass *pass,
                                            const struct oj_answer *answer)
 {
@@ -1032,8 +1037,6 @@ oj_status oj_pass_count(struct oj_pass *pass, int64_t *n, struct oj_error *err)
     return status;
 }
 
-/* ---- counts and extent by the input layer -------------------------------- */
-
 oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
                             OGREnvelope *extent, struct oj_error *err)
 {
@@ -1058,8 +1061,8 @@ oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
 
 /* ---- single rows --------------------------------------------------------- */
 
-/* Reads one input row into batch 0: through the filters on the layer, plus one
- * for its FID, or by random access. */
+/* Reads one input row into batch 0: by a filter on its FID in addition to the
+ * layer's filters, or by random access. */
 static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
                                        struct oj_error *err)
 {
@@ -1070,11 +1073,12 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     reading.limit = -1;
     reading.lanes = 0;
     reading.batch_rows = 1;
-    /* the filter would replace that of the FID */
+    /* this filter would replace the one on the FID */
     reading.all_rows_filter = NULL;
     if (is_filtered)
     {
-        close_reader_and_batches(pass); /* closes those of the previous row */
+        close_reader_and_batches(pass); /* the reader of the previous single
+                                           row */
         OJ_TRY(oj_source_filter_fid(&job->input, fid, err));
     }
     if (pass->reader == NULL)
@@ -1099,7 +1103,8 @@ static oj_status answer_one(struct oj_pass *pass, int64_t *fid,
     part.flat = &flat;
     OJ_TRY(prepare_job_for_reading(pass, 1, err));
     status = oj_pass_start(pass, 0, err);
-    release_sides(pass); /* a single row is read only once */
+    release_sides(pass); /* sides are held for second readings only, and a
+                            single row is read once */
     OJ_TRY(status);
     feature = oj_row_places_unspread(*fid, oj_pass_most_rows(pass), fid);
     status = read_input_row_by_fid(pass, feature, err);
@@ -1112,7 +1117,7 @@ static oj_status answer_one(struct oj_pass *pass, int64_t *fid,
                             &pass->batch_work[0], &flat, err));
     OJ_TRY(join_rows_on_pipeline_thread(pass, &part, &pass->one, err));
     OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
-    answer->part = NULL; /* the part ends with this function */
+    answer->part = NULL; /* it would refer to a variable of this function */
     return OJ_OK;
 }
 
@@ -1136,7 +1141,7 @@ void oj_pass_end_progress(struct oj_pass *pass)
     if (pass->progress_open)
     {
         GDALTermProgress(1.0, NULL, NULL);
-        /* the summary must follow the bar, if both go to one file */
+        /* the summary must follow the progress bar, if both go to one file */
         fflush(stdout);
     }
     pass->progress_open = 0;
@@ -1146,7 +1151,7 @@ void oj_pass_close(struct oj_pass *pass)
 {
     const struct oj_pass closed = {0};
     struct oj_error ignored;
-    /* an error message needs a line of its own */
+    /* an error message must begin on a line of its own */
     if (pass->progress_open)
         printf("\n");
     (void)!oj_pass_stop(pass, OJ_OK, &ignored);

@@ -33,44 +33,47 @@
 #include "oj_row_plan.h"
 #include "oj_validation_run.h"
 
-/** An answer: pairs of a batch that become rows. Borrowed from the pass, valid
- *  until the next answer. */
+/** An answer: the pairs of a batch that become rows. Borrowed from the pass,
+ *  valid until the next answer. */
 struct oj_answer
 {
     const struct oj_batch *batch; /**< rows of the input or the join layer */
     int64_t first_row;            /**< index in batch of row 0 of matches */
 
-    /** [batch->n_rows] for join rows: nonzero: matched, not written. NULL for
-     *  input rows. */
+    /** For rows of the join layer: [batch->n_rows], nonzero: the row has a pair
+     *  and is not written. NULL for input rows. */
     const uint8_t *is_matched;
 
-    /** For the writer or a cursor. Aggregates: one entry per row, whose
-     *  join_row is not a feature. Join rows: a row without a pair is to be
-     *  written. */
+    /** The pairs, for the writer or a cursor. Aggregates: one entry per row,
+     *  whose join_row is not a feature. Rows of the join layer: a row without a
+     *  pair is to be written. */
     const struct oj_matches *matches;
-    const struct oj_pair_values *values; /**< or NULL */
-    const struct oj_flat *join_side;     /**< features that join_row indexes */
+    const struct oj_pair_values *values; /**< values of the pairs, or NULL */
+    const struct oj_flat *join_side;     /**< the features to which join_row
+                                              refers */
     const struct oj_table *join_table;
 
-    /* For the proof: part and pairs as joined; NULL and zero for join rows. */
+    /* For -validate: the part of the batch and its pairs as they were joined;
+     * NULL and zero for rows of the join layer. */
     const struct oj_pipeline_part *part;
     const struct oj_matches *pairs;
     struct oj_answer_side side;
 };
 
-/** Source of the answers for input rows, valid when the pass is prepared. */
+/** Where the answers for input rows come from; valid when the pass is prepared.
+ */
 enum oj_answers_from
 {
-    OJ_ANSWERS_JOINED, /**< rows are joined as they are read */
-    /** -agg: the join layer was streamed; the input is read again, for rows
-     *  with aggregates */
+    OJ_ANSWERS_JOINED, /**< rows are joined when they are read */
+    /** -agg: the join layer was streamed; the input is read again, and its rows
+     *  get their aggregates */
     OJ_ANSWERS_ADDED_UP,
-    /** -one_to_one: pairs were chosen; the input is read again, for rows with
-     *  their chosen pair */
+    /** -one_to_one: the pairs were chosen; the input is read again, and its
+     *  rows get their chosen pair */
     OJ_ANSWERS_CHOSEN
 };
 
-/** A zeroed one is valid and closed. An open one must not be moved in
+/** A pass. Zeroed memory is valid and closed. An open pass must not be moved in
  *  memory. */
 struct oj_pass
 {
@@ -78,28 +81,29 @@ struct oj_pass
     struct oj_rows rows;
     struct oj_pass_unmatched unmatched;
     struct oj_pass_events events;
-    /** pass whose join side can be shared; or NULL */
+    /** another pass whose join side can be shared; or NULL */
     const struct oj_pass *like;
-    enum oj_pass_state state; /**< accessed through oj_pass_state.h only */
+    enum oj_pass_state state; /**< state; accessed only by the functions of
+                                   oj_pass_state.h */
     enum oj_answers_from answers_from;
 
-    /** Set by the caller before the first row: answers are the pairs as joined,
-     *  without attributes and aggregates. */
+    /** 1: answers are the pairs as joined, without attributes and aggregates.
+     *  Set by the caller before the first row. */
     int pairs_only;
 
-    /** -validate, or NULL: checks each answer of the join before it becomes
+    /** NULL, or -validate: checks each answer of the join before it becomes
      *  rows and before -one_to_one chooses. */
     struct oj_proof *proof;
-    double proof_s; /**< seconds spent in the proof while rows are made */
+    double proof_s; /**< seconds spent in proof while rows are made */
 
-    /* For a shared pass. */
+    /* Members of a shared pass. */
     const struct oj_command *command; /**< NULL: the pass is not shared */
     struct oj_message_list messages;
     int cancel; /**< set to stop the current work */
     /** configuration options of the thread that requested the first row */
     char **settings;
-    /** owned: fields of input and join when first opened, "NAME TYPE
-     *  SUBTYPE" */
+    /** [side] fields of input and join when they were first opened, as texts
+     *  "NAME TYPE SUBTYPE"; owned */
     char **fields[2];
 
     /* Additional filters on the input layer, used from the next first row on.
@@ -108,47 +112,48 @@ struct oj_pass
     const OGREnvelope *box;
     const char *where;
 
-    /* The current rows. */
-    /** pipeline of input rows; open from the first row until the last, or until
-     *  it is stopped */
+    /* State of the current rows. */
+    /** pipeline of input rows; exists from the first row requested until the
+     *  last one, or until it is stopped */
     struct oj_pipeline *pipeline;
     struct oj_answer answer;
     struct oj_matches one; /**< scratch: answer of a single row */
 
-    /* Reading. */
+    /* State of reading. */
     struct oj_layer_reader *reader;
-    /** batches in flight, as read */
+    /** batches in flight, as they were read */
     struct oj_batch batches[OJ_PIPELINE_SLOTS];
     struct oj_side_work batch_work[OJ_PIPELINE_SLOTS];
-    /** start of the current reading in the progress bar */
+    /** progress, 0 to 1, at which the current reading began */
     double progress_start;
-    /** part of the progress bar for the current reading; 0: all */
+    /** fraction of the progress bar for the current reading; 0: all of it */
     double progress_share;
-    int progress_open; /**< the progress bar is on the screen */
+    int progress_open; /**< 1: the progress bar is on the screen */
 
-    /** [side] was held continuously since its first reading, so that a second
-     *  reading sees the same rows. */
+    /** [side] 1: the side was held ever since its first reading, so that a
+     *  second reading sees the same rows. */
     int was_held[2];
 
     struct oj_pass_choice choice;
 
-    /* The join layer streamed past the input layer. */
+    /* State of streaming the join layer past the input layer. */
     /** the input side, indexed; its engine belongs to the job */
     struct oj_join_side held_input;
     double join_s; /**< seconds of joining the streamed join layer */
 };
 
-/** Opens a pass that is run once, by the command; opens both sides, reads
- *  schemas and plans the rows.  command must outlive the pass, which must be
- *  closed even after a failure. */
+/** Opens a pass that the command runs once: opens both sides, reads schemas and
+ *  plans the rows.  command must outlive the pass, which must be closed even
+ *  after a failure. */
 OJ_MUST_USE oj_status oj_pass_open(const struct oj_command *command,
                                    struct oj_pass *pass, struct oj_error *err);
 
 /** Opens a shared pass, which can be run any number of times.  Its join side
  *  can be shared; messages of all its threads are collected in pass->messages,
- *  which the caller reports.
+ *  which the caller must report.
  *  like  NULL, or another pass of an equal command that outlives this one: its
- *        join side is used if it is made first */
+ *        join side is used if it exists when this pass needs one
+ */
 OJ_MUST_USE oj_status oj_pass_open_shared(const struct oj_command *command,
                                           const struct oj_pass *like,
                                           struct oj_pass *pass,
@@ -156,28 +161,28 @@ OJ_MUST_USE oj_status oj_pass_open_shared(const struct oj_command *command,
 
 /** Opens a shared pass for a layer and fills *schema with its fields. Names
  *  that the input's format reserves for FIDs and geometries are avoided.
- *  schema->keep_fids: the FIDs derive from those of the input. */
+ *  schema->keep_fids: the FIDs are derived from those of the input. */
 OJ_MUST_USE oj_status oj_pass_open_layer(const struct oj_command *command,
                                          struct oj_pass *pass,
                                          struct oj_schema *schema,
                                          struct oj_error *err);
 
-/** 1 from the first row requested until oj_pass_stop(): only the threads of the
- *  pass may use the datasets. */
+/** Returns 1 from the first requested row until oj_pass_stop(); meanwhile only
+ *  the threads of the pass may use the datasets. */
 int oj_pass_is_running(const struct oj_pass *pass);
 
-/** 1 when oj_pass_reopen() is needed: no pipeline runs, and something failed or
- *  a file of a side has changed. */
+/** Returns 1 if oj_pass_reopen() is needed: no pipeline runs, and something
+ *  failed or a file of a side has changed. */
 int oj_pass_is_outdated(struct oj_pass *pass);
 
-/** Reopens both sides of an outdated pass, so that all rows are of one state of
- *  the files. OJ_ERR_DATA if their fields have changed. */
+/** Reopens both sides of an outdated pass, so that all rows belong to one state
+ *  of the files. OJ_ERR_DATA if the fields have changed. */
 OJ_MUST_USE oj_status oj_pass_reopen(struct oj_pass *pass,
                                      struct oj_error *err);
 
-/** Reads and indexes the join side (with -agg the smaller side) and opens the
- *  proof. A shared pass may use the cache or the join side of pass->like.  Has
- *  no effect if it is done already.
+/** Reads and indexes the join side (with -agg the smaller side) and prepares
+ *  -validate. A shared pass may use the cache or the join side of pass->like.
+ *  Has no effect on a pass that is prepared already.
  *
  *    -agg with the join layer the larger one:
  *    input layer, geometry ----> index
@@ -190,53 +195,56 @@ OJ_MUST_USE oj_status oj_pass_prepare(struct oj_pass *pass,
                                       struct oj_error *err);
 
 /** Prepares for answers. marks: 1 if unmatched join rows will be requested.
- *  With -one_to_one, joins all input rows here, without the filters of the
- *  pass, and chooses the pairs. */
+ *  With -one_to_one this joins all input rows, without the filters of the pass,
+ *  and chooses the pairs. */
 OJ_MUST_USE oj_status oj_pass_start(struct oj_pass *pass, int marks,
                                     struct oj_error *err);
 
-/** The next answer: first for all input rows under the filters of the input
- *  layer, then for unmatched join rows; *answer NULL after the last.  The first
- *  call prepares and starts a shared pass, on the reader thread. */
+/** Returns the next answer: first for all input rows that pass the filters of
+ *  the input layer, then for unmatched join rows; *answer is NULL after the
+ *  last one.  The first call prepares and starts a shared pass, on the reader
+ *  thread. */
 OJ_MUST_USE oj_status oj_pass_next(struct oj_pass *pass,
                                    const struct oj_answer **answer,
                                    struct oj_error *err);
 
-/** Ends the current run; the next answer is the first one again.  On return no
- *  thread reads the layers.
- *  status, err  in: the caller's own error, or OJ_OK
- *  Returns the earliest error, of the join or the caller, with *err. */
+/** Ends the current run; the next answer is then the first one again.  On
+ *  return no thread reads the layers.  status, err  on entry: the caller's own
+ *  error, or OJ_OK.  Returns the earliest error, of the join or the caller,
+ *  with *err. */
 OJ_MUST_USE oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
                                    struct oj_error *err);
 
-/** Counts the output rows under the filters of the input layer, without making
- *  them. */
+/** Counts the output rows that the filters of the input layer let through,
+ *  without making them. */
 OJ_MUST_USE oj_status oj_pass_count(struct oj_pass *pass, int64_t *n,
                                     struct oj_error *err);
 
-/** Number of rows of the input layer under the filters, as its driver counts
- *  them. *n -1: unknown; without force also if counting would scan the layer.
- *  extent  if not NULL: receives the extent instead; *n is then 1, or 0 if
- *          unknown */
+/** Number of rows of the input layer that pass the filters, as its driver
+ * counts them. *n -1: unknown; without force also if counting would scan the
+ * layer. extent  if not NULL: receives the extent instead; *n is then 1, or 0
+ * if unknown
+ */
 OJ_MUST_USE oj_status oj_pass_ask_input(struct oj_pass *pass, int force,
                                         int64_t *n, OGREnvelope *extent,
                                         struct oj_error *err);
 
-/** The answer for one input feature. Its rows have the FIDs f *
- *  oj_pass_most_rows() + i; *fid: in: such a FID; out: i.  *there 0: there is
- *  no such feature under the filters.  Prepares and starts the pass if needed
+/** Makes the answer for one input feature. Its output rows have the FIDs f *
+ *  oj_pass_most_rows() + i; *fid: on entry such a FID, on return i.  *there 0:
+ *  no such feature passes the filters.  Prepares and starts the pass if needed
  *  (with -agg it indexes the join side). Precondition: no pipeline runs. */
 OJ_MUST_USE oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
                                   struct oj_answer *answer, int *there,
                                   struct oj_error *err);
 
-/** Upper bound of the rows per input row. Call it after oj_pass_prepare(). */
+/** Returns an upper bound of the output rows per input row. To be called after
+ *  oj_pass_prepare(). */
 int64_t oj_pass_most_rows(const struct oj_pass *pass);
 
-/** Completes the progress bar after the output is complete. */
+/** Completes the progress bar. To be called when the output is complete. */
 void oj_pass_end_progress(struct oj_pass *pass);
 
-/** Frees what it owns. Accepts a closed one. */
+/** Frees what pass owns; a closed one is accepted. */
 void oj_pass_close(struct oj_pass *pass);
 
 #endif

@@ -1,6 +1,5 @@
-/** The choice of -one_to_one: all rows are joined, pairs are chosen
- *  (oj_one_to_one.h), and the input layer is read again for its rows, whose
- *  pairs are then known.
+/** -one_to_one: all rows are joined, pairs are chosen (oj_one_to_one.h), and
+ * the input layer is read again for its rows, whose pairs are then known.
  *
  *    input --read--> join --pairs--> add, ... finish
  *    input, again --read--> rows --answer--> their chosen pairs
@@ -16,20 +15,21 @@
 #include "../../algs/pairs/values/oj_one_to_one.h"
 #include "../job/oj_job.h"
 
-/** A zeroed one is valid and closed. */
+/** The choice of pairs. Zeroed memory is valid and closed. */
 struct oj_pass_choice
 {
     struct oj_one_to_one *pairs; /**< NULL: closed */
-    int by_fid;                  /**< FIDs are unique and identify the rows */
-    /** [join features] offsets of their records in tiles; or NULL */
+    int by_fid;                  /**< 1: FIDs are unique and identify the
+                                      rows */
+    /** [join features] offsets of their records in tiles; NULL: no tiles */
     int64_t *place;
-    /** counts of the join, before the choice */
+    /** counts of the join before pairs are chosen */
     struct oj_pipeline_counts counts;
 
-    /* For the rows of one answer. */
+    /* State of the current answer. */
     struct oj_pair_ranks ranks; /**< ranks of its pairs */
-    /** checksums over FIDs and coordinates: [0] first reading, [1] second
-     *  reading so far */
+    /** checksums over FIDs and coordinates: [0] of the first reading, [1] of
+     *  the second reading so far */
     uint64_t seen[2];
     int64_t hint;
     struct oj_keyed *found; /**< offsets of records in tiles, with the rows */
@@ -37,8 +37,8 @@ struct oj_pass_choice
     int64_t cap_found, cap_found_place;
 };
 
-/** Prepares for the pairs of a job. Precondition: the job is prepared.
- *  by_fid  rows are identified by their FIDs, which are unique */
+/** Prepares for the pairs of a job. Precondition: the job is prepared.  by_fid
+ *  1: rows are identified by their FIDs, which must be unique */
 OJ_MUST_USE oj_status oj_pass_choice_open(const struct oj_job *job, int by_fid,
                                           struct oj_pass_choice *choice,
                                           struct oj_error *err);
@@ -50,23 +50,22 @@ OJ_MUST_USE oj_status oj_pass_choice_add(struct oj_pass_choice *choice,
                                          const struct oj_matches *matches,
                                          struct oj_error *err);
 
-/** Chooses among the pairs added; sets the counts of groups of the job. */
+/** Chooses among the pairs that were added, and sets job->n_large_groups. */
 OJ_MUST_USE oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
                                             struct oj_job *job,
                                             struct oj_error *err);
 
-/** Adds the rows of a batch to the checksum of a reading; row 0 has the index
- *  first_row.
- *  reading  0: first, 1: second reading of the input */
+/** Adds the rows of a batch, the first of which has the index first_row, to the
+ *  checksum of a reading.  reading  0: first, 1: second reading of the input */
 void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
                               const struct oj_flat *flat, int64_t first_row);
 
-/** 1 when the two readings had different rows. Always 0 if rows are identified
- *  by FID. */
+/** Returns 1 if the two readings had different rows. Always 0 if rows are
+ *  identified by FID. */
 int oj_pass_choice_rows_differ(const struct oj_pass_choice *choice);
 
-/** Like oj_job_join(), but returns the chosen pairs of a part; its row 0 has
- *  the index first_row in the input. */
+/** Returns the chosen pairs of a part of a batch, in the form of oj_job_join().
+ *  Row 0 of the part has the index first_row in the input. */
 OJ_MUST_USE oj_status oj_pass_choice_answer(struct oj_pass_choice *choice,
                                             struct oj_job *job,
                                             const struct oj_pipeline_part *part,
@@ -74,7 +73,7 @@ OJ_MUST_USE oj_status oj_pass_choice_answer(struct oj_pass_choice *choice,
                                             struct oj_matches *out,
                                             struct oj_error *err);
 
-/** Frees what it owns. Accepts a closed one. */
+/** Frees what choice owns; a closed one is accepted. */
 void oj_pass_choice_close(struct oj_pass_choice *choice);
 
 #endif

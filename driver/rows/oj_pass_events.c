@@ -118,7 +118,7 @@ static oj_status append_text(struct oj_pass_events *e, int64_t row,
     return OJ_OK;
 }
 
-/* Of rows first .. first + n - 1 of the batch. */
+/* Reads the keys of rows first .. first + n - 1 of the batch. */
 static oj_status read_keys(struct oj_pass_events *e,
                            const struct oj_batch *batch, int64_t first,
                            int64_t n, struct oj_error *err)

@@ -2,12 +2,13 @@
 
 #define TO(state) (1u << OJ_PASS_##state)
 
-/* Transition table, indexed by enum oj_pass_state. */
+/* Names of the states and their transitions, indexed by enum oj_pass_state. */
 static const struct
 {
     const char *name;
     int has_join_side;
-    /* possible next states, one bit each; BROKEN is always possible */
+    /* possible next states, one bit each; BROKEN is possible from every state
+     */
     unsigned next;
 } states[OJ_N_PASS_STATES] = {
     {"CLOSED", 0, TO(OPEN)},

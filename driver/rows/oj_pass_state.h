@@ -36,12 +36,12 @@ enum oj_pass_state
     OJ_PASS_CLOSED,    /**< nothing is open */
     OJ_PASS_OPEN,      /**< schemas are read and rows planned */
     OJ_PASS_PREPARING, /**< a side is being read and indexed */
-    /** the join layer is streamed past the indexed input, and its pairs are
-     *  aggregated */
+    /** the join layer is streamed past the indexed input to aggregate its pairs
+     */
     OJ_PASS_STREAMING,
     /** input rows can be joined, or their aggregates are complete */
     OJ_PASS_PREPARED,
-    /** all input rows are joined to choose the pairs of -one_to_one */
+    /** all input rows are joined, so that -one_to_one can choose pairs */
     OJ_PASS_CHOOSING,
     OJ_PASS_STARTED,    /**< rows can be made, any number of times */
     OJ_PASS_INPUT_ROWS, /**< the input layer is read and its rows are made */
@@ -51,20 +51,20 @@ enum oj_pass_state
     OJ_N_PASS_STATES
 };
 
-/** 1 when the transition is in the table. */
+/** Returns 1 if the table of transitions has this one. */
 int oj_pass_state_allows(enum oj_pass_state from, enum oj_pass_state to);
 
-/** 1 when the join side of a pass in this state is complete. */
+/** Returns 1 if the join side of a pass in this state is complete. */
 int oj_pass_state_has_join_side(enum oj_pass_state state);
 
-/** Name of the state, as in the diagram above. Never NULL. */
+/** Returns the name of the state, as in the diagram above; never NULL. */
 const char *oj_pass_state_name(enum oj_pass_state state);
 
 /** Reads the state of a pass atomically. */
 enum oj_pass_state oj_pass_state_get(const enum oj_pass_state *state);
 
-/** Changes *state to next. OJ_ERR_INTERNAL, and no change, if the table has no
- *  such transition. */
+/** Changes *state to next. OJ_ERR_INTERNAL, and no change, if this transition
+ *  does not exist. */
 OJ_MUST_USE oj_status oj_pass_state_enter(enum oj_pass_state *state,
                                           enum oj_pass_state next,
                                           struct oj_error *err);

@@ -24,7 +24,7 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
     return oj_row_pick_check_field("-", &description, err);
 }
 
-/* The rule that chooses among the pairs of an input row. */
+/* Returns the rule by which a pair is chosen among those of an input row. */
 static struct oj_row_choice choice_of(const struct oj_rows *rows)
 {
     const struct oj_command *command = rows->job->command;
@@ -34,7 +34,7 @@ static struct oj_row_choice choice_of(const struct oj_rows *rows)
                                   .aggregates = command->aggregates != NULL};
 }
 
-/* What the columns of pairs depend on. */
+/* Collects what the columns of pairs depend on. */
 static struct oj_row_column_words column_words_of(const struct oj_rows *rows)
 {
     const struct oj_command *c = rows->job->command;
@@ -132,7 +132,7 @@ static double utc_seconds(const OGRField *raw)
            (double)raw->Date.Minute * 60 + (double)raw->Date.Second - zone;
 }
 
-/* The value as a number in equal order: a number, a date or a time. */
+/* Returns a number, date or time as a number that sorts like it. */
 static struct oj_plain_value ordered_value(const struct oj_table *table,
                                            int64_t row, int column)
 {
@@ -172,8 +172,8 @@ static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
 
 /* ---- values of pairs ----------------------------------------------------- */
 
-/* Gives the stage the join features of an answer: all of the side, or with
- * tiles those of the answer. */
+/* Passes the join features of an answer to the stage: all features of the side,
+ * or with tiles those that came with the answer. */
 static oj_status set_join_side(struct oj_rows *rows, int answer,
                                struct oj_error *err)
 {
@@ -233,7 +233,7 @@ oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
     return job->tiled == NULL ? set_join_side(rows, 0, err) : OJ_OK;
 }
 
-/* 1 for multi-geometry types and for types that are promoted to them. */
+/* Returns 1 for multi-geometry types, and for types that become such. */
 static int is_multi(OGRwkbGeometryType of)
 {
     OGRwkbGeometryType type = OGR_GT_Flatten(of);
@@ -276,7 +276,8 @@ void oj_rows_warn(const struct oj_rows *rows)
 
 /* ---- the geometry type of the output ------------------------------------- */
 
-/* Kind of part that the declared type implies by its dimension; 0: any. */
+/* Returns the kind of parts that a declared type has by its dimension; 0: any.
+ */
 static unsigned part_kind_of_type(OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
@@ -290,7 +291,8 @@ static unsigned part_kind_of_type(OGRwkbGeometryType type)
                : OJ_PART_POLYGON;
 }
 
-/* The type of shapes made from arrays: two-dimensional, without curves. */
+/* Returns the type of geometries that are made from arrays: two-dimensional,
+ * without curves. */
 static OGRwkbGeometryType linear_2d_type(OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
@@ -299,7 +301,7 @@ static OGRwkbGeometryType linear_2d_type(OGRwkbGeometryType type)
                                  : OGR_GT_GetLinear(flat);
 }
 
-/* Adds Z and M if one of the types has them. */
+/* Adds Z and M to type `flat` if type a or b has them. */
 static OGRwkbGeometryType keep_zm_of_either(OGRwkbGeometryType flat,
                                             OGRwkbGeometryType a,
                                             OGRwkbGeometryType b)
@@ -308,7 +310,7 @@ static OGRwkbGeometryType keep_zm_of_either(OGRwkbGeometryType flat,
                               OGR_GT_HasM(a) || OGR_GT_HasM(b));
 }
 
-/* The Shapefile type for shapes of this kind. */
+/* Returns the Shapefile type for parts of this kind. */
 static OGRwkbGeometryType shapefile_type_of_kind(unsigned kind,
                                                  OGRwkbGeometryType points)
 {
@@ -317,8 +319,8 @@ static OGRwkbGeometryType shapefile_type_of_kind(unsigned kind,
                                    : points;
 }
 
-/* A Shapefile has one type of geometry for all rows, fixed when it is
- * created. */
+/* Chooses the type for right and full joins: a Shapefile has one type of
+ * geometry for all rows, fixed when it is created. */
 static oj_status set_shapefile_outer_type(struct oj_rows *rows, unsigned a,
                                           unsigned b, struct oj_error *err)
 {
@@ -335,8 +337,8 @@ static oj_status set_shapefile_outer_type(struct oj_rows *rows, unsigned a,
     return OJ_OK;
 }
 
-/* Shapefile: the type of the intersections is that of the highest possible
- * dimension for these kinds; parts of lower dimension are left out. */
+/* Chooses the type of intersections in a Shapefile: that of the highest
+ * dimension which these kinds allow. Parts of lower dimension are left out. */
 static oj_status set_shapefile_overlap_type(struct oj_rows *rows, unsigned a,
                                             unsigned b, struct oj_error *err)
 {
@@ -344,7 +346,7 @@ static oj_status set_shapefile_overlap_type(struct oj_rows *rows, unsigned a,
     if (a == 0 || b == 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "a Shapefile has one geometry type, and the layers do "
-                       "not say theirs: write the intersections as GPKG");
+                       "not declare theirs: write the intersections as GPKG");
     rows->request.shape_kinds = least;
     rows->fields.type = shapefile_type_of_kind(least, wkbMultiPoint);
     oj_notice("a Shapefile has one geometry type: parts of intersections that "
@@ -380,8 +382,8 @@ oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
             *type = wkbLineString;
             break;
         case OJ_WRITE_SHAPE:
-            /* The intersection with a point is a point; otherwise the type
-             * varies. */
+            /* The intersection with a point is a point; for other kinds its
+             * type varies. */
             if (rows->request.drops_pairs)
                 *type = type_of_parts(rows->request.shape_kinds);
             else

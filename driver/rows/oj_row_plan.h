@@ -1,5 +1,5 @@
 /** Plan of the output rows: which rows are written, which pairs of an input row
- *  are kept, their fields and their geometry. */
+ *  are kept, and which fields and geometry the rows have. */
 #ifndef OJ_ROW_PLAN_H
 #define OJ_ROW_PLAN_H
 
@@ -10,18 +10,18 @@
 #include "../output/oj_schema.h"
 #include "oj_aggregation.h"
 
-/** A zeroed one is valid and closed. An open one must not be moved in
- *  memory. */
+/** Plan of the output rows. Zeroed memory is valid and closed. An open plan
+ *  must not be moved in memory. */
 struct oj_rows
 {
     struct oj_job *job;
-    /** for input rows: right joins keep them like inner joins, full joins like
-     *  left joins */
+    /** which input rows are written: inner for right joins, left for full joins
+     */
     enum oj_how how;
-    /** fields.type is set by oj_rows_type() */
+    /** the fields; oj_rows_type() sets fields.type */
     struct oj_schema_request fields;
     enum oj_write_geometry geometry;
-    /** columns with values of pairs; not used with -agg */
+    /** columns with values of pairs; unused with -agg */
     struct oj_computed_columns computed;
 
     struct oj_aggregation *aggregation; /**< NULL without -agg */
@@ -29,37 +29,39 @@ struct oj_rows
 
     struct oj_pair_request request;
     struct oj_row_pick pick;
-    /** field of the join table for -pick max:F and min:F; or -1 */
+    /** column of field F in the join table, for -pick max:F and min:F; or -1 */
     int score_column;
-    /** computes values of pairs; NULL: none are needed */
+    /** computes values of pairs; NULL: no values are needed */
     struct oj_pair_stage *stage;
-    /** [features of join_joined] scores for -pick */
+    /** [features of join_joined] the scores by which -pick max:F and min:F
+     *  choose */
     int64_t *score;
     int64_t cap_score;
     struct oj_flat join_as_read, join_joined;
-    struct oj_flat_slice slice; /**< the current part, as read */
-    /** values of the pairs of each answer in flight, if there is a stage */
+    struct oj_flat_slice slice; /**< the current part of a batch, as read */
+    /** values of the pairs of each answer in flight; used if there is a stage
+     */
     struct oj_pair_values values[OJ_PIPELINE_SLOTS];
 };
 
-/** Plans the rows and adds the fields that they need to those read.
+/** Plans the rows and adds the fields that they need to those that are read.
  *  Precondition: the job is open and not prepared; it must outlive the rows.
  *  OJ_ERR_ARG or OJ_ERR_UNSUPPORTED for options that cannot be combined. */
 OJ_MUST_USE oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
                                    struct oj_error *err);
 
-/** Sets fields.type, the geometry type before promotion, for a format of this
- *  driver (NULL: no particular format). OJ_ERR_UNSUPPORTED when the format
- *  cannot hold it. */
+/** Sets fields.type, the geometry type before -nlt makes it a multi type, for
+ *  the format of this driver (NULL: no particular format). OJ_ERR_UNSUPPORTED
+ *  if the format cannot hold it. */
 OJ_MUST_USE oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
                                    struct oj_error *err);
 
 /** Prepares for answers. Precondition: the job is prepared. */
 OJ_MUST_USE oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err);
 
-/** Computes the values of the pairs of an answer that the rows need, and
- *  applies -pick. Runs on the join thread.
- *  batch  the batch of the part, as read */
+/** Computes the values of an answer's pairs that the rows need, and applies
+ *  -pick. Runs on the join thread.  batch  the batch to which part belongs, as
+ *  read */
 OJ_MUST_USE oj_status oj_rows_after_join(struct oj_rows *rows,
                                          const struct oj_pipeline_part *part,
                                          const struct oj_flat_buf *batch,
@@ -72,11 +74,12 @@ void oj_rows_fill_write_options(const struct oj_rows *rows,
                                 const struct oj_schema *schema,
                                 struct oj_write_options *options);
 
-/** Call after the last row: warns if overlaps of pairs could not be
- *  computed. */
+/** Warns if overlaps of pairs could not be computed. To be called after the
+ *  last row. */
 void oj_rows_warn(const struct oj_rows *rows);
 
-/** Frees what it owns. Accepts a closed one. Call it before oj_job_close(). */
+/** Frees what rows owns; a closed one is accepted. To be called before
+ *  oj_job_close(). */
 void oj_rows_close(struct oj_rows *rows);
 
 #endif

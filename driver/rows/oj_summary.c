@@ -15,7 +15,7 @@
 /* room for all reasons, with numbers of 19 digits */
 #define SKIPPED_SIZE 512
 
-/* A number of features that match nothing for one reason. */
+/* How many features match nothing for one reason. */
 struct reason
 {
     int64_t n;
@@ -52,12 +52,12 @@ static void fill_skip_reasons(const struct oj_job *job, int side,
     };
     memcpy(reasons, all, sizeof all);
     if (!oj_command_needs_shapes(
-            job->command)) /* without shapes these features match */
+            job->command)) /* then features match by their attributes */
         reasons[0].n = reasons[1].n = reasons[2].n = 0;
 }
 
-/* Formats "3 skipped (2 without geometry, 1 empty)" after `before`; "" if there
- * are none. */
+/* Writes "3 skipped (2 without geometry, 1 empty)" after `before` to text; ""
+ * if none are skipped. */
 static void format_skipped_counts(const struct oj_job *job, int side,
                                   const char *before, char *text, size_t size)
 {
@@ -82,8 +82,8 @@ static void format_skipped_counts(const struct oj_job *job, int side,
     oj_message_append(text, size, ")");
 }
 
-/* Warns of texts that are not UTF-8. Like ogr2ogr, the run copies them
- * unchanged if OGR does not recode them. */
+/* Warns of texts that are not UTF-8. As in ogr2ogr they are copied unchanged,
+ * unless OGR recodes them. */
 static void warn_of_bad_texts(const struct oj_source *source, int64_t n)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
@@ -140,7 +140,8 @@ static void warn_of_reading(const struct oj_source *source,
     warn_of_antimeridian(source, counts);
 }
 
-/* Warns if the join layer has no features. With -window it always has some. */
+/* Warns if the join layer has no features. (With -window it always has some.)
+ */
 static void warn_of_empty_join_layer(const struct oj_job *job)
 {
     if (job->join_side->counts.n_rows == 0)
@@ -273,8 +274,8 @@ static double join_seconds(const struct oj_job *job)
     return index_s + job->counts.join_s;
 }
 
-/* The backend; the reason for the choice is added if a GPU is used or was
- * requested in vain. */
+/* Returns the backend; adds the reason for the choice if a GPU was used, or was
+ * asked for but not used. */
 static const char *backend_text(const struct oj_job *job)
 {
     const struct oj_backend *backend = oj_job_backend(job);
@@ -285,7 +286,8 @@ static const char *backend_text(const struct oj_job *job)
     return CPLSPrintf("%s (%s)", backend->name, reason);
 }
 
-/* Text about pairs that were only counted on a GPU, or "". */
+/* Returns a text about pairs that were summed on a GPU without being returned,
+ * or "". */
 static const char *text_of_pairs_summed_on_gpu(const struct oj_job *job)
 {
     int64_t n = oj_job_stats(job)->n_pairs_unmade;
@@ -305,7 +307,7 @@ static const char *pairs_text(const struct oj_job *job)
                             (long long)n);
 }
 
-/* Those that there were, as "3 enter, 2 exit". */
+/* Prints the counts of those events that occurred, as "3 enter, 2 exit". */
 static void notice_events(const struct oj_summary *summary)
 {
     const int64_t n_unread =
@@ -535,7 +537,7 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
         print_and_write_summary(summary, proof, is_different, err);
     if (status == OJ_OK || err == NULL)
         return status;
-    /* Writing the output had succeeded before this error. */
+    /* Writing the output succeeded before this error, so err was unset. */
     bare = *err;
     return oj_fail(err, status, "%.700s; all rows are written to %.250s",
                    bare.message, destination_of(summary->job));

@@ -1,4 +1,4 @@
-/** Summary of a run: one line of text, and JSON. */
+/** Summary of a run: one line of text, and a JSON file. */
 #ifndef OJ_SUMMARY_H
 #define OJ_SUMMARY_H
 
@@ -7,11 +7,12 @@
 #include "oj_pass_events.h"
 #include "oj_validation_run.h"
 
-/** Inputs of the summary; owns nothing. */
+/** What the summary is made of; owns nothing. */
 struct oj_summary
 {
     const struct oj_job *job;
-    const struct oj_output_layer *written; /**< the layer with the rows */
+    const struct oj_output_layer *written; /**< the output layer with the
+                                                rows */
     double start;   /**< start of the run, oj_clock_seconds() */
     double write_s; /**< seconds of writing rows and closing the output */
     double total_s;
@@ -19,14 +20,13 @@ struct oj_summary
     const struct oj_validation *validation; /**< NULL: no validation */
 };
 
-/** Prints the drivers' warnings from reading both sides. Precondition: both
- *  sides have been read. oj_summary_end() includes this. */
+/** Prints the warnings of drivers from reading both sides. Precondition: both
+ *  sides have been read. (oj_summary_end() includes this call.) */
 void oj_summary_warn_of_reading(const struct oj_job *job);
 
-/** Ends a run: finishes the proof (NULL: no validation), prints notices and the
- *  summary on stderr, and writes the summary to the file of -json_summary,
- *  atomically.
- *  *is_different  1: the reference gives another answer */
+/** Ends a run: finishes the validation (proof NULL: none), prints notices and
+ *  the summary on stderr, and writes the file of -json_summary, atomically.
+ *  *is_different  1: the reference gave another answer */
 OJ_MUST_USE oj_status oj_summary_end(struct oj_summary *summary,
                                      struct oj_proof *proof, int *is_different,
                                      struct oj_error *err);

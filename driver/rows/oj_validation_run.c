@@ -15,22 +15,22 @@
 
 /* ---- the reference ------------------------------------------------------- */
 
-/* The backend of -validate with its own index of the join side; with tiles, one
- * tile of its own at a time. */
+/* The reference backend of -validate. It has its own index of the join side;
+ * with tiles, its own tile in memory. */
 struct reference
 {
     struct oj_join *engine; /* NULL: the join side is in tiles */
-    /* features that join_row indexes, until the next batch */
+    /* features to which join_row refers, valid until the next batch */
     struct oj_flat side;
 
-    /* For tiles. */
+    /* Used if the join side is in tiles. */
     struct oj_tiled_join *tiled;
-    /* features of the join's answer, followed by the others that the reference
-     * found */
+    /* features of the join's answer, followed by further ones that the
+     * reference found */
     struct oj_feature_set own;
 };
 
-/* Indexes the join side again, for the reference. */
+/* Indexes the join side a second time, for the reference. */
 static oj_status open_reference(const struct oj_job *job,
                                 struct reference *reference,
                                 struct oj_error *err)
@@ -60,9 +60,9 @@ static void close_reference(struct reference *reference)
     oj_feature_set_free(&reference->own);
 }
 
-/* Like oj_join_batch(). ours: features of the join's answer for these rows.
- * reference->side begins with the features of ours, so that join_row of *out
- * and of that answer index it alike. */
+/* Joins a batch by the reference. ours: features of the join's answer for these
+ * rows. reference->side begins with the features of ours, so that join_row has
+ * one meaning in *out and in that answer. */
 static oj_status join_by_reference(struct reference *reference,
                                    const struct oj_flat *input,
                                    const struct oj_answer_side *ours,
@@ -77,13 +77,12 @@ static oj_status join_by_reference(struct reference *reference,
     return OJ_OK;
 }
 
-/* ---- the proof ----------------------------------------------------------- */
-
 enum report_field
 {
     INPUT_FID,
     KIND,
-    /* JOIN_FID, DISTANCE: of the join; the next two: of the reference */
+    /* fields of the report; the first two come from the join, the next two from
+     * the reference */
     JOIN_FID,
     DISTANCE,
     N_REPORT_FIELDS = DISTANCE + 3
@@ -96,21 +95,21 @@ struct oj_proof
     struct oj_matches matches;
     struct oj_validation validation;
 
-    /* The reference joins a batch in parts if its pairs or undecided pairs
-     * would be too many. */
+    /* A part of the batch: the reference joins it in parts if there would be
+     * too many pairs or undecided pairs. */
     struct oj_flat_slice part;
     struct oj_batch_parts parts;
 
-    /* The current batch. */
+    /* State of the current batch. */
     const struct oj_flat *flat;
     int64_t first_row;
 
-    /* FIDs of validation.first: [0] input row, [1] the join's feature, [2] the
-     * reference's feature. */
+    /* FIDs of the first difference of each kind (validation.first): [0] input
+     * row, [1] feature of the join, [2] feature of the reference. */
     int64_t first_fid[OJ_N_FIRST_DIFFERENCES][3];
     int64_t n_first_fids;
 
-    /* For -validate_report. */
+    /* Used for -validate_report. */
     struct oj_output_options report_asked;
     const char *report_options[2];
     struct oj_output report;
@@ -132,7 +131,7 @@ static int64_t join_fid(const struct oj_proof *proof, int32_t row)
     return flat->fid != NULL ? flat->fid[row] : row;
 }
 
-/* The point of a report row: the first vertex of the input row. */
+/* Makes the point of a row of the report: the first vertex of the input row. */
 static OGRGeometryH make_point(const struct oj_flat *flat, int64_t row)
 {
     int64_t vertex, end;
@@ -167,7 +166,8 @@ static oj_status write_difference(struct oj_proof *proof,
             continue;
         OGR_F_SetFieldInteger64(feature, JOIN_FID + 2 * i,
                                 join_fid(proof, row));
-        if (!isnan(measure)) /* NULL if the join has no measure */
+        if (!isnan(measure)) /* the join has a measure; otherwise the field
+                                stays NULL */
             OGR_F_SetFieldDouble(feature, DISTANCE + 2 * i, measure);
     }
     proof->report.layers[0].n_rows++;
@@ -225,7 +225,7 @@ static oj_status create_report_fields(struct oj_proof *proof,
     return OJ_OK;
 }
 
-/* The report is an output like others, but may always be overwritten. */
+/* Creates the report. Unlike other outputs it may always be overwritten. */
 static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
 {
     const char *path = proof->job->command->validate_report;
@@ -250,7 +250,8 @@ static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
     return create_report_fields(proof, err);
 }
 
-/* The reference finds pairs and measures, and no place on a line, no matrix. */
+/* Prints a notice which columns are not compared: the reference finds pairs and
+ * measures, but no places on lines and no matrices. */
 static void notice_columns_not_compared(const struct oj_command *command)
 {
     for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
@@ -298,7 +299,7 @@ oj_status oj_validation_run_open(const struct oj_job *job,
     return status;
 }
 
-/* The pairs of rows that are passed to the proof. */
+/* The pairs of consecutive rows that are compared at once. */
 struct rows_to_prove
 {
     struct oj_proof *proof;
@@ -338,7 +339,7 @@ oj_status oj_validation_run_batch(struct oj_proof *proof,
     return OJ_OK;
 }
 
-/* "12 at 3.25", "12" if the join has no measure, or "nothing". */
+/* Returns "12 at 3.25"; "12" if the join has no measure; or "nothing". */
 static const char *describe_pair(int32_t row, int64_t fid, double measure)
 {
     if (row < 0)
@@ -369,7 +370,7 @@ static void print_first_differences(const struct oj_proof *proof)
         oj_say("  and %lld more", (long long)n_more);
 }
 
-/* GEOS's reason for the first undecided pair, from the join or the
+/* Returns GEOS's reason for the first undecided pair, of the join or of the
  * reference. */
 static const char *first_undecided_reason(const struct oj_proof *proof)
 {
@@ -391,10 +392,10 @@ static void describe_undecided(const struct oj_proof *proof, char *text,
         v->n_undecided_proved == 0)
         return;
     if (v->n_undecided_proved > 0)
-        oj_message_append(
-            text, size,
-            "; GEOS cannot decide %s, and exact arithmetic confirms ours",
-            oj_counted(v->n_undecided_proved, "pair", "pairs"));
+        oj_message_append(text, size,
+                          "; GEOS cannot decide %s, and exact arithmetic "
+                          "confirms the answer of the join",
+                          oj_counted(v->n_undecided_proved, "pair", "pairs"));
     if (v->n_undecided_pairs > 0 || v->n_undecided > 0)
         oj_message_append(text, size,
                           "; left out, because GEOS cannot decide them: ");
@@ -410,27 +411,28 @@ static void describe_undecided(const struct oj_proof *proof, char *text,
                           oj_message_reason_length(reason), reason);
 }
 
-/* Describes accepted differences: rounding, and pairs decided by exact
- * arithmetic. */
+/* Describes the differences that are accepted: rounding, and pairs decided by
+ * exact arithmetic. */
 static void describe_proved_or_rounding(const struct oj_validation *v,
                                         char *text, size_t size)
 {
     if (v->n_rows_proved > 0)
         oj_message_append(text, size,
                           "; in %s GEOS errs by rounding, and exact arithmetic "
-                          "confirms each pair of ours",
+                          "confirms each pair of the join",
                           oj_counted(v->n_rows_proved, "row", "rows"));
     if (v->n_rows_rounding > 0)
         oj_message_append(
             text, size,
             "; in %s distances differ by rounding: exact arithmetic finds "
-            "ours within the rounding of their formula",
+            "those of the join within the rounding of their formula",
             oj_counted(v->n_rows_rounding, "row", "rows"));
     if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
         oj_message_append(
             text, size,
-            "; the sphere is outside of GEOS: %s equal up to the rounding of "
-            "chords, 0.1 micrometres, more towards the opposite point",
+            "; GEOS does not measure on the sphere: %s equal up to the "
+            "rounding of chords, 0.1 micrometres, more near the opposite point "
+            "of the Earth",
             oj_counted(v->n_within_ulps, "distance is", "distances are"));
     else if (v->n_within_ulps > 0)
         oj_message_append(text, size,

@@ -1,5 +1,5 @@
-/** -validate: joins the batches with a second backend and compares the answers,
- *  pair by pair. */
+/** -validate: joins every batch with a second backend, the reference, and
+ *  compares the answers pair by pair. */
 #ifndef OJ_VALIDATION_RUN_H
 #define OJ_VALIDATION_RUN_H
 
@@ -8,15 +8,15 @@
 
 struct oj_proof;
 
-/** Indexes the join side for the backend of -validate (in tiles, if the join
- *  side is in tiles) and creates the report of -validate_report. Precondition:
- *  job is prepared; it must outlive the proof. */
+/** Indexes the join side for the reference (in tiles, if the join side is in
+ *  tiles) and creates the report of -validate_report. Precondition: job is
+ *  prepared; it must outlive the proof. */
 OJ_MUST_USE oj_status oj_validation_run_open(const struct oj_job *job,
                                              struct oj_proof **out,
                                              struct oj_error *err);
 
-/** Joins a batch by the reference and compares.  side: the features that
- *  join_row of ours, the join's answer, indexes. */
+/** Joins a batch by the reference and compares.  ours: the join's answer.
+ *  side: the features to which join_row of ours refers. */
 OJ_MUST_USE oj_status oj_validation_run_batch(struct oj_proof *proof,
                                               const struct oj_flat *flat,
                                               const struct oj_answer_side *side,
@@ -24,13 +24,13 @@ OJ_MUST_USE oj_status oj_validation_run_batch(struct oj_proof *proof,
                                               struct oj_error *err);
 
 /** Prints what was compared and which differences were found, and completes the
- *  report. *found: the counts of all batches, valid until the proof is
- *  closed. */
+ *  report. *found: the counts of all batches, valid until the proof is closed.
+ */
 OJ_MUST_USE oj_status oj_validation_run_finish(
     struct oj_proof *proof, const struct oj_validation **found,
     struct oj_error *err);
 
-/** Frees it. Accepts NULL. Removes a report that was not finished. */
+/** Frees the proof; accepts NULL. Removes a report that was not finished. */
 void oj_validation_run_close(struct oj_proof *proof);
 
 #endif

@@ -14,7 +14,7 @@
 
 struct method
 {
-    const char *name; /* shown in the table */
+    const char *name; /* name of the method in the table */
     const char *backend;
     int all_threads;
 };
@@ -40,33 +40,34 @@ static const struct method methods[] = {
 enum
 {
     N_METHODS = sizeof methods / sizeof *methods,
-    /* rows of the trial run that estimates a method's speed */
+    /* rows of the trial run that estimates how fast a method is */
     TRIAL_ROWS = 2000,
-    GPU_TRIAL_ROWS =
-        500000 /* trial rows on a GPU, which joins them in milliseconds */
+    GPU_TRIAL_ROWS = 500000 /* a GPU joins so many rows in milliseconds */
 };
 
 /* ---- the table ----------------------------------------------------------- */
 
-/* Measurements of one method; wall seconds. */
+/* Measurements of one method; times in wall-clock seconds. */
 struct method_row
 {
     const struct method *method;
     int n_threads;
-    int64_t n_all;    /* rows of the input side */
-    int64_t n_run;    /* rows joined by this method */
-    double index_s;   /* indexing the join side and ordering the input points */
+    int64_t n_all;    /* number of rows of the input side */
+    int64_t n_run;    /* number of rows that this method joined */
+    double index_s;   /* indexing the join side and sorting the input points */
     double filter_s;  /* finding candidates; summed over threads */
     double refine_s;  /* exact distances; summed over threads */
     double total_s;   /* time for the n_run rows */
     double all_s;     /* time for all rows: measured, or extrapolated */
     int64_t n_pairs;  /* pairs of the n_run rows */
     int64_t n_differ; /* rows whose answer differs from the cpu backend's */
-    /* rows not compared, or confirmed by exact arithmetic against GEOS */
+    /* rows that were not compared, or whose difference from GEOS exact
+     * arithmetic has confirmed */
     int64_t n_apart;
-    /* pairs that GEOS cannot decide; the cpu backend's are proved */
+    /* pairs that GEOS cannot decide; exact arithmetic has confirmed the cpu
+     * backend's */
     int64_t n_undecided_pairs;
-    /* distances that are equal up to some ulps only */
+    /* distances that differ by a few ulps */
     int64_t n_within_ulps;
 };
 
@@ -74,7 +75,7 @@ struct benchmark
 {
     struct oj_job *job;
     struct oj_join_side input; /* the input side in memory, without engine */
-    /* the cpu backend, with which the others are compared */
+    /* the cpu backend, with which the other methods are compared */
     struct oj_join *cpu;
     struct oj_matches answer; /* answer of the cpu backend for all rows */
     struct method_row rows[N_METHODS];
@@ -214,7 +215,7 @@ static oj_status compare_with_reference_answer(const struct benchmark *b,
     return status;
 }
 
-/* A timed join of all input rows, or of rows at even intervals. */
+/* A timed join of all input rows, or of a sample of rows at equal intervals. */
 struct timed_join
 {
     struct oj_flat input;
@@ -357,9 +358,9 @@ static oj_status open_join(const struct benchmark *b, const char *backend,
                         &options, join, err);
 }
 
-/* Fails if no kernel can answer the join: the backend cuda would then use the
- * CPU, which has its own row. Also pays the one-time cost of the GPU before
- * measuring. */
+/* Runs a small join on the GPU, so that one-time costs are not measured. Fails
+ * if no kernel can answer the join; the backend cuda would then use the CPU,
+ * which has a row of its own in the table. */
 static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
                              struct oj_error *err)
 {
@@ -370,14 +371,14 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
         !module->takes(&b->job->relation, &b->job->join_side->flat,
                        &b->input.flat))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "no CUDA kernel answers such a join");
+                       "no GPU kernel can answer this join");
     OJ_TRY(open_join(b, backend, 1, 0, &join, err));
     oj_join_close(join);
     return OJ_OK;
 }
 
-/* OJ_ERR_UNSUPPORTED or OJ_ERR_NO_DEVICE when the method cannot answer this
- * join. */
+/* OJ_ERR_UNSUPPORTED or OJ_ERR_NO_DEVICE if the method cannot answer this join.
+ */
 static oj_status run_method(struct benchmark *b, const struct method *method,
                             struct method_row *row, struct oj_error *err)
 {

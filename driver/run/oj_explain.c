@@ -19,21 +19,23 @@
 
 enum
 {
-    /* maximum rows read of the join side */
+    /* maximum number of rows of the join side that are read */
     MOST_JOIN_ROWS = 500000,
-    SAMPLE_ROWS = 20000 /* rows of the input that are read */
+    SAMPLE_ROWS = 20000 /* number of input rows that are read */
 };
 
 struct explanation
 {
     struct oj_command_run *run;
     struct oj_job *job;      /* the job of `run` */
-    int64_t n_input, n_join; /* numbers of rows; -1: unknown without reading */
-    /* only the first rows of the join side were read */
+    int64_t n_input, n_join; /* numbers of rows; -1: unknown unless the layer is
+                                read */
+    /* 1: only the first rows of the join side were read */
     int is_part;
     struct oj_flat sample; /* the first rows of the input, and their answer */
     struct oj_matches *matches;
-    /* the error of a run, if the output exists and no option allows that */
+    /* the error that a run would give because the output exists and no option
+     * allows that */
     struct oj_error missing;
 };
 
@@ -92,7 +94,7 @@ static void print_distances(const struct oj_job *job)
                    unit);
 }
 
-/* Prints the parameters of the join, except distances, which are printed
+/* Prints the parameters of the join except distances, which are printed
  * elsewhere. */
 static void print_parameters(const struct oj_relation *relation)
 {
@@ -249,7 +251,7 @@ static oj_status join_rows_of_sample(void *user, const struct oj_flat *rows,
     return oj_join_batch(user, rows, out, err);
 }
 
-/* Joins the sample; if it has too many pairs, uses its first rows only. */
+/* Joins the sample; if that has too many pairs, only its first rows. */
 static oj_status join_sample(struct explanation *e, struct oj_error *err)
 {
     struct oj_batch_parts parts = {
@@ -287,7 +289,8 @@ static const char *bytes_text(double bytes)
     return CPLSPrintf("%.*f %s", i > 0, bytes, units[i]);
 }
 
-/* Points in the short form have no parts and rings. */
+/* Bytes of coordinates and offsets of a layer. Points in the short form have no
+ * parts and rings. */
 static double coordinate_bytes(const struct oj_flat *flat)
 {
     double bytes = 16.0 * (double)flat->n_vertices +
@@ -298,8 +301,8 @@ static double coordinate_bytes(const struct oj_flat *flat)
     return bytes;
 }
 
-/* 1 when the join with exchanged sides would aggregate the sample without
- * pairs. */
+/* Returns 1 if the exchanged join would aggregate the sample on a GPU without
+ * returning pairs. */
 static int aggregates_on_gpu(const struct explanation *e)
 {
     const struct oj_job *job = e->job;
@@ -413,7 +416,7 @@ static const char *text_of_reading_method(const char *lane)
     return lane != NULL ? CPLSPrintf("lane %s", lane) : "features of GDAL";
 }
 
-/* Prints the lanes that read the rows. */
+/* Prints the lanes by which the rows are read. */
 static void print_reading_methods(const struct explanation *e)
 {
     const struct oj_layer_reader *reader = e->run->pass.reader;
@@ -464,8 +467,9 @@ static void print_output(const struct explanation *e)
     print_line("", "nothing was written");
 }
 
-/* Plans the output. If only -overwrite, -append or -update is missing, keeps
- * the error of a run as a line of the explanation. */
+/* Plans the output. If the run would fail only because -overwrite, -append or
+ * -update is missing, keeps that error, to print it as a line of the
+ * explanation. */
 static oj_status plan_output(struct explanation *e, struct oj_error *err)
 {
     const struct oj_output_options *asked = &e->job->command->output;

@@ -16,21 +16,23 @@
 #include <string.h>
 #include <strings.h>
 
-/* The result of an input row, stored until all rows are joined. */
+/* The result of an input row. It is stored in a file until all rows are joined.
+ */
 struct record
 {
     int64_t fid;
     int64_t n_pairs;
     double measure;
-    /* row of the join side, or offset in tiles; -1: no match */
+    /* row of the join side, or with tiles the offset of its record; -1: no pair
+     */
     int64_t join_row;
-    /* stored only if the run needs values of pairs */
+    /* used only if the run needs values of pairs */
     double value[OJ_N_PAIR_VALUES];
 };
 
 enum
 {
-    MAX_HELD = 256 /* records per access to the file */
+    MAX_HELD = 256 /* number of records per access to the file */
 };
 
 struct update
@@ -38,26 +40,29 @@ struct update
     const struct oj_command *command;
     struct oj_pass *pass;
     struct oj_schema schema;
-    /* index of the first column of an earlier run; -1: none */
+    /* index of the first column that an earlier run has added; -1: none */
     int first_own;
     const char *layer; /* the layer's name */
 
-    /* Records in the order of the rows: all written, then all read. */
+    /* The records of all rows in their order. All are written before any is
+     * read. */
     struct oj_temporary_file file;
     int64_t record_size; /* bytes per record in the file */
     int64_t n_records;
 
-    /* The second handle, which writes the layer. */
+    /* The second handle of the layer, which writes. */
     struct oj_output_options asked;
     struct oj_output *output; /* the output of the run */
     struct oj_row_cursor *cursor;
-    void *table; /* writes rows directly into the table, without OGR; or NULL */
+    void *table; /* writes rows directly into the table; NULL: they are written
+                    as features */
 
     /* With tiles: the join feature of the current row. */
     struct oj_feature_set fetched;
 };
 
-/* Checked before the join, to fail early. */
+/* Checks whether the layer can be updated. Done before the join, to fail early.
+ */
 static oj_status check_layer_updatable(struct update *u, struct oj_error *err)
 {
     OGRLayerH layer;
@@ -92,7 +97,8 @@ static const char *layer_field_name(OGRLayerH layer, int i)
         OGR_FD_GetFieldDefn(OGR_L_GetLayerDefn(layer), i));
 }
 
-/* Reserves all names of the layer except fields [first, first + n). */
+/* Reserves the names of all fields of the layer, except the n fields from
+ * `first` on. */
 static void reserve_existing_field_names(struct update *u, int first, int n)
 {
     const struct oj_source *input = &u->pass->job.input;
@@ -107,8 +113,8 @@ static void reserve_existing_field_names(struct update *u, int first, int n)
     }
 }
 
-/* 1 when `there` may be `planned` as shortened by the format: Shapefile keeps
- * ten letters. */
+/* Returns 1 if the name `there` can be `planned` as shortened by the format;
+ * Shapefile keeps ten letters. */
 static int matches_truncated_name(const char *there, const char *planned)
 {
     size_t n = strlen(there);
@@ -116,7 +122,7 @@ static int matches_truncated_name(const char *there, const char *planned)
            (n >= 10 && strncasecmp(there, planned, n) == 0);
 }
 
-/* 1 when the layer's fields from `first` on are the planned ones. */
+/* Returns 1 if the layer's fields from `first` on are the planned ones. */
 static int are_columns_of_earlier_run(OGRLayerH layer, int first,
                                       const struct oj_schema *schema)
 {
@@ -145,8 +151,8 @@ static oj_status fail_foreign_column(const struct update *u, int field,
                    u->layer, layer_field_name(u->pass->job.input.layer, field));
 }
 
-/* Plans the columns and detects those of an earlier run. A layer with some of
- * these names, but without the first column, is an error. */
+/* Plans the columns and finds those of an earlier run. It is an error if the
+ * layer has some of these names, but not the first column. */
 static oj_status plan_columns_or_reuse_earlier(struct update *u,
                                                struct oj_error *err)
 {
@@ -219,8 +225,8 @@ static oj_status write_update_records_to_file(struct update *u,
     return OJ_OK;
 }
 
-/* The aggregation if answers are added to it one by one; NULL if the join layer
- * is streamed or there is none. */
+/* Returns the aggregation if answers are added to it one by one; NULL if the
+ * join layer is streamed, or without -agg. */
 static struct oj_aggregation *aggregation_fed_by_answers(const struct update *u)
 {
     struct oj_aggregation *aggregation = u->pass->rows.aggregation;
@@ -264,7 +270,7 @@ static oj_status join_and_spill_answers(struct update *u, struct oj_error *err)
                : OJ_OK;
 }
 
-/* Closes all readers: none may be open during the transaction. */
+/* Closes all readers, because none may be open during the transaction. */
 static void close_readers(struct update *u)
 {
     struct oj_job *job = &u->pass->job;

@@ -13,7 +13,7 @@
 /* An output layer and its writer. */
 struct target
 {
-    /* points into output.layers; NULL: not requested */
+    /* the layer, an element of output.layers; NULL: not requested */
     struct oj_output_layer *at;
     struct oj_schema schema;
     struct oj_layer_writer *writer; /* NULL: not requested or not open */
@@ -22,28 +22,26 @@ struct target
 enum
 {
     MAIN,
-    UNMATCHED,      /* input rows without a pair, in a layer of their own */
-    UNMATCHED_JOIN, /* join rows without a pair, in a layer of their own */
+    UNMATCHED,      /* a separate layer of the input rows without a pair */
+    UNMATCHED_JOIN, /* a separate layer of the join rows without a pair */
     N_TARGETS
 };
 
-/* Minimum seconds between two writings of the state of events. */
+/* Minimum seconds between two writes of the state of events. */
 #define STATE_SECONDS 60.0
 
-/* State of a run that writes a destination. */
+/* State of a run that writes an output. */
 struct writing
 {
     struct oj_command_run *run;
     struct oj_pass *pass; /* the pass of `run` */
     struct oj_output *output;
     struct target target[N_TARGETS];
-    double state_saved; /* time when the state of events was last written */
-    /* side of a row with an infinite or NaN coordinate; NULL: none */
+    double state_saved; /* when the state of events was last written */
+    /* side of the row with an infinite or NaN coordinate; NULL: none */
     const char *infinite_side;
     int64_t infinite_fid;
 };
-
-/* ---- rows ---------------------------------------------------------------- */
 
 static oj_status write_answer_if_open(struct oj_layer_writer *writer,
                                       const struct oj_answer *answer,
@@ -67,7 +65,7 @@ static oj_status write_answer_to_layers(struct writing *w,
     return write_answer_if_open(w->target[UNMATCHED].writer, answer, NULL, err);
 }
 
-/* Writes unmatched join rows to the main layer and to their own layer. */
+/* Writes unmatched join rows to the main layer and to their separate layer. */
 static oj_status write_unmatched_join_rows(struct writing *w,
                                            const struct oj_answer *answer,
                                            struct oj_error *err)
@@ -80,7 +78,7 @@ static oj_status write_unmatched_join_rows(struct writing *w,
 }
 
 /* Flushes the rows to the reader of a stream, and writes the state of events
- * once a minute, so that a run of weeks that is killed loses a minute of it. */
+ * once a minute: if a run of weeks is killed, only the last minute is lost. */
 static oj_status hand_events_on(struct writing *w, struct oj_error *err)
 {
     const double now = oj_clock_seconds();
@@ -93,7 +91,8 @@ static oj_status hand_events_on(struct writing *w, struct oj_error *err)
     return oj_pass_events_save(&w->pass->events, err);
 }
 
-/* *input_end: time when the last input row was written. */
+/* Writes the rows of all answers. *input_end: time when the last input row was
+ * written. */
 static oj_status write_answers(struct writing *w, double *input_end,
                                struct oj_error *err)
 {
@@ -117,7 +116,7 @@ static oj_status write_answers(struct writing *w, double *input_end,
 
 /* ---- layers -------------------------------------------------------------- */
 
-/* Fields of a layer with unchanged rows of one side. */
+/* Requests the fields of a layer that holds rows of one side unchanged. */
 static struct oj_schema_request
 schema_request_of_one_side(const struct oj_source *side)
 {
@@ -208,8 +207,8 @@ static void warn_of_writing(const struct writing *w)
     oj_rows_warn(&w->pass->rows);
 }
 
-/* Records the first row with an infinite coordinate: drivers' errors do not
- * name it. */
+/* Records the first row with an infinite coordinate, because drivers do not
+ * name it in their errors. */
 static void note_infinite_row_of_writers(struct writing *w)
 {
     for (int i = 0; i < N_TARGETS && w->infinite_side == NULL; i++)
@@ -225,8 +224,8 @@ static void note_infinite_row_of_writers(struct writing *w)
     }
 }
 
-/* Adds the row with an infinite coordinate to an error, unless the disk is
- * full, which is then the cause. */
+/* Names the row with an infinite coordinate in an error, unless the cause is a
+ * full disk. */
 static oj_status explain_infinite(const struct writing *w, oj_status status,
                                   struct oj_error *err)
 {
@@ -242,7 +241,7 @@ static oj_status explain_infinite(const struct writing *w, oj_status status,
                    w->infinite_side[0] == 'j' ? "join_" : "");
 }
 
-/* Adds likely causes to a driver's error. */
+/* Adds the likely cause to a driver's error. */
 static oj_status explain_failure(struct writing *w, oj_status status,
                                  struct oj_error *err)
 {
@@ -256,7 +255,7 @@ static oj_status explain_failure(struct writing *w, oj_status status,
     }
     bare = *err;
     return oj_fail(err, status,
-                   "%.600s; where FIDs of the input repeat, -unsetFid lets the "
+                   "%.600s; if FIDs of the input repeat, -unsetFid makes the "
                    "output number its rows",
                    bare.message);
 }
@@ -288,8 +287,9 @@ static void notice_extra_layer_rows(const struct oj_output *output)
                   output->layers[i].name);
 }
 
-/* After the rows are in place: a run that ends in between leaves the old state,
- * with which its reports can be read again. */
+/* Saves the state of events. Called after the rows are in place: if the run
+ * ends in between, the file holds the old state, with which the reports can be
+ * read again. */
 static oj_status save_event_state(const struct writing *w, struct oj_error *err)
 {
     struct oj_error bare;
@@ -300,8 +300,8 @@ static oj_status save_event_state(const struct writing *w, struct oj_error *err)
                    bare.message, w->output->asked->dst);
 }
 
-/* Writes the rows, closes the output, which can fail, and then prints the
- * summary. */
+/* Writes the rows, closes the output, which can fail, too, and only then prints
+ * the summary. */
 static oj_status write_output(struct writing *w, struct oj_error *err)
 {
     double start = oj_clock_seconds();

@@ -6,22 +6,22 @@
 #include "../rows/oj_pass.h"
 #include "../rows/oj_summary.h"
 
-/** Runs command: writes the destination, or one of -explain, -benchmark,
- *  -in_place. *exit_code: an enum oj_exit, set when OJ_OK is returned. */
+/** Runs the command: writes the destination, or does -explain, -benchmark or
+ *  -in_place. *exit_code: an enum oj_exit, set if OJ_OK is returned. */
 OJ_MUST_USE oj_status oj_run(const struct oj_command *command, int *exit_code,
                              struct oj_error *err);
 
-/** State that all ways of running share; oj_run() opens and closes it. */
+/** State that all ways of running need; oj_run() opens and closes it. */
 struct oj_command_run
 {
     const struct oj_command *command;
-    struct oj_pass pass;     /**< for -benchmark only its job is used */
+    struct oj_pass pass;     /**< the pass; -benchmark uses only its job */
     struct oj_output output; /**< if the run has a destination */
-    /** -explain: what the output is planned with */
+    /** -explain: options with which the output is planned */
     struct oj_output_options explained;
-    /** printed at the end if the run has a destination */
+    /** printed at the end of a run that has a destination */
     struct oj_summary summary;
-    /** some answer differs from the reference's: sets the exit code */
+    /** 1: an answer differs from the reference's; sets the exit code */
     int is_different;
 };
 
@@ -29,15 +29,14 @@ struct oj_command_run
 OJ_MUST_USE oj_status oj_run_plan_output(struct oj_command_run *run,
                                          struct oj_error *err);
 
-/** As oj_run_plan_output(), as if -overwrite were given. */
+/** Plans the output as if -overwrite were given. */
 OJ_MUST_USE oj_status oj_run_plan_output_if_replaced(struct oj_command_run *run,
                                                      struct oj_error *err);
 
-/** -explain: opens both sides, does all checks that a run does before reading
- *  (an output that exists is no error: nothing is written),
- *  reads the join side (if it is large, the first rows) and the first rows of
- *  the input, joins them, and prints the findings on stdout.  Writes no
- *  files. */
+/** -explain: opens both sides and checks all that a run checks before reading
+ *  (except that an existing output is no error); reads the first rows of the
+ *  input, and the join side or, if it is large, its first rows; joins them, and
+ *  prints the findings on stdout.  Writes no files. */
 OJ_MUST_USE oj_status oj_explain_run(struct oj_command_run *run,
                                      struct oj_error *err);
 
@@ -47,14 +46,14 @@ OJ_MUST_USE oj_status oj_benchmark_run(struct oj_command_run *run,
                                        struct oj_error *err);
 
 /** -in_place: joins all rows and stores their results, closes all readers, and
- *  then updates the input layer through one handle in one transaction, so that
- *  an error, a cancel or a kill leaves the layer unchanged.
+ *  then updates the input layer through one handle in one transaction. So an
+ *  error, a cancellation or a kill leaves the layer unchanged.
  *
  *  The columns are those of a new output: join_fid, join_distance, further
  *  requested ones, and the join layer's fields; they are added at the end.  If
- *  the layer has consecutive columns with these names and types, they count as
- *  those of an earlier run and are refreshed; any other column of such a name
- *  is an error.
+ *  the layer has consecutive columns with these names and types, they are taken
+ *  as those of an earlier run and refreshed; any other column of such a name is
+ *  an error.
  */
 OJ_MUST_USE oj_status oj_in_place_run(struct oj_command_run *run,
                                       struct oj_error *err);

@@ -101,6 +101,7 @@ struct close_points_index
     const int32_t *tie_rank;
     const struct oj_near_kernel *kernel;
     struct oj_near_grid grid;
+    struct oj_reach_mask reach; /* where points may have pairs */
     int32_t *feature_of; /* [features] by tie rank, or NULL: the ordinal */
     struct near_fids fids;
     uint64_t *word; /* [2][grid.n] of texts, or NULL: none are asked for */
@@ -597,6 +598,7 @@ static void free_side(struct oj_index *wrapped)
     oj_free(self->word);
     oj_free(self->class);
     oj_near_grid_free(&self->grid);
+    oj_reach_mask_free(&self->reach);
 }
 
 static void copy_text_bits_in_cell_order(int64_t first, int64_t end, void *user)
@@ -659,6 +661,8 @@ static oj_status build_near_points(struct oj_index *wrapped,
         return oj_index_make(&oj_cpu_distance, args, &self->general, stats,
                              err);
     }
+    OJ_TRY(oj_reach_mask_make(&self->reach, self->join_side,
+                              self->relation.max_distance, err));
     OJ_TRY(invert_tie_rank(self, err));
     OJ_TRY(make_text_bits_in_cell_order(self, err));
     OJ_TRY(make_sorted_fids(&self->relation, self->join_side, self->feature_of,
@@ -672,8 +676,9 @@ static oj_status order_input(const struct near_points_batch *b,
 {
     struct oj_order *order = &b->self->order;
     int n_threads = b->self->options.n_threads;
-    OJ_TRY(oj_order_build(order, n_threads, b->input->n_features, b->input->x,
-                          b->input->y, err));
+    OJ_TRY(oj_order_build_masked(order, n_threads, b->input->n_features,
+                                 b->input->x, b->input->y, &b->self->reach,
+                                 err));
     return oj_order_sort(order, n_threads, NULL, NULL, err);
 }
 

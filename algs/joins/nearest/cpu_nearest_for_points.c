@@ -9,6 +9,7 @@
 #include "cpu_nearest_search.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What struct oj_index is for this backend. */
 struct nearest_points_index
@@ -20,6 +21,7 @@ struct nearest_points_index
                                    others */
     struct oj_ring_cells cells; /* of polygons, where they count as areas */
     uint8_t *repeats;           /* [features], or NULL */
+    struct oj_reach_mask reach; /* where points may have pairs */
 
     /* of batches; the memory is used again */
     struct oj_order order;
@@ -49,6 +51,7 @@ static void free_side(struct oj_index *wrapped)
     struct nearest_points_index *self = (void *)wrapped;
     oj_segments_free(&self->index.segments);
     oj_ring_cells_free(&self->cells);
+    oj_reach_mask_free(&self->reach);
     oj_free(self->repeats);
 }
 
@@ -195,6 +198,9 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     OJ_TRY(oj_segments_build(&self->index.segments, args->join_side,
                              args->tie_rank, k_distinct, n_threads, err));
     OJ_TRY(build_cells_of_polygon_interiors(self, k_distinct, err));
+    if (relation->max_distance < INFINITY)
+        OJ_TRY(oj_reach_mask_make(&self->reach, args->join_side,
+                                  relation->max_distance, err));
     stats->index_bytes += oj_segments_bytes(&self->index.segments) +
                           oj_ring_cells_bytes(&self->cells);
     return OJ_OK;
@@ -229,7 +235,9 @@ static int takes_nearest_points(const struct oj_relation *relation,
 struct nearest_points_batch
 {
     struct nearest_points_index *self;
-    struct oj_nearest_output to; /* answers: those of thread 0 */
+    const struct oj_reach_mask *reach; /* points elsewhere have no pairs; NULL:
+                                          rows have distances of their own */
+    struct oj_nearest_output to;       /* answers: those of thread 0 */
     struct oj_pair_budget budget;
     struct oj_pair_filter filter;   /* of sides without classes that must be
                                        equal: these are runs of segments */
@@ -318,7 +326,8 @@ static oj_status join_points(struct nearest_points_batch *b, int64_t n,
     int n_threads = self->options.n_threads;
     oj_status status;
     self->cells.n_points += n;
-    OJ_TRY(oj_order_build(&self->order, n_threads, n, x, y, err));
+    OJ_TRY(
+        oj_order_build_masked(&self->order, n_threads, n, x, y, b->reach, err));
     sorted = oj_clock_seconds();
     status = oj_order_sort(&self->order, n_threads, join_bucket, b, err);
     stats->sort_s += sorted - start;
@@ -338,6 +347,11 @@ static oj_status join_points(struct nearest_points_batch *b, int64_t n,
     return status;
 }
 
+static int has_mask(const struct nearest_points_batch *b)
+{
+    return b->reach != NULL && b->reach->bit != NULL;
+}
+
 /* One pair of each row at most: it goes where it belongs at once. */
 static oj_status join_one_per_row(struct nearest_points_batch *b,
                                   const struct oj_flat *input,
@@ -350,10 +364,12 @@ static oj_status join_one_per_row(struct nearest_points_batch *b,
     ones.feature = out->join_row;
     ones.distance = out->measure;
     b->to.ones = &ones;
-    /* rows without a geometry are not visited */
+    /* rows without a geometry and those that the mask leaves out are not
+     * visited */
     for (int64_t i = 0; i < n; i++)
     {
-        if (!(input->x[i] == input->x[i] && input->y[i] == input->y[i]))
+        if (has_mask(b) ||
+            !(input->x[i] == input->x[i] && input->y[i] == input->y[i]))
         {
             out->join_row[i] = -1;
             out->measure[i] = NAN;
@@ -398,7 +414,10 @@ static oj_status make_lists_of_k(const struct nearest_points_batch *b,
     }
     OJ_TRY(oj_pairs_fit(
         oj_most_pairs_of_batch(b->self->options.max_batch_pairs, n), at, err));
-    return oj_matches_grow(out, 0, at, err);
+    OJ_TRY(oj_matches_grow(out, 0, at, err));
+    if (has_mask(b))
+        memset(out->join_row, 0xff, (size_t)at * sizeof *out->join_row);
+    return OJ_OK;
 }
 
 /* Closes the gaps of rows that have fewer pairs, within the distance or because
@@ -513,6 +532,8 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
                                &b.filter, err));
     OJ_TRY(make_thread_scratch(self, err));
     b.to.answers = self->answers;
+    if (input->max_distance == NULL)
+        b.reach = &self->reach;
     if (b.filter.is_needed || self->relation.min_distance > 0.0 ||
         input->max_distance != NULL)
         b.to.filter = &b.filter;

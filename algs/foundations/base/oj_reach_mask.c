@@ -1,0 +1,198 @@
+#include "oj_reach_mask.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+
+#include <string.h>
+
+#define MOST_CELLS (1 << 22)
+#define N_SAMPLES 1024
+
+/* Widened boxes may set so many words per vertex, and so many in all, before
+ * the mask costs more than it saves. */
+#define MOST_WORDS_PER_VERTEX 8
+#define FREE_WORDS (1 << 16)
+
+/* Takes an envelope: that of a polygon part with all its rings, since its
+ * interior counts, or that of a segment of a line. Returns 0 to end the
+ * enumeration. */
+typedef int (*take_box)(void *user, const struct oj_box *box);
+
+static int take_boxes_of_line(const struct oj_flat *flat, int64_t first,
+                              int64_t end, take_box take, void *user)
+{
+    int64_t last = end - first > 1 ? end - 1 : end;
+    for (int64_t v = first; v < last; v++)
+    {
+        int64_t next = v + 1 < end ? v + 1 : v;
+        struct oj_box box = oj_box_of_segment(flat->x[v], flat->y[v],
+                                              flat->x[next], flat->y[next]);
+        if (!take(user, &box))
+            return 0;
+    }
+    return 1;
+}
+
+/* Returns 0 as soon as take() does. */
+static int take_boxes_of_feature(const struct oj_flat *flat, int64_t feature,
+                                 take_box take, void *user)
+{
+    if (oj_flat_is_points(flat))
+    {
+        struct oj_box box = oj_box_of_feature(flat, feature);
+        return oj_box_is_empty(&box) || take(user, &box);
+    }
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+    {
+        int64_t first = flat->vertex_offset[flat->ring_offset[part]];
+        int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
+        if (flat->part_kind[part] == OJ_PART_POLYGON)
+        {
+            struct oj_box box =
+                oj_box_of(flat->x + first, flat->y + first, end - first);
+            if (!take(user, &box))
+                return 0;
+        }
+        else if (!take_boxes_of_line(flat, first, end, take, user))
+            return 0;
+    }
+    return 1;
+}
+
+/* --- is it worth while? ----------------------------------------------------
+ */
+
+struct sampled_boxes
+{
+    double distance, area;
+    struct oj_box all;
+};
+
+static int add_sampled_box(void *user, const struct oj_box *of)
+{
+    struct sampled_boxes *sample = user;
+    struct oj_box box = oj_box_around(of, sample->distance);
+    sample->area += (box.x1 - box.x0) * (box.y1 - box.y0);
+    oj_box_add_box(&sample->all, &box);
+    return 1;
+}
+
+/* 1 if a sample of the widened boxes has less area, extrapolated to all, than
+ * half of what they span. */
+static int leaves_most_points_out(const struct oj_flat *layer, double distance)
+{
+    struct sampled_boxes sample = {distance, 0.0, oj_box_empty()};
+    int64_t n = layer->n_features, step = n / N_SAMPLES + 1, n_taken = 0;
+    for (int64_t f = 0; f < n; f += step, n_taken++)
+        take_boxes_of_feature(layer, f, add_sampled_box, &sample);
+    return n_taken > 0 && sample.area / (double)n_taken * (double)n <
+                              0.5 * (sample.all.x1 - sample.all.x0) *
+                                  (sample.all.y1 - sample.all.y0);
+}
+
+static int add_to_frame(void *user, const struct oj_box *box)
+{
+    oj_box_add_box(user, box);
+    return 1;
+}
+
+/* --- the bits --------------------------------------------------------------
+ */
+
+struct mask_fill
+{
+    struct oj_reach_mask *mask;
+    double distance;
+    int64_t words_left;
+};
+
+static void set_bits(uint64_t *words, int32_t first, int32_t last)
+{
+    uint64_t from = ~(uint64_t)0 << first % 64;
+    uint64_t to = ~(uint64_t)0 >> (63 - last % 64);
+    if (first / 64 == last / 64)
+    {
+        words[first / 64] |= from & to;
+        return;
+    }
+    words[first / 64] |= from;
+    for (int32_t w = first / 64 + 1; w < last / 64; w++)
+        words[w] = ~(uint64_t)0;
+    words[last / 64] |= to;
+}
+
+/* Marks the cells of a widened box; 0 when too many words were written. The
+ * cell of a coordinate is found by the operations of oj_reach_mask_has(), which
+ * are monotone, so no point of the box is in a cell without a mark. */
+static int mark_box(void *user, const struct oj_box *of)
+{
+    struct mask_fill *fill = user;
+    struct oj_reach_mask *mask = fill->mask;
+    struct oj_box box = oj_box_around(of, fill->distance);
+    int32_t first_column, last_column, first_row, last_row;
+    first_column = (int32_t)((box.x0 - mask->frame.x0) * mask->scale);
+    last_column = (int32_t)((box.x1 - mask->frame.x0) * mask->scale);
+    first_row = (int32_t)((box.y0 - mask->frame.y0) * mask->scale);
+    last_row = (int32_t)((box.y1 - mask->frame.y0) * mask->scale);
+    fill->words_left -= (int64_t)(last_row - first_row + 1) *
+                        (last_column / 64 - first_column / 64 + 1);
+    if (fill->words_left < 0)
+        return 0;
+    for (int32_t row = first_row; row <= last_row; row++)
+        set_bits(mask->bit + (int64_t)row * mask->row_words, first_column,
+                 last_column);
+    return 1;
+}
+
+static int has_few_bits(const struct oj_reach_mask *mask)
+{
+    int64_t n_words = (int64_t)mask->ny * mask->row_words, n = 0;
+    for (int64_t i = 0; i < n_words; i++)
+        n += __builtin_popcountll(mask->bit[i]);
+    return n < (int64_t)mask->nx * mask->ny / 2;
+}
+
+/* Cells are not smaller than half of the distance, so that a widened box
+ * touches few of them, apart from its own size. */
+static void set_cells(struct oj_reach_mask *mask, double reach)
+{
+    double width = mask->frame.x1 - mask->frame.x0;
+    double height = mask->frame.y1 - mask->frame.y0;
+    double size = oj_larger(sqrt(width * height / MOST_CELLS), 0.5 * reach);
+    size = oj_larger(size, oj_larger(width, height) / MOST_CELLS);
+    mask->scale = 1.0 / size;
+    mask->nx = (int32_t)(width * mask->scale) + 1;
+    mask->ny = (int32_t)(height * mask->scale) + 1;
+    mask->row_words = mask->nx / 64 + 1;
+}
+
+oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
+                             const struct oj_flat *layer, double distance,
+                             struct oj_error *err)
+{
+    struct mask_fill fill = {.mask = mask, .distance = distance};
+    struct oj_box all = oj_box_empty();
+    int is_whole = 1;
+    memset(mask, 0, sizeof *mask);
+    if (!leaves_most_points_out(layer, distance))
+        return OJ_OK;
+    for (int64_t f = 0; f < layer->n_features; f++)
+        take_boxes_of_feature(layer, f, add_to_frame, &all);
+    mask->frame = oj_box_around(&all, distance);
+    if (!oj_box_is_safe(&mask->frame))
+        return OJ_OK;
+    set_cells(mask, distance);
+    OJ_NEW_ZEROED(mask->bit, (int64_t)mask->ny * mask->row_words, err);
+    fill.words_left = FREE_WORDS + MOST_WORDS_PER_VERTEX * layer->n_vertices;
+    for (int64_t f = 0; f < layer->n_features && is_whole; f++)
+        is_whole = take_boxes_of_feature(layer, f, mark_box, &fill);
+    if (!is_whole || !has_few_bits(mask))
+        oj_reach_mask_free(mask);
+    return OJ_OK;
+}
+
+void oj_reach_mask_free(struct oj_reach_mask *mask)
+{
+    oj_free(mask->bit);
+    memset(mask, 0, sizeof *mask);
+}

@@ -1,0 +1,131 @@
+/* Joins of points that are mostly far from a sparse layer: the mask of what is
+ * within the distance leaves most of them out and none that has a pair, and the
+ * answers are those of the plain way.
+ * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+ * OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "../references.h"
+
+#include "../join_trial.h"
+#include "../plain_pairs.h"
+#include "../run_tests.h"
+
+#include "../../../algs/foundations/base/oj_reach_mask.h"
+
+static int64_t n_masks, n_near, n_left_out, n_points;
+
+/* Features in a few places of a wide plane; points beside them and anywhere. */
+static void make_sparse(struct join_trial *t, double wide)
+{
+    struct scene scene = pick_scene();
+    unsigned kinds = plain_kinds();
+    memset(t, 0, sizeof *t);
+    t->relation = oj_relation_default();
+    for (int places = 1 + pick(4); places > 0; places--)
+    {
+        struct scene there = scene;
+        there.origin_x += scene.scale * wide * pick(100);
+        there.origin_y += scene.scale * wide * pick(100);
+        add_join_features(&t->join_buf, &there, 1 + pick(12), kinds, 0);
+        trial_view(t);
+        add_input_points(&t->input_buf, &there, &t->join, 30, 0);
+    }
+    for (int i = 0; i < 60; i++)
+        add_point(&t->input_buf,
+                  scene.origin_x + scene.scale * wide * 100.0 * unit(),
+                  scene.origin_y + scene.scale * wide * 100.0 * unit());
+    trial_view(t);
+}
+
+static void check_mask(const struct join_trial *t, const double *matrix)
+{
+    struct oj_reach_mask mask;
+    double limit = t->relation.max_distance;
+    must(oj_reach_mask_make(&mask, &t->join, limit, &error));
+    n_masks += mask.bit != NULL;
+    for (int64_t a = 0; mask.bit != NULL && a < t->input.n_features; a++)
+    {
+        int has = oj_reach_mask_has(&mask, t->input.x[a], t->input.y[a]);
+        n_points++;
+        n_left_out += !has;
+        for (int64_t b = 0; b < t->join.n_features; b++)
+        {
+            int is_near = matrix[a * t->join.n_features + b] <= limit;
+            n_near += is_near;
+            expect(!is_near || has, "seed %llu: point %d is near feature %d",
+                   (unsigned long long)seed, (int)a, (int)b);
+        }
+    }
+    oj_reach_mask_free(&mask);
+}
+
+TEST(sparse_layers_lose_no_pair)
+{
+    for (int64_t left = first_round(1500); left > 0; left = next_round(left))
+    {
+        struct join_trial t;
+        double *matrix;
+        int64_t n;
+        MATCHES m = {0};
+        make_sparse(&t, pow(10.0, 1 + pick(6)));
+        n = t.join.n_features;
+        plain_ask(&t.relation, &(struct scene){.scale = 1.0, .extent = 1}, 4);
+        /* distances that occur, so that pairs lie on the bound */
+        matrix = plain_matrix(&t.input, &t.join, t.relation.distance_to);
+        t.relation.max_distance = 0.0;
+        t.relation.min_distance = 0.0;
+        for (int tries = 0; tries < 5; tries++)
+        {
+            double d = matrix[pick((int)t.input.n_features) * n + pick((int)n)];
+            if (d < INFINITY && (tries == 0 || d < t.relation.max_distance))
+                t.relation.max_distance = d;
+        }
+        check_mask(&t, matrix);
+        trial_answer(&t, "cpu", 1 + pick(3), &m);
+        check_answer("sparse", &t.relation, &t.input, &t.join, matrix, &m);
+        oj_free(matrix);
+        trial_free(&t);
+    }
+    /* the rounds must have reached what they are made for */
+    ck_assert_int_gt(n_masks, 100);
+    ck_assert_int_gt(n_near, 100);
+    ck_assert_int_gt(n_left_out, n_points / 4);
+}
+
+TEST(layers_that_fill_their_frame_have_no_mask)
+{
+    LAYER buf = {0};
+    struct oj_flat flat;
+    struct oj_reach_mask mask;
+    for (int i = 0; i < 400; i++)
+        add_point(&buf, i % 20, i / 20);
+    flat = oj_flat_buf_view(&buf);
+    must(oj_reach_mask_make(&mask, &flat, 0.6, &error));
+    ck_assert_ptr_null(mask.bit);
+    must(oj_reach_mask_make(&mask, &flat, 0.01, &error));
+    ck_assert_ptr_nonnull(mask.bit);
+    ck_assert(oj_reach_mask_has(&mask, 3.0, 4.01));
+    ck_assert(!oj_reach_mask_has(&mask, 3.5, 4.5));
+    ck_assert(!oj_reach_mask_has(&mask, -1.0, 4.0));
+    ck_assert(!oj_reach_mask_has(&mask, NAN, 4.0));
+    oj_reach_mask_free(&mask);
+}
+
+TEST(layers_without_features_have_no_mask)
+{
+    LAYER buf = {0};
+    struct oj_flat flat;
+    struct oj_reach_mask mask;
+    flat = oj_flat_buf_view(&buf);
+    must(oj_reach_mask_make(&mask, &flat, 1.0, &error));
+    ck_assert_ptr_null(mask.bit);
+    must(oj_flat_buf_add_null(&buf, 0, &error));
+    flat = oj_flat_buf_view(&buf);
+    must(oj_reach_mask_make(&mask, &flat, 1.0, &error));
+    ck_assert_ptr_null(mask.bit);
+}
+
+int main(void)
+{
+    tests_open("reach mask");
+    return tests_run();
+}
