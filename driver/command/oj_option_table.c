@@ -145,8 +145,8 @@ static const struct oj_option options[] = {
      "partner, best pairs first: by similarity, difference, then distance, "
      "if the join has them, then in the order of the input layer, then of "
      "join FIDs; in a self join each feature occurs once per side; reads the "
-     "input twice; best: as many pairs as there can be, and of these the least "
-     "sum of similarities (the greatest), differences, then distances",
+     "input twice; best: as many pairs as there can be, with the greatest sum "
+     "of similarities, then the least of differences, then of distances",
      VALUE(FLAG_OR_WORD, one_to_one), .choices = OJ_ONE_TO_ONE_WORDS},
     {rows, "agg", "LIST",
      "one row per input row, with aggregates of its pairs: count, and sum, "

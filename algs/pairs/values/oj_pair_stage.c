@@ -378,11 +378,11 @@ static oj_status visit_pairs_in_parallel(
 
 /* ---- overlaps ----------------------------------------------------------- */
 
-/* Counts the entry as one that GEOS cannot compute, and keeps the reason of the
- * first. */
-static void count_undecided(struct pair_stage_worker *worker)
+/* Counts n pairs that GEOS cannot compute, the first of which is the current
+ * entry; keeps the reason of the first of all. */
+static void count_undecided(struct pair_stage_worker *worker, int64_t n)
 {
-    worker->n_undecided++;
+    worker->n_undecided += n;
     if (worker->entry >= worker->first_undecided)
         return;
     worker->first_undecided = worker->entry;
@@ -404,7 +404,7 @@ static oj_status add_intersection(struct pair_stage_worker *worker,
         return OJ_OK;
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an intersection");
-    count_undecided(worker);
+    count_undecided(worker, 1);
     return OJ_OK;
 }
 
@@ -580,20 +580,20 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
                                double *length, struct oj_error *err)
 {
     const struct oj_matches *entries = worker->stage->entries;
+    const int64_t n = oj_matches_end(entries, worker->row) - worker->entry;
     const int wants_length = wants_value(worker, OJ_PAIR_COVERED_LENGTH) ||
                              (kinds_of_row(worker) & OJ_PART_POLYGON) == 0;
     enum oj_geos_verdict verdict;
     OJ_TRY(open_geos_for_worker(worker, err));
-    verdict = oj_geos_pairs_cover(
-        worker->geos, worker->row, entries->join_row + worker->entry,
-        oj_matches_end(entries, worker->row) - worker->entry, wants_length,
-        area, length);
+    verdict = oj_geos_pairs_cover(worker->geos, worker->row,
+                                  entries->join_row + worker->entry, n,
+                                  wants_length, area, length);
     if (verdict == OJ_GEOS_YES)
         return OJ_OK;
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a union");
     *area = *length = (double)NAN;
-    count_undecided(worker);
+    count_undecided(worker, n);
     return OJ_OK;
 }
 
