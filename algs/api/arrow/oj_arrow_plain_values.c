@@ -161,7 +161,7 @@ static oj_status find_value(const struct ArrowSchema **schema,
             *schema = (*schema)->dictionary;
         }
         if (*row < 0 || *row >= (*array)->length)
-            return arrow_fail(err);
+            return arrow_fail_mismatch(err);
     }
 }
 
@@ -392,9 +392,10 @@ oj_status oj_arrow_plain_value(const struct ArrowSchema *schema,
     return OJ_OK;
 }
 
-oj_status oj_arrow_time(const struct ArrowSchema *schema,
-                        const struct ArrowArray *array, int64_t row,
-                        struct oj_plain_value *out, struct oj_error *err)
+oj_status oj_arrow_time_as_integer(const struct ArrowSchema *schema,
+                                   const struct ArrowArray *array, int64_t row,
+                                   struct oj_plain_value *out,
+                                   struct oj_error *err)
 {
     memset(out, 0, sizeof *out);
     OJ_TRY(find_value(&schema, &array, &row, err));

@@ -41,10 +41,11 @@ OJ_MUST_USE oj_status oj_arrow_plain_value(const struct ArrowSchema *schema,
 
 /** Reads the time of a row as an integer in the unit of its column. The result
  * is NULL if the row is NULL or the column has no times. */
-OJ_MUST_USE oj_status oj_arrow_time(const struct ArrowSchema *schema,
-                                    const struct ArrowArray *array, int64_t row,
-                                    struct oj_plain_value *out,
-                                    struct oj_error *err);
+OJ_MUST_USE oj_status oj_arrow_time_as_integer(const struct ArrowSchema *schema,
+                                               const struct ArrowArray *array,
+                                               int64_t row,
+                                               struct oj_plain_value *out,
+                                               struct oj_error *err);
 
 /** Sets *out to 1 if the row is not NULL. */
 OJ_MUST_USE oj_status oj_arrow_has_value(const struct ArrowSchema *schema,

@@ -36,6 +36,9 @@
  * first. */
 #define OJ_ONE_TO_ONE_WORDS "greedy|best"
 
+/** Joins by distance: only their pairs have a place on a line. */
+#define OJ_LINE_OPS "nearest|dwithin"
+
 /** Words of pick; max: and min: are followed by the name of a field. */
 #define OJ_PICK_WORDS                                                          \
     "first|nearest|largest_overlap|smallest_area|largest_area|most_similar|"   \
