@@ -41,8 +41,9 @@ struct oj_segments_class
     int32_t on_class;
 };
 
-#define OJ_LARGE_CLASSES 4 /* at most: more than a fifth of all features each  \
-                            */
+#define OJ_LARGE_CLASSES                                                       \
+    4 /* at most: more than a fifth of all features each                       \
+       */
 
 /** The run of a large class that rows leave out, among all segments or those of
  * a class to be on. */
@@ -58,8 +59,8 @@ struct oj_segments
 {
     int64_t n_bundles;
     struct oj_bundle *bundle; /**< [n_bundles] */
-    int32_t *feature;         /**< [n_bundles * OJ_BUNDLE] tie rank of each
-                                   slot's feature */
+    int32_t *feature;         /**< [n_bundles * OJ_BUNDLE] feature of each
+                                   slot */
     struct oj_tree tree;      /**< tree over the boxes of bundles: entry i is
                                    bundle i */
     double bundle_size;       /**< mean of width + height of the bundles'
