@@ -335,6 +335,10 @@ ogrjoin_pairs_intersection(const struct ogrjoin_pairs *pairs,
                            const int64_t **offset);
 /** Number of pairs, or rows, that GEOS could not decide; they are left out. */
 OGRJOIN_API int64_t ogrjoin_pairs_undecided(const struct ogrjoin_pairs *pairs);
+/** Number of groups of more than 1,000,000 connected pairs, whose pairs were
+ * chosen greedily, best first, although one_to_one is best. */
+OGRJOIN_API int64_t
+ogrjoin_pairs_large_groups(const struct ogrjoin_pairs *pairs);
 OGRJOIN_API void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs);
 
 /** A value for each feature of the join side, in one of three forms. */

@@ -90,7 +90,7 @@ live_reach_of(const struct oj_box &frame, const struct live_asker &a)
         return reach;
     /* with what rounding and underflow may take off */
     double r = sqrt(a.bound2) * (1.0 + 0x1p-50) + OJ_LEAST_DISTANCE;
-    r += (oj_box_size(&b) + r) * 0x1p-50;
+    r += (oj_box_largest_coordinate(&b) + r) * 0x1p-50;
     reach.low = oj_live_code(frame, b.x0 - r, b.y0 - r);
     reach.high = oj_live_code(frame, b.x1 + r, b.y1 + r);
     return reach;

@@ -137,18 +137,20 @@ static const struct oj_option options[] = {
      "nearest, largest_overlap, smallest_area, largest_area, most_similar, "
      "max:FIELD or min:FIELD; ties go to the smallest FID",
      VALUE(TEXT, pick), .choices = OJ_PICK_WORDS},
-    {rows, "one_to_one", "",
+    {rows, "one_to_one", "[" OJ_ONE_TO_ONE_WORDS "]",
      "keep pairs such that each feature of either side has at most one "
      "partner, best pairs first: by similarity, difference, then distance, "
      "if the join has them, then in the order of the input layer, then of "
      "join FIDs; in a self join each feature occurs once per side; reads the "
-     "input twice",
-     VALUE(FLAG, one_to_one)},
+     "input twice; best: as many pairs as there can be, with the greatest sum "
+     "of similarities, then the least of differences, then of distances",
+     VALUE(FLAG_OR_WORD, one_to_one), .choices = OJ_ONE_TO_ONE_WORDS},
     {rows, "agg", "LIST",
      "one row per input row, with aggregates of its pairs: count, and sum, "
      "mean (or avg), min, max, range, median, percentile, q1, q3, stddev, "
      "variance, first, last, mode, minority, unique, concat, weighted_sum, "
-     "weighted_mean of a join field or a column of the pair, as in \"count, "
+     "weighted_mean of a join field or a column of the pair, and "
+     "covered_area, covered_percent, covered_length, as in \"count, "
      "mean(fare), concat(name,'; '), percentile(fare, 90), "
      "mean(join_distance)\"",
      VALUE(TEXT, aggregates),
@@ -240,6 +242,10 @@ static const struct oj_option options[] = {
 
     {input_side, "input_layer", "NAME",
      "name of the layer, if input_ds has several", VALUE(TEXT, input.layer)},
+    {input_side, "input_geometry", "NAME",
+     "the column of geometries: one of several, or a field with WKT, or with "
+     "WKB as bytes or hexadecimal digits; default: the first geometry column",
+     VALUE(TEXT, input.geometry)},
     {input_side, "where", "CONDITION|@FILE",
      "only rows for which this SQL condition holds",
      VALUE(TEXT_OR_FILE, input.where),
@@ -262,6 +268,8 @@ static const struct oj_option options[] = {
 
     {join_side, "join_layer", "NAME",
      "name of the layer, if join_ds has several", VALUE(TEXT, join.layer)},
+    {join_side, "join_geometry", "NAME", "as -input_geometry",
+     VALUE(TEXT, join.geometry)},
     {join_side, "join_where", "CONDITION|@FILE", "as -where",
      VALUE(TEXT_OR_FILE, join.where),
      .once = "write one condition, as -join_where \"a > 1 AND b = 2\""},
@@ -547,7 +555,7 @@ static const struct
      "-spat selects the rows that intersect a box, -geometry intersection "
      "writes the intersection of two features"},
     {"spat_srs", "the box of -spat is in the layer's own CRS"},
-    {"geomfield", "-sql with a SELECT of that column chooses it"},
+    {"geomfield", "-input_geometry and -join_geometry name the column"},
     {"fid", "write -where \"fid = N\", with the name of the FID column"},
     {"preserve_fid", "FIDs are kept if no input row gives two rows"},
     {"ds_transaction", "the output is always written in one transaction"},

@@ -88,6 +88,7 @@ struct oj_source_options
     const char *where;
     const char *select;        /**< comma-separated fields to copy; "": none */
     const char *srs;           /**< replaces the layer's own CRS */
+    const char *geometry;      /**< the column of geometries */
     const char **open_options; /**< NULL-terminated, or NULL */
 };
 
@@ -146,7 +147,8 @@ struct oj_command
     int invalid; /**< enum oj_invalid_mode */
     /** enum oj_how; by default left, with is_window inner */
     int how;
-    int one_to_one;
+    /** a word of OJ_ONE_TO_ONE_WORDS, or "" for the first; NULL: not given */
+    const char *one_to_one;
     const char *pick, *aggregates; /**< arguments of -pick and -agg, or NULL */
     const char *prefix;
 

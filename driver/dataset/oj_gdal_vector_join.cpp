@@ -29,6 +29,7 @@ struct Given
 {
     const oj_option *option;
     bool is_on = false;               /* value of a flag */
+    std::deque<bool> is_word_on{};    /* flags of the words of an option */
     std::string text{};               /* value of an option with one argument */
     std::vector<std::string> texts{}; /* values of a list */
     std::vector<double> numbers{};    /* coordinates of a box */
@@ -39,6 +40,7 @@ struct Given
     bool IsText() const
     {
         return option->kind != OJ_OPTION_FLAG &&
+               option->kind != OJ_OPTION_FLAG_OR_WORD &&
                option->kind != OJ_OPTION_LIST && option->kind != OJ_OPTION_BOX;
     }
 };
@@ -56,6 +58,14 @@ std::string ArgumentOf(const oj_option *option)
     std::string name = option->name;
     std::replace(name.begin(), name.end(), '_', '-');
     return name;
+}
+
+/* Word k of an option's choices. */
+std::string WordOf(const oj_option *option, int k)
+{
+    int n = 0;
+    const char *word = oj_words_at(option->choices, k, &n);
+    return std::string(word, static_cast<size_t>(n));
 }
 
 class VectorJoin final : public GDALAlgorithm
@@ -108,6 +118,12 @@ void VectorJoin::AddOption(const oj_option *option)
         case OJ_OPTION_FLAG:
             AddArg(name, 0, option->help, &given.is_on);
             break;
+        case OJ_OPTION_FLAG_OR_WORD: /* --one-to-one, --one-to-one-best */
+            AddArg(name, 0, option->help, &given.is_on);
+            for (int n, k = 0; oj_words_at(option->choices, k, &n); k++)
+                AddArg(name + "-" + WordOf(option, k), 0, option->help,
+                       &given.is_word_on.emplace_back(false));
+            break;
         case OJ_OPTION_LIST:
             AddArg(name, 0, option->help, &given.texts)
                 .SetMetaVar(option->arguments)
@@ -132,6 +148,14 @@ std::vector<std::string> VectorJoin::Words() const
         const std::string name = std::string("-") + given.option->name;
         if (given.is_on)
             words.push_back(name);
+        for (size_t k = 0; k < given.is_word_on.size(); k++)
+        {
+            if (given.is_word_on[k])
+            {
+                words.push_back(name);
+                words.push_back(WordOf(given.option, static_cast<int>(k)));
+            }
+        }
         for (const std::string &text : given.texts)
         {
             words.push_back(name);

@@ -156,7 +156,7 @@ static oj_status check_extra_output_file(const struct oj_job *job,
 static int is_side_read_twice(const struct oj_command *command, int side)
 {
     if (side == 0)
-        return command->one_to_one || command->aggregates != NULL;
+        return command->one_to_one != NULL || command->aggregates != NULL;
     return command->how == OJ_HOW_RIGHT || command->how == OJ_HOW_FULL ||
            command->output.unmatched_join_layer != NULL;
 }
@@ -211,7 +211,7 @@ static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
     const struct oj_command *command = job->command;
     int64_t left =
         command->memory - oj_vocabulary_bytes(job->sides.columns.vocabulary);
-    if (command->one_to_one)
+    if (command->one_to_one != NULL)
         left -= BYTES_PER_CHOSEN * job->join_side->counts.n_rows +
                 oj_job_most_held_pairs(command);
     return left > command->memory / 4 ? left / 2 : command->memory / 8;

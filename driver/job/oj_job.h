@@ -52,7 +52,10 @@ struct oj_job
     int64_t n_pairs_joined; /**< used with -one_to_one, and with -nlt POLYGON
                                  and others: number of pairs before the choice
                              */
-    int64_t n_expected;     /**< expected number of input rows; -1: unknown */
+    /** used with -one_to_one best: number of groups that are too large for it
+     */
+    int64_t n_large_groups;
+    int64_t n_expected; /**< expected number of input rows; -1: unknown */
     int show_progress;
 };
 

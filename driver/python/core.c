@@ -841,7 +841,8 @@ static PyObject *make_intersection_buffers(PyObject *owner,
 
 /* Joins and returns (pairs, offsets, right, measures or None, {name: buffer} of
  * the other values, (offsets, bytes) of intersections or None, number of
- * undecided pairs). offsets, right (int32) and measures are buffers. */
+ * undecided pairs, of groups too large for one_to_one best). offsets, right
+ * (int32) and measures are buffers. */
 static PyObject *join_to_buffers(struct pairs_work *w,
                                  struct index_handle *index)
 {
@@ -863,13 +864,14 @@ static PyObject *join_to_buffers(struct pairs_work *w,
     n = ogrjoin_pairs_count(w->pairs);
     n_rows = ogrjoin_pairs_rows(w->pairs);
     return Py_BuildValue(
-        "NNNNNNL", owner,
+        "NNNNNNLL", owner,
         new_array(owner, ogrjoin_pairs_offset(w->pairs), n_rows + 1, 'q'),
         new_array(owner, ogrjoin_pairs_right32(w->pairs), n, 'i'),
         new_array_or_none(owner, ogrjoin_pairs_measure(w->pairs), n, 'd'),
         make_value_buffers(owner, w->pairs),
         make_intersection_buffers(owner, w->pairs),
-        (long long)ogrjoin_pairs_undecided(w->pairs));
+        (long long)ogrjoin_pairs_undecided(w->pairs),
+        (long long)ogrjoin_pairs_large_groups(w->pairs));
 }
 
 /* py_join(index, layer): finds the pairs of a left layer; result as of

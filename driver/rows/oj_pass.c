@@ -626,7 +626,7 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
     pass->progress_start = pass->progress_share;
     job->n_pairs_joined = counts->n_pairs;
     oj_job_end_joining(job);
-    return oj_pass_choice_finish(&pass->choice, err);
+    return oj_pass_choice_finish(&pass->choice, job, err);
 }
 
 /* Returns 1 if values of the chosen pairs are needed; the input must then be
@@ -643,7 +643,7 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
 {
     const struct oj_side_findings nothing = {0};
     oj_status status;
-    if (!pass->job.command->one_to_one ||
+    if (pass->job.command->one_to_one == NULL ||
         pass->answers_from == OJ_ANSWERS_CHOSEN)
         return OJ_OK;
     if (is_shared(pass))

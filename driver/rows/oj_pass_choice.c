@@ -1,9 +1,12 @@
 #include "oj_pass_choice.h"
 
+#include "../../algs/api/rows/oj_row_words.h"
 #include "../../flatten/arrays/oj_flat.h"
 #include "../../flatten/arrays/oj_matches.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_hash_mix.h"
+#include "../base/oj_cancel.h"
+#include "../base/oj_message.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +18,9 @@ oj_status oj_pass_choice_open(const struct oj_job *job, int by_fid,
     const int64_t n = job->join_side->counts.n_rows;
     oj_pass_choice_close(choice);
     choice->by_fid = by_fid;
-    OJ_TRY(oj_one_to_one_open(n, oj_job_most_held_pairs(job->command),
+    OJ_TRY(oj_one_to_one_open(n,
+                              oj_row_one_to_one_rule(job->command->one_to_one),
+                              oj_job_most_held_pairs(job->command),
                               job->command->output.dst, &choice->pairs, err));
     if (job->tiled != NULL)
         OJ_NEW(choice->place, n, err);
@@ -39,9 +44,18 @@ oj_status oj_pass_choice_add(struct oj_pass_choice *choice,
 }
 
 oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
-                                struct oj_error *err)
+                                struct oj_job *job, struct oj_error *err)
 {
-    return oj_one_to_one_finish(choice->pairs, err);
+    int64_t n_pairs;
+    OJ_TRY(oj_one_to_one_finish(choice->pairs, oj_cancel_flag(), err));
+    oj_one_to_one_large_groups(choice->pairs, &job->n_large_groups, &n_pairs);
+    if (job->n_large_groups > 0)
+        oj_notice(
+            "-one_to_one best: %s chosen greedily, best pairs first, each "
+            "of more than %lld connected pairs (%lld in all)",
+            oj_counted(job->n_large_groups, "group is", "groups are"),
+            (long long)OJ_ONE_TO_ONE_MOST_GROUP_PAIRS, (long long)n_pairs);
+    return OJ_OK;
 }
 
 /* ---- check of the second reading ----------------------------------------- */

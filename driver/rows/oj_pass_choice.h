@@ -50,8 +50,9 @@ OJ_MUST_USE oj_status oj_pass_choice_add(struct oj_pass_choice *choice,
                                          const struct oj_matches *matches,
                                          struct oj_error *err);
 
-/** Chooses among the pairs that were added. */
+/** Chooses among the pairs that were added, and sets job->n_large_groups. */
 OJ_MUST_USE oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
+                                            struct oj_job *job,
                                             struct oj_error *err);
 
 /** Adds the rows of a batch, the first of which has the index first_row, to the

@@ -30,7 +30,7 @@ static struct oj_row_choice choice_of(const struct oj_rows *rows)
     const struct oj_command *command = rows->job->command;
     return (struct oj_row_choice){.how = (enum oj_how)command->how,
                                   .picks = rows->request.pick != OJ_PICK_ALL,
-                                  .one_to_one = command->one_to_one,
+                                  .one_to_one = command->one_to_one != NULL,
                                   .aggregates = command->aggregates != NULL};
 }
 
@@ -80,7 +80,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     int is_one = is_choice || command->aggregates != NULL;
     struct oj_row_column_words words;
     struct oj_row_choice choice;
-    if (command->one_to_one && oj_source_reads_once(&job->input))
+    if (command->one_to_one != NULL && oj_source_reads_once(&job->input))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-one_to_one reads the input twice, and %s can be read "
                        "only once: write it to a file first",

@@ -307,7 +307,7 @@ static const char *text_of_choice(const struct oj_command *command)
                                         "with lines in common",
                                         "with points in common"};
     const int layer_type = command->output.layer_type;
-    return command->one_to_one ? "one to one"
+    return command->one_to_one != NULL ? "one to one"
            : oj_layer_type_keeps_parts(layer_type)
                ? parts[layer_type - OJ_LAYER_POLYGON]
                : NULL;
@@ -498,6 +498,7 @@ static void write_json(FILE *file, const void *user)
     write_json_count(file, "pairs_joined",
                      text_of_choice(job->command) != NULL ? job->n_pairs_joined
                                                           : counts->n_pairs);
+    write_json_count(file, "groups_chosen_greedily", job->n_large_groups);
     write_json_count(file, "pairs_not_made", stats->n_pairs_unmade);
     write_json_count(file, "undecided_pairs", stats->n_undecided_pairs);
     fprintf(file, "  \"self_join\": %s,\n",

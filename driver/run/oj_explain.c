@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum
 {
@@ -438,12 +439,15 @@ static void print_output(const struct explanation *e)
     const struct oj_command *command = e->job->command;
     const struct oj_output_layer *layer = &e->run->output.layers[0];
     print_line("rows", "%s%s%s%s%s%s", kept[command->how],
-               command->one_to_one ? "; one to one, best pairs first" : "",
+               command->one_to_one == NULL ? ""
+               : strcasecmp(command->one_to_one, "best") == 0
+                   ? "; one to one, most pairs of least sum"
+                   : "; one to one, best pairs first",
                command->pick != NULL ? "; one per input row: " : "",
                command->pick != NULL ? command->pick : "",
                command->aggregates != NULL ? "; one per input row, with " : "",
                command->aggregates != NULL ? command->aggregates : "");
-    if (command->one_to_one)
+    if (command->one_to_one != NULL)
         print_line("",
                    "the input is read twice: for all pairs, then for the rows");
     if (command->in_place)

@@ -315,14 +315,14 @@ static void notice_geometry_columns(const struct oj_source *source)
 {
     OGRFeatureDefnH defn =
         source->layer != NULL ? OGR_L_GetLayerDefn(source->layer) : NULL;
-    if (defn == NULL || OGR_FD_GetGeomFieldCount(defn) < 2)
+    if (defn == NULL || OGR_FD_GetGeomFieldCount(defn) < 2 ||
+        source->side->geometry != NULL)
         return;
     oj_notice(
         "%s layer '%s' has %d geometry columns: '%s' is joined, the others "
-        "are left out; -%s with a SELECT takes another one",
+        "are left out; -%s_geometry takes another one",
         source->role, source->name, OGR_FD_GetGeomFieldCount(defn),
-        OGR_GFld_GetNameRef(OGR_FD_GetGeomFieldDefn(defn, 0)),
-        source->role[0] == 'i' ? "sql" : "join_sql");
+        OGR_GFld_GetNameRef(OGR_FD_GetGeomFieldDefn(defn, 0)), source->role);
 }
 
 void oj_plausibility_warn(const struct oj_command *command,

@@ -11,6 +11,7 @@
 #include "../base/oj_shell_words.h"
 #include "../base/oj_transaction.h"
 #include "../files/oj_path.h"
+#include "oj_geometry_column.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -187,6 +188,22 @@ static oj_status choose_layer(struct oj_source *s, struct oj_error *err)
     return choose_only_layer(s, err);
 }
 
+/* Replaces the layer by a view of the column that the command names. */
+static oj_status choose_geometry(struct oj_source *s, struct oj_error *err)
+{
+    OGRLayerH view;
+    if (s->side->geometry == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_geometry_column_choose(
+        s->layer, s->side->geometry,
+        s->role[0] == 'i' ? "input_geometry" : "join_geometry", &view, err));
+    if (view == NULL)
+        return OJ_OK;
+    s->viewed = s->layer;
+    s->layer = view;
+    return OJ_OK;
+}
+
 static int is_csv(const struct oj_source *s)
 {
     return s->stream != NULL ||
@@ -218,9 +235,10 @@ static oj_status check_geometry(const struct oj_source *s,
         return oj_fail(err, OJ_ERR_DATA,
                        LAYER_FORMAT " has no geometry; name its columns, for "
                                     "example -%s X_POSSIBLE_NAMES=lon -%s "
-                                    "Y_POSSIBLE_NAMES=lat%s",
+                                    "Y_POSSIBLE_NAMES=lat, or -%s_geometry "
+                                    "with a field of WKT%s",
                        s->role, s->name, s->role[0] == 'i' ? "oo" : "joo",
-                       s->role[0] == 'i' ? "oo" : "joo",
+                       s->role[0] == 'i' ? "oo" : "joo", s->role,
                        hint_for_tables(command));
     return oj_fail(err, OJ_ERR_DATA, LAYER_FORMAT " has no geometry%s", s->role,
                    s->name, hint_for_tables(command));
@@ -577,6 +595,7 @@ static oj_status open_layer(struct oj_source *s,
     OJ_TRY(open_dataset(s, err));
     OJ_TRY(choose_layer(s, err));
     snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
+    OJ_TRY(choose_geometry(s, err));
     OJ_TRY(check_geometry(s, command, err));
     s->has_wrong_stream = has_wrong_stream(s);
     OJ_TRY(set_filters(s, err));
@@ -591,6 +610,11 @@ static oj_status open_report_stream(struct oj_source *s,
     const struct oj_report_stream_options options = {
         s->side->dataset, s->side->open_options, command->key,
         command->flush,   command->batch,        command->skip_failures};
+    if (s->side->geometry != NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-input_geometry cannot read reports from %s: in CSV "
+                       "write -oo GEOM_POSSIBLE_NAMES=%s",
+                       s->side->dataset, s->side->geometry);
     if (s->side->sql != NULL)
         return oj_fail(err, OJ_ERR_ARG,
                        "-sql cannot read reports from %s: write -select, "
@@ -693,7 +717,7 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
 unsigned oj_source_lanes(const struct oj_source *source)
 {
     struct oj_lane_dataset dataset = {0};
-    if (source->stream != NULL)
+    if (source->stream != NULL || source->viewed != NULL)
         return 0;
     if (source->dataset != NULL)
     {
@@ -782,6 +806,12 @@ void oj_source_close_dataset(struct oj_source *source)
     oj_source_end_snapshot(source);
     oj_report_stream_close(source->stream);
     source->stream = NULL;
+    if (source->viewed != NULL)
+    {
+        oj_geometry_column_close(source->layer);
+        source->layer = source->viewed;
+        source->viewed = NULL;
+    }
     if (source->is_result_set)
         GDALDatasetReleaseResultSet(source->dataset, source->layer);
     if (source->dataset != NULL)

@@ -17,6 +17,9 @@ struct oj_source
     const struct oj_source_options *side;
     GDALDatasetH dataset;
     OGRLayerH layer;
+    /** the layer that `layer` is a view of (oj_geometry_column.h); NULL: none
+     */
+    OGRLayerH viewed;
     struct oj_report_stream *stream; /**< the stream that fills the layer; NULL:
                                           a normal layer */
     int is_result_set;               /**< the layer is the result of a SELECT */

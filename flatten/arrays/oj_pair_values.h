@@ -36,7 +36,13 @@ enum oj_pair_value
     OJ_PAIR_OVERLAP_IOU,
     OJ_PAIR_INPUT_AREA, /**< area of the input feature; parts that overlap count
                              once */
-    OJ_PAIR_DIFFERENCE, /**< difference of the vectors */
+    /** What all join features of a row have in common with the input feature,
+     *  where each place counts once. All pairs of the row have these values. */
+    OJ_PAIR_COVERED_AREA,    /**< area of the common polygons */
+    OJ_PAIR_COVERED_LENGTH,  /**< length of the common lines */
+    OJ_PAIR_COVERED_PERCENT, /**< percentage of the input feature's area, or of
+                                  its length if it has no area */
+    OJ_PAIR_DIFFERENCE,      /**< difference of the vectors */
 
     /* Values whose columns the user names, in the order of their columns. Those
      * from OJ_PAIR_ALONG to OJ_PAIR_LINE_BEARING describe the nearest place on

@@ -247,6 +247,7 @@ AGGREGATES = (
     "percentile(v, 90), q1(code), q3(big)", "range(v), variance(v), minority(name)", "weighted_mean(v)",
     "weighted_mean(v, code), range(code)", "min(join_fid), unique(join_fid), concat(join_fid)",
     "max(overlap_area), mean(overlap_percent), weighted_mean(v, overlap_length)", "max(nearest_x), count(join_bearing)",
+    "covered_area, covered_percent", "covered_length as c, count",
 )  # fmt: skip
 
 
@@ -334,7 +335,7 @@ OPTIONS = {
     "pick": (0.16, ["first", "nearest", "largest_overlap", "smallest_area", "largest_area", "most_similar", "max:v", "min:v",
                     "max:name", "min:day", "!max:nofield"], has_join),
     "agg": (0.2, ['"' + a + '"' for a in AGGREGATES] + ["!sum(name)", "!sum(nofield)", "!sum(", "!count,count", "!stdev(v)", "!percentile(v)", "!mean(join_distance)"], lambda now: "-pick" not in now["words"]),
-    "one_to_one": (0.1, [""], lambda now: not {"-agg", "-pick"} & set(now["words"])),
+    "one_to_one": (0.1, ["", "best", "greedy"], lambda now: not {"-agg", "-pick"} & set(now["words"])),
     "unmatched_layer": (0.15, ["alone", "!out"], is_large),
     "unmatched_join_layer": (0.15, ["join_alone", "alone"], is_large),
     "prefix": (0.1, ["j_", "''", "x"], has_join),
@@ -374,6 +375,8 @@ OPTIONS = {
     "join_sql": (0.06, ["'SELECT * FROM \"{right}\" WHERE code > 1'", "'SELECT id, v, code FROM \"{right}\"'",
                         "!'SELECT nofield FROM \"{right}\"'"], always),
     "join_dialect": (1, ["OGRSQL", "SQLITE"], lambda now: "-join_sql" in now["words"]),
+    "input_geometry": (0.02, ["!nothing", "!v"], always),
+    "join_geometry": (0.02, ["!nothing", "!code"], has_join),
     "join_select": (0.1, ["id", "name,code", "''", "!nofield"], has_join),
     "joo": (0.04, ["LIST_ALL_TABLES=NO", "KEEP_GEOM_COLUMNS=NO", "!NOVALUE"], always),
     "crs": (0.15, ["auto", "strict", "ignore"], always),

@@ -83,6 +83,7 @@ JOINS = """
 -op dwithin -max_distance 60 -one_to_one -batch 10 points.gpkg zones.gpkg
 -op nearest -k 3 -one_to_one -how inner points.fgb zones.fgb
 -op intersects -one_to_one -how full zones.gpkg many.gpkg
+-op dwithin -max_distance 60 -one_to_one best -how full points.gpkg zones.gpkg
 -op dwithin -max_distance 60 -one_to_one -limit 33 points.gpkg zones.gpkg
 -op dwithin -max_distance 60 -one_to_one -memory 2M -unsetFid points.gpkg zones.gpkg
 -op dwithin -max_distance 60 -one_to_one -sql 'SELECT geom, id + 1 AS more FROM points' points.gpkg zones.gpkg

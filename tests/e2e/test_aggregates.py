@@ -526,6 +526,21 @@ def check_overlap_as_weight():
 
 
 @once
+def check_covered():
+    """By all together, each place once; 0 without pairs."""
+    make("zones.gpkg", [(box(0, 0, 10, 10), {}), (box(50, 0, 5, 5), {}), ("LINESTRING (0 5, 20 5)", {})])
+    make("parts.gpkg", [(box(-5, 0, 9, 10), {}), (box(2, 0, 6, 10), {}), (box(20, 20, 1, 1), {})])
+    for given in ([], ["-memory", "1"], ["-batch", "1"]):
+        aggregate(*given, "-overwrite", "-agg", "covered_area, covered_percent, covered_length, count", "out.gpkg",
+                  "zones.gpkg", "parts.gpkg", op="intersects")
+        got = Layer("out.gpkg")
+        same(got.column("covered_area"), [80.0, 0.0, 0.0], given)
+        same(got.column("covered_percent"), [80.0, 0.0, 40.0], given)
+        same(got.column("covered_length"), [0.0, 0.0, 8.0], given)
+        same(got.column("count"), [2, 0, 2], given)
+
+
+@once
 def check_names_of_pairs():
     """A field of the join layer hides the column of the pairs; -name_distance gives it
     a name of its own, which some aggregate must use."""

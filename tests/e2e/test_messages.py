@@ -223,9 +223,9 @@ def check_several_geometry_columns():
     feature = layer = dataset = None
     r = join("o.gpkg", "two.sqlite", words[1])
     true("input layer 't' has 2 geometry columns: 'here' is joined" in r.err and
-         "-sql" in r.err, str(r))
+         "-input_geometry" in r.err, str(r))
     r = join("o2.gpkg", words[0], "two.sqlite")
-    true("join layer 't' has 2 geometry" in r.err and "-join_sql" in r.err, str(r))
+    true("join layer 't' has 2 geometry" in r.err and "-join_geometry" in r.err, str(r))
     r = join("o3.gpkg", "two.sqlite", words[1], "-sql", "SELECT there FROM t")
     true("geometry columns" not in r.err, str(r))
     same(Layer("o3.gpkg").shapes()[0].GetX(), 980200.0)

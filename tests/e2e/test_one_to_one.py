@@ -1,6 +1,8 @@
 """-one_to_one: of all pairs of a join those that a plain choice takes, from the best
 to the last, each feature of either side once at most."""
 
+from fractions import Fraction
+
 from test_memory import compare
 
 from e2e import *
@@ -71,6 +73,92 @@ def check_answer():
             same((said["pairs_joined"], said["pairs"], said["matched"]), (n, len(chosen), len(chosen)), line)
             n_fewer += n > len(chosen) > 20
     true(n_fewer > 8, f"in {n_fewer} joins there was something to choose")
+
+
+def plain_pairs(words, left, right):
+    """{(input id, join FID): distance}, exact."""
+    succeeds(*words, "-how", "inner", "-unsetFid", "-overwrite", "pairs.gpkg", left, right)
+    return {(v["id"], v["join_fid"]): Fraction(v.get("join_distance") or 0.0)
+            for _, _, v in rows("pairs.gpkg")}
+
+
+def improvement(pairs, chosen):
+    """A cycle by which the chosen pairs become more, or their sum less; None: there is
+    none.  Bellman and Ford on the pairs that can be left and taken, where a node joins
+    the ends of all paths: rows without a pair, at a price of more than any sum."""
+    price = 1 + sum(pairs.values())
+    partner = {row: join for row, join in chosen}
+    owner = {join: row for row, join in chosen}
+    arcs = []
+    for (row, join), cost in pairs.items():
+        if partner.get(row) == join:
+            arcs.append((("j", join), ("r", row), -cost))
+        else:
+            arcs.append((("r", row), ("j", join), cost))
+    for row in {row for row, _ in pairs}:  # to lose a pair, or to get one
+        arcs.append((("r", row), "end", price) if row in partner else ("end", ("r", row), -price))
+    for join in {join for _, join in pairs}:
+        arcs.append(("end", ("j", join), 0) if join in owner else (("j", join), "end", 0))
+    nodes = {node for arc in arcs for node in arc[:2]}
+    length = dict.fromkeys(nodes, Fraction(0))
+    for _ in range(len(nodes)):
+        changed = None
+        for a, b, cost in arcs:
+            if length[a] + cost < length[b]:
+                length[b] = length[a] + cost
+                changed = b
+        if changed is None:
+            return None
+    return changed
+
+
+def check_best():
+    """More pairs than the greedy choice, or a smaller sum; and no better choice."""
+    n_more = n_less = 0
+    for ending, n in ((".gpkg", (90, 70)), (".fgb", (60, 90))):
+        left, right = sides(ending, n)
+        for line in JOINS:
+            words = line.split()
+            pairs = plain_pairs(words, left, right)
+            found = {}
+            for rule in ("greedy", "best"):
+                succeeds(*words, "-one_to_one", rule, "-how", "inner", "-overwrite", "-json_summary", "s.json",
+                         "out.gpkg", left, right)
+                found[rule] = [(v["id"], v["join_fid"]) for _, _, v in rows("out.gpkg")]
+                same(summary("s.json")["groups_chosen_greedily"], 0, line)
+                same(len({join for _, join in found[rule]}), len(found[rule]), f"each once: {line}")
+                same(len({row for row, _ in found[rule]}), len(found[rule]), f"each once: {line}")
+            same(improvement(pairs, found["best"]), None, line)
+            greedy, best = (sum(pairs[p] for p in found[rule]) for rule in ("greedy", "best"))
+            n_more += len(found["best"]) > len(found["greedy"])
+            n_less += len(found["best"]) == len(found["greedy"]) and best < greedy
+            true(len(found["best"]) >= len(found["greedy"]), line)
+    true(n_more > 2 and n_more + n_less > 4, f"best differs: {n_more} times more pairs, {n_less} times a smaller sum")
+
+
+def check_best_in_all_ways():
+    """Equal bytes with threads, batches, files of pairs, and through JOIN:."""
+    left, right = sides(".gpkg", (2500, 9000))
+    words = ["-op", "dwithin", "-max_distance", 9, "-one_to_one", "best"]
+    for more in ((), ("-how", "full"), ("-nearest_point_fields",)):
+        compare([*map(str, words), *more], left, right)
+    made = []
+    for more in (("-threads", 1), ("-threads", 4, "-batch", 7), ("-batch", 1)):
+        succeeds(*words, *more, "-overwrite", "out.csv", left, right)
+        made.append(digest("out.csv"))
+    same(len(set(made)), 1, "threads and batches")
+
+
+def check_large_group():
+    """One group of more than 1,000,000 pairs is chosen greedily, and reported."""
+    line = [f"POINT ({i} 0)" for i in range(5000)]
+    make("a.gpkg", [(p, {"id": i}) for i, p in enumerate(line)], (("id", ogr.OFTInteger),))
+    words = ["-op", "dwithin", "-max_distance", 110, "-exclude", "self", "-overwrite", "-how", "inner"]
+    r = succeeds(*words, "-one_to_one", "best", "-json_summary", "s.json", "out.csv", "a.gpkg", "a.gpkg")
+    true("-one_to_one best: 1 group" in r.err and "greedily" in r.err, f"reported: {r}")
+    same(summary("s.json")["groups_chosen_greedily"], 1)
+    succeeds(*words, "-one_to_one", "other.csv", "a.gpkg", "a.gpkg")
+    same(digest("out.csv"), digest("other.csv"), "the greedy pairs")
 
 
 def check_who_is_kept():

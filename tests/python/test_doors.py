@@ -43,7 +43,7 @@ AGGREGATES = (
     "weighted_mean(v), count", "weighted_mean(v, code), weighted_mean(code, overlap_area) as w",
     "mean(join_distance), concat(join_distance)", "max(join_rank), first(join_rank), last(join_fid)",
     "max(overlap_area), min(overlap_length), median(overlap_percent)", "max(nearest_x), min(nearest_y), count(join_bearing)",
-    "max(join_similarity), mean(join_difference)",
+    "max(join_similarity), mean(join_difference)", "covered_area, covered_percent, covered_length",
     "sum(name)", "sum(nothing)", "count, count", "stdev(v)", "percentile(v)", "count(distinct v)",
 )  # fmt: skip
 FAR = ("nearest", "dwithin")
@@ -95,7 +95,7 @@ def line(r):
              "max:v", "min:v", "min:day", "max:code", "max:name", "most_similar")
         )  # fmt: skip
     elif r.random() < 0.15:
-        o["one_to_one"] = True
+        o["one_to_one"] = r.choice((True, "best"))
     maybe(0.15, "overlap", "area", "area,percent", "length", "area,length,percent")
     maybe(0.15, "nearest_point_fields", True)
     maybe(0.15, "bearing_field", True)

@@ -1,6 +1,8 @@
 """geometry="intersection" with nlt= against GeoPandas' overlay(how="intersection",
 keep_geom_type=True) on random pairs of layers, and overlap= against shapely."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -100,3 +102,116 @@ def test_refusals():
     ):
         with pytest.raises(ogrjoin.Error, match=says):
             ogrjoin.join(left, right, "intersects", **named)
+
+
+COVER = ["covered_area", "covered_percent", "covered_length", "count"]
+DATA = os.environ.get("OGRJOIN_TEST_DATA", "")
+
+
+def check_cover(left, right):
+    """What all right shapes together cover of each left one, by shapely's union of the
+    right ones.  Tolerance: 1e-9 of the left shape, since GEOS rounds where borders
+    cross.  Returns the number of rows in which right shapes overlap."""
+    a, b = (gpd.GeoDataFrame(geometry=shapes, crs=2263) for shapes in (left, right))
+    got = ogrjoin.join(a, b, "intersects", agg=COVER).read_all().to_pandas()
+    pairs = shapely.STRtree(right).query(left, "intersects")
+    n_shared = 0
+    for i, shape in enumerate(left):
+        near = right[pairs[1][pairs[0] == i]]
+        whole = shapely.intersection(shape, shapely.union_all(near))
+        parts = shapely.intersection(shape, near)
+        n_shared += shapely.area(parts).sum() + shapely.length(parts).sum() > 1.001 * (
+            shapely.area(whole) + shapely.length(whole)
+        )
+        row, size = got.loc[i], shapely.area(shape)
+        length = 0.0 if size else shapely.length(shape)
+        assert row["count"] == len(near)
+        assert row["covered_area"] == pytest.approx(shapely.area(whole), rel=0, abs=1e-9 * size)
+        if not len(near):
+            assert (row[COVER[:3]] == 0).all()
+        elif size:
+            assert row["covered_percent"] == pytest.approx(100 * shapely.area(whole) / size, rel=0, abs=1e-7)
+        elif length:
+            assert row["covered_length"] == pytest.approx(shapely.length(whole), rel=0, abs=1e-9 * length)
+            assert row["covered_percent"] == pytest.approx(100 * shapely.length(whole) / length, rel=0, abs=1e-7)
+        else:
+            assert np.isnan(row["covered_percent"])
+    return n_shared
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_cover(seed):
+    kind, left, right = make_layers(seed)
+    n = check_cover(left.geometry.values.to_numpy(), right.geometry.values.to_numpy())
+    assert n > 5 or kind == "POINT"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lines_along_lines(seed):
+    """Pieces of one network, so that lines lie on one another."""
+    rng = np.random.default_rng(seed)
+    place = rng.integers(0, 6, (200, 2))
+    steps = np.array([[1, 0], [0, 1], [1, 1]])[rng.integers(0, 3, 200)]
+    pieces = shapely.linestrings(np.stack([place, place + steps * rng.integers(1, 4, (200, 1))], 1))
+    assert check_cover(pieces[:60], pieces[60:]) > 3
+
+
+@pytest.mark.parametrize(
+    "left, right",
+    [
+        (("nyc_polygons", "taxi_zones"), ("nyc_polygons", "tracts2010")),
+        (("nyc_polygons", "buildings_lower_manhattan"), ("nyc_polygons", "nta")),
+        (("nyc_polygons", "buildings_footprints_lowerman"), ("nyc_polygons", "buildings_lower_manhattan")),
+        (("nyc_streets", "manhattan_roads"), ("nyc_polygons", "taxi_zones")),
+        (("osm_liechtenstein", "roads"), ("osm_liechtenstein", "landuse")),
+        (("osm_liechtenstein", "buildings"), ("osm_liechtenstein", "landuse")),
+    ],
+)
+@pytest.mark.skipif(not os.path.exists(f"{DATA}/nyc_polygons.gpkg"), reason="no layers (OGRJOIN_TEST_DATA)")
+def test_cover_of_real_layers(left, right):
+    pyogrio = pytest.importorskip("pyogrio")
+
+    def shapes(file, layer, n):
+        frame = pyogrio.read_dataframe(f"{DATA}/{file}.gpkg", layer=layer, columns=[])
+        found = shapely.force_2d(frame.geometry.to_crs(2263).values.to_numpy())
+        return found[shapely.is_valid(found) & ~shapely.is_empty(found)][:n]
+
+    check_cover(shapes(*left, 400), shapes(*right, None))
+
+
+def test_cover_of_several_kinds():
+    """Collections, points, empty and invalid features."""
+    bow = shapely.Polygon([(0, 0), (4, 4), (4, 0), (0, 4)])  # crosses itself
+    left = [
+        shapely.GeometryCollection([shapely.box(0, 0, 4, 4), shapely.LineString([(4, 2), (10, 2)])]),
+        shapely.MultiPoint([(1, 1), (9, 2)]),
+        shapely.MultiPolygon(),
+        None,
+        shapely.MultiPolygon([shapely.box(0, 0, 2, 2), shapely.box(1, 0, 3, 2)]),
+        shapely.LineString([(0, 1), (8, 1), (8, 2), (0, 2)]),
+        bow,
+    ]
+    right = [
+        shapely.box(0, 0, 2, 4),
+        shapely.GeometryCollection([shapely.box(1, 0, 3, 4), shapely.LineString([(5, 2), (8, 2)])]),
+        shapely.LineString([(6, 2), (12, 2)]),
+        shapely.Point(2, 2),
+        shapely.LineString([(1, 1), (3.5, 1)]),
+        None,
+    ]
+    a, b = (gpd.GeoDataFrame(geometry=shapes, crs=2263) for shapes in (left, right))
+    got = ogrjoin.join(a, b, "intersects", agg=COVER[:3]).read_all()
+    # the line at the right end of the first: 5 to 10, and 3 to 3.5 in its square
+    assert got["covered_area"].to_pylist()[:6] == [12, 0, 0, 0, 6, 0]
+    assert got["covered_length"].to_pylist()[:6] == pytest.approx([5.5, 0, 0, 0, 0, 3.5 + 3 + 3])
+    percent = got["covered_percent"].to_pylist()
+    assert percent[0] == 75 and percent[1] is None and percent[2:4] == [0, 0] and percent[4] == 100
+    assert percent[5] == pytest.approx(100 * 9.5 / 17)
+
+
+def test_cover_is_of_the_input():
+    _, left, right = make_layers(0)
+    with pytest.raises(ogrjoin.Error, match="takes no field"):
+        ogrjoin.join(left, right, "intersects", agg="covered_area(b)")
+    row = ogrjoin.join(left, right, "intersects", agg="covered_area as c, mean(b)").read_all()
+    assert row.schema.names[-2:] == ["c", "mean_b"]

@@ -273,6 +273,30 @@ def test_one_to_one_and_leftovers():
     assert ogrjoin.join(a, b, how="anti", **named).read_all()["a"].to_pylist() == [2, 3]
 
 
+def test_columns_of_texts():
+    """WKT, EWKT and WKB in hexadecimal digits; empty texts are no geometries."""
+    shapes = [None if s is None else s for s in PLACES.geometry.values]
+    expected = zones_of(ogrjoin.join(PLACES, ZONES))
+    plain = [None if s is None else s.wkt for s in shapes]
+    for texts in (
+        plain,
+        [t and f" SRID=4326;{t} " for t in plain],
+        [t or "" for t in plain],
+        [None if s is None else s.wkb_hex for s in shapes],
+    ):
+        for kind in (pa.string(), pa.large_string()):
+            table = pa.table({"n": np.arange(len(texts)), "where": pa.array(texts, kind)})
+            rows = ogrjoin.join(table, ZONES, left_column="where", left_crs=4326)
+            assert zones_of(rows) == expected
+            joined = ogrjoin.join(ZONES, table, how="inner", right_column="where", right_crs=4326)
+            assert joined.read_all().num_rows == sum(e is not None for e in expected)
+    table = pa.table({"where": ["POINT (1 2)", "no text of a geometry"]})
+    with pytest.raises(ogrjoin.Error, match="is no WKT"):
+        ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
+    wkb = pa.table({"a": pa.array([b"x"] * len(shapes)), "where": [None if s is None else s.wkb for s in shapes]})
+    assert zones_of(ogrjoin.join(wkb, ZONES, left_column="where", left_crs=4326)) == expected
+
+
 def test_equal_columns_of_two_types():
     left = PLACES.assign(code=[1, 2, 3, 4])
     right = ZONES.assign(code=["1", "x"])

@@ -95,6 +95,7 @@ oj_status api_pair_maker_open(struct api_pair_maker *maker,
     maker->settings = *settings;
     maker->relation = *relation;
     maker->n_threads = options->n_threads;
+    maker->cancel = options->cancel;
     maker->join_side = *join_side;
     if (!oj_pair_request_is_needed(&request))
         return OJ_OK;
@@ -145,21 +146,26 @@ oj_status api_one_to_one_matches(const struct oj_one_to_one *choice,
 static oj_status choose_one_to_one(const struct api_pair_maker *maker,
                                    const struct oj_flat *input,
                                    const struct oj_matches *matches,
+                                   struct ogrjoin_pairs *pairs,
                                    struct oj_matches *out, struct oj_error *err)
 {
     struct oj_one_to_one *choice;
     struct oj_pair_ranks ranks = {0};
+    int64_t n_large_pairs;
     oj_status status;
-    OJ_TRY(oj_one_to_one_open(maker->join_side.n_features,
-                              API_MOST_ONE_TO_ONE_BYTES, NULL, &choice, err));
+    OJ_TRY(
+        oj_one_to_one_open(maker->join_side.n_features,
+                           (enum oj_one_to_one_rule)maker->settings.one_to_one,
+                           API_MOST_ONE_TO_ONE_BYTES, NULL, &choice, err));
     status = oj_pair_ranks_make(&maker->relation, input, &maker->join_side,
                                 matches, maker->n_threads, &ranks, err);
     if (status == OJ_OK)
         status = oj_one_to_one_add(choice, matches, &ranks, NULL, NULL, err);
     if (status == OJ_OK)
-        status = oj_one_to_one_finish(choice, err);
+        status = oj_one_to_one_finish(choice, maker->cancel, err);
     if (status == OJ_OK)
         status = api_one_to_one_matches(choice, matches->n_rows, out, err);
+    oj_one_to_one_large_groups(choice, &pairs->n_large_groups, &n_large_pairs);
     oj_pair_ranks_free(&ranks);
     oj_one_to_one_close(choice);
     return status;
@@ -505,7 +511,7 @@ oj_status api_pairs_add(struct api_pair_maker *maker,
     pairs->n_similar = maker->relation.n_similar;
     if (!maker->settings.one_to_one)
         return add_values_and_pairs(maker, input, is_all, matches, pairs, err);
-    status = choose_one_to_one(maker, input, matches, &chosen, err);
+    status = choose_one_to_one(maker, input, matches, pairs, &chosen, err);
     if (status == OJ_OK)
         status =
             add_values_and_pairs(maker, input, is_all, &chosen, pairs, err);
@@ -540,6 +546,11 @@ int64_t ogrjoin_pairs_count(const struct ogrjoin_pairs *pairs)
 int64_t ogrjoin_pairs_undecided(const struct ogrjoin_pairs *pairs)
 {
     return pairs->n_undecided;
+}
+
+int64_t ogrjoin_pairs_large_groups(const struct ogrjoin_pairs *pairs)
+{
+    return pairs->n_large_groups;
 }
 
 const int64_t *ogrjoin_pairs_left(const struct ogrjoin_pairs *pairs)
@@ -811,6 +822,11 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
                        name);
     OJ_TRY(oj_aggregate_find("", name, &function, err));
     what.kind = function->kind;
+    if (what.kind == OJ_AGG_COVERED)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "%s is an aggregate of rows: the setting agg of "
+                       "ogrjoin_rows_join()",
+                       function->name);
     OJ_TRY(read_percent(function, separator, &what.percent, err));
     if (values != NULL)
     {

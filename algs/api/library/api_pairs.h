@@ -34,8 +34,8 @@ OJ_MUST_USE oj_status api_check_max_pairs(oj_status status, int64_t most,
 /** Settings of pairs, with the types of the settings table; 0: not set. */
 struct api_pair_settings
 {
-    int pick; /**< enum oj_pick_rule */
-    int one_to_one;
+    int pick;       /**< enum oj_pick_rule */
+    int one_to_one; /**< enum oj_one_to_one_rule */
     int overlap_area, overlap_length, overlap_percent;
     int nearest_point, from_point, bearing, share, intersection;
     int named[OJ_N_NAMED_PAIR_VALUES]; /**< 1: compute this value; element 0 is
@@ -52,6 +52,7 @@ struct api_pair_maker
     struct api_pair_settings settings;
     struct oj_relation relation;
     int n_threads;
+    const int *cancel;           /**< of the settings; or NULL */
     struct oj_flat join_side;    /**< a view; its arrays must outlive the
                                       maker */
     struct oj_pair_stage *stage; /**< computes values and picks pairs; NULL: the
@@ -76,6 +77,7 @@ struct ogrjoin_pairs
     int64_t n, n_rows, first; /**< number of pairs; number of input rows;
                                    ordinal of the first of these rows */
     int64_t n_undecided;
+    int64_t n_large_groups; /**< of one_to_one best */
     int has_measure, n_similar;
     int is_lists; /**< 1: pairs are lists, in offset and right32 instead of left
                        and right */

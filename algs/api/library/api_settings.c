@@ -51,10 +51,12 @@ static const struct oj_parameter own_settings[] = {
          "struct ogrjoin_columns), of rows max:COLUMN and min:COLUMN of the "
          "join side, or all (default)",
      VALUE(CHOICE, pairs.pick)},
-    {"one_to_one",
-     .help = "1: each feature in one pair at most, best pairs first, by "
-             "similarity, then distance, then the order of the sides (0)",
-     VALUE(INT, pairs.one_to_one), .most = 1},
+    {"one_to_one", "none|" OJ_ONE_TO_ONE_WORDS,
+     .help = "1 or greedy: each feature in one pair at most, best pairs first, "
+             "by similarity, then distance, then the order of the sides; 2 or "
+             "best: as many pairs as there can be and, of these, those of the "
+             "least sum (0)",
+     VALUE(INT, pairs.one_to_one), .most = OJ_ONE_TO_ONE_BEST},
     {"overlap_area", .help = "1: area of the intersection (0)",
      VALUE(INT, pairs.overlap_area), .most = 1},
     {"overlap_length", .help = "1: length of the intersection's lines (0)",
@@ -558,6 +560,11 @@ static struct oj_distance *distance_of_setting(struct ogrjoin_settings *s,
                : NULL;
 }
 
+static oj_status fail_word(const char *name, struct oj_error *err)
+{
+    return oj_fail(err, OJ_ERR_ARG, "%s is a number, not a word", name);
+}
+
 /* Sets a distance such as "100ft". A number with a unit is converted later,
  * when the CRS is known. */
 static oj_status set_distance(struct ogrjoin_settings *settings,
@@ -566,8 +573,7 @@ static oj_status set_distance(struct ogrjoin_settings *settings,
 {
     struct oj_distance *to = distance_of_setting(settings, setting), read;
     if (to == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "%s is a number, not a word",
-                       setting->name);
+        return fail_word(setting->name, err);
     OJ_TRY(oj_distance_parse("", setting->name, value, &read, err));
     *to = read;
     *(double *)(void *)((char *)settings + setting->offset) = read.value;
@@ -636,12 +642,17 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
         case OJ_PARAMETER_DISTANCE:
             OJ_TRY(set_distance(settings, setting, value, err));
             break;
+        case OJ_PARAMETER_INT: /* of some numbers there are words */
+            if (setting->arguments == NULL)
+                return fail_word(name, err);
+            OJ_TRY(set_choice(settings, setting, value, err));
+            break;
         case OJ_PARAMETER_PATTERN: /* a pattern also sets the op that uses it */
             OJ_TRY(oj_mask_read("", name, value, at, err));
             OJ_TRY(set_op(settings, setting->ops, err));
             break;
         default:
-            return oj_fail(err, OJ_ERR_ARG, "%s is a number, not a word", name);
+            return fail_word(name, err);
     }
     return duplicate_text(&settings->given[place], value, err);
 }

@@ -213,9 +213,14 @@ static oj_status parse_aggregate(struct aggregate_scanner *s,
     if (*s->at == '(')
     {
         s->at++;
+        if (what->kind == OJ_AGG_COVERED)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "%sagg: %s takes no field: it is of the input "
+                           "feature",
+                           s->dash, name);
         OJ_TRY(read_arguments(s, word, what, &percent, &n_percent, err));
     }
-    else if (what->kind != OJ_AGG_COUNT)
+    else if (what->kind != OJ_AGG_COUNT && what->kind != OJ_AGG_COVERED)
         return oj_fail(err, OJ_ERR_ARG,
                        "%sagg: %s needs a field, as in %s(F%s)", s->dash, name,
                        name, strcmp(name, "percentile") == 0 ? ", 90" : "");
@@ -384,6 +389,25 @@ static oj_status check_name_is_free(const struct oj_aggregate_words *words,
     return OJ_OK;
 }
 
+/* The values of functions without a field, by their names. */
+static const struct
+{
+    const char *function;
+    enum oj_pair_value value;
+} values_of_covers[] = {{"covered_area", OJ_PAIR_COVERED_AREA},
+                        {"covered_length", OJ_PAIR_COVERED_LENGTH},
+                        {"covered_percent", OJ_PAIR_COVERED_PERCENT}};
+
+static struct oj_aggregate_operand operand_of_cover(const char *function)
+{
+    const int n = (int)(sizeof values_of_covers / sizeof *values_of_covers);
+    int i = 0;
+    while (i + 1 < n && strcmp(values_of_covers[i].function, function) != 0)
+        i++;
+    return (struct oj_aggregate_operand){
+        OJ_COLUMN_PAIR_VALUE, (int)values_of_covers[i].value, OJ_FIELD_FLOAT64};
+}
+
 /* Adds an operand of aggregate i in the form that the function needs; *index is
  * its index in words->fields. */
 static oj_status add_operand(struct oj_aggregate_words *words, int i,
@@ -409,10 +433,18 @@ oj_status oj_aggregate_words_bind(struct oj_aggregate_words *words, int i,
     const struct oj_aggregate_word *word = &words->word[i];
     struct oj_aggregate *what = &words->aggregates[i];
     enum oj_aggregate_kind kind = what->kind;
-    if (word->field == NULL)
+    struct oj_aggregate_operand cover;
+    const char *named = word->field;
+    if (kind == OJ_AGG_COVERED)
+    {
+        cover = operand_of_cover(word->function->name);
+        values = &cover;
+        named = "";
+    }
+    if (named == NULL)
         values = NULL;
     else
-        OJ_TRY(add_operand(words, i, word->field, values, &what->column, err));
+        OJ_TRY(add_operand(words, i, named, values, &what->column, err));
     if (kind == OJ_AGG_WEIGHTED_MEAN)
         OJ_TRY(add_operand(
             words, i, word->weight != NULL ? word->weight : "overlap",

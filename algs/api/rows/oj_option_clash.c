@@ -159,7 +159,8 @@ static const struct clash clashes[] = {
      "nearest_point_fields|bearing_field|" ROW_COLUMNS_OF_LINES,
      .why = "nearest points are those of the least distance"},
     {"window", NULL,
-     "join_layer|join_where|join_sql|join_select|join_srs|joo|on|exclude|"
+     "join_layer|join_geometry|join_where|join_sql|join_select|join_srs|joo|on|"
+     "exclude|"
      "unordered_pairs|similar|vector",
      .why = "the boxes are the join side"},
     {"explain", NULL, "benchmark|validate|json_summary|q|progress",

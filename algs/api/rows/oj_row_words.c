@@ -86,6 +86,14 @@ void oj_row_pick_free(struct oj_row_pick *pick)
     *pick = empty;
 }
 
+enum oj_one_to_one_rule oj_row_one_to_one_rule(const char *word)
+{
+    if (word == NULL)
+        return OJ_ONE_TO_ONE_NONE;
+    return strcasecmp(word, "best") == 0 ? OJ_ONE_TO_ONE_BEST
+                                         : OJ_ONE_TO_ONE_GREEDY;
+}
+
 /* ---- overlap ------------------------------------------------------------- */
 
 /* Finds the next word of a comma-separated list: *n characters at *word,

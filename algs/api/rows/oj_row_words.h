@@ -15,6 +15,7 @@
 #define OJ_ROW_WORDS_H
 
 #include "../../../flatten/base/oj_output_row_modes.h"
+#include "../../pairs/values/oj_one_to_one.h"
 #include "../../pairs/values/oj_pair_stage.h"
 #include "oj_field_kind.h"
 #include "oj_plain_value.h"
@@ -30,6 +31,10 @@
 /** Words of nlt, which keeps the parts of one kind of an intersection; index:
  * argument of oj_row_keep_parts(). */
 #define OJ_ROW_PART_WORDS "POLYGON|LINESTRING|POINT"
+
+/** The words of one_to_one, in the order of enum oj_one_to_one_rule after the
+ * first. */
+#define OJ_ONE_TO_ONE_WORDS "greedy|best"
 
 /** Joins by distance: only their pairs have a place on a line. */
 #define OJ_LINE_OPS "nearest|dwithin"
@@ -66,6 +71,9 @@ OJ_MUST_USE oj_status oj_row_pick_check_field(
  * a score (oj_pick.h). */
 int64_t oj_row_pick_score(const struct oj_row_pick *pick,
                           const struct oj_plain_value *value);
+
+/** The rule of a word of one_to_one; "": greedy; NULL: none. */
+enum oj_one_to_one_rule oj_row_one_to_one_rule(const char *word);
 
 /** Frees field and zeroes *pick, which may be zeroed already. */
 void oj_row_pick_free(struct oj_row_pick *pick);

@@ -953,6 +953,20 @@ static oj_status add_parts_to_choice(struct rows_stream *s,
     return OJ_OK;
 }
 
+static void notice_large_groups(const struct rows_stream *s,
+                                const struct oj_one_to_one *choice)
+{
+    int64_t n_groups, n_pairs;
+    oj_one_to_one_large_groups(choice, &n_groups, &n_pairs);
+    if (n_groups > 0)
+        api_settings_notify(
+            s->settings,
+            "one_to_one best: %lld groups of more than %lld connected pairs "
+            "(%lld in all) were chosen greedily, best pairs first",
+            (long long)n_groups, (long long)OJ_ONE_TO_ONE_MOST_GROUP_PAIRS,
+            (long long)n_pairs);
+}
+
 /* Joins the whole input and chooses pairs one to one. */
 static oj_status choose_one_to_one(struct rows_stream *s, struct oj_error *err)
 {
@@ -960,11 +974,15 @@ static oj_status choose_one_to_one(struct rows_stream *s, struct oj_error *err)
     struct oj_pair_ranks ranks;
     oj_status status;
     memset(&ranks, 0, sizeof ranks);
-    OJ_TRY(oj_one_to_one_open(s->join_flat.n_features,
-                              API_MOST_ONE_TO_ONE_BYTES, NULL, &choice, err));
+    OJ_TRY(oj_one_to_one_open(
+        s->join_flat.n_features,
+        (enum oj_one_to_one_rule)s->settings->pairs.one_to_one,
+        API_MOST_ONE_TO_ONE_BYTES, NULL, &choice, err));
     status = add_parts_to_choice(s, choice, &ranks, err);
     if (status == OJ_OK)
-        status = oj_one_to_one_finish(choice, err);
+        status = oj_one_to_one_finish(choice, s->settings->options.cancel, err);
+    if (status == OJ_OK)
+        notice_large_groups(s, choice);
     if (status == OJ_OK)
         status =
             api_one_to_one_matches(choice, s->flat.n_features, &s->chosen, err);

@@ -148,6 +148,9 @@ static const struct oj_aggregate_function functions[] = {
     {"concat", OJ_AGG_CONCAT, OJ_AGG_TAKES_WRITTEN, NAN},
     {"weighted_sum", OJ_AGG_WEIGHTED_SUM, OJ_AGG_TAKES_NUMBERS, NAN},
     {"weighted_mean", OJ_AGG_WEIGHTED_MEAN, OJ_AGG_TAKES_NUMBERS, NAN},
+    {"covered_area", OJ_AGG_COVERED, OJ_AGG_TAKES_NUMBERS, NAN},
+    {"covered_percent", OJ_AGG_COVERED, OJ_AGG_TAKES_NUMBERS, NAN},
+    {"covered_length", OJ_AGG_COVERED, OJ_AGG_TAKES_NUMBERS, NAN},
 };
 
 /* Names of functions in other programs, without _ and spaces. */
@@ -359,6 +362,7 @@ static const unsigned char traits[] = {
     [OJ_AGG_PERCENTILE] = OF_NUMBERS | SORTED,
     [OJ_AGG_RANGE] = OF_NUMBERS | SINGLE,
     [OJ_AGG_MINORITY] = SORTED,
+    [OJ_AGG_COVERED] = OF_NUMBERS | SINGLE,
     [OJ_AGG_WEIGHTED_MEAN] = OF_NUMBERS | SINGLE,
 };
 
@@ -373,6 +377,7 @@ static int words_of_own_state(enum oj_aggregate_kind kind)
     switch (kind)
     {
         case OJ_AGG_RANGE:
+        case OJ_AGG_COVERED:
             return 2; /* minimum and maximum, as sortable numbers */
         case OJ_AGG_WEIGHTED_SUM:
             return WORDS_OF(struct oj_exact_sum);
@@ -811,7 +816,7 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
     struct chosen one = {0};
     if (value.is_null)
         return OJ_OK;
-    if (what->kind == OJ_AGG_RANGE)
+    if (what->kind == OJ_AGG_RANGE || what->kind == OJ_AGG_COVERED)
     {
         add_to_range(a, state, i, &value);
         return OJ_OK;
@@ -1556,6 +1561,10 @@ static oj_status compute_aggregate_result(struct oj_aggregates *a,
         case OJ_AGG_RANGE:
             return range_of(a->plan.types[what->column], state + a->state[i],
                             row, value, err);
+        case OJ_AGG_COVERED:
+            decode_sortable_number(a->plan.types[what->column],
+                                   state[a->state[i]], value);
+            return OJ_OK;
         case OJ_AGG_WEIGHTED_MEAN:
             weighted_mean_of(state + a->state[i], value);
             return OJ_OK;
@@ -1589,7 +1598,8 @@ oj_status oj_aggregates_result(struct oj_aggregates *a, int64_t row, int i,
     if (what->kind == OJ_AGG_COUNT || what->kind == OJ_AGG_COUNT_VALUES)
         result.integer = n;
     else if (n == 0)
-        result.is_null = what->kind != OJ_AGG_UNIQUE;
+        result.is_null = what->kind != OJ_AGG_UNIQUE &&
+                         (what->kind != OJ_AGG_COVERED || state[0] > 0);
     else
         OJ_TRY(compute_aggregate_result(a, state, row, i, n, &result, err));
     *value = result;

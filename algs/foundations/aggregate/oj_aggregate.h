@@ -52,6 +52,8 @@ enum oj_aggregate_kind
     OJ_AGG_RANGE,        /**< maximum minus minimum; integers: exact, or an
                               error */
     OJ_AGG_MINORITY,     /**< rarest value; of several, the smallest */
+    OJ_AGG_COVERED,      /**< the value that all pairs of a row have; 0 for a
+                              row without pairs */
     OJ_AGG_WEIGHTED_MEAN /**< sum of value times weight, divided by the sum of
                               weights; both sums are exact; NULL if the weights
                               add up to 0. Pairs without value or weight are
@@ -141,7 +143,8 @@ struct oj_aggregate_function
 #define OJ_AGGREGATE_NAMES                                                     \
     "count, sum, mean (or avg), min, max, range, median, percentile, q1, q3, " \
     "stddev, variance, first, last, mode, minority, unique, concat, "          \
-    "weighted_sum, weighted_mean"
+    "weighted_sum, weighted_mean, covered_area, covered_percent, "             \
+    "covered_length"
 
 /** Finds a function by name, ignoring case. Error messages begin with `before`.
  * If other programs use the name, the message suggests the name used here. */

@@ -39,7 +39,7 @@ oj_status oj_group_sums_add(struct oj_group_sums *sums, int64_t n,
     for (int64_t i = 0; i < n; i++)
     {
         struct oj_exact_sum *sum = &sums->sum[group[i]];
-        if (!oj_exact_sum_try(sum, value[i]))
+        if (!oj_exact_sum_add_fast(sum, value[i]))
             OJ_TRY(oj_exact_sum_add(sum, value[i], err));
     }
     return OJ_OK;

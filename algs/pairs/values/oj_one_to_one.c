@@ -5,6 +5,7 @@
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../../flatten/base/oj_temporary_file.h"
 #include "../selection/oj_pair_filter.h"
+#include "oj_least_matching.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -125,6 +126,7 @@ enum
 struct oj_one_to_one
 {
     int64_t n_join;
+    enum oj_one_to_one_rule rule;
     struct taken *taken; /* [n_join] */
     int64_t n_rows;      /* rows added so far */
 
@@ -138,18 +140,24 @@ struct oj_one_to_one
     struct candidate *candidate;
     int64_t cap_candidates;
 
+    /* For OJ_ONE_TO_ONE_BEST. */
+    int64_t *group; /* [n_join] another join feature of the group; that of a
+                       group itself: the group's number */
+    int64_t n_large_groups, n_large_pairs;
+
     struct oj_one_pair *pair; /* sorted by label */
     int64_t n_pairs, cap_pairs;
 };
 
-oj_status oj_one_to_one_open(int64_t n_join, int64_t most_held,
-                             const char *near, struct oj_one_to_one **out,
-                             struct oj_error *err)
+oj_status oj_one_to_one_open(int64_t n_join, enum oj_one_to_one_rule rule,
+                             int64_t most_held, const char *near,
+                             struct oj_one_to_one **out, struct oj_error *err)
 {
     struct oj_one_to_one *choice;
     int64_t most = most_held / (int64_t)sizeof **choice->held;
     OJ_NEW_ZEROED(choice, 1, err);
     choice->n_join = n_join;
+    choice->rule = rule;
     choice->near = near;
     choice->most_held = most > PIECE ? most : PIECE;
     choice->taken = oj_calloc(n_join, sizeof *choice->taken);
@@ -157,6 +165,17 @@ oj_status oj_one_to_one_open(int64_t n_join, int64_t most_held,
     {
         oj_free(choice);
         return oj_fail_nomem(err, n_join, sizeof *choice->taken);
+    }
+    if (rule == OJ_ONE_TO_ONE_BEST)
+    {
+        choice->group = oj_malloc(n_join, sizeof *choice->group);
+        if (choice->group == NULL)
+        {
+            oj_one_to_one_close(choice);
+            return oj_fail_nomem(err, n_join, sizeof *choice->group);
+        }
+        for (int64_t i = 0; i < n_join; i++)
+            choice->group[i] = i;
     }
     *out = choice;
     return OJ_OK;
@@ -307,8 +326,8 @@ static oj_status propose_stable_matching_of_row(struct oj_one_to_one *choice,
     }
 }
 
-/* Collects and sorts the pairs of a row, except those worse than the best pair
- * so far of their join feature. */
+/* Collects and sorts the pairs of a row; with the greedy rule except those
+ * worse than the best pair so far of their join feature. */
 static oj_status sort_candidates_not_yet_beaten(
     struct oj_one_to_one *choice, const struct oj_matches *m,
     const struct oj_pair_ranks *ranks, int64_t i, const int64_t *ordinal,
@@ -326,13 +345,36 @@ static oj_status sort_candidates_not_yet_beaten(
             isnan(m->measure[p]) ? (double)INFINITY : m->measure[p]};
         int64_t join = join_feature_of_entry(m, p, ordinal);
         const struct taken *taken = &choice->taken[join];
-        if (taken->at == 0 ||
+        if (taken->at == 0 || choice->rule == OJ_ONE_TO_ONE_BEST ||
             is_pair_preferred(&rank, choice->n_rows, &taken->rank, taken->row))
             *c++ = (struct candidate){rank, p};
     }
     *n = c - choice->candidate;
     sort_candidates(choice->candidate, *n);
     return OJ_OK;
+}
+
+/* The group of a join feature: those that are connected by pairs. Halves the
+ * paths that it follows. */
+static int64_t group_of_join_feature(const struct oj_one_to_one *choice,
+                                     int64_t join)
+{
+    int64_t *group = choice->group;
+    while (group[join] != join)
+    {
+        group[join] = group[group[join]];
+        join = group[join];
+    }
+    return join;
+}
+
+/* Makes one group of two; the smaller number stays. */
+static void unite_groups(const struct oj_one_to_one *choice, int64_t a,
+                         int64_t b)
+{
+    a = group_of_join_feature(choice, a);
+    b = group_of_join_feature(choice, b);
+    choice->group[a < b ? b : a] = a < b ? a : b;
 }
 
 static oj_status append_row_and_its_candidates(struct oj_one_to_one *choice,
@@ -352,6 +394,9 @@ static oj_status append_row_and_its_candidates(struct oj_one_to_one *choice,
         record.join = 2 * join_feature_of_entry(matches, c[i].entry, ordinal) +
                       (i == n - 1);
         OJ_TRY(append_record(choice, &record, err));
+        if (choice->rule == OJ_ONE_TO_ONE_BEST)
+            unite_groups(choice, record.join / 2,
+                         join_feature_of_entry(matches, c[0].entry, ordinal));
     }
     return propose_stable_matching_of_row(choice, choice->n_rows, at, err);
 }
@@ -376,13 +421,271 @@ oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
     return OJ_OK;
 }
 
+/* ---- all records ----------------------------------------------------------
+ */
+
+/* Is given n records, the first of which has number `at`. */
+typedef oj_status record_visitor(struct oj_one_to_one *choice,
+                                 const struct listed_pair *record, int64_t n,
+                                 int64_t at, void *user, struct oj_error *err);
+
+static oj_status visit_records_of_file(struct oj_one_to_one *choice,
+                                       record_visitor *visit, void *user,
+                                       struct oj_error *err)
+{
+    struct listed_pair *piece;
+    oj_status status = OJ_OK;
+    OJ_NEW(piece, PIECE, err);
+    for (int64_t at = 0; at < choice->n_filed && status == OJ_OK; at += PIECE)
+    {
+        int64_t n = choice->n_filed - at < PIECE ? choice->n_filed - at : PIECE;
+        status = read_spilled_records(choice, at, piece, n, err);
+        if (status == OJ_OK)
+            status = visit(choice, piece, n, at, user, err);
+    }
+    oj_free(piece);
+    return status;
+}
+
+/* Visits all records in their order. */
+static oj_status visit_records(struct oj_one_to_one *choice,
+                               record_visitor *visit, void *user,
+                               struct oj_error *err)
+{
+    OJ_TRY(visit_records_of_file(choice, visit, user, err));
+    for (int64_t at = 0; at < choice->n_held; at += PIECE)
+        OJ_TRY(visit(choice, choice->held[at / PIECE],
+                     count_records_in_piece(choice, at), choice->n_filed + at,
+                     user, err));
+    return OJ_OK;
+}
+
+/* ---- the pairs of least sum ----------------------------------------------
+ *
+ *  Groups are connected by pairs, so that each is matched by itself. Those of
+ *  one pass are collected from the records: as many as may be in memory. */
+
+struct group_search
+{
+    const int *cancel;
+    int64_t *n_pairs; /* [n_join] pairs of each group */
+    int64_t *place;  /* [n_join] place of its next pair; -1: not in this pass */
+    int32_t *number; /* [n_join] number of the join feature in its group; -1:
+                        none yet */
+    int64_t row;     /* of the record */
+
+    /* The pairs of the pass, group by group, in the order of their records. */
+    int64_t n;
+    double (*weight)[OJ_MATCHING_WEIGHTS];
+    int64_t *at, *of_row, *join;
+    int64_t cap_weight, cap_at, cap_of_row, cap_join;
+
+    /* A group. */
+    int64_t *offset, *chosen;
+    int32_t *column;
+    int64_t cap_offset, cap_chosen, cap_column;
+};
+
+static oj_status count_pairs_of_groups(struct oj_one_to_one *choice,
+                                       const struct listed_pair *record,
+                                       int64_t n, int64_t at, void *user,
+                                       struct oj_error *err)
+{
+    struct group_search *s = user;
+    (void)at;
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (record[i].join >= 0)
+            s->n_pairs[group_of_join_feature(choice, record[i].join / 2)]++;
+    }
+    return oj_check_cancel(s->cancel, err);
+}
+
+static oj_status collect_pairs_of_groups(struct oj_one_to_one *choice,
+                                         const struct listed_pair *record,
+                                         int64_t n, int64_t at, void *user,
+                                         struct oj_error *err)
+{
+    struct group_search *s = user;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t *place;
+        if (record[i].join < 0)
+        {
+            s->row++;
+            continue;
+        }
+        place = &s->place[group_of_join_feature(choice, record[i].join / 2)];
+        if (*place < 0)
+            continue;
+        s->weight[*place][0] = record[i].rank.dissimilarity;
+        s->weight[*place][1] = record[i].rank.difference;
+        s->weight[*place][2] = record[i].rank.measure;
+        s->at[*place] = at + i;
+        s->of_row[*place] = s->row;
+        s->join[*place] = record[i].join / 2;
+        ++*place;
+    }
+    return oj_check_cancel(s->cancel, err);
+}
+
+/* Takes the pairs of the group's matching instead of the greedy ones. */
+static void take_chosen_pairs(struct oj_one_to_one *choice,
+                              const struct group_search *s, int64_t first,
+                              int64_t n, int64_t n_rows)
+{
+    for (int64_t i = first; i < first + n; i++)
+        choice->taken[s->join[i]].at = 0;
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        const int64_t pair = first + s->chosen[row];
+        if (s->chosen[row] >= 0)
+            choice->taken[s->join[pair]].at = s->at[pair] + 1;
+    }
+}
+
+/* Matches the n pairs from `first` on, which are those of one group. */
+static oj_status match_group(struct oj_one_to_one *choice,
+                             struct group_search *s, int64_t first, int64_t n,
+                             struct oj_error *err)
+{
+    struct oj_matching_graph graph = {0};
+    OJ_ROOM(s->offset, 0, n + 1, s->cap_offset, err);
+    OJ_ROOM(s->chosen, 0, n, s->cap_chosen, err);
+    OJ_ROOM(s->column, 0, n, s->cap_column, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int32_t *number = &s->number[s->join[first + i]];
+        if (*number < 0)
+            *number = (int32_t)graph.n_columns++;
+        s->column[i] = *number;
+        if (i == 0 || s->of_row[first + i] != s->of_row[first + i - 1])
+            s->offset[graph.n_rows++] = i;
+    }
+    s->offset[graph.n_rows] = n;
+    graph.offset = s->offset;
+    graph.column = s->column;
+    graph.weight = (const double(*)[OJ_MATCHING_WEIGHTS])(s->weight + first);
+    OJ_TRY(oj_least_matching_find(&graph, s->cancel, s->chosen, err));
+    take_chosen_pairs(choice, s, first, n, graph.n_rows);
+    return OJ_OK;
+}
+
+static int is_group_matched(const struct group_search *s, int64_t group)
+{
+    return s->n_pairs[group] > 1 &&
+           s->n_pairs[group] <= OJ_ONE_TO_ONE_MOST_GROUP_PAIRS;
+}
+
+/* Gives the groups from `first` on places in the next pass, as long as there is
+ * room for their pairs. Returns the first group that has none. */
+static int64_t place_groups_of_pass(const struct oj_one_to_one *choice,
+                                    struct group_search *s, int64_t first)
+{
+    /* a pair has 56 bytes here, a record 32 */
+    const int64_t room = choice->most_held / 2;
+    const int64_t most = room > OJ_ONE_TO_ONE_MOST_GROUP_PAIRS
+                             ? room
+                             : OJ_ONE_TO_ONE_MOST_GROUP_PAIRS;
+    int64_t group = first;
+    s->n = 0;
+    for (; group < choice->n_join; group++)
+    {
+        if (!is_group_matched(s, group))
+            continue;
+        if (s->n + s->n_pairs[group] > most)
+            break;
+        s->place[group] = s->n;
+        s->n += s->n_pairs[group];
+    }
+    return group;
+}
+
+static oj_status match_groups_of_pass(struct oj_one_to_one *choice,
+                                      struct group_search *s, int64_t first,
+                                      int64_t end, struct oj_error *err)
+{
+    int64_t at = 0;
+    OJ_ROOM(s->weight, 0, s->n, s->cap_weight, err);
+    OJ_ROOM(s->at, 0, s->n, s->cap_at, err);
+    OJ_ROOM(s->of_row, 0, s->n, s->cap_of_row, err);
+    OJ_ROOM(s->join, 0, s->n, s->cap_join, err);
+    s->row = -1;
+    OJ_TRY(visit_records(choice, collect_pairs_of_groups, s, err));
+    for (int64_t group = first; group < end; group++)
+    {
+        if (s->place[group] < 0)
+            continue;
+        OJ_TRY(match_group(choice, s, at, s->n_pairs[group], err));
+        at += s->n_pairs[group];
+        s->place[group] = -1;
+    }
+    return OJ_OK;
+}
+
+static oj_status match_all_groups(struct oj_one_to_one *choice,
+                                  struct group_search *s, struct oj_error *err)
+{
+    int64_t first = 0;
+    OJ_NEW_ZEROED(s->n_pairs, choice->n_join, err);
+    OJ_NEW(s->place, choice->n_join, err);
+    OJ_NEW(s->number, choice->n_join, err);
+    OJ_TRY(visit_records(choice, count_pairs_of_groups, s, err));
+    for (int64_t i = 0; i < choice->n_join; i++)
+    {
+        s->place[i] = s->number[i] = -1;
+        if (s->n_pairs[i] > OJ_ONE_TO_ONE_MOST_GROUP_PAIRS)
+        {
+            choice->n_large_groups++;
+            choice->n_large_pairs += s->n_pairs[i];
+        }
+    }
+    while (first < choice->n_join)
+    {
+        int64_t end = place_groups_of_pass(choice, s, first);
+        if (s->n > 0)
+            OJ_TRY(match_groups_of_pass(choice, s, first, end, err));
+        first = end;
+    }
+    return OJ_OK;
+}
+
+static oj_status choose_pairs_of_least_sum(struct oj_one_to_one *choice,
+                                           const int *cancel,
+                                           struct oj_error *err)
+{
+    struct group_search s = {.cancel = cancel};
+    const oj_status status = match_all_groups(choice, &s, err);
+    oj_free(s.n_pairs);
+    oj_free(s.place);
+    oj_free(s.number);
+    oj_free(s.weight);
+    oj_free(s.at);
+    oj_free(s.of_row);
+    oj_free(s.join);
+    oj_free(s.offset);
+    oj_free(s.chosen);
+    oj_free(s.column);
+    return status;
+}
+
+void oj_one_to_one_large_groups(const struct oj_one_to_one *choice,
+                                int64_t *n_groups, int64_t *n_pairs)
+{
+    *n_groups = choice->n_large_groups;
+    *n_pairs = choice->n_large_pairs;
+}
+
+/* ---- the pairs taken ----------------------------------------------------- */
+
 /* Collects the accepted pairs among n records, the first of which has number
- * `at`. *label: label of the last row seen, kept from call to call. */
+ * `at`. user: label of the last row seen, kept from call to call. */
 static oj_status collect_accepted_pairs(struct oj_one_to_one *choice,
                                         const struct listed_pair *record,
-                                        int64_t n, int64_t at, int64_t *label,
+                                        int64_t n, int64_t at, void *user,
                                         struct oj_error *err)
 {
+    int64_t *label = user;
     for (int64_t i = 0; i < n; i++)
     {
         int64_t join = record[i].join / 2;
@@ -398,24 +701,6 @@ static oj_status collect_accepted_pairs(struct oj_one_to_one *choice,
         }
     }
     return OJ_OK;
-}
-
-static oj_status append_accepted_pairs_of_file(struct oj_one_to_one *choice,
-                                               int64_t *label,
-                                               struct oj_error *err)
-{
-    struct listed_pair *piece;
-    oj_status status = OJ_OK;
-    OJ_NEW(piece, PIECE, err);
-    for (int64_t at = 0; at < choice->n_filed && status == OJ_OK; at += PIECE)
-    {
-        int64_t n = choice->n_filed - at < PIECE ? choice->n_filed - at : PIECE;
-        status = read_spilled_records(choice, at, piece, n, err);
-        if (status == OJ_OK)
-            status = collect_accepted_pairs(choice, piece, n, at, label, err);
-    }
-    oj_free(piece);
-    return status;
 }
 
 /* Sorts the pairs by label, unless they ascend already, as row numbers and most
@@ -449,22 +734,22 @@ static void free_records_and_candidates(struct oj_one_to_one *choice)
     oj_free(choice->held);
     oj_free(choice->taken);
     oj_free(choice->candidate);
+    oj_free(choice->group);
+    choice->group = NULL;
     choice->held = NULL;
     choice->taken = NULL;
     choice->candidate = NULL;
     choice->n_pieces = 0;
 }
 
-oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
+oj_status oj_one_to_one_finish(struct oj_one_to_one *choice, const int *cancel,
                                struct oj_error *err)
 {
     int64_t label = 0;
     choice->n_pairs = 0;
-    OJ_TRY(append_accepted_pairs_of_file(choice, &label, err));
-    for (int64_t at = 0; at < choice->n_held; at += PIECE)
-        OJ_TRY(collect_accepted_pairs(choice, choice->held[at / PIECE],
-                                      count_records_in_piece(choice, at),
-                                      choice->n_filed + at, &label, err));
+    if (choice->rule == OJ_ONE_TO_ONE_BEST)
+        OJ_TRY(choose_pairs_of_least_sum(choice, cancel, err));
+    OJ_TRY(visit_records(choice, collect_accepted_pairs, &label, err));
     OJ_TRY(sort_accepted_by_label(choice, err));
     free_records_and_candidates(choice);
     return OJ_OK;

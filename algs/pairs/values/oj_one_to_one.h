@@ -1,5 +1,6 @@
-/** One-to-one pairs: selects pairs, best first, so that each feature of either
- *  side is in at most one pair.
+/** One-to-one pairs: selects pairs so that each feature of either side is in at
+ *  most one pair: greedily, best first, or as many as there can be and, of
+ * these, those of least sum.
  *
  *  All pairs of the join have one order: by similarity if texts are compared
  *  (greatest first), by difference if vectors are compared, by measure
@@ -13,13 +14,23 @@
  *  greedy rule.  A pair worse than the present one of its join feature is never
  *  stored.
  *
+ *  The best pairs are found group by group (oj_least_matching.h), where a group
+ *  has all pairs that are connected by common features. All pairs are stored
+ * for it. A group of more than OJ_ONE_TO_ONE_MOST_GROUP_PAIRS pairs keeps its
+ * greedy ones. The sums are, in this order, of similarities, differences,
+ * measures; an equal sum is decided in favour of the first row that gets a pair
+ * which precedes its other one.
+ *
  *   answer --add--> lists of rows: label | pair pair pair | label | pair ...
  *                     in memory, then in a temporary file
  *   finish: the present pairs of all join features, in the order of rows
  *
  *  Memory: 40 bytes per join feature, 24 per accepted pair, and most_held. If
  *  labels do not ascend, 16 more per accepted pair, and 16 while sorting. Time:
- *  O(pairs), and sorting within rows whose pairs are not sorted by measure.
+ *  O(pairs), and sorting within rows whose pairs are not sorted by measure. For
+ *  the best pairs 28 more per join feature, most_held again, and what one group
+ *  needs; pairs that do not fit are read again, as often as they exceed
+ *  most_held.
  */
 #ifndef OJ_ONE_TO_ONE_H
 #define OJ_ONE_TO_ONE_H
@@ -29,6 +40,17 @@
 #include "../../foundations/relation/oj_relation.h"
 
 struct oj_one_to_one;
+
+/** Which pairs are kept. */
+enum oj_one_to_one_rule
+{
+    OJ_ONE_TO_ONE_NONE = 0, /**< all pairs are kept; not a rule of a choice */
+    OJ_ONE_TO_ONE_GREEDY,
+    OJ_ONE_TO_ONE_BEST
+};
+
+/** Greatest group, in pairs, of which the best pairs are searched. */
+#define OJ_ONE_TO_ONE_MOST_GROUP_PAIRS INT64_C(1000000)
 
 /** An accepted pair. */
 struct oj_one_pair
@@ -41,8 +63,9 @@ struct oj_one_pair
 /** n_join     number of join features
  * most_held  maximum bytes of lists in memory; more go to a temporary file
  * near       see oj_temporary_file_open(); outlives *out */
-OJ_MUST_USE oj_status oj_one_to_one_open(int64_t n_join, int64_t most_held,
-                                         const char *near,
+OJ_MUST_USE oj_status oj_one_to_one_open(int64_t n_join,
+                                         enum oj_one_to_one_rule rule,
+                                         int64_t most_held, const char *near,
                                          struct oj_one_to_one **out,
                                          struct oj_error *err);
 
@@ -76,9 +99,17 @@ OJ_MUST_USE oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
                                         const int64_t *label,
                                         struct oj_error *err);
 
-/** Ends adding. OJ_ERR_DATA if two rows with pairs have equal labels. */
+/** Ends adding, and searches the best pairs. OJ_ERR_DATA if two rows with pairs
+ * have equal labels.
+ * cancel  nonzero stops the search; may be NULL */
 OJ_MUST_USE oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
+                                           const int *cancel,
                                            struct oj_error *err);
+
+/** After oj_one_to_one_finish(): the groups that were too large for the best
+ * pairs, and their pairs. */
+void oj_one_to_one_large_groups(const struct oj_one_to_one *choice,
+                                int64_t *n_groups, int64_t *n_pairs);
 
 /** The accepted pairs, ascending by label; after oj_one_to_one_finish(). */
 const struct oj_one_pair *

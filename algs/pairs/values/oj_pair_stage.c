@@ -80,6 +80,12 @@ static int wants_overlap(const struct oj_pair_request *r)
            r->want[OJ_PAIR_INPUT_AREA] || r->want_shapes;
 }
 
+static int wants_cover(const struct oj_pair_request *r)
+{
+    return r->want[OJ_PAIR_COVERED_AREA] || r->want[OJ_PAIR_COVERED_LENGTH] ||
+           r->want[OJ_PAIR_COVERED_PERCENT];
+}
+
 static int wants_nearest_points(const struct oj_pair_request *r)
 {
     return r->want[OJ_PAIR_FROM_X] || r->want[OJ_PAIR_NEAREST_X] ||
@@ -367,6 +373,18 @@ static oj_status visit_pairs_in_parallel(
 
 /* ---- overlaps ----------------------------------------------------------- */
 
+/* Counts n pairs that GEOS cannot compute, the first of which is the current
+ * entry; keeps the reason of the first of all. */
+static void count_undecided(struct pair_stage_worker *worker, int64_t n)
+{
+    worker->n_undecided += n;
+    if (worker->entry >= worker->first_undecided)
+        return;
+    worker->first_undecided = worker->entry;
+    snprintf(worker->text, sizeof worker->text, "%s",
+             oj_geos_pairs_message(worker->geos));
+}
+
 /* Appends the intersection to shapes; *is_there is 0 if GEOS fails. */
 static oj_status add_intersection(struct pair_stage_worker *worker,
                                   struct oj_flat_buf *shapes, int *is_there,
@@ -382,13 +400,7 @@ static oj_status add_intersection(struct pair_stage_worker *worker,
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM,
                        "out of memory: the intersection of a pair");
-    worker->n_undecided++;
-    if (worker->entry < worker->first_undecided)
-    {
-        worker->first_undecided = worker->entry;
-        snprintf(worker->text, sizeof worker->text, "%s",
-                 oj_geos_pairs_message(worker->geos));
-    }
+    count_undecided(worker, 1);
     return OJ_OK;
 }
 
@@ -545,6 +557,69 @@ static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
     }
     return oj_flat_buf_end(to, err);
 }
+
+/* ---- what the features of a row cover together --------------------------- */
+
+/* Sets a value of all pairs of the row. */
+static void set_value_of_row(const struct pair_stage_worker *worker,
+                             enum oj_pair_value which, double value)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    const int64_t end = oj_matches_end(stage->entries, worker->row);
+    for (int64_t i = worker->entry; wants_value(worker, which) && i < end; i++)
+        stage->values->value[which][i] = value;
+}
+
+/* Area and length that all features of the row cover; NaN if GEOS fails. The
+ * length is measured where it is wanted or may be the percentage's. */
+static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
+                               double *length, struct oj_error *err)
+{
+    const struct oj_matches *entries = worker->stage->entries;
+    const int64_t n = oj_matches_end(entries, worker->row) - worker->entry;
+    const int wants_length = wants_value(worker, OJ_PAIR_COVERED_LENGTH) ||
+                             (kinds_of_row(worker) & OJ_PART_POLYGON) == 0;
+    enum oj_geos_verdict verdict;
+    OJ_TRY(open_geos_for_worker(worker, err));
+    verdict = oj_geos_pairs_cover(worker->geos, worker->row,
+                                  entries->join_row + worker->entry, n,
+                                  wants_length, area, length);
+    if (verdict == OJ_GEOS_YES)
+        return OJ_OK;
+    if (verdict == OJ_GEOS_OUT_OF_MEMORY)
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a union");
+    *area = *length = (double)NAN;
+    count_undecided(worker, n);
+    return OJ_OK;
+}
+
+/* The first pair of a row sets the values of all of them. */
+static oj_status set_cover_values_of_pair(struct pair_stage_worker *worker,
+                                          struct oj_error *err)
+{
+    const int64_t first = oj_matches_first(worker->stage->entries, worker->row);
+    double area, length, of_row, percent = (double)NAN;
+    if (worker->feature < 0)
+    {
+        set_value(worker, OJ_PAIR_COVERED_AREA, (double)NAN);
+        set_value(worker, OJ_PAIR_COVERED_LENGTH, (double)NAN);
+        set_value(worker, OJ_PAIR_COVERED_PERCENT, (double)NAN);
+    }
+    if (worker->feature < 0 || worker->entry != first)
+        return OJ_OK;
+    OJ_TRY(measure_cover(worker, &area, &length, err));
+    if (wants_value(worker, OJ_PAIR_COVERED_PERCENT) && !isnan(area))
+    {
+        OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
+        percent = overlap_percent(worker, of_row, area, length);
+    }
+    set_value_of_row(worker, OJ_PAIR_COVERED_AREA, area);
+    set_value_of_row(worker, OJ_PAIR_COVERED_LENGTH, length);
+    set_value_of_row(worker, OJ_PAIR_COVERED_PERCENT, percent);
+    return OJ_OK;
+}
+
+/* ---- nearest points ----------------------------------------------------- */
 
 static oj_status find_closest_points(struct pair_stage_worker *worker,
                                      struct oj_nearest_points *points,
@@ -736,6 +811,8 @@ static oj_status set_values_of_pair(struct pair_stage_worker *worker,
     const struct oj_pair_request *request = &worker->stage->request;
     if (wants_overlap(request))
         OJ_TRY(set_overlap_values_of_pair(worker, err));
+    if (wants_cover(request))
+        OJ_TRY(set_cover_values_of_pair(worker, err));
     if (wants_nearest_points(request))
         OJ_TRY(set_closest_point_values(worker, err));
     if (worker->stage->along_wants != 0)

@@ -1072,6 +1072,8 @@ static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
                                           struct kept *kept, unsigned kind)
 {
     const GEOSGeometry *whole = get_union_of_parts(side, kept);
+    if (whole == NULL)
+        return NULL;
     if (kept->kinds == kind)
         return GEOSGeom_clone_r(side->geos, whole);
     if (kind == OJ_PART_POLYGON && whole != kept->geometry)
@@ -1196,4 +1198,418 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
     united = oj_flat_buf_view(&pairs->united);
     *area = oj_flat_area(&united, 0);
     return OJ_OK;
+}
+
+/* ---- what several features cover ------------------------------------------
+ *
+ *  What a row and its join features have in common, each place once. Only
+ *  geometries of one kind are intersected and united, and none is empty, since
+ *  GEOS crashes for other collections:
+ *
+ *    row, feature --intersect, kind by kind--> polygons | lines
+ *    features with polygons --cut to the row's box, unite--> U
+ *    area:   of the united polygons
+ *    length: of the united lines (and of those of the row in U), where the
+ *            polygons do not cover them
+ *
+ *  The ends of a line that is cut at the border of a polygon are rounded, so
+ *  that two such pieces of one line need not lie on one another. Therefore
+ *  lines of the row are intersected with the union of the polygons. */
+
+/* Geometries that are to be united. Owner. */
+struct geos_pieces
+{
+    GEOSGeometry **list;
+    int64_t n, capacity;
+};
+
+struct geos_cover
+{
+    struct oj_geos_pairs *pairs;
+    int64_t row;
+    const int32_t *features; /* [n] */
+    int64_t n;
+    int wants_length;
+    struct geos_pieces polygons, lines; /* of the intersections */
+    GEOSGeometry *covered;              /* union of `polygons`; NULL: none */
+};
+
+static void destroy_pieces(GEOSContextHandle_t geos, struct geos_pieces *pieces)
+{
+    for (int64_t i = 0; i < pieces->n; i++)
+        GEOSGeom_destroy_r(geos, pieces->list[i]);
+    oj_free(pieces->list);
+    memset(pieces, 0, sizeof *pieces);
+}
+
+/* Adds a piece, which is consumed. 0: memory is out, as below. */
+static int add_piece(GEOSContextHandle_t geos, struct geos_pieces *pieces,
+                     GEOSGeometry *piece)
+{
+    struct oj_error err;
+    if (oj_reserve(&pieces->list, pieces->n, pieces->n + 1, &pieces->capacity,
+                   sizeof *pieces->list, &err) != OJ_OK)
+    {
+        GEOSGeom_destroy_r(geos, piece);
+        return 0;
+    }
+    pieces->list[pieces->n++] = piece;
+    return 1;
+}
+
+/* Adds a piece to the pieces of its kind, unless these are NULL, or it is empty
+ * or of points. Consumes it. */
+static int add_piece_by_kind(GEOSContextHandle_t geos, GEOSGeometry *piece,
+                             struct geos_pieces *polygons,
+                             struct geos_pieces *lines)
+{
+    const int type = GEOSGeomTypeId_r(geos, piece);
+    struct geos_pieces *to = NULL;
+    if (type == GEOS_POLYGON || type == GEOS_MULTIPOLYGON)
+        to = polygons;
+    else if (type == GEOS_LINESTRING || type == GEOS_MULTILINESTRING)
+        to = lines;
+    if (to != NULL && GEOSisEmpty_r(geos, piece) == 0)
+        return add_piece(geos, to, piece);
+    GEOSGeom_destroy_r(geos, piece);
+    return 1;
+}
+
+/* Adds a geometry, or the members of a collection, which overlays make of
+ * simple ones. Consumes it; NULL: GEOS failed. */
+static int add_pieces_by_kind(GEOSContextHandle_t geos, GEOSGeometry *geometry,
+                              struct geos_pieces *polygons,
+                              struct geos_pieces *lines)
+{
+    int is_added = 1;
+    if (geometry == NULL)
+        return 0;
+    if (GEOSGeomTypeId_r(geos, geometry) != GEOS_GEOMETRYCOLLECTION)
+        return add_piece_by_kind(geos, geometry, polygons, lines);
+    for (int i = 0; is_added && i < GEOSGetNumGeometries_r(geos, geometry); i++)
+    {
+        GEOSGeometry *member =
+            GEOSGeom_clone_r(geos, GEOSGetGeometryN_r(geos, geometry, i));
+        is_added =
+            member != NULL && add_piece_by_kind(geos, member, polygons, lines);
+    }
+    GEOSGeom_destroy_r(geos, geometry);
+    return is_added;
+}
+
+/* The union of the pieces, which are consumed; NULL: GEOS failed, or there is
+ * none. */
+static GEOSGeometry *unite_pieces(GEOSContextHandle_t geos,
+                                  struct geos_pieces *pieces)
+{
+    GEOSGeometry *united = NULL;
+    const int64_t n = pieces->n;
+    pieces->n = 0; /* GEOS takes them over */
+    if (n == 1)
+        united = pieces->list[0];
+    else if (n > 1 && n <= INT_MAX)
+        united = unite_collection(
+            geos, GEOSGeom_createCollection_r(geos, GEOS_GEOMETRYCOLLECTION,
+                                              pieces->list, (unsigned)n));
+    else
+        pieces->n = n;
+    destroy_pieces(geos, pieces);
+    return united;
+}
+
+/* As unite_pieces(), for pieces that may be none: then *out is NULL. */
+static enum oj_geos_verdict unite_pieces_if_any(struct oj_geos_pairs *pairs,
+                                                struct geos_pieces *pieces,
+                                                GEOSGeometry **out)
+{
+    const int is_any = pieces->n > 0;
+    *out = unite_pieces(pairs->handle.geos, pieces);
+    return is_any && *out == NULL ? classify_geos_failure(pairs) : OJ_GEOS_YES;
+}
+
+/* A box around the row, so much larger that new vertices on its border are not
+ * on the lines of the row. */
+static GEOSGeometry *make_box_around_row(const struct geos_cover *cover)
+{
+    GEOSContextHandle_t geos = cover->pairs->handle.geos;
+    const struct oj_flat *flat = cover->pairs->input.flat;
+    GEOSCoordSequence *corners = GEOSCoordSeq_create_r(geos, 5, 2);
+    GEOSGeometry *ring;
+    struct oj_box box;
+    int64_t first, end;
+    double far;
+    if (corners == NULL)
+        return NULL;
+    oj_flat_vertices(flat, cover->row, &first, &end);
+    box = box_of(flat, first, end);
+    far = fmax(box.x1 - box.x0, box.y1 - box.y0) / 16.0 +
+          1e-9 * (fabs(box.x0) + fabs(box.x1) + fabs(box.y0) + fabs(box.y1));
+    far = far > 0.0 ? far : 1.0;
+    for (unsigned i = 0; i < 5; i++)
+    {
+        const double x = i == 1 || i == 2 ? box.x1 + far : box.x0 - far;
+        const double y = i == 2 || i == 3 ? box.y1 + far : box.y0 - far;
+        if (GEOSCoordSeq_setXY_r(geos, corners, i, x, y) == 0)
+        {
+            GEOSCoordSeq_destroy_r(geos, corners);
+            return NULL;
+        }
+    }
+    ring = GEOSGeom_createLinearRing_r(geos, corners);
+    return ring != NULL ? GEOSGeom_createPolygon_r(geos, ring, NULL, 0) : NULL;
+}
+
+/* The kinds of a feature that cover something. */
+static unsigned covering_kinds(const struct oj_flat *flat, int64_t feature)
+{
+    return oj_flat_kinds(flat, feature) & (OJ_PART_LINE | OJ_PART_POLYGON);
+}
+
+/* Adds the intersection of the row's members of one kind with a feature's
+ * members of one kind. */
+static enum oj_geos_verdict add_common_of_kinds(struct geos_cover *cover,
+                                                struct kept *a, unsigned kind_a,
+                                                struct kept *b, unsigned kind_b)
+{
+    struct oj_geos_pairs *pairs = cover->pairs;
+    GEOSGeometry *common;
+    if ((a->kinds & kind_a) == 0 || (b->kinds & kind_b) == 0)
+        return OJ_GEOS_YES;
+    common = a->kinds == kind_a && b->kinds == kind_b
+                 ? intersect_cached_features(pairs, a, b)
+                 : intersect_parts_of_two_kinds(pairs, a, kind_a, b, kind_b);
+    return add_pieces_by_kind(pairs->handle.geos, common, &cover->polygons,
+                              cover->wants_length ? &cover->lines : NULL)
+               ? OJ_GEOS_YES
+               : classify_geos_failure(pairs);
+}
+
+/* Adds what the row has in common with each feature, but for lines of the row
+ * in polygons. */
+static enum oj_geos_verdict add_common_of_features(struct geos_cover *cover)
+{
+    struct oj_geos_pairs *pairs = cover->pairs;
+    enum oj_geos_verdict verdict = OJ_GEOS_YES;
+    for (int64_t i = 0; verdict == OJ_GEOS_YES && i < cover->n; i++)
+    {
+        struct kept *a = NULL, *b = NULL;
+        if (covering_kinds(pairs->join_side.flat, cover->features[i]) == 0)
+            continue;
+        verdict = get_cached_features_of_pair(pairs, cover->row,
+                                              cover->features[i], &a, &b);
+        if (verdict == OJ_GEOS_YES)
+            verdict = add_common_of_kinds(cover, a, OJ_PART_POLYGON, b,
+                                          OJ_PART_POLYGON);
+        if (verdict == OJ_GEOS_YES && cover->wants_length)
+            verdict =
+                add_common_of_kinds(cover, a, OJ_PART_POLYGON, b, OJ_PART_LINE);
+        if (verdict == OJ_GEOS_YES && cover->wants_length)
+            verdict =
+                add_common_of_kinds(cover, a, OJ_PART_LINE, b, OJ_PART_LINE);
+    }
+    return verdict;
+}
+
+/* Adds the polygons of a feature, cut to box unless that is NULL. */
+static enum oj_geos_verdict add_polygons_of_feature(struct geos_cover *cover,
+                                                    int64_t feature,
+                                                    const GEOSGeometry *box,
+                                                    struct geos_pieces *pieces)
+{
+    struct geos_side *side = &cover->pairs->join_side;
+    struct kept *kept = get_feature(side, feature);
+    GEOSGeometry *polygons =
+        kept != NULL ? copy_members_of_kind(side, kept, OJ_PART_POLYGON) : NULL;
+    if (polygons != NULL && box != NULL)
+    {
+        GEOSGeometry *whole = polygons;
+        polygons = GEOSIntersection_r(side->geos, whole, box);
+        GEOSGeom_destroy_r(side->geos, whole);
+    }
+    return add_pieces_by_kind(side->geos, polygons, pieces, NULL)
+               ? OJ_GEOS_YES
+               : classify_geos_failure(cover->pairs);
+}
+
+/* The union of the features' polygons near the row; *out NULL: there are none.
+ * A polygon alone is not cut. */
+static enum oj_geos_verdict unite_polygons_near_row(struct geos_cover *cover,
+                                                    GEOSGeometry **out)
+{
+    struct oj_geos_pairs *pairs = cover->pairs;
+    const struct oj_flat *flat = pairs->join_side.flat;
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    enum oj_geos_verdict verdict = OJ_GEOS_YES;
+    struct geos_pieces pieces = {0};
+    GEOSGeometry *box = NULL;
+    int64_t n = 0;
+    *out = NULL;
+    for (int64_t i = 0; i < cover->n && n < 2; i++)
+        n += (oj_flat_kinds(flat, cover->features[i]) & OJ_PART_POLYGON) != 0;
+    if (n > 1)
+    {
+        box = make_box_around_row(cover);
+        if (box == NULL)
+            return classify_geos_failure(pairs);
+    }
+    for (int64_t i = 0; verdict == OJ_GEOS_YES && n > 0 && i < cover->n; i++)
+    {
+        if (oj_flat_kinds(flat, cover->features[i]) & OJ_PART_POLYGON)
+            verdict = add_polygons_of_feature(cover, cover->features[i], box,
+                                              &pieces);
+    }
+    GEOSGeom_destroy_r(geos, box);
+    if (verdict == OJ_GEOS_YES)
+        return unite_pieces_if_any(pairs, &pieces, out);
+    destroy_pieces(geos, &pieces);
+    return verdict;
+}
+
+/* Area and length of a geometry of one kind; NULL: 0. */
+static enum oj_geos_verdict measure_geometry(struct oj_geos_pairs *pairs,
+                                             const GEOSGeometry *geometry,
+                                             double *area, double *length)
+{
+    struct oj_error err;
+    struct oj_flat flat;
+    *area = *length = 0.0;
+    if (geometry == NULL)
+        return OJ_GEOS_YES;
+    oj_flat_buf_clear(&pairs->united);
+    if (append_geometry(pairs->handle.geos, geometry, &pairs->united, &err) !=
+        OJ_OK)
+        return OJ_GEOS_OUT_OF_MEMORY;
+    flat = oj_flat_buf_view(&pairs->united);
+    *area = oj_flat_area(&flat, 0);
+    *length = oj_flat_length(&flat, 0);
+    return OJ_GEOS_YES;
+}
+
+/* The length of what `operation` makes of lines and polygons; of all lines
+ * without polygons, 0 without lines. */
+static enum oj_geos_verdict measure_lines(
+    struct oj_geos_pairs *pairs,
+    GEOSGeometry *(*operation)(GEOSContextHandle_t, const GEOSGeometry *,
+                               const GEOSGeometry *),
+    const GEOSGeometry *lines, const GEOSGeometry *polygons, double *length)
+{
+    GEOSGeometry *result;
+    enum oj_geos_verdict verdict;
+    double area;
+    if (lines == NULL || polygons == NULL)
+        return measure_geometry(pairs, lines, &area, length);
+    result = operation(pairs->handle.geos, lines, polygons);
+    if (result == NULL)
+        return classify_geos_failure(pairs);
+    verdict = measure_geometry(pairs, result, &area, length);
+    GEOSGeom_destroy_r(pairs->handle.geos, result);
+    return verdict;
+}
+
+/* What the polygons around the lines of the row have in common with them; NULL:
+ * nothing. Those of a row that also has polygons join the other lines, to be
+ * united with them. */
+static enum oj_geos_verdict intersect_lines_of_row(struct geos_cover *cover,
+                                                   const GEOSGeometry *around,
+                                                   GEOSGeometry **out)
+{
+    struct oj_geos_pairs *pairs = cover->pairs;
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    struct kept *row = get_feature(&pairs->input, cover->row);
+    GEOSGeometry *lines =
+        row != NULL ? copy_members_of_kind(&pairs->input, row, OJ_PART_LINE)
+                    : NULL;
+    struct geos_pieces pieces = {0};
+    int is_kept;
+    *out = NULL;
+    if (lines == NULL)
+        return classify_geos_failure(pairs);
+    is_kept = add_pieces_by_kind(
+        geos, GEOSIntersection_r(geos, lines, around), NULL,
+        (row->kinds & OJ_PART_POLYGON) != 0 ? &cover->lines : &pieces);
+    GEOSGeom_destroy_r(geos, lines);
+    if (is_kept)
+        return unite_pieces_if_any(pairs, &pieces, out);
+    destroy_pieces(geos, &pieces);
+    return classify_geos_failure(pairs);
+}
+
+/* The length of the lines that are covered, none of them by an area that is. */
+static enum oj_geos_verdict measure_covered_lines(struct geos_cover *cover,
+                                                  double *length)
+{
+    struct oj_geos_pairs *pairs = cover->pairs;
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    const unsigned kinds = covering_kinds(pairs->input.flat, cover->row);
+    GEOSGeometry *around = NULL, *inside = NULL, *lines = NULL;
+    enum oj_geos_verdict verdict = OJ_GEOS_YES;
+    double in_polygons = 0.0, in_both = 0.0, all = 0.0;
+    if ((kinds & OJ_PART_LINE) != 0)
+        verdict = unite_polygons_near_row(cover, &around);
+    if (verdict == OJ_GEOS_YES && around != NULL)
+        verdict = intersect_lines_of_row(cover, around, &inside);
+    if (verdict == OJ_GEOS_YES)
+        verdict = unite_pieces_if_any(pairs, &cover->lines, &lines);
+    if (verdict == OJ_GEOS_YES)
+        verdict =
+            measure_lines(pairs, GEOSDifference_r, lines, cover->covered, &all);
+    if (verdict == OJ_GEOS_YES && inside != NULL)
+        verdict = measure_lines(pairs, NULL, inside, NULL, &in_polygons);
+    if (verdict == OJ_GEOS_YES && inside != NULL && lines != NULL)
+        verdict =
+            measure_lines(pairs, GEOSIntersection_r, lines, around, &in_both);
+    *length = fmax(all + in_polygons - in_both, 0.0);
+    GEOSGeom_destroy_r(geos, around);
+    GEOSGeom_destroy_r(geos, inside);
+    GEOSGeom_destroy_r(geos, lines);
+    return verdict;
+}
+
+/* The only feature: as its overlap. */
+static enum oj_geos_verdict measure_common(struct oj_geos_pairs *pairs,
+                                           int64_t row, int64_t feature,
+                                           double *area, double *length)
+{
+    enum oj_geos_verdict verdict;
+    oj_flat_buf_clear(&pairs->united);
+    verdict = oj_geos_pairs_add_common(pairs, row, feature, &pairs->united);
+    if (verdict == OJ_GEOS_YES)
+    {
+        const struct oj_flat common = oj_flat_buf_view(&pairs->united);
+        *area = oj_flat_area(&common, 0);
+        *length = oj_flat_length(&common, 0);
+    }
+    return verdict;
+}
+
+enum oj_geos_verdict oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
+                                         int64_t row, const int32_t *features,
+                                         int64_t n, int wants_length,
+                                         double *area, double *length)
+{
+    struct geos_cover cover = {.pairs = pairs,
+                               .row = row,
+                               .features = features,
+                               .n = n,
+                               .wants_length = wants_length};
+    enum oj_geos_verdict verdict;
+    double unused;
+    *area = *length = 0.0;
+    if (covering_kinds(pairs->input.flat, row) == 0 || n == 0)
+        return OJ_GEOS_YES;
+    if (n == 1)
+        return covering_kinds(pairs->join_side.flat, features[0]) != 0
+                   ? measure_common(pairs, row, features[0], area, length)
+                   : OJ_GEOS_YES;
+    verdict = add_common_of_features(&cover);
+    if (verdict == OJ_GEOS_YES)
+        verdict = unite_pieces_if_any(pairs, &cover.polygons, &cover.covered);
+    if (verdict == OJ_GEOS_YES)
+        verdict = measure_geometry(pairs, cover.covered, area, &unused);
+    if (verdict == OJ_GEOS_YES && wants_length)
+        verdict = measure_covered_lines(&cover, length);
+    destroy_pieces(pairs->handle.geos, &cover.polygons);
+    destroy_pieces(pairs->handle.geos, &cover.lines);
+    GEOSGeom_destroy_r(pairs->handle.geos, cover.covered);
+    return verdict;
 }

@@ -80,6 +80,18 @@ OJ_MUST_USE oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs,
                                          int of_input, int64_t feature,
                                          double *area, struct oj_error *err);
 
+/** What row has in common with n features together, each place once: *area of
+ * the polygons and, if wants_length, *length of the lines that are not in them.
+ * One feature: of their intersection, as oj_geos_pairs_add_common() makes it.
+ * Several: polygons are intersected and then united, as GEOS rounds; lines of
+ * the row are intersected with the union of the polygons around it. Points
+ * cover nothing. The pieces of one row are all in memory.  OJ_GEOS_YES if the
+ * outputs are set. */
+enum oj_geos_verdict oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
+                                         int64_t row, const int32_t *features,
+                                         int64_t n, int wants_length,
+                                         double *area, double *length);
+
 /** GEOS's text for the last OJ_GEOS_CANNOT_SAY; "" if there was none. */
 const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs);
 

@@ -108,7 +108,9 @@ def join(
     agg           "count, mean(fare), concat(name, '; ') as names", or a list: one
                   row for each row of left, with aggregates over its pairs: of
                   columns of right, or of columns of the pair, as in
-                  "mean(join_distance), weighted_mean(price, overlap_area)"
+                  "mean(join_distance), weighted_mean(price, overlap_area)";
+                  covered_area, covered_percent and covered_length are of the row
+                  of left, by all its rows of right together
     overlap       "area,length,percent,iou,input_area,join_area": columns with the
                   size of the intersection and of both geometries
     similar       "LEFT=RIGHT:0.6", or a list: only pairs with similar texts; + joins
@@ -125,7 +127,8 @@ def join(
                   between the two nearest points; intersection; none
     nlt           with geometry="intersection": POLYGON, LINESTRING or POINT: keeps
                   only parts of this type, and only pairs that have some
-    left_column   column of geometries, if left has several (right_column likewise);
+    left_column   column of geometries, if left has several, or of texts: WKT, or WKB
+                  in hexadecimal digits (right_column likewise);
                   x, y: columns of coordinates of left, if it has points without
                   geometries (right_x, right_y: of right)
     left_crs      CRS of left, if the data do not state it: "EPSG:2263", PROJJSON,

@@ -158,7 +158,7 @@ def _words(name: str, values: Any) -> Any:
 
 def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
     """Makes pairs of a result of the C library for left rows from row first on."""
-    handle, offsets, right32, measure, values, shapes, n_undecided = made
+    handle, offsets, right32, measure, values, shapes, n_undecided, n_large = made
     offsets, right32 = np.frombuffer(offsets, "q"), np.frombuffer(right32, "i")
     named = {name: np.frombuffer(column, "d") for name, column in values.items()}
     for name in _WORDS.intersection(named):
@@ -171,6 +171,13 @@ def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
     if n_undecided:
         warnings.warn(
             f"{n_undecided} pairs could not be decided and are left out",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+    if n_large:
+        warnings.warn(
+            f"one_to_one best: {n_large} groups of more than 1000000 connected pairs "
+            "were chosen greedily, best pairs first",
             RuntimeWarning,
             stacklevel=4,
         )

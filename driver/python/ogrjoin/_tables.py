@@ -34,6 +34,24 @@ def _shapes_of(table: Any) -> Any:
     return geopandas.GeoDataFrame.from_arrow(table).geometry.values
 
 
+def _wkb_of_texts(texts: Any) -> Any:
+    """WKB of a column of WKT, or of WKB in hexadecimal digits; empty: NULL."""
+    import shapely
+
+    words = np.empty(len(texts), dtype=object)
+    for i, text in enumerate(texts.to_pylist()):
+        text = text.strip() if text is not None else ""
+        words[i] = (text.split(";", 1)[-1] if text[:5].upper() == "SRID=" else text) or None
+    is_hex = np.array([w is not None and w[0] == "0" for w in words], dtype=bool)
+    shapes = np.empty(len(words), dtype=object)
+    try:
+        shapes[is_hex] = shapely.from_wkb(words[is_hex])
+        shapes[~is_hex] = shapely.from_wkt(words[~is_hex])
+    except shapely.errors.GEOSException as why:
+        raise InvalidError(f"a text of the column of geometries is no WKT: {why}") from None
+    return pa.array(shapely.to_wkb(shapes, include_srid=False), pa.binary())
+
+
 class TableSide:
     """One side of a join (table, frame, file or geometries) as Arrow streams."""
 
@@ -87,8 +105,22 @@ class TableSide:
             active = geometry if isinstance(geometry, str) else None
             self.geometry = self.geometry or primary or active
         settings[f"{which}_column"] = self.geometry
+        self._texts = self._mark_texts()
         crs = _crs.text(settings.pop(f"{which}_crs", None))
         settings[f"{which}_crs"] = crs
+
+    def _mark_texts(self) -> int:
+        """The index of the column of geometries if it holds texts, which becomes one of
+        WKB; or -1."""
+        i = self._schema.get_field_index(self.geometry) if self.geometry else -1
+        if i < 0 or not (
+            pa.types.is_string(self._schema.field(i).type)
+            or pa.types.is_large_string(self._schema.field(i).type)
+        ):
+            return -1
+        field = pa.field(self.geometry, pa.binary(), metadata=wkb_metadata(None))
+        self._schema = self._schema.set(i, field)
+        return i
 
     def crs(self, given: str | None) -> str | None:
         """Returns given, or else the CRS in the metadata of the geometry column."""
@@ -117,7 +149,14 @@ class TableSide:
             self._schema, check_metadata=True
         ):
             return reader
-        made = (pa.RecordBatch.from_arrays(b.columns, schema=self._schema) for b in reader)
+        texts = self._texts
+        made = (
+            pa.RecordBatch.from_arrays(
+                [_wkb_of_texts(c) if i == texts else c for i, c in enumerate(b.columns)],
+                schema=self._schema,
+            )
+            for b in reader
+        )
         return pa.RecordBatchReader.from_batches(self._schema, made)
 
     def moved(self, settings: dict[str, Any]) -> Any:

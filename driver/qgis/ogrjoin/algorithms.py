@@ -171,7 +171,7 @@ class JoinByLocationSummary(JoinAlgorithm):
         "by it.</p>"
         "<p><i>Aggregates</i> (advanced) takes a list as ogrjoin does instead: "
         "count, mean(fare) as fare, concat(name, '; '), percentile(fare, 90), "
-        "max(overlap_area).</p>"
+        "max(overlap_area), covered_percent.</p>"
     )
 
     PARAMETERS = (

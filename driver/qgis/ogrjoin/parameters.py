@@ -92,6 +92,10 @@ METHODS = (
         "Pairs in which each feature of either layer is once at most, nearest first",
         "one_to_one",
     ),
+    (
+        "As many such pairs as there can be, with the least sum of distances",
+        "one_to_one best",
+    ),
 )
 
 METRICS = (
@@ -505,8 +509,8 @@ def pick_words(algorithm, parameters, context):
     rule = chosen(algorithm, parameters, "METHOD", context, METHODS)
     if rule is None:
         return []
-    if rule == "one_to_one":
-        return ["-one_to_one"]
+    if rule.startswith("one_to_one"):
+        return ["-" + rule.split()[0], *rule.split()[1:]]
     if rule in ("max", "min"):
         field = algorithm.parameterAsString(parameters, "PICK_FIELD", context)
         if not field:

@@ -125,6 +125,9 @@ static const char *const meanings[][2] = {
      "variance_h=variance:Real:2 minority_t=minority:String:3"},
     {"weighted_mean(i),weighted_mean(i, r) as w",
      "weighted_mean_i=weighted_mean:Real:0 w=weighted_mean:Real:0"},
+    {"covered_area,Covered_Percent as p,covered_length",
+     "covered_area=covered_area:Real p=covered_percent:Real "
+     "covered_length=covered_length:Real"},
     {"count(o),count(x),count(is),count(n)",
      "count_o=count_values:Integer64:0 count_x=count_values:Integer64:1 "
      "count_is=count_values:Integer64:2 count_n=count_values:Integer64:3"},
@@ -246,6 +249,8 @@ static const char *const refused[][2] = {
                             "quotes"},
     {"percentile(i, 1", "the bracket of percentile is not closed in "
                         "percentile(i, 1"},
+    {"covered_area(i)",
+     "covered_area takes no field: it is of the input feature"},
     {"q1(i, 1)", "q1 takes one field; a field whose name has a comma goes in "
                  "double quotes"},
     {"weighted_mean(i,)", "weighted_mean names no column after the comma; "

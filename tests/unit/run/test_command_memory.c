@@ -134,11 +134,14 @@ static const char *const lines[] = {
     "-agg \"median(price), stddev(a), mode(kind), unique(name), concat(name,'; "
     "')\" out/a.gpkg boxes.gpkg points.gpkg",
     "-agg 'weighted_sum(price), count, sum(n)' boxes lines",
+    "-agg 'covered_area, covered_percent, covered_length' boxes boxes.shp",
+    "-agg covered_length lines boxes",
     "-pick largest_overlap boxes boxes.shp",
     "-pick smallest_area points boxes",
     "-pick max:price points boxes",
     "-op dwithin -max_distance 40 -one_to_one points points.shp",
     "-similar name:0.3 -one_to_one out/a.gpkg points.gpkg points.gpkg",
+    "-op dwithin -max_distance 40 -one_to_one best points points.shp",
     "-how full -unmatched_layer x -unmatched_join_layer y out/a.gpkg "
     "points.gpkg boxes.gpkg",
     "-unmatched_join_layer y -prefix p_ -nlt NONE -batch 7 out/a.gpkg points "

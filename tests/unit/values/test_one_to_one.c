@@ -1,5 +1,5 @@
 /* Kind: property, unit, memory, large. One-to-one pairs are those of a plain
- * greedy choice over all pairs in their order. */
+ * greedy choice over all pairs in their order, or the best of all choices. */
 #include "../../../algs/pairs/values/oj_one_to_one.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -30,7 +30,8 @@ struct trial
     double *measure;
     double *similarity; /* [n_pairs] */
     int is_ranked;      /* 1: by similarity first */
-    int64_t *truth;     /* [n_rows] ordinal, -1: none */
+    enum oj_one_to_one_rule rule;
+    int64_t *truth; /* [n_rows] ordinal, -1: none */
     double *truth_measure;
     int64_t n_truth;
 };
@@ -89,12 +90,103 @@ static void choose_plainly(struct trial *t)
     free(pair);
 }
 
+/* ---- all choices ----------------------------------------------------------
+ */
+
+/* The search through all choices, of at most MOST_TRIED rows. Rows take their
+ * pairs in their order, none at last, so that the first of equal choices is
+ * found first. */
+enum
+{
+    MOST_TRIED = 8
+};
+
+struct all_choices
+{
+    const struct trial *t;
+    struct ranked_pair pair[MOST_TRIED][64]; /* of each row, in their order */
+    int n_of_row[MOST_TRIED];
+    char is_taken[64];
+    int64_t now[MOST_TRIED], best[MOST_TRIED]; /* index of a pair, or -1 */
+    double n_now, similarity_now, measure_now; /* exact: few digits */
+    double n_best, similarity_best, measure_best;
+};
+
+static int is_choice_better(const struct all_choices *all)
+{
+    if (all->n_now != all->n_best)
+        return all->n_now > all->n_best;
+    if (all->similarity_now != all->similarity_best)
+        return all->similarity_now > all->similarity_best;
+    return all->measure_now < all->measure_best;
+}
+
+static void try_pairs_of_row(struct all_choices *all, int row)
+{
+    if (row == all->t->n_rows)
+    {
+        if (!is_choice_better(all))
+            return;
+        memcpy(all->best, all->now, sizeof all->best);
+        all->n_best = all->n_now;
+        all->similarity_best = all->similarity_now;
+        all->measure_best = all->measure_now;
+        return;
+    }
+    for (int i = 0; i < all->n_of_row[row]; i++)
+    {
+        const struct ranked_pair *pair = &all->pair[row][i];
+        const double measure = isnan(pair->measure) ? 0.0 : pair->measure;
+        if (all->is_taken[pair->join])
+            continue;
+        all->is_taken[pair->join] = 1;
+        all->now[row] = i;
+        all->n_now++;
+        all->similarity_now += pair->similarity;
+        all->measure_now += measure;
+        try_pairs_of_row(all, row + 1);
+        all->n_now--;
+        all->similarity_now -= pair->similarity;
+        all->measure_now -= measure;
+        all->is_taken[pair->join] = 0;
+    }
+    all->now[row] = -1;
+    try_pairs_of_row(all, row + 1);
+}
+
+/* Replaces the truth by the best of all choices. */
+static void choose_best_of_all(struct trial *t)
+{
+    struct all_choices all = {.t = t, .n_best = -1.0};
+    ck_assert_int_le(t->n_rows, MOST_TRIED);
+    for (int row = 0; row < t->n_rows; row++)
+    {
+        for (int64_t p = t->first[row]; p < t->first[row + 1]; p++)
+            all.pair[row][all.n_of_row[row]++] = (struct ranked_pair){
+                t->is_ranked ? t->similarity[p] : 0, t->measure[p], row, p,
+                t->ordinal[t->join_row[p]]};
+        qsort(all.pair[row], (size_t)all.n_of_row[row], sizeof **all.pair,
+              compare_plain);
+    }
+    try_pairs_of_row(&all, 0);
+    t->n_truth = 0;
+    for (int row = 0; row < t->n_rows; row++)
+    {
+        const struct ranked_pair *pair =
+            all.best[row] >= 0 ? &all.pair[row][all.best[row]] : NULL;
+        t->truth[row] = pair != NULL ? pair->join : -1;
+        t->truth_measure[row] = pair != NULL ? pair->measure : 0.0;
+        t->n_truth += pair != NULL;
+    }
+}
+
 /* Of few different measures many are equal; 0: none has one. */
 static void make_trial(struct trial *t, int n_rows, int n_join, int most_pairs,
                        int n_measures)
 {
     const struct trial empty = {0};
     *t = empty;
+    t->rule = OJ_ONE_TO_ONE_GREEDY;
     t->n_rows = n_rows;
     t->n_join = n_join;
     t->first = room(n_rows + 1, sizeof *t->first);
@@ -181,7 +273,8 @@ static oj_status add_all(const struct trial *t, int most_rows,
                               t->label == NULL ? NULL : t->label + row, &error);
     }
     free(similarity);
-    return status != OJ_OK ? status : oj_one_to_one_finish(choice, &error);
+    return status != OJ_OK ? status
+                           : oj_one_to_one_finish(choice, NULL, &error);
 }
 
 static void compare(const struct trial *t, const struct oj_one_to_one *choice)
@@ -215,9 +308,35 @@ static void compare(const struct trial *t, const struct oj_one_to_one *choice)
 static void try_choice(const struct trial *t, int most_rows, int64_t most_held)
 {
     struct oj_one_to_one *choice = NULL;
-    must(oj_one_to_one_open(t->n_join, most_held, NULL, &choice, &error));
+    must(oj_one_to_one_open(t->n_join, t->rule, most_held, NULL, &choice,
+                            &error));
     must(add_all(t, most_rows, choice));
     compare(t, choice);
+    oj_one_to_one_close(choice);
+}
+
+/* Replaces the truth by the best choice, all rows in one answer and all lists
+ * in memory. */
+static void choose_again_by_best(struct trial *t)
+{
+    struct oj_one_to_one *choice = NULL;
+    const struct oj_one_pair *pair;
+    int64_t n, hint = 0;
+    t->rule = OJ_ONE_TO_ONE_BEST;
+    must(oj_one_to_one_open(t->n_join, t->rule, INT64_MAX, NULL, &choice,
+                            &error));
+    must(add_all(t, (int)t->n_rows, choice));
+    pair = oj_one_to_one_pairs(choice, &n);
+    ck_assert_ptr_nonnull(pair);
+    ck_assert_int_ge(n, t->n_truth); /* no fewer than the greedy ones */
+    t->n_truth = n;
+    for (int64_t row = 0; row < t->n_rows; row++)
+    {
+        pair = oj_one_to_one_find(
+            choice, t->label == NULL ? row : t->label[row], &hint);
+        t->truth[row] = pair != NULL ? pair->join : -1;
+        t->truth_measure[row] = pair != NULL ? pair->measure : 0.0;
+    }
     oj_one_to_one_close(choice);
 }
 
@@ -245,6 +364,123 @@ TEST_LOOP(small_sides, 0, 20)
         try_choice(&t, 4, INT64_MAX);
         free_trial(&t);
     }
+}
+
+TEST_LOOP(best_of_all_choices, 0, 20)
+{
+    for (int i = 0; i < 300; i++)
+    {
+        struct trial t;
+        random_state = (uint64_t)(1000 * _i + i);
+        make_trial(&t, pick(MOST_TRIED), pick(7), 1 + pick(5), pick(5));
+        t.rule = OJ_ONE_TO_ONE_BEST;
+        choose_best_of_all(&t);
+        if (one_in(2))
+            label_rows(&t, one_in(2));
+        try_choice(&t, 4, INT64_MAX);
+        free_trial(&t);
+    }
+}
+
+TEST_LOOP(best_in_memory_and_in_a_file, 0, 8)
+{
+    static const int measures[] = {0, 1, 7, 1000000};
+    struct trial t;
+    random_state = (uint64_t)_i;
+    make_trial(&t, 2000, _i % 3 == 0 ? 300 : 2500, 4, measures[_i % 4]);
+    if (_i >= 4)
+        label_rows(&t, 1);
+    choose_again_by_best(&t);
+    try_choice(&t, 100, 0);
+    try_choice(&t, 1, 100000);
+    free_trial(&t);
+}
+
+/* A group that is one pair too large keeps its greedy pairs; another one beside
+ * it does not. */
+TEST(large_groups_are_chosen_greedily)
+{
+    enum
+    {
+        WIDTH = 50,
+        N_ROWS = (int)(OJ_ONE_TO_ONE_MOST_GROUP_PAIRS / WIDTH)
+    };
+    struct trial t;
+    struct oj_one_to_one *choice = NULL;
+    const struct oj_one_pair *pair;
+    int64_t n, n_groups, n_pairs;
+    random_state = 1;
+    make_trial(&t, N_ROWS + 2, N_ROWS + WIDTH + 2, WIDTH, 1);
+    t.rule = OJ_ONE_TO_ONE_BEST;
+    for (int i = 0; i < t.n_join; i++)
+        t.ordinal[i] = i;
+    for (int one_more = 0; one_more < 2; one_more++)
+    {
+        t.n_pairs = 0;
+        for (int row = 0; row < N_ROWS; row++)
+        {
+            for (int j = 0; j < WIDTH + (one_more && row == 0); j++)
+            {
+                t.join_row[t.n_pairs] = row + j;
+                t.similarity[t.n_pairs] = 0.5;
+                t.measure[t.n_pairs++] = 1 + pick(1000);
+            }
+            t.first[row + 1] = t.n_pairs;
+        }
+        for (int row = N_ROWS; row < N_ROWS + 2; row++)
+        {
+            for (int j = 0; j < (row == N_ROWS ? 2 : 1); j++)
+            {
+                t.join_row[t.n_pairs] = N_ROWS + WIDTH + j;
+                t.similarity[t.n_pairs] = 0.5;
+                t.measure[t.n_pairs++] = row == N_ROWS ? j : 2;
+            }
+            t.first[row + 1] = t.n_pairs;
+        }
+        must(oj_one_to_one_open(t.n_join, t.rule, INT64_MAX, NULL, &choice,
+                                &error));
+        must(add_all(&t, 1000, choice));
+        oj_one_to_one_large_groups(choice, &n_groups, &n_pairs);
+        ck_assert_int_eq(n_groups, one_more);
+        ck_assert_int_eq(n_pairs, one_more ? N_ROWS * WIDTH + 1 : 0);
+        pair = oj_one_to_one_pairs(choice, &n);
+        ck_assert_int_eq(pair[n - 2].join, N_ROWS + WIDTH + 1);
+        ck_assert_int_eq(pair[n - 1].join, N_ROWS + WIDTH);
+        if (one_more)
+        {
+            t.n_truth = 0;
+            t.is_ranked = 0;
+            choose_plainly(&t);
+            ck_assert_int_eq(t.n_truth, n - 1);
+            for (int64_t i = 0; i < n - 2; i++)
+                ck_assert_int_eq(pair[i].join, t.truth[pair[i].label]);
+        }
+        oj_one_to_one_close(choice);
+    }
+    free_trial(&t);
+}
+
+TEST(cancelling_stops_the_search)
+{
+    struct oj_one_to_one *choice = NULL;
+    const int cancel = 1;
+    struct oj_matches m = {0};
+    const struct oj_pair_ranks ranks = {0};
+    must(oj_one_to_one_open(2, OJ_ONE_TO_ONE_BEST, INT64_MAX, NULL, &choice,
+                            &error));
+    must(oj_matches_reserve(&m, 1, 2, 1, &error));
+    m.offset[0] = 0;
+    m.offset[1] = 2;
+    for (int i = 0; i < 2; i++)
+    {
+        m.join_row[i] = i;
+        m.measure[i] = 1.0;
+    }
+    must(oj_one_to_one_add(choice, &m, &ranks, NULL, NULL, &error));
+    ck_assert_int_eq(oj_one_to_one_finish(choice, &cancel, &error),
+                     OJ_ERR_CANCELLED);
+    oj_one_to_one_close(choice);
+    oj_matches_free(&m);
 }
 
 TEST_LOOP(lists_in_memory_and_in_a_file, 0, 12)
@@ -297,25 +533,29 @@ TEST(repeated_labels_are_an_error)
     random_state = 1;
     make_trial(&t, 100, 100, 4, 10);
     t.label = room(t.n_rows, sizeof *t.label);
-    must(oj_one_to_one_open(t.n_join, INT64_MAX, NULL, &choice, &error));
+    must(
+        oj_one_to_one_open(t.n_join, t.rule, INT64_MAX, NULL, &choice, &error));
     ck_assert_int_eq(add_all(&t, 10, choice), OJ_ERR_DATA);
     oj_one_to_one_close(choice);
     free_trial(&t);
 }
 
-TEST_LOOP(without_memory, 0, 2)
+TEST_LOOP(without_memory, 0, 4)
 {
     oj_status status = OJ_ERR_NOMEM;
     struct trial t;
     int n_failed = 0;
     make_trial(&t, 300, 200, 12, 50);
+    if (_i >= 2)
+        choose_again_by_best(&t);
     for (int n = 1; status != OJ_OK; n++)
     {
         struct oj_one_to_one *choice = NULL;
         random_state = 5;
         oj_alloc_fail_at(n);
-        status = oj_one_to_one_open(t.n_join, _i == 0 ? INT64_MAX : 0, NULL,
-                                    &choice, &error);
+        status =
+            oj_one_to_one_open(t.n_join, t.rule, _i % 2 == 0 ? INT64_MAX : 0,
+                               NULL, &choice, &error);
         if (status == OJ_OK)
             status = add_all(&t, 30, choice);
         oj_alloc_fail_at(0);

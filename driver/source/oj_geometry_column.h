@@ -1,0 +1,42 @@
+/** A layer whose geometries are those of another column: -input_geometry and
+ *  -join_geometry.
+ *
+ *    layer: FID | geometry | second geometry | WKT as text | name
+ *    view of the text:  FID | geometry made of the text | name
+ *
+ *  A column is a further geometry column of the layer, or a field: a text with
+ *  WKT, EWKT or WKB in hexadecimal digits, or bytes with WKB or EWKB.  Reading,
+ *  filters and random access go to the layer; nothing is stored.  Spatial
+ *  filters are tested feature by feature.
+ */
+#ifndef OJ_GEOMETRY_COLUMN_H
+#define OJ_GEOMETRY_COLUMN_H
+
+#include "../../flatten/base/oj_status.h"
+
+#include <ogr_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Finds the column of this name, ignoring case: a geometry column, or else a
+ * field.  *out: a view of the layer, which must be closed before the layer;
+ * NULL: the column is the layer's first geometry already.  Features of the view
+ * have the layer's FIDs and all its fields but that column.  A value that is no
+ * geometry is an error of reading; an empty text is a NULL geometry.
+ * option  named in errors, without its dash.
+ * OJ_ERR_ARG, listing the columns, if there is none or it has no geometries. */
+OJ_MUST_USE oj_status oj_geometry_column_choose(OGRLayerH layer,
+                                                const char *name,
+                                                const char *option,
+                                                OGRLayerH *out,
+                                                struct oj_error *err);
+
+/** Closes a view. Accepts NULL. */
+void oj_geometry_column_close(OGRLayerH view);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
