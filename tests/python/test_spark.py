@@ -391,6 +391,17 @@ def run_apart(program, folder, *arguments, **environment):
     )
 
 
+def stop(program):
+    """Kills a program and all that it started; does nothing if it has ended."""
+    if program.poll() is None:
+        for pid in [*descendants(program.pid), program.pid]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        program.communicate()
+
+
 STOPPED = """
 left, right, out = sys.argv[1:]
 session = t.start(**{"spark.master": "local[2]"})
@@ -429,12 +440,7 @@ def test_a_driver_stopped_during_commit(session, folders, tmp_path):
     while not os.path.exists(flag) and driver.poll() is None and time.monotonic() < end:
         time.sleep(0.1)
     assert os.path.exists(flag), driver.communicate()[1]
-    for pid in [driver.pid, *descendants(driver.pid)]:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    driver.communicate()
+    stop(driver)
     assert not os.path.exists(out)  # none: the new one has not got its name
     with pytest.raises(ogrjoin.InvalidError, match="overwrite"):  # the old one is there again
         oj.join_files(*folders, out, session=session, op="within")
@@ -489,7 +495,10 @@ def test_twins_of_slow_tasks(folders, tmp_path):
     apart = tmp_path / "apart"
     apart.mkdir()
     program = run_apart(TWINS, apart, *folders, tmp_path)
-    printed, errors = program.communicate(timeout=600)
+    try:
+        printed, errors = program.communicate(timeout=600)
+    finally:
+        stop(program)
     assert program.returncode == 0, errors
     assert int(printed) > 4  # four tasks, and twins
     assert content(tmp_path / "out") == content(tmp_path / "undisturbed")
