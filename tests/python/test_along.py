@@ -398,3 +398,17 @@ def test_several_points_around_a_ring_on_the_sphere():
     assert got["line_offset"] == pytest.approx(arc(unit(1.5, 1), unit(2, 1)), rel=1e-4)
     plane = ogrjoin.pairs([points], [square], "nearest", **ALL).values
     assert (plane["line_side"][0], plane["line_segment"][0]) == ("left", 1)
+
+
+@pytest.mark.parametrize("metric", ["planar", "sphere"])
+def test_a_line_of_one_vertex_has_no_place(metric):
+    """WKB may have one: the place is on the other line of the feature, though farther."""
+    one = bytes.fromhex("010200000001000000" + "00" * 16)
+    two = shapely.to_wkb(shapely.LineString([(5, 5), (6, 5)]))
+    whole = bytes.fromhex("010500000002000000") + one + two
+    pa = pytest.importorskip("pyarrow")
+    metadata = {b"ARROW:extension:name": b"geoarrow.wkb"}
+    field = pa.field("geometry", pa.binary(), metadata=metadata)
+    right = pa.table([pa.array([whole], pa.binary())], schema=pa.schema([field]))
+    v = ogrjoin.pairs([shapely.Point(0, 0)], right, "nearest", metric=metric, crs="ignore", **ALL)
+    assert len(v) == 1 and v.values["line_along"][0] == 0 and v.values["line_bearing"][0] == pytest.approx(90, abs=0.1)

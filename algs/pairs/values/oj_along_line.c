@@ -260,7 +260,12 @@ find_nearest_segment(const struct oj_along_side *side, int64_t feature,
     {
         p = oj_sphere_vector(x, y);
         if ((oj_flat_kinds(flat, feature) & OJ_PART_POINT) == 0)
-            return find_nearest_arc_by_trees(side, feature, p);
+        {
+            const struct nearest_segment found =
+                find_nearest_arc_by_trees(side, feature, p);
+            if (found.v >= 0) /* -1: a line of one vertex is nearer */
+                return found;
+        }
     }
     for (int64_t part = flat->part_offset[feature];
          part < flat->part_offset[feature + 1]; part++)
