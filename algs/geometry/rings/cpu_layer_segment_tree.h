@@ -41,7 +41,7 @@ struct oj_segments_class
     int32_t on_class;
 };
 
-/* More classes cannot have more than a fifth of all features each. */
+/* Maximum number of classes with more than a fifth of all features each. */
 #define OJ_LARGE_CLASSES 4
 
 /** The run of a large class that rows leave out, among all segments or those of
