@@ -122,7 +122,10 @@ struct oj_command
     const char *max_distance_field, *join_max_distance_field;
     const char **exclude; /**< self, same_geometry, field=F; NULL-terminated */
     int unordered_pairs;
-    const char *on; /**< "LEFT=RIGHT,..." or NULL */
+    const char *on;                   /**< "LEFT=RIGHT,..." or NULL */
+    const char *within_time, *during; /**< arguments, or NULL */
+    /** parsed from them; [relation.n_spans] */
+    struct oj_span_words span_words[OJ_MOST_SPANS];
     /** arguments of each -similar; measures and thresholds are in `relation` */
     const char **similar;
     /** parsed from `similar` */

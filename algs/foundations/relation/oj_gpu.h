@@ -18,7 +18,7 @@ extern "C" {
 
 /** Version of the interface. Increase it when this header or any struct that it
  * passes on changes. */
-#define OJ_GPU_ABI 14u
+#define OJ_GPU_ABI 15u
 
 #define OJ_GPU_MAX_DEVICES 64
 

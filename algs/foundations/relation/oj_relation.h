@@ -6,6 +6,7 @@
 #define OJ_RELATION_H
 
 #include "../../../flatten/base/oj_status.h"
+#include "oj_span_condition.h"
 #include "oj_text_similarity_condition.h"
 #include "oj_vector_condition.h"
 
@@ -115,6 +116,9 @@ struct oj_relation
     struct oj_vector_condition vector; /**< condition on vectors; both sides
                                             have them (struct
                                             oj_flat.vectors) */
+    int n_spans; /**< conditions on spans; both sides have the spans (struct
+                      oj_flat.spans) */
+    struct oj_span_condition spans[OJ_MOST_SPANS]; /**< [n_spans] */
     int any_order; /**< 1: the pairs of a row may come in any order (not with
                         nearest), which saves sorting; lists may also be
                         scattered (oj_matches.h), which saves copying */

@@ -10,12 +10,18 @@
  * Where more is asked of pairs than their distance, they are asked in one visit
  * and gathered, for few stay as a rule.  Of texts, sizes and bits are in the
  * order of the cells, too, and are asked before distances (shops within 200 m
- * of similar names: half of the time). */
+ * of similar names: half of the time).
+ *
+ * Spans that must have an instant in common: the points of a cell are in the
+ * order of the begins of their spans, so that those that can meet the span of a
+ * row are a run of it, which is found by halving.  With a window of half an
+ * hour on reports of a month this leaves one of some hundred points. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/cpu_spatial_order.h"
 #include "../../foundations/base/cpu_token_bitmaps.h"
+#include "../../foundations/base/oj_radix.h"
 #include "../../foundations/kernels/oj_square_limit.h"
 #include "../../foundations/relation/oj_index.h"
 #include "../../pairs/selection/oj_pair_filter.h"
@@ -108,6 +114,11 @@ struct close_points_index
     uint32_t *class;
     int has_long_texts;
     oj_token_planes_near *near;
+    int span;       /* number of the condition that orders the points of a cell;
+                       -1: none does */
+    int64_t *begin; /* [grid.n] begins of these spans, ascending in a cell */
+    int64_t *end;   /* [grid.n] the last end of the spans of the cell up to
+                       here; begin, where spans are instants */
     struct oj_index *general; /* data that cells do not serve: by the family
                                  that measures anything */
 
@@ -127,8 +138,9 @@ struct near_points_batch
     struct oj_matches *out;
     struct oj_pair_filter filter;
     struct near_marks marks;
-    int is_join_side; /* the input is the join side: visited in its order */
-    int asks_filter;  /* pairs one by one */
+    int is_join_side;    /* the input is the join side: visited in its order */
+    int asks_filter;     /* pairs one by one */
+    int asks_spans_only; /* of pairs that are near enough */
     enum near_visit visit;
     struct oj_near_query query; /* what all points ask alike */
     struct oj_pair_budget budget;
@@ -202,6 +214,15 @@ static int same_fids(const int64_t *a, const int64_t *b, int64_t n)
     return a == b || memcmp(a, b, (size_t)n * sizeof *a) == 0;
 }
 
+/* 1 when more is asked of pairs than distance, ids and spans. */
+static int asks_more_than_spans(const struct oj_pair_filter *filter)
+{
+    const struct oj_relation *relation = filter->relation;
+    return relation->exclude_same_geometry || filter->input->on_class != NULL ||
+           filter->input->exclude_class != NULL ||
+           oj_relation_compares_attributes(relation);
+}
+
 /* is_join_side  1 when the two sides have the same points, row by row
  * *asks_filter  1 when more has to be asked of each pair than its id */
 static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
@@ -218,9 +239,7 @@ static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
     *asks_filter = filter->is_needed;
     if (!asks_fids || fids->n == 0)
         return OJ_OK;
-    *asks_filter = relation->exclude_same_geometry || input->on_class != NULL ||
-                   input->exclude_class != NULL ||
-                   oj_relation_compares_attributes(relation);
+    *asks_filter = relation->n_spans > 0 || asks_more_than_spans(filter);
     out->kind = relation->unordered_pairs > 0   ? MARK_FROM
                 : relation->unordered_pairs < 0 ? MARK_TO
                                                 : MARK_EXCEPT;
@@ -309,7 +328,7 @@ add_pair_if_filter_passes(const struct near_points_batch *b,
 {
     struct oj_answers *answers = &b->self->answers[worker - b->self->worker];
     int32_t feature = feature_of_point_id(b->self, id);
-    if (!oj_pair_may_count(&b->filter, row, feature))
+    if (!b->asks_spans_only && !oj_pair_may_count(&b->filter, row, feature))
         return OJ_OK;
     OJ_TRY(oj_answers_reserve(answers, 1, err));
     oj_answers_put(answers, (int32_t)row, feature, d2);
@@ -377,6 +396,67 @@ static oj_status search_cells_by_similar_text(struct near_points_batch *b,
         if (n > 0)
             OJ_TRY(add_near_points_with_similar_text(b, worker, q, row, first,
                                                      n, err));
+    }
+    return check_cancel_and_pair_limit(b, worker, n_seen, err);
+}
+
+/* First place of n ascending numbers from `first` on whose number is at least
+ * this. */
+static int64_t find_first_at_least(const int64_t *numbers, int64_t first,
+                                   int64_t n, int64_t number)
+{
+    while (n > 0)
+    {
+        int64_t half = n / 2;
+        int is_below = numbers[first + half] < number;
+        first += is_below ? half + 1 : 0;
+        n = is_below ? n - half - 1 : half;
+    }
+    return first;
+}
+
+/* The points of a cell that are near and whose spans can meet that of the
+ * row. */
+static oj_status add_near_points_of_cell_by_span(
+    const struct near_points_batch *b, struct near_points_worker *worker,
+    const struct oj_near_query *q, int64_t row, int64_t first, int64_t end,
+    int64_t *n_seen, struct oj_error *err)
+{
+    const struct close_points_index *self = b->self;
+    const struct oj_near_grid *grid = &self->grid;
+    const struct oj_spans *spans = &b->input->spans[self->span];
+    /* begins of INT64_MAX are those of features without a span */
+    const int64_t until =
+        spans->until[row] < INT64_MAX ? spans->until[row] : INT64_MAX - 1;
+    first =
+        find_first_at_least(self->end, first, end - first, spans->from[row]);
+    for (; first < end && self->begin[first] <= until; first++, ++*n_seen)
+    {
+        double d2;
+        if (oj_near_is_partner(q, grid->x[first], grid->y[first],
+                               grid->id[first], &d2))
+            OJ_TRY(add_pair_if_filter_passes(b, worker, row, grid->id[first],
+                                             d2, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status search_cells_by_span(struct near_points_batch *b,
+                                      struct near_points_worker *worker,
+                                      const struct oj_near_query *q,
+                                      int64_t row, struct oj_error *err)
+{
+    const struct oj_near_grid *grid = &b->self->grid;
+    const uint32_t *cell = oj_near_cell(grid, q->x, q->y);
+    int64_t n_seen = 0;
+    if (!oj_span_is_there(&b->input->spans[b->self->span], row))
+        return OJ_OK;
+    for (int i = 0; i < 9; i++)
+    {
+        const uint32_t *at = cell + (i / 3 - 1) * grid->n_columns + (i % 3 - 1);
+        if (at[0] < at[1])
+            OJ_TRY(add_near_points_of_cell_by_span(b, worker, q, row, at[0],
+                                                   at[1], &n_seen, err));
     }
     return check_cancel_and_pair_limit(b, worker, n_seen, err);
 }
@@ -475,6 +555,8 @@ static oj_status search_near_points_of_one(struct near_points_batch *b,
     apply_id_limit_to_query(&b->marks, row, id, &q);
     if (b->visit == VISIT_ASK && b->self->word != NULL)
         return search_cells_by_similar_text(b, worker, &q, row, err);
+    if (b->visit == VISIT_ASK && b->self->span >= 0)
+        return search_cells_by_span(b, worker, &q, row, err);
     OJ_TRY(oj_near_hood_move(&worker->hood, &b->self->grid, x, y, err));
     OJ_TRY(check_cancel_and_pair_limit(b, worker, worker->hood.n, err));
     if (b->visit == VISIT_FILL)
@@ -597,6 +679,9 @@ static void free_side(struct oj_index *wrapped)
     oj_free(self->fids.copy);
     oj_free(self->word);
     oj_free(self->class);
+    if (self->end != self->begin)
+        oj_free(self->end);
+    oj_free(self->begin);
     oj_near_grid_free(&self->grid);
     oj_reach_mask_free(&self->reach);
 }
@@ -630,6 +715,115 @@ static oj_status make_text_bits_in_cell_order(struct close_points_index *self,
     return OJ_OK;
 }
 
+/* --- spans in the order of cells ------------------------------------------ */
+
+/* The condition whose spans order the points; -1: none. */
+static int choose_span_to_order_by(const struct oj_relation *relation,
+                                   const struct oj_flat *join_side)
+{
+    int i = 0;
+    while (i < relation->n_spans &&
+           !oj_span_condition_needs_contact(&relation->spans[i]))
+        i++;
+    return i < relation->n_spans && i < join_side->n_spans &&
+                   relation->n_similar == 0 && join_side->n_features > 0
+               ? i
+               : -1;
+}
+
+/* The points of the join side in the order of the begins of their spans. Owner
+ * of its arrays. */
+struct points_by_span
+{
+    struct oj_flat flat;
+    double *xy;  /* [2 n] */
+    int32_t *id; /* [n] tie rank, or ordinal */
+};
+
+static void free_points_by_span(struct points_by_span *points)
+{
+    oj_free(points->xy);
+    oj_free(points->id);
+}
+
+static oj_status order_points_by_span(const struct close_points_index *self,
+                                      struct points_by_span *out,
+                                      struct oj_error *err)
+{
+    const struct oj_flat *flat = self->join_side;
+    const int64_t *from = flat->spans[self->span].from;
+    int64_t n = flat->n_features;
+    struct oj_keyed *keyed, *sorted;
+    OJ_NEW(out->xy, 2 * n, err);
+    OJ_NEW(out->id, n, err);
+    OJ_NEW(keyed, 2 * n, err);
+    for (int64_t i = 0; i < n; i++) /* as unsigned numbers, in their order */
+        keyed[i] = (struct oj_keyed){(uint64_t)from[i] ^ UINT64_C(1) << 63, i};
+    sorted = oj_radix_sort(keyed, keyed + n, n);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t f = sorted[i].value;
+        out->xy[i] = flat->x[f];
+        out->xy[n + i] = flat->y[f];
+        out->id[i] = oj_tie_rank(self->tie_rank, (int32_t)f);
+    }
+    oj_free(keyed);
+    out->flat = (struct oj_flat){.n_features = n,
+                                 .n_vertices = n,
+                                 .part_kinds = flat->part_kinds,
+                                 .x = out->xy,
+                                 .y = out->xy + n};
+    return OJ_OK;
+}
+
+/* Fills begin and end; cells are in the order of a row. */
+static oj_status make_spans_in_cell_order(struct close_points_index *self,
+                                          struct oj_error *err)
+{
+    const struct oj_near_grid *grid = &self->grid;
+    const struct oj_spans *spans = &self->join_side->spans[self->span];
+    int64_t n_cells = grid->n_columns * grid->n_rows;
+    OJ_NEW(self->begin, grid->n, err);
+    for (int64_t i = 0; i < grid->n; i++)
+        self->begin[i] = spans->from[feature_of_point_id(self, grid->id[i])];
+    self->end = self->begin;
+    if (spans->until == spans->from)
+        return OJ_OK;
+    self->end = NULL;
+    OJ_NEW(self->end, grid->n, err);
+    for (int64_t c = 0; c < n_cells; c++)
+    {
+        int64_t last = INT64_MIN;
+        for (int64_t i = grid->cell_start[c]; i < grid->cell_start[c + 1]; i++)
+        {
+            int64_t until =
+                spans->until[feature_of_point_id(self, grid->id[i])];
+            last = until > last ? until : last;
+            self->end[i] = last;
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status build_grid(struct close_points_index *self,
+                            struct oj_error *err)
+{
+    struct points_by_span points = {.xy = NULL};
+    oj_status status = OJ_OK;
+    self->span = choose_span_to_order_by(&self->relation, self->join_side);
+    if (self->span < 0)
+        return oj_near_grid_build(&self->grid, self->join_side, self->tie_rank,
+                                  self->relation.max_distance,
+                                  self->options.n_threads, err);
+    status = order_points_by_span(self, &points, err);
+    if (status == OJ_OK)
+        status = oj_near_grid_build(&self->grid, &points.flat, points.id,
+                                    self->relation.max_distance,
+                                    self->options.n_threads, err);
+    free_points_by_span(&points);
+    return status;
+}
+
 static oj_status invert_tie_rank(struct close_points_index *self,
                                  struct oj_error *err)
 {
@@ -652,9 +846,7 @@ static oj_status build_near_points(struct oj_index *wrapped,
     self->join_side = args->join_side;
     self->tie_rank = args->tie_rank;
     self->kernel = oj_near_kernel();
-    OJ_TRY(oj_near_grid_build(&self->grid, self->join_side, self->tie_rank,
-                              self->relation.max_distance,
-                              self->options.n_threads, err));
+    OJ_TRY(build_grid(self, err));
     if (self->grid.is_uneven)
     {
         oj_near_grid_free(&self->grid);
@@ -665,9 +857,14 @@ static oj_status build_near_points(struct oj_index *wrapped,
                               self->relation.max_distance, err));
     OJ_TRY(invert_tie_rank(self, err));
     OJ_TRY(make_text_bits_in_cell_order(self, err));
+    if (self->span >= 0)
+        OJ_TRY(make_spans_in_cell_order(self, err));
     OJ_TRY(make_sorted_fids(&self->relation, self->join_side, self->feature_of,
                             &self->fids, err));
-    stats->index_bytes += oj_near_grid_bytes(&self->grid);
+    stats->index_bytes += oj_near_grid_bytes(&self->grid) +
+                          (self->begin == NULL        ? 0
+                           : self->end == self->begin ? 8 * self->grid.n
+                                                      : 16 * self->grid.n);
     return OJ_OK;
 }
 
@@ -797,6 +994,14 @@ static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
                                &b->filter, err));
     OJ_TRY(make_id_limits_per_row(&b->filter, &self->fids, b->is_join_side,
                                   &b->marks, &b->asks_filter, err));
+    /* the run of a row in a cell is exact where spans are instants */
+    b->asks_spans_only =
+        self->span >= 0 && self->end == self->begin &&
+        self->relation.n_spans == 1 &&
+        self->relation.spans[0].relations == OJ_SPANS_INTERSECT &&
+        !asks_more_than_spans(&b->filter) &&
+        (b->marks.kind != NO_MARK ||
+         (!self->relation.exclude_self && self->relation.unordered_pairs == 0));
     if (!b->is_join_side)
         OJ_TRY(order_input(b, err));
     sorted = oj_clock_seconds();

@@ -456,7 +456,7 @@ static int leaves_out_one_class(const struct oj_cpu_index *index,
     if (relation->exclude_same_geometry || filter->input->n_features == 0 ||
         filter->join_side->n_features == 0 ||
         filter->input->max_distance != NULL || relation->unordered_pairs != 0 ||
-        oj_relation_compares_attributes(relation))
+        relation->n_spans > 0 || oj_relation_compares_attributes(relation))
         return 0;
     return relation->exclude_self ? !by_class && index->fids_ascend : by_class;
 }
@@ -1408,7 +1408,7 @@ static int has_reaches_of_rows(const struct oj_pair_filter *filter)
 {
     return filter != NULL &&
            (filter->input->max_distance != NULL || filter->input->n_texts > 0 ||
-            filter->input->vectors.value != NULL);
+            filter->input->n_spans > 0 || filter->input->vectors.value != NULL);
 }
 
 /* All segments, or those of a class. */

@@ -57,7 +57,12 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
         return oj_fail(err, OJ_ERR_ARG,
                        "a condition on vectors needs vectors of equally many "
                        "dimensions on both sides");
+    if (input->n_spans < relation->n_spans ||
+        join_side->n_spans < relation->n_spans)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a condition on spans needs the spans of both sides");
     filter.is_needed = oj_relation_compares_attributes(relation) || asks_fids ||
+                       relation->n_spans > 0 ||
                        relation->exclude_same_geometry ||
                        input->on_class != NULL || input->exclude_class != NULL;
     if (relation->n_similar > 0)
@@ -135,7 +140,7 @@ int64_t oj_equal_features_to_keep(const struct oj_relation *relation,
     if (!oj_relation_is_nearest(relation) || relation->ties == OJ_TIES_ALL ||
         relation->unordered_pairs != 0 || join_side->on_class != NULL ||
         join_side->exclude_class != NULL || join_side->max_distance != NULL ||
-        oj_relation_compares_attributes(relation))
+        relation->n_spans > 0 || oj_relation_compares_attributes(relation))
         return INT64_MAX;
     /* These conditions look at whole geometries: of two features with an equal
      * segment they may exclude one and keep the other. Points are their only
@@ -211,6 +216,12 @@ OJ_COUNT_CLONES int oj_pair_filter_passes(const struct oj_pair_filter *filter,
     if (a->exclude_class != NULL && a->exclude_class[row] >= 0 &&
         a->exclude_class[row] == b->exclude_class[feature])
         return 0;
+    for (int i = 0; i < relation->n_spans; i++)
+    {
+        if (!oj_span_condition_holds(&relation->spans[i], &a->spans[i], row,
+                                     &b->spans[i], feature))
+            return 0;
+    }
     if (relation->n_similar > 0 && !may_be_similar(filter, row, feature))
         return 0;
     for (int i = 0; i < relation->n_similar; i++)
