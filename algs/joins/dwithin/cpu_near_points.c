@@ -14,10 +14,12 @@
  *
  * Spans that must have an instant in common: the points of a cell are in the
  * order of the begins of their spans, so that those that can meet the span of a
- * row are a run of it, which is found by halving.  With a window of half an
+ * row are a run of it.  The rows of a cell come in the order of their spans,
+ * too, so that each run is found from the one before.  With a window of half an
  * hour on reports of a month this leaves one of some hundred points. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
+#include "../../../flatten/base/oj_clones.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/cpu_spatial_order.h"
 #include "../../foundations/base/cpu_token_bitmaps.h"
@@ -38,9 +40,13 @@
 #define SCATTER_FROM 65536
 
 #define POINTS_PER_TASK 4096
+#define CELLS_PER_TASK 1024
 
 /* Points that a thread looks at between two looks at the cancel flag. */
 #define LOOK_AFTER (1 << 22)
+
+/* Points between one that is searched for and one whose span is fetched. */
+#define PREFETCH_AHEAD 12
 
 /* Squares that wait for their roots: within the nearest cache. */
 #define SQUARES_AT_ONCE 2048
@@ -87,6 +93,14 @@ struct near_points_worker
     int64_t squares_from;        /* entries from here to block_at are squares */
     int64_t n_pairs, n_matched, n_seen, n_unlooked;
     int64_t n_pairs_counted; /* in the budget of the batch */
+
+    /* The runs of the last row in the cells around its own. */
+    const uint32_t *cell_of_runs; /* its cell; NULL: there are none */
+    int64_t begin_of_runs;        /* of the row's span */
+    int64_t run[9];
+    struct oj_keyed *key; /* [2 n] of a bucket */
+    struct oj_ordered_point *sorted;
+    int64_t cap_key, cap_sorted;
 };
 
 /* What a visit of the points is for. */
@@ -138,9 +152,12 @@ struct near_points_batch
     struct oj_matches *out;
     struct oj_pair_filter filter;
     struct near_marks marks;
-    int is_join_side;    /* the input is the join side: visited in its order */
-    int asks_filter;     /* pairs one by one */
-    int asks_spans_only; /* of pairs that are near enough */
+    int is_join_side; /* the input is the join side: visited in its order */
+    int asks_filter;  /* pairs one by one */
+    /* of the rows' spans, except open ones; the begins less this are sorted by
+     * so many bits, without the lowest */
+    int64_t first_begin;
+    int begin_bits, begin_shift;
     enum near_visit visit;
     struct oj_near_query query; /* what all points ask alike */
     struct oj_pair_budget budget;
@@ -328,7 +345,7 @@ add_pair_if_filter_passes(const struct near_points_batch *b,
 {
     struct oj_answers *answers = &b->self->answers[worker - b->self->worker];
     int32_t feature = feature_of_point_id(b->self, id);
-    if (!b->asks_spans_only && !oj_pair_may_count(&b->filter, row, feature))
+    if (!oj_pair_may_count(&b->filter, row, feature))
         return OJ_OK;
     OJ_TRY(oj_answers_reserve(answers, 1, err));
     oj_answers_put(answers, (int32_t)row, feature, d2);
@@ -400,65 +417,64 @@ static oj_status search_cells_by_similar_text(struct near_points_batch *b,
     return check_cancel_and_pair_limit(b, worker, n_seen, err);
 }
 
-/* First place of n ascending numbers from `first` on whose number is at least
- * this. */
+/* First place from `first` to end whose number is at least this; numbers
+ * ascend. Fast where it is near `first`: steps are doubled, then halved. */
 static int64_t find_first_at_least(const int64_t *numbers, int64_t first,
-                                   int64_t n, int64_t number)
+                                   int64_t end, int64_t number)
 {
-    while (n > 0)
+    int64_t below = first - 1, step = 1;
+    while (first < end && numbers[first] < number)
     {
-        int64_t half = n / 2;
-        int is_below = numbers[first + half] < number;
-        first += is_below ? half + 1 : 0;
-        n = is_below ? n - half - 1 : half;
+        below = first;
+        first += step;
+        step *= 2;
+    }
+    first = first < end ? first : end;
+    while (first - below > 1)
+    {
+        int64_t middle = below + (first - below) / 2;
+        if (numbers[middle] < number)
+            below = middle;
+        else
+            first = middle;
     }
     return first;
 }
 
-/* The points of a cell that are near and whose spans can meet that of the
- * row. */
-static oj_status add_near_points_of_cell_by_span(
-    const struct near_points_batch *b, struct near_points_worker *worker,
-    const struct oj_near_query *q, int64_t row, int64_t first, int64_t end,
-    int64_t *n_seen, struct oj_error *err)
+/* Makes the worker's hood the points around a row's cell whose spans can meet
+ * that of the row. */
+static oj_status move_hood_to_runs_of_span(const struct near_points_batch *b,
+                                           struct near_points_worker *worker,
+                                           double x, double y, int64_t row,
+                                           struct oj_error *err)
 {
     const struct close_points_index *self = b->self;
     const struct oj_near_grid *grid = &self->grid;
     const struct oj_spans *spans = &b->input->spans[self->span];
-    /* begins of INT64_MAX are those of features without a span */
-    const int64_t until =
-        spans->until[row] < INT64_MAX ? spans->until[row] : INT64_MAX - 1;
-    first =
-        find_first_at_least(self->end, first, end - first, spans->from[row]);
-    for (; first < end && self->begin[first] <= until; first++, ++*n_seen)
-    {
-        double d2;
-        if (oj_near_is_partner(q, grid->x[first], grid->y[first],
-                               grid->id[first], &d2))
-            OJ_TRY(add_pair_if_filter_passes(b, worker, row, grid->id[first],
-                                             d2, err));
-    }
-    return OJ_OK;
-}
-
-static oj_status search_cells_by_span(struct near_points_batch *b,
-                                      struct near_points_worker *worker,
-                                      const struct oj_near_query *q,
-                                      int64_t row, struct oj_error *err)
-{
-    const struct oj_near_grid *grid = &b->self->grid;
-    const uint32_t *cell = oj_near_cell(grid, q->x, q->y);
-    int64_t n_seen = 0;
-    if (!oj_span_is_there(&b->input->spans[b->self->span], row))
+    const uint32_t *cell = oj_near_cell(grid, x, y);
+    int64_t from = spans->from[row], until = spans->until[row];
+    int goes_on = cell == worker->cell_of_runs && from >= worker->begin_of_runs;
+    oj_near_hood_clear(&worker->hood);
+    if (!oj_span_exists(from, until))
         return OJ_OK;
+    /* begins of INT64_MAX are those of features without a span */
+    until = until < INT64_MAX ? until : INT64_MAX - 1;
+    worker->cell_of_runs = cell;
+    worker->begin_of_runs = from;
     for (int i = 0; i < 9; i++)
     {
         const uint32_t *at = cell + (i / 3 - 1) * grid->n_columns + (i % 3 - 1);
-        if (at[0] < at[1])
-            OJ_TRY(add_near_points_of_cell_by_span(b, worker, q, row, at[0],
-                                                   at[1], &n_seen, err));
+        int64_t end = at[1], last;
+        int64_t first = goes_on ? worker->run[i] : at[0];
+        first = find_first_at_least(self->end, first, end, from);
+        worker->run[i] = last = first;
+        while (last < end && self->begin[last] <= until)
+            last++;
+        if (first < last)
+            OJ_TRY(oj_near_hood_add(&worker->hood, grid, first, last - first,
+                                    err));
     }
-    return check_cancel_and_pair_limit(b, worker, n_seen, err);
+    return OJ_OK;
 }
 
 static oj_status write_sorted_pairs_of_row(const struct near_points_batch *b,
@@ -555,9 +571,10 @@ static oj_status search_near_points_of_one(struct near_points_batch *b,
     apply_id_limit_to_query(&b->marks, row, id, &q);
     if (b->visit == VISIT_ASK && b->self->word != NULL)
         return search_cells_by_similar_text(b, worker, &q, row, err);
-    if (b->visit == VISIT_ASK && b->self->span >= 0)
-        return search_cells_by_span(b, worker, &q, row, err);
-    OJ_TRY(oj_near_hood_move(&worker->hood, &b->self->grid, x, y, err));
+    if (b->self->span >= 0)
+        OJ_TRY(move_hood_to_runs_of_span(b, worker, x, y, row, err));
+    else
+        OJ_TRY(oj_near_hood_move(&worker->hood, &b->self->grid, x, y, err));
     OJ_TRY(check_cancel_and_pair_limit(b, worker, worker->hood.n, err));
     if (b->visit == VISIT_FILL)
         return write_sorted_pairs_of_row(b, worker, &q, row, err);
@@ -580,6 +597,21 @@ static int64_t row_of_visited_point(const struct near_points_batch *b,
     return b->self->order.point[i].index;
 }
 
+/* Rows are visited in an order of places, so that each of their spans is a
+ * cache miss: has that of a later point come near. */
+OJ_INLINE void prefetch_span_of_later_point(const struct near_points_batch *b,
+                                            int64_t i, int64_t end)
+{
+    const struct oj_spans *spans;
+    int64_t row;
+    if (b->self->span < 0 || i + PREFETCH_AHEAD >= end)
+        return;
+    spans = &b->input->spans[b->self->span];
+    row = row_of_visited_point(b, i + PREFETCH_AHEAD);
+    __builtin_prefetch(&spans->from[row]);
+    __builtin_prefetch(&spans->until[row]);
+}
+
 static oj_status search_near_points_of_task(int64_t task, int thread,
                                             void *user, struct oj_error *err)
 {
@@ -594,6 +626,7 @@ static oj_status search_near_points_of_task(int64_t task, int thread,
     for (int64_t i = first; i < end; i++)
     {
         double x, y;
+        prefetch_span_of_later_point(b, i, end);
         x = b->is_join_side ? self->grid.x[i] : self->order.point[i].x;
         y = b->is_join_side ? self->grid.y[i] : self->order.point[i].y;
         OJ_TRY(search_near_points_of_one(
@@ -631,6 +664,7 @@ static oj_status search_near_points_in_parallel(struct near_points_batch *b,
         worker->n_pairs = worker->n_pairs_counted = worker->n_matched = 0;
         worker->block_at = worker->block_end = worker->squares_from = -1;
         worker->n_unlooked = LOOK_AFTER;
+        worker->cell_of_runs = NULL;
     }
     return oj_parallel_try(self->options.n_threads,
                            (count_points_to_visit(b) + step - 1) / step, 1,
@@ -660,6 +694,8 @@ static void free_batches(struct oj_index *wrapped)
         oj_free(self->worker[t].id);
         oj_free(self->worker[t].d2);
         oj_free(self->worker[t].near);
+        oj_free(self->worker[t].key);
+        oj_free(self->worker[t].sorted);
         oj_row_order_free(&self->worker[t].order);
         oj_near_hood_free(&self->worker[t].hood);
         if (self->answers != NULL)
@@ -731,97 +767,107 @@ static int choose_span_to_order_by(const struct oj_relation *relation,
                : -1;
 }
 
-/* The points of the join side in the order of the begins of their spans. Owner
- * of its arrays. */
-struct points_by_span
+static void copy_begins_in_cell_order(int64_t first, int64_t end, void *user)
 {
-    struct oj_flat flat;
-    double *xy;  /* [2 n] */
-    int32_t *id; /* [n] tie rank, or ordinal */
-};
-
-static void free_points_by_span(struct points_by_span *points)
-{
-    oj_free(points->xy);
-    oj_free(points->id);
+    struct close_points_index *self = user;
+    const int64_t *from = self->join_side->spans[self->span].from;
+    for (int64_t i = first; i < end; i++)
+        self->begin[i] = from[feature_of_point_id(self, self->grid.id[i])];
 }
 
-static oj_status order_points_by_span(const struct close_points_index *self,
-                                      struct points_by_span *out,
-                                      struct oj_error *err)
+/* Puts n points of a cell in the order of their begins. copy: [n] */
+static void sort_cell_by_begin(struct close_points_index *self, int64_t first,
+                               int64_t n, struct oj_keyed *key,
+                               struct oj_ordered_point *copy)
 {
-    const struct oj_flat *flat = self->join_side;
-    const int64_t *from = flat->spans[self->span].from;
-    int64_t n = flat->n_features;
-    struct oj_keyed *keyed, *sorted;
-    OJ_NEW(out->xy, 2 * n, err);
-    OJ_NEW(out->id, n, err);
-    OJ_NEW(keyed, 2 * n, err);
-    for (int64_t i = 0; i < n; i++) /* as unsigned numbers, in their order */
-        keyed[i] = (struct oj_keyed){(uint64_t)from[i] ^ UINT64_C(1) << 63, i};
-    sorted = oj_radix_sort(keyed, keyed + n, n);
+    struct oj_near_grid *grid = &self->grid;
+    struct oj_keyed *sorted;
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t f = sorted[i].value;
-        out->xy[i] = flat->x[f];
-        out->xy[n + i] = flat->y[f];
-        out->id[i] = oj_tie_rank(self->tie_rank, (int32_t)f);
+        key[i] = (struct oj_keyed){
+            (uint64_t)self->begin[first + i] ^ UINT64_C(1) << 63, i};
+        copy[i] =
+            (struct oj_ordered_point){.x = grid->x[first + i],
+                                      .y = grid->y[first + i],
+                                      .index = (uint32_t)grid->id[first + i]};
     }
-    oj_free(keyed);
-    out->flat = (struct oj_flat){.n_features = n,
-                                 .n_vertices = n,
-                                 .part_kinds = flat->part_kinds,
-                                 .x = out->xy,
-                                 .y = out->xy + n};
+    sorted = oj_radix_sort(key, key + n, n);
+    for (int64_t i = 0; i < n; i++)
+    {
+        const struct oj_ordered_point *point = &copy[sorted[i].value];
+        grid->x[first + i] = point->x;
+        grid->y[first + i] = point->y;
+        grid->id[first + i] = (int32_t)point->index;
+        self->begin[first + i] = (int64_t)(sorted[i].key ^ UINT64_C(1) << 63);
+    }
+}
+
+/* Of spans with a duration: the last end up to each point. */
+static void note_last_ends(struct close_points_index *self, int64_t first,
+                           int64_t end)
+{
+    const int64_t *until = self->join_side->spans[self->span].until;
+    int64_t last = INT64_MIN;
+    for (int64_t i = first; i < end; i++)
+    {
+        int64_t here = until[feature_of_point_id(self, self->grid.id[i])];
+        last = here > last ? here : last;
+        self->end[i] = last;
+    }
+}
+
+static oj_status sort_cells_of_task(int64_t task, int thread, void *user,
+                                    struct oj_error *err)
+{
+    struct close_points_index *self = user;
+    const struct oj_near_grid *grid = &self->grid;
+    const uint32_t *start = grid->cell_start;
+    int64_t first = task * CELLS_PER_TASK, most = 0;
+    int64_t end = first + CELLS_PER_TASK, n_cells;
+    struct oj_keyed *key;
+    struct oj_ordered_point *copy;
+    (void)thread;
+    n_cells = grid->n_columns * grid->n_rows;
+    end = end < n_cells ? end : n_cells;
+    for (int64_t c = first; c < end; c++)
+        most = start[c + 1] - start[c] > most ? start[c + 1] - start[c] : most;
+    OJ_NEW(key, 2 * most, err);
+    copy = oj_malloc(most + 1, sizeof *copy);
+    for (int64_t c = first; c < end && copy != NULL; c++)
+    {
+        if (start[c + 1] - start[c] > 1)
+            sort_cell_by_begin(self, start[c], start[c + 1] - start[c], key,
+                               copy);
+        if (self->end != self->begin)
+            note_last_ends(self, start[c], start[c + 1]);
+    }
+    oj_free(key);
+    if (copy == NULL)
+        return oj_fail_nomem(err, most, sizeof *copy);
+    oj_free(copy);
     return OJ_OK;
 }
 
-/* Fills begin and end; cells are in the order of a row. */
-static oj_status make_spans_in_cell_order(struct close_points_index *self,
-                                          struct oj_error *err)
+/* Puts the points of each cell in the order of the begins of their spans. */
+static oj_status sort_cells_by_span(struct close_points_index *self,
+                                    struct oj_error *err)
 {
     const struct oj_near_grid *grid = &self->grid;
     const struct oj_spans *spans = &self->join_side->spans[self->span];
+    int n_threads = self->options.n_threads;
     int64_t n_cells = grid->n_columns * grid->n_rows;
     OJ_NEW(self->begin, grid->n, err);
-    for (int64_t i = 0; i < grid->n; i++)
-        self->begin[i] = spans->from[feature_of_point_id(self, grid->id[i])];
+    oj_parallel_slices(n_threads, grid->n, POINTS_PER_TASK,
+                       copy_begins_in_cell_order, self);
     self->end = self->begin;
-    if (spans->until == spans->from)
-        return OJ_OK;
-    self->end = NULL;
-    OJ_NEW(self->end, grid->n, err);
-    for (int64_t c = 0; c < n_cells; c++)
+    if (spans->until != spans->from)
     {
-        int64_t last = INT64_MIN;
-        for (int64_t i = grid->cell_start[c]; i < grid->cell_start[c + 1]; i++)
-        {
-            int64_t until =
-                spans->until[feature_of_point_id(self, grid->id[i])];
-            last = until > last ? until : last;
-            self->end[i] = last;
-        }
+        self->end = NULL;
+        OJ_NEW(self->end, grid->n, err);
     }
-    return OJ_OK;
-}
-
-static oj_status build_grid(struct close_points_index *self,
-                            struct oj_error *err)
-{
-    struct points_by_span points = {.xy = NULL};
-    oj_status status = OJ_OK;
-    self->span = choose_span_to_order_by(&self->relation, self->join_side);
-    if (self->span < 0)
-        return oj_near_grid_build(&self->grid, self->join_side, self->tie_rank,
-                                  self->relation.max_distance,
-                                  self->options.n_threads, err);
-    status = order_points_by_span(self, &points, err);
-    if (status == OJ_OK)
-        status = oj_near_grid_build(&self->grid, &points.flat, points.id,
-                                    self->relation.max_distance,
-                                    self->options.n_threads, err);
-    free_points_by_span(&points);
-    return status;
+    return oj_parallel_try(n_threads,
+                           (n_cells + CELLS_PER_TASK - 1) / CELLS_PER_TASK, 1,
+                           sort_cells_of_task, self, err);
 }
 
 static oj_status invert_tie_rank(struct close_points_index *self,
@@ -846,7 +892,10 @@ static oj_status build_near_points(struct oj_index *wrapped,
     self->join_side = args->join_side;
     self->tie_rank = args->tie_rank;
     self->kernel = oj_near_kernel();
-    OJ_TRY(build_grid(self, err));
+    self->span = choose_span_to_order_by(&self->relation, self->join_side);
+    OJ_TRY(oj_near_grid_build(&self->grid, self->join_side, self->tie_rank,
+                              self->relation.max_distance,
+                              self->options.n_threads, err));
     if (self->grid.is_uneven)
     {
         oj_near_grid_free(&self->grid);
@@ -858,7 +907,7 @@ static oj_status build_near_points(struct oj_index *wrapped,
     OJ_TRY(invert_tie_rank(self, err));
     OJ_TRY(make_text_bits_in_cell_order(self, err));
     if (self->span >= 0)
-        OJ_TRY(make_spans_in_cell_order(self, err));
+        OJ_TRY(sort_cells_by_span(self, err));
     OJ_TRY(make_sorted_fids(&self->relation, self->join_side, self->feature_of,
                             &self->fids, err));
     stats->index_bytes += oj_near_grid_bytes(&self->grid) +
@@ -877,6 +926,80 @@ static oj_status order_input(const struct near_points_batch *b,
                                  b->input->x, b->input->y, &b->self->reach,
                                  err));
     return oj_order_sort(order, n_threads, NULL, NULL, err);
+}
+
+/* Chooses by what numbers begins of spans are sorted together with cells. */
+static void choose_begins_to_sort_by(struct near_points_batch *b)
+{
+    const struct oj_near_grid *grid = &b->self->grid;
+    const int64_t *from = b->input->spans[b->self->span].from;
+    uint64_t cells = (uint64_t)(grid->n_columns * grid->n_rows), range;
+    int64_t last = INT64_MIN;
+    int cell_bits = 64 - __builtin_clzll(cells), bits;
+    b->first_begin = INT64_MAX;
+    for (int64_t row = 0; row < b->input->n_features; row++)
+    {
+        if (from[row] == INT64_MIN || from[row] == INT64_MAX)
+            continue;
+        b->first_begin =
+            from[row] < b->first_begin ? from[row] : b->first_begin;
+        last = from[row] > last ? from[row] : last;
+    }
+    range =
+        last > b->first_begin ? (uint64_t)last - (uint64_t)b->first_begin : 0;
+    bits = range > 0 ? 64 - __builtin_clzll(range) : 1;
+    b->begin_shift = bits + cell_bits > 64 ? bits + cell_bits - 64 : 0;
+    b->begin_bits = bits - b->begin_shift;
+}
+
+static uint64_t cell_and_begin_of_point(const struct near_points_batch *b,
+                                        const struct oj_ordered_point *point)
+{
+    const struct oj_near_grid *grid = &b->self->grid;
+    int64_t from = b->input->spans[b->self->span].from[point->index];
+    uint64_t cell = (uint64_t)oj_near_cell_number(grid, point->x, point->y);
+    uint64_t begin = 0;
+    if (from != INT64_MIN && from != INT64_MAX)
+        begin = ((uint64_t)from - (uint64_t)b->first_begin) >> b->begin_shift;
+    return cell << b->begin_bits | begin;
+}
+
+/* Puts the points of a bucket in the order of their cells, those of a cell in
+ * the order of the begins of their spans. */
+static oj_status sort_bucket_by_cell_and_begin(int64_t bucket, int thread,
+                                               void *user, struct oj_error *err)
+{
+    const struct near_points_batch *b = user;
+    struct near_points_worker *worker = &b->self->worker[thread];
+    const struct oj_order *order = &b->self->order;
+    int64_t first = order->bucket_offset[bucket];
+    int64_t n = order->bucket_offset[bucket + 1] - first;
+    struct oj_ordered_point *point = order->point + first;
+    struct oj_keyed *sorted;
+    OJ_ROOM(worker->key, 0, 2 * n, worker->cap_key, err);
+    OJ_ROOM(worker->sorted, 0, n, worker->cap_sorted, err);
+    for (int64_t i = 0; i < n; i++)
+        worker->key[i] =
+            (struct oj_keyed){cell_and_begin_of_point(b, &point[i]), i};
+    sorted = oj_radix_sort(worker->key, worker->key + n, n);
+    for (int64_t i = 0; i < n; i++)
+        worker->sorted[i] = point[sorted[i].value];
+    if (n > 0)
+        memcpy(point, worker->sorted, (size_t)n * sizeof *point);
+    return OJ_OK;
+}
+
+static oj_status order_input_by_span(struct near_points_batch *b,
+                                     struct oj_error *err)
+{
+    struct oj_order *order = &b->self->order;
+    int n_threads = b->self->options.n_threads;
+    OJ_TRY(oj_order_build_masked(order, n_threads, b->input->n_features,
+                                 b->input->x, b->input->y, &b->self->reach,
+                                 err));
+    choose_begins_to_sort_by(b);
+    return oj_parallel_try(n_threads, order->n_buckets, 1,
+                           sort_bucket_by_cell_and_begin, b, err);
 }
 
 static oj_status check_pair_limit(const struct near_points_batch *b, int64_t n,
@@ -949,6 +1072,20 @@ static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
     return check_pair_limit(b, b->out->n_pairs, err);
 }
 
+/* 1 when pairs are asked for nothing but their spans, and the runs of a row are
+ * all that meet its span: those of features whose spans are instants. */
+static int runs_decide_spans(const struct near_points_batch *b)
+{
+    const struct close_points_index *self = b->self;
+    const struct oj_relation *relation = &self->relation;
+    return self->span >= 0 && self->end == self->begin &&
+           relation->n_spans == 1 &&
+           relation->spans[0].relations == OJ_SPANS_INTERSECT &&
+           !asks_more_than_spans(&b->filter) &&
+           (b->marks.kind != NO_MARK ||
+            (!relation->exclude_self && relation->unordered_pairs == 0));
+}
+
 /* Lists of the pairs that the filter passes. */
 static oj_status join_with_pair_filter(struct near_points_batch *b,
                                        struct oj_error *err)
@@ -994,16 +1131,11 @@ static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
                                &b->filter, err));
     OJ_TRY(make_id_limits_per_row(&b->filter, &self->fids, b->is_join_side,
                                   &b->marks, &b->asks_filter, err));
-    /* the run of a row in a cell is exact where spans are instants */
-    b->asks_spans_only =
-        self->span >= 0 && self->end == self->begin &&
-        self->relation.n_spans == 1 &&
-        self->relation.spans[0].relations == OJ_SPANS_INTERSECT &&
-        !asks_more_than_spans(&b->filter) &&
-        (b->marks.kind != NO_MARK ||
-         (!self->relation.exclude_self && self->relation.unordered_pairs == 0));
+    if (b->asks_filter && runs_decide_spans(b))
+        b->asks_filter = 0;
     if (!b->is_join_side)
-        OJ_TRY(order_input(b, err));
+        OJ_TRY(self->span >= 0 ? order_input_by_span(b, err)
+                               : order_input(b, err));
     sorted = oj_clock_seconds();
     stats->sort_s += sorted - start;
     if (b->asks_filter)
