@@ -22,8 +22,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Reads the options that locate plugins: they must be set before drivers are
- * registered, which GDAL does before it reads --config itself. */
+/* Reads the options that locate plugins. They must be set before drivers are
+ * registered, but GDAL reads --config only afterwards. */
 static void set_early_options(int argc, char **argv)
 {
     static const char *const names[] = {"GDAL_DRIVER_PATH", "OGR_DRIVER_PATH",
@@ -46,7 +46,8 @@ static void set_early_options(int argc, char **argv)
     }
 }
 
-/* GDAL before 3.9 takes the word after A=B for the value. */
+/* Refuses --config A=B for GDAL before 3.9, which would take the next word for
+ * the value. */
 static oj_status check_gdal_config(int argc, char **argv, struct oj_error *err)
 {
     for (int i = 1; i + 1 < argc; i++)
@@ -75,8 +76,9 @@ static int has_word(int argc, char **argv, const char *word)
     return 0;
 }
 
-/* Opens /dev/null for each standard stream that is closed: otherwise the next
- * file opened would get its number, and messages would be written into it. */
+/* Opens /dev/null for each standard stream that is closed. Otherwise the next
+ * file opened would get its number, and messages would be written into that
+ * file. */
 static int reserve_standard_streams(void)
 {
     int file;
@@ -90,8 +92,8 @@ static int reserve_standard_streams(void)
 }
 
 /* Makes glibc return the large arrays of a tile to the system when they are
- * freed: by default it raises its threshold and keeps them, in one arena per
- * thread. Only for the command, since the setting is process-wide. */
+ * freed. By default it raises its threshold and keeps them, in one arena per
+ * thread. Only for the command, because the setting is process-wide. */
 static void limit_malloc_retention(void)
 {
 #ifdef __GLIBC__
@@ -107,7 +109,7 @@ static int exit_code_of_status(oj_status status, const struct oj_error *err)
     return status == OJ_OK ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
 }
 
-/* "--help WORD". */
+/* Runs "--help WORD". */
 static int print_help_of_word(const char *word)
 {
     struct oj_error err = {OJ_OK, ""};
@@ -160,7 +162,7 @@ static int parse_arguments_and_run(int argc, char **argv)
         exit_code = OJ_EXIT_ERROR;
         if (oj_is_cancelled())
         {
-            /* else a second signal would print the message again */
+            /* otherwise a second signal would print the message again */
             oj_cancel_hold();
             exit_code = OJ_EXIT_INTERRUPTED;
             snprintf(err.message, sizeof err.message, "%s",
@@ -191,9 +193,10 @@ static int run_program(int argc, char **argv)
     int exit_code;
     if (!reserve_standard_streams())
         return OJ_EXIT_ERROR;
-    if (argc == 3 && strcmp(argv[1], "--complete") == 0) /* ogrjoin.bash */
+    /* used by ogrjoin.bash */
+    if (argc == 3 && strcmp(argv[1], "--complete") == 0)
         return oj_help_print_words(argv[2]) ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
-    if (argc == 3 && strcmp(argv[1], "--man") == 0) /* CMakeLists.txt */
+    if (argc == 3 && strcmp(argv[1], "--man") == 0) /* used by CMakeLists.txt */
         return oj_help_print_man(argv[2]) ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
     status = oj_cancel_watch(&err);
     if (status == OJ_OK)

@@ -1,8 +1,8 @@
-/** The engines of the backends "cuda_lists", "cuda_size_blocks", "cuda_zlists"
- *  and "cuda_cut_points": gSSJoin, sf-gSSJoin, LSS and Top-KaBT on a GPU, by
- * the CUDA module (cuda/papers). A join that a method does not answer is
- * refused and not handed to another engine, so that its times are those of this
- * method alone. */
+/** The engines of the backends "cuda_lists" (gSSJoin), "cuda_size_blocks"
+ * (sf-gSSJoin), "cuda_zlists" (LSS) and "cuda_cut_points" (Top-KaBT): methods
+ * of papers on a GPU, implemented in the CUDA module (cuda/papers). A join that
+ * the method does not support is refused instead of passed to another engine,
+ * so that measured times are those of the method alone. */
 #include "../foundations/relation/oj_gpu.h"
 #include "../foundations/relation/oj_index.h"
 #include "../joins/similar_text/similar_engine_sides.h"

@@ -1,7 +1,8 @@
 /** The engine of the backend "cuda_quadrant": the quadrants of Zhang, You and
- *  Gruenwald 2012 on a GPU, by the CUDA module (cuda/papers/cuda_quadrants.cu).
- *  A join that the method does not answer is refused and not handed to another
- *  engine, so that its times are those of this method alone. */
+ * Gruenwald 2012 on a GPU, implemented in the CUDA module
+ * (cuda/papers/cuda_quadrants.cu). A join that the method does not support is
+ * refused instead of passed to another engine, so that measured times are those
+ * of the method alone. */
 #include "../foundations/relation/oj_gpu.h"
 #include "../foundations/relation/oj_index.h"
 #include "../pairs/selection/oj_pair_filter.h"

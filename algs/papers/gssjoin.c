@@ -1,13 +1,14 @@
 /** Paper: Ribeiro-Junior, Quirino, Ribeiro, Martins 2017, "Fast Parallel Set
  *  Similarity Joins on Many-core Architectures", section 5 (gSSJoin).
  *
- *  What it does: inverted lists of all tokens of the join side (section 5.1);
- * of each input row the tokens in common with every feature are counted, list
- * by list, and the similarity follows from the count (section 5.2). No filter.
+ *  Method: inverted lists of all tokens of the join side (section 5.1). For
+ *  each input row, the lists of its tokens are read, and the tokens in common
+ *  with each feature are counted; the similarity follows from the count
+ *  (section 5.2). Candidates are not filtered.
  *
- *  Where it differs: one thread, a counter per join feature instead of a
- * matrix, and all four similarities, not Jaccard's alone. It is the reference
- * that the default engine is compared with.
+ *  Differences: one thread, a counter per join feature instead of a matrix, and
+ *  all four similarities, not only Jaccard's. It is the reference that the
+ *  default engine is compared with.
  *
  *  The backend "lists". On a GPU, with sf-gSSJoin: cuda/papers/cuda_gssjoin.cu.
  */
@@ -17,18 +18,20 @@
 struct lists_index
 {
     struct oj_row_index shared;
-    struct oj_similar_sides sides; /* the current batch */
+    struct oj_similar_sides sides; /* tokens of the current batch and of the
+                                      join side */
     int64_t n_lists;
-    int64_t *offset;  /* [n_lists + 1] first entry of each token's list in
-                         feature */
-    int32_t *feature; /* ordinals, ascending within a list */
+    int64_t *offset;  /* [n_lists + 1] index in `feature` at which the list of
+                         each token starts */
+    int32_t *feature; /* features of each list as ordinals, ascending within a
+                         list */
 };
 
 struct lists_worker
 {
     struct oj_row_worker shared;
-    int32_t *common; /* [join features] counts of common tokens; all 0
-                        between rows */
+    int32_t *common; /* [join features] number of common tokens; all 0 between
+                        rows */
 };
 
 static void free_side(struct oj_index *wrapped)

@@ -1,15 +1,15 @@
 /** Paper: Lieberman, Sankaranarayanan, Samet 2008, "A Fast Similarity Join
  *  Algorithm Using Graphics Processing Units", sections IV and V (LSS).
  *
- *  What it does: the join side is sorted in several Z-orders with different
+ *  Method: the join side is sorted in several Z-orders with different
  *  shifts (section IV, the set of Z-lists, independent of the maximum
  *  difference). For each row, the corners of the box around it delimit a range
  *  in every list; the shortest range is read (section V, algorithms 1 and 2).
  *
- *  Where it differs: fewer lists than the paper's d + 1, which was faster on
- *  the layers that we measured; and the k nearest, which the paper does not
- *  have: their distance is bounded by the k-th distance of the neighbours of
- *  the row in the lists. One thread.
+ *  Differences: fewer lists than the paper's d + 1, which was faster on the
+ *  layers that we measured; and it also finds the k nearest, which the paper
+ *  does not: the distances to the row's neighbours in the lists give an upper
+ *  bound for the k-th distance. One thread.
  *
  *  The backend "zlists". On a GPU: cuda/papers/cuda_lss.cu. */
 #include "../../flatten/base/oj_alloc.h"
@@ -24,14 +24,15 @@ enum
     MOST_LISTS = 8
 };
 
-/* Coordinates of a side. Owns `own`. */
+/* Coordinates of one side's features; owns `own`. */
 struct z_side
 {
     struct oj_vectors vectors;
-    double *own; /* coordinates of points; else NULL */
+    double *own; /* coordinates, if they were copied from points; NULL: vectors
+                    are used */
 };
 
-/* A feature in a list, for sorting. */
+/* A feature in a list, to be sorted. */
 struct z_item
 {
     const uint32_t *place;
@@ -43,21 +44,23 @@ struct zlists_index
 {
     struct oj_row_index shared;
     struct z_side side;
-    int64_t n; /* number of features that have coordinates */
+    int64_t n; /* number of features with coordinates */
     int n_lists;
     double *low, scale;
-    uint32_t *place; /* [features][dimensions] grid coordinates */
-    int32_t *list;   /* [n_lists][n] features */
+    uint32_t *place; /* [features][dimensions] grid place of each coordinate */
+    int32_t *list;   /* [n_lists][n] features in the order of each list */
 
-    /* The current batch. */
+    /* The following are for the current batch. */
     struct z_side input;
-    struct oj_relation rest; /* the conditions other than the ranking one */
+    struct oj_relation rest; /* the relation without the condition on vectors,
+                                for the pair filter */
 };
 
 struct zlists_worker
 {
     struct oj_row_worker shared;
-    uint32_t *corner[2]; /* [dimensions] corners of the search box of a row */
+    uint32_t *corner[2]; /* [dimensions] lower and upper corner of a row's
+                            search box */
 };
 
 static oj_status set_vectors_or_copy_points(struct z_side *side,
@@ -87,7 +90,7 @@ static void free_side(struct oj_index *wrapped)
     oj_free(self->list);
 }
 
-/* --- the lists ------------------------------------------------------------ */
+/* --- the sorted lists ----------------------------------------------------- */
 
 static int compare_by_zorder(const void *left, const void *right)
 {
@@ -96,7 +99,7 @@ static int compare_by_zorder(const void *left, const void *right)
     return order != 0 ? order : a->feature < b->feature ? -1 : 1;
 }
 
-/* Finds the minimum of each dimension, and one scale for all. */
+/* Finds the minimum of each dimension, and a common scale for all. */
 static void find_least_coordinates_and_scale(struct zlists_index *self,
                                              int64_t n_features)
 {
@@ -117,7 +120,7 @@ static void find_least_coordinates_and_scale(struct zlists_index *self,
         longest = high - low > longest ? high - low : longest;
     }
     self->scale = (double)(OJ_Z_PLACES - 1) / longest;
-    if (!(self->scale < INFINITY)) /* the points are equal, or nearly */
+    if (!(self->scale < INFINITY)) /* all points are equal, or nearly so */
         self->scale = 0.0;
 }
 
@@ -201,8 +204,8 @@ measure_feature_and_add_to_ranking(struct zlists_index *self,
                : OJ_OK;
 }
 
-/* Number of features of list l that come before a corner; with is_end, also
- * those equal to it. */
+/* Number of features of list l that precede a corner; with is_end also those
+ * equal to it. */
 static int64_t find_corner_in_list(const struct zlists_index *self, int l,
                                    const uint32_t *corner, int is_end)
 {
@@ -221,7 +224,8 @@ static int64_t find_corner_in_list(const struct zlists_index *self, int l,
     return low;
 }
 
-/* Sets the corners of the box of all features within a difference of a row. */
+/* Sets the corners of the box that contains all features within a difference of
+ * `most` from a row. */
 static void set_search_box_corners(const struct zlists_index *self,
                                    struct zlists_worker *worker, int64_t row,
                                    double most)
@@ -238,8 +242,8 @@ static void set_search_box_corners(const struct zlists_index *self,
     }
 }
 
-/* Bounds the k-th distance by the k features on either side of the row's place
- * in each list. */
+/* Computes an upper bound of the row's k-th distance, from the distances to the
+ * k features on either side of the row's place in each list. */
 static oj_status bound_kth_distance_by_neighbours(struct zlists_index *self,
                                                   struct zlists_worker *worker,
                                                   int64_t row, double *most,
@@ -306,8 +310,8 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
     struct zlists_index *self = (void *)shared;
     self->rest = shared->args.relation;
-    self->rest.vector.is_asked = 0; /* this condition ranks, so it is not
-                                       part of the filter */
+    self->rest.vector.is_asked = 0; /* not a condition of the filter, because
+                                       pairs are ranked by it */
     OJ_TRY(oj_pair_filter_make(&self->rest, shared->input,
                                shared->args.join_side, &shared->filter, err));
     shared->n_rows = self->n > 0 ? shared->n_rows : 0;
@@ -353,7 +357,8 @@ static oj_status build(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Features must be single points. */
+/* 1 if this method supports the join: vectors, or single points by distance in
+ * the plane. */
 int oj_zlists_takes(const struct oj_relation *relation,
                     const struct oj_flat *join_side,
                     const struct oj_flat *input)

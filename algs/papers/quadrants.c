@@ -1,17 +1,17 @@
 /** Paper: Zhang, You, Gruenwald 2012, "High-Performance Spatial Join Processing
  *  on GPGPUs with Applications to Large-Scale Taxi Trip Data".
  *
- *  What it does, on flat arrays: points are cut into quadrants of at most K
- *  (section 3.2); quadrants meet the boxes of the join side in the cells of a
- *  uniform grid (section 3.3); then every point of a quadrant is measured
- *  against every segment of its features (section 3.4).
+ *  Method, on flat arrays: points are grouped in quadrants of at most K points
+ *  (section 3.2). A uniform grid finds the boxes of the join side that
+ *  intersect a quadrant (section 3.3). Then the distance between each point of
+ *  a quadrant and each segment of the features found is computed (section 3.4).
  *
- *  Where it differs: the paper expands the boxes of the join side by the
- *  distance; here the quadrants are expanded, so that one grid serves every
- *  distance. Without a maximum distance, or with one so large that most of the
- *  layer would be a candidate, quadrants search within the typical distance of
- *  features, and points that need more continue alone with a growing radius.
- *  That is ours.
+ *  Differences: the paper expands the boxes of the join side by the distance;
+ *  here the quadrants are expanded, so that one grid serves every distance.
+ *  Without a maximum distance, or with one so large that most of the layer
+ *  would be a candidate, quadrants search within the typical distance of
+ *  features, and points that need more are then searched one by one with a
+ *  growing radius (ours).
  *
  *  The backend "quadrant". On a GPU: cuda/papers/cuda_quadrants.cu. */
 #include "../../flatten/base/oj_alloc.h"
@@ -34,26 +34,26 @@
  *
  *  cell          [ 3    7    8   ... ]  row * 2^32 + column, ascending
  *  cell_offset   [ 0    2    3    6 ... ]
- *  feature       [ 4 9  4    2 5 9 ... ]  whose box touches the cell
+ *  feature       [ 4 9  4    2 5 9 ... ]  feature whose box intersects the cell
  *
- *  Cells that no box touches are not stored, so that features far off cost
- *  nothing.
+ *  Cells that no box intersects are not stored, so outliers cost no memory.
  */
 struct quadrant_grid
 {
     const struct oj_boxes *boxes; /* borrowed */
-    int has_cells;                /* 0: a single cell has all features */
+    int has_cells;                /* 0: a single cell contains all features */
     struct oj_quadrant_frame frame;
     int64_t n_cells, n_entries;
-    uint64_t *cell;       /* [n_cells] */
-    int64_t *cell_offset; /* [n_cells + 1] */
-    int32_t *feature;     /* [n_entries] */
+    uint64_t *cell;       /* [n_cells] cell numbers, ascending: row * 2^32 +
+                             column */
+    int64_t *cell_offset; /* [n_cells + 1] first entry of each cell */
+    int32_t *feature;     /* [n_entries] features, cell by cell */
 };
 
 #define N_SAMPLES 1023
 
-/* Twice the longer side of a typical box expanded by reach: such a box touches
- * few cells. */
+/* Initial cell size: twice the longer side of a typical box, expanded by reach.
+ * Such a box intersects few cells. */
 static double choose_cell_size_by_median_box(const struct oj_boxes *boxes,
                                              double reach)
 {
@@ -71,9 +71,9 @@ static double choose_cell_size_by_median_box(const struct oj_boxes *boxes,
     return 2.0 * (sides[n / 2] + 2.0 * reach);
 }
 
-/* Chooses the size of cells such that there are only a few entries per feature:
- * doubles it, at most until one cell has everything. Returns the number of
- * entries; 0 if no grid fits these coordinates. */
+/* Chooses the size of cells: doubles it until there are only a few entries per
+ * feature, at most until a single cell contains everything. Returns the number
+ * of entries; 0 if no grid is possible for these coordinates. */
 static int64_t choose_cell_size(struct quadrant_grid *grid, double reach)
 {
     const struct oj_boxes *boxes = grid->boxes;
@@ -151,8 +151,8 @@ static oj_status store_features_of_cells(struct quadrant_grid *grid,
     return OJ_OK;
 }
 
-/* Makes the cells for quadrants that search within reach. After an error grid
- * can be freed. */
+/* Makes the grid for quadrants with this search distance. After an error the
+ * grid can be freed. */
 static oj_status make_grid_of_join_boxes(struct quadrant_grid *grid,
                                          double reach, struct oj_error *err)
 {
@@ -179,7 +179,8 @@ static void free_grid(struct quadrant_grid *grid)
     oj_free(grid->feature);
 }
 
-/* Number of entries in the cells that window touches, with repeats. */
+/* Number of entries in the cells that window intersects. A feature may have
+ * several entries. */
 static int64_t count_in_window(const struct quadrant_grid *grid,
                                const struct oj_box *window)
 {
@@ -198,8 +199,8 @@ static int64_t count_in_window(const struct quadrant_grid *grid,
     return n;
 }
 
-/* Writes the features whose box intersects window to out, each once; out has
- * room for count_in_window() of them. Returns their number. */
+/* Writes the features whose boxes intersect window to out, each once; returns
+ * their number. out must have room for count_in_window() of them. */
 static int64_t list_in_window(const struct quadrant_grid *grid,
                               const struct oj_box *window, int32_t *out)
 {
@@ -244,16 +245,16 @@ struct quadrant_index
 {
     struct oj_row_index shared;
     struct oj_boxes boxes;
-    /* 0: every point of a quadrant is compared with every segment of the
-     * quadrant's features, as in the paper, except features whose box is beyond
-     * the point's own distance. 1: the distance is unbounded: features that
-     * cannot be near enough are skipped by their boxes. */
+    /* 0: as in the paper, each point of a quadrant is compared with each
+     * segment of the quadrant's features, except features beyond the point's
+     * maximum distance. 1: there is no maximum distance: features that are too
+     * far away are skipped by their boxes. */
     int is_growing;
     double reach; /* search distance of quadrants */
     struct quadrant_grid grid;
 
-    /* The current batch. */
-    struct oj_points points; /* sorted */
+    /* The following are for the current batch. */
+    struct oj_points points; /* points of all rows, in Morton order */
     struct oj_quadrants quadrants;
 };
 
@@ -286,18 +287,19 @@ static oj_status build_boxes_and_grid(struct quadrant_index *index,
     return OJ_OK;
 }
 
-/* --- a quadrant ----------------------------------------------------------- */
+/* --- search for the points of a quadrant ---------------------------------- */
 
 /* State of a thread. */
 struct quadrant_worker
 {
     struct oj_row_worker shared;
     int64_t n_features, cap_feature, cap_open;
-    int32_t *feature; /* [n_features] within reach */
-    int64_t *open;    /* points that are not settled yet */
+    int32_t *feature; /* [n_features] features within reach of the quadrant */
+    int64_t *open;    /* points of the quadrant that may still have nearer
+                         features */
 };
 
-/* Lists the features within reach of box. */
+/* Lists the features whose boxes are within reach of box. */
 static oj_status list_features_within_reach(const struct quadrant_index *index,
                                             struct quadrant_worker *worker,
                                             const struct oj_box *box,
@@ -305,7 +307,7 @@ static oj_status list_features_within_reach(const struct quadrant_index *index,
 {
     struct oj_box window = oj_box_around(box, reach);
     double start = oj_clock_seconds();
-    /* + 1, so that the array exists even if there are no features */
+    /* + 1, because the array must exist even without features */
     int64_t n = count_in_window(&index->grid, &window) + 1;
     OJ_ROOM(worker->feature, 0, n, worker->cap_feature, err);
     worker->n_features = list_in_window(&index->grid, &window, worker->feature);
@@ -313,8 +315,9 @@ static oj_status list_features_within_reach(const struct quadrant_index *index,
     return OJ_OK;
 }
 
-/* Ranks the listed features for a point; skips those whose box is beyond reach.
- * *is_settled: no other feature can be in the answer. */
+/* Computes and ranks the distances of a point to the listed features; skips
+ * those whose box is beyond reach. *is_settled is 1 if no other feature can be
+ * nearer. */
 static oj_status rank_listed_within_reach_of_point(
     const struct quadrant_index *index, struct quadrant_worker *worker,
     int64_t point, double reach, int *is_settled, struct oj_error *err)
@@ -437,7 +440,7 @@ static const struct oj_row_method quadrants = {
     .end = end_batch,
     .free_worker = free_worker};
 
-/* Only the nearest features of points are supported. */
+/* Builds the index; supports only the nearest features of points. */
 static oj_status build_index(struct oj_index *wrapped,
                              const struct oj_index_args *args,
                              struct oj_stats *stats, struct oj_error *err)

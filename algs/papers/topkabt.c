@@ -2,17 +2,16 @@
  *  Trajectory Similarity Query Processing Algorithm for Big Trajectory Data on
  *  GPGPUs", section IV (Top-KaBT).
  *
- *  What it does: from the boxes of the row and of a join feature follow a lower
- *  bound m and an upper bound M of their distance. The features are sorted by
- *  m.  Features after the k-th cut point cannot be among the k nearest (theorem
- *  7); the others are measured, every vertex with every vertex.
+ *  Method: the boxes of the row and of a join feature give a lower bound m and
+ *  an upper bound M of their distance. The features are sorted by m.  Features
+ *  after the k-th cut point cannot be among the k nearest (theorem 7). The
+ *  distance to the others is computed from all pairs of vertices.
  *
- *  least m   m1 <= m2 <= m3 <= ..    most M of each
- *  cut point i where M_i < m_(i+1): what follows is farther than i is
+ *  With m_1 <= m_2 <= m_3 <= .., feature i is a cut point if M_i < m_(i+1): all
+ *  later features are then farther than feature i.
  *
- *  Where it differs: the paper's definition 2 reads M_i <= m_(i+1), by which a
- *  feature at the distance of the k-th would be lost; here ties are kept. One
- *  thread.
+ *  Difference: the paper's definition 2 reads M_i <= m_(i+1), which loses a
+ *  feature at exactly the k-th distance; here such ties are kept. One thread.
  *
  *  The backend "cut_points". On a GPU: cuda/papers/cuda_topkabt.cu. */
 #include "../../flatten/base/oj_alloc.h"
@@ -25,10 +24,10 @@
 struct cut_points_index
 {
     struct oj_row_index shared;
-    struct oj_boxes boxes; /* the join side */
+    struct oj_boxes boxes; /* boxes of the join side */
 };
 
-/* A feature with the bounds of its distance. */
+/* A join feature with bounds of its distance to the row. */
 struct bounded_feature
 {
     double least, most;
@@ -38,7 +37,7 @@ struct bounded_feature
 struct cut_points_worker
 {
     struct oj_row_worker shared;
-    struct bounded_feature *bounded; /* [join features] */
+    struct bounded_feature *bounded; /* [join features] scratch */
 };
 
 static void free_side(struct oj_index *wrapped)
@@ -53,8 +52,8 @@ static int compare_least(const void *a, const void *b)
     return (p->least > q->least) - (p->least < q->least);
 }
 
-/* Lists the features that pass the filter, with their bounds; returns their
- * number. */
+/* Lists the features that pass the filter, with bounds of their distance;
+ * returns their number. */
 static int64_t
 list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
                               struct bounded_feature *bounded)
@@ -75,7 +74,8 @@ list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
     return n;
 }
 
-/* How many of n features are needed: those up to the k-th cut point. */
+/* Number of features up to the k-th cut point, in ascending order of the lower
+ * bound. */
 static int64_t count_up_to_kth_cut_point(const struct bounded_feature *bounded,
                                          int64_t n, int64_t k)
 {

@@ -3,8 +3,9 @@
  *  backend "cuda_lists") and section 6 (sf-gSSJoin, the backend
  *  "cuda_size_blocks").
  *
- *  Method: inverted lists of some join features. The tokens that each row
- *  shares with each of them are counted in a matrix, by atomic additions.
+ *  Method: inverted lists of some join features. How many tokens each row
+ *  shares with each of these features is counted in a matrix, by atomic
+ *  additions.
  *
  *  features, by size  | block | block | ..     lists of one block at a time
  *  rows, by size      | block | block | ..     those whose sizes may match
@@ -22,13 +23,13 @@
 
 enum
 {
-    BLOCK = 128 /* threads */
+    BLOCK = 128 /* threads per block */
 };
 
-/* Sets per block (sf-gSSJoin). */
+/* Number of sets per block (sf-gSSJoin). */
 static const int64_t block_sets = 4096;
 
-/* Maximum cells of the matrix. */
+/* Maximum number of cells of the matrix. */
 static const int64_t most_cells = (int64_t)1 << 28;
 
 /* A block of rows and a block of features, as places in the order of sizes. */
@@ -105,7 +106,7 @@ count_common_tokens_of_row(const __grid_constant__ struct cuda_text_matrix m)
     }
 }
 
-/* Appends the pairs of a block of rows with enough common tokens. */
+/* Appends the pairs of a block of rows that have enough common tokens. */
 static __global__ void
 select_pairs(const __grid_constant__ struct cuda_text_matrix m)
 {
@@ -156,8 +157,8 @@ static int may_block_sizes_match(const struct cuda_text_matrix *m,
            oj_text_least_common(&m->condition, a, b) <= oj_text_smaller(a, b);
 }
 
-/* Joins each block of features with all blocks of rows; sizes NULL: one block
- * of features. */
+/* Joins each block of features with all blocks of rows; sizes NULL: all
+ * features are one block. */
 static oj_status count_common_of_all(struct oj_cuda_work *work,
                                      struct cuda_text_matrix *m,
                                      const struct cuda_sizes *sizes)

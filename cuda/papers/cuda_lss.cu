@@ -23,19 +23,20 @@
 enum
 {
     BLOCK = 128,
-    MOST_LISTS = 8, /* fewer than the d + 1 of the paper: lss.c */
+    MOST_LISTS = 8, /* number of lists; less than the d + 1 of the paper, see
+                       lss.c */
     MOST_NEAREST = 256
 };
 
-/* Entries between two checks of the cancel flag. */
+/* Number of entries between two checks of the cancel flag. */
 static const int64_t chunk = (int64_t)1 << 30;
 
 /* Coordinates of a side, in device memory. */
 struct cuda_z_side
 {
-    /* Rows or features first .. end - 1 belong to the share. */
+    /* rows or features first .. end - 1 belong to this share */
     int64_t n, n_dimensions, first, end;
-    /* [n][n_dimensions]; first coordinate NaN: no vector. */
+    /* [n][n_dimensions]; first coordinate NaN: the feature has no vector. */
     const double *vector;
     struct oj_cuda_columns columns;
 
@@ -56,7 +57,8 @@ struct cuda_z_lists
     double scale;
     const uint32_t *place; /* [n][n_dimensions] */
     int n_lists;
-    int64_t length;      /* entries of a list: features with coordinates */
+    int64_t length;      /* number of entries of a list: features with
+                            coordinates */
     const int32_t *list; /* [n_lists][room] */
     int64_t room;        /* a power of two */
 };
@@ -75,12 +77,13 @@ struct cuda_z_pairs
     struct oj_pair_rule rule;
     enum oj_vector_norm norm;
     double most;
-    int k;           /* 0: all */
+    int k;           /* 0: all pairs within the distance */
     double *limit;   /* [rows] upper bound of the k-th distance, or NULL */
     uint32_t *place; /* [rows][n_dimensions] a corner; temporary */
     double *difference;
     int32_t *nearest; /* [rows][k] temporary */
-    int64_t *first;   /* [rows] start of the shortest range: list and place */
+    int64_t *first;   /* [rows] start of the shortest range: its list and
+                         place */
     int64_t *sums;    /* [rows + 1] prefix sums of the lengths of the ranges */
     int64_t begin;    /* first entry of a chunk */
     int64_t end;
@@ -152,7 +155,7 @@ static oj_status choose_zorder_scale(struct oj_cuda_work *work,
     if (!(z->scale < (double)INFINITY))
         z->scale = 0.0;
     status = oj_cuda_put(work, low, d, &z->low);
-    /* the copy may still run */
+    /* waits, because the copy may still be running */
     (void)cudaStreamSynchronize(work->stream);
     oj_free(low);
     return status;
@@ -162,7 +165,7 @@ static __device__ int is_before(const struct cuda_z_lists &z, int l, int32_t a,
                                 int32_t b)
 {
     int order;
-    if (a < 0 || b < 0) /* entries without a feature are last */
+    if (a < 0 || b < 0) /* entries without a feature are sorted last */
         return a >= 0;
     order = oj_z_compare(z.place + a * z.side.n_dimensions,
                          z.place + b * z.side.n_dimensions, z.side.n_dimensions,
@@ -239,8 +242,8 @@ static __device__ void set_zorder_corner_of_row(const struct cuda_z_pairs &p,
             nextafter(p.rows.at(row)[d] + reach, to), p.of.low[d], p.of.scale);
 }
 
-/* Returns the number of features of list l before the corner or, with is_end,
- * up to and including it. */
+/* Returns how many features of list l are before the corner or, with is_end,
+ * before or at it. */
 static __device__ int64_t find_place_in_list(const struct cuda_z_pairs &p,
                                              int64_t row, int l, int is_end)
 {
@@ -265,8 +268,8 @@ static __device__ double difference_of(const struct cuda_z_pairs &p,
                                 p.rows.n_dimensions);
 }
 
-/* Inserts a feature into the nearest ones of a row, unless it is there; returns
- * their number. */
+/* Inserts a feature into the nearest ones of a row, unless it is among them;
+ * returns their number. */
 static __device__ int insert_near_feature(const struct cuda_z_pairs &p,
                                           int64_t row, int n, int32_t feature)
 {
@@ -293,8 +296,8 @@ static __device__ int insert_near_feature(const struct cuda_z_pairs &p,
     return n < p.k ? n + 1 : n;
 }
 
-/* Computes an upper bound of the k-th distance: of features near the row's
- * place in each list, k on either side. */
+/* Computes an upper bound of the distance of each row's k-th feature, from
+ * features near the row's place in each list, k on either side. */
 static __global__ void
 find_kth_distance_bounds(const __grid_constant__ struct cuda_z_pairs p)
 {
@@ -319,7 +322,7 @@ find_kth_distance_bounds(const __grid_constant__ struct cuda_z_pairs p)
         p.limit[row] = p.difference[(row + 1) * p.k - 1];
 }
 
-/* Finds the shortest range of each row; writes its length for the prefix
+/* Finds the shortest range of each row, and stores its length for the prefix
  * sum. */
 static __global__ void
 find_shortest_list_range_of_rows(const __grid_constant__ struct cuda_z_pairs p)

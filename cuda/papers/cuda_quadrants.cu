@@ -24,20 +24,19 @@
 
 #define BLOCK 256
 #define TILE 128 /* threads per block of the last stage */
-#define TASK 32  /* pairs of one quadrant that such a block takes */
+#define TASK 32  /* number of pairs of one quadrant that such a block takes */
 #define WARP 32
 
 enum
 {
-    /* Minimum rows of a chunk: smaller ones are not halved for lack of
-     * memory. */
+    /* Minimum rows of a chunk that is halved if memory is missing. */
     LEAST_ROWS = 4096
 };
 
 static const int64_t default_size = 256, most_rows = (int64_t)1 << 30;
 
-/* Maximum pairs in memory, and between two checks of the cancel flag; a single
- * quadrant may have more. */
+/* Maximum number of pairs in memory, and between two checks of the cancel flag;
+ * a single quadrant may have more. */
 static const int64_t most_pairs = (int64_t)1 << 24;
 
 /** The boxes of the join side, in the cells of a grid. */
@@ -59,8 +58,8 @@ struct quadrant_slice
     int64_t first, end, n_pairs, n_tasks;
 };
 
-/** A chunk of points, passed to kernels by value. Its arrays belong to the
- *  chunk's work; layer and grid are borrowed. */
+/** A chunk of points, passed to kernels by value. The chunk's work owns its
+ * arrays; layer and grid are borrowed. */
 struct quadrant_chunk
 {
     struct oj_cuda_layer layer;
@@ -88,7 +87,7 @@ struct quadrant_chunk
     double *distance; /**< [n_points] */
     int32_t *rank;    /**< [n_points] */
     int32_t *lock;    /**< [n_quadrants] 0: free */
-    /** [1] number of (point, feature) pairs in reach. */
+    /** [1] number of (point, feature) pairs within the maximum distance. */
     unsigned long long *n_met;
 };
 
@@ -97,7 +96,7 @@ struct oj_gpu_quadrant_index
     struct oj_options options;
     int interior; /**< 1: the distance to a polygon is 0 inside it */
     struct oj_cuda_device device;
-    struct oj_cuda_memory memory; /**< owner of the arrays of layer and grid */
+    struct oj_cuda_memory memory; /**< owns the arrays of layer and grid */
     int64_t grid_bytes;
     struct oj_cuda_layer layer;
     struct quadrant_cells grid;
@@ -140,13 +139,14 @@ struct join_point_extents
     }
 };
 
-/* A square with too many points: places first .. end - 1. */
+/* A square with too many points, at places first .. end - 1. */
 struct square
 {
     int32_t first, end;
 };
 
-/* Sorts points by code; stable. *code: code of each point, owned by *work. */
+/* Sorts points by Morton code; stable. *code: code of each point, owned by
+ * *work. */
 static oj_status sort_points(struct oj_cuda_work *keep,
                              struct oj_cuda_work *work,
                              struct quadrant_chunk *c,
@@ -173,7 +173,7 @@ static oj_status sort_points(struct oj_cuda_work *keep,
                       });
 }
 
-/* Splits a square: children with too many points become open squares, in any
+/* Splits a square. Children with too many points become open squares, in any
  * order; for other children, place is set to 1 at their first point. */
 static __device__ void split_square(struct square s, const uint64_t *code,
                                     int low_bits, int64_t size, int32_t *place,
@@ -188,7 +188,8 @@ static __device__ void split_square(struct square s, const uint64_t *code,
             next[atomicAdd(n_next, 1ull)] = {(int32_t)first, (int32_t)stop};
         else
         {
-            /* codes have no more bits: runs of at most size points */
+            /* codes have no more bits: the points are divided into runs of at
+             * most size points */
             for (int64_t p = first; p < stop; p += size)
                 place[p] = 1;
         }
@@ -197,7 +198,7 @@ static __device__ void split_square(struct square s, const uint64_t *code,
 }
 
 /* Sets place [n + 1] to 1 where a quadrant begins. An open square has more than
- * size points, which bounds the number of open squares. */
+ * size points, so there are at most n / size of them. */
 static oj_status split_crowded_squares(struct oj_cuda_work *work, int64_t n,
                                        int64_t size, const uint64_t *code,
                                        int32_t *place)
@@ -245,8 +246,8 @@ compute_boxes_of_quadrants(const __grid_constant__ struct quadrant_chunk c)
         c.window[q] = oj_box_around(&box, 0.0);
 }
 
-/* place: 1 where a quadrant begins; on return, the number of quadrants before
- * each place. */
+/* Makes the list of quadrants. place: 1 where a quadrant begins; on return, the
+ * number of quadrants before each place. */
 static oj_status list_quadrants(struct oj_cuda_work *keep, int32_t *place,
                                 struct quadrant_chunk *c)
 {
@@ -289,8 +290,8 @@ static oj_status make_quadrants(struct oj_cuda_work *keep, int64_t size,
 /* --- the join side ---------------------------------------------------------
  */
 
-/* The join side: boxes, cells, and ends of features and rings among the
- * segments. */
+/* The join side as boxes and cells, and the ends of features and rings among
+ * its segments. */
 
 #define N_SAMPLES 1023
 
@@ -307,7 +308,8 @@ static __device__ double cells_of_feature(const struct quadrant_cells &grid,
     return oj_quadrant_n_cells(cells);
 }
 
-/* Sums whole numbers as doubles: exact up to the limit that matters. */
+/* Sums integers as doubles; exact for all sums below the limit with which they
+ * are compared. */
 struct sum_of_cells
 {
     struct quadrant_cells grid;
@@ -391,8 +393,8 @@ make_boxes_and_segment_starts(struct oj_cuda_work *keep,
                       });
 }
 
-/* Computes twice the longer side of a typical box with its reach: such a box
- * intersects few cells. */
+/* Computes twice the longer side of a typical box, enlarged by its reach; such
+ * a box intersects few cells of this size. */
 static oj_status typical_box_cell_size(struct oj_cuda_work *work, int64_t n,
                                        const struct quadrant_cells *grid,
                                        double *out)
@@ -416,8 +418,8 @@ static oj_status typical_box_cell_size(struct oj_cuda_work *work, int64_t n,
     return OJ_OK;
 }
 
-/* Chooses the cell size so that there are at most a few entries per feature: a
- * single cell has at most one per feature. */
+/* Chooses the cell size such that there are at most a few entries per feature.
+ * (A single cell has at most one per feature.) */
 static oj_status choose_grid_cell_size(struct oj_cuda_work *work,
                                        const struct oj_cuda_layer &layer,
                                        struct quadrant_cells *grid)
@@ -475,11 +477,11 @@ static oj_status make_grid(struct oj_cuda_work *keep,
 /* --- pairs ------------------------------------------------------------------
  */
 
-/* Finds quadrants and features whose boxes intersect: one pass counts, the next
- * one writes, with one warp per quadrant. */
+/* Finds quadrants and features whose boxes intersect; one warp per quadrant.
+ * One pass counts the pairs, the next one writes them. */
 
-/* Returns 1 if entry i of the grid is the one that stands for its pair with
- * this window. */
+/* Returns 1 if, of all entries of the grid for this pair of feature and window,
+ * entry i is the one that counts. */
 static __device__ int is_candidate_pair(const struct quadrant_cells *grid,
                                         int64_t i, const struct oj_box *window,
                                         const struct oj_quadrant_cells *cells)
@@ -493,7 +495,8 @@ static __device__ int is_candidate_pair(const struct quadrant_cells *grid,
     return oj_quadrant_counts_in(grid->cell[i], cells, &of_box);
 }
 
-/* Finds the pairs of a quadrant in entry order; out NULL: only counts them. */
+/* Finds the pairs of a quadrant in the order of entries; out NULL: only counts
+ * them. */
 static __device__ int64_t find_quadrant_pairs(const struct quadrant_chunk *c,
                                               int64_t q, int32_t *out)
 {
@@ -604,7 +607,7 @@ struct pairs_of_block
     struct oj_box box[TASK];
 };
 
-/* Segments that a block processes at a time. */
+/* Segments that a block processes at a time, in shared memory. */
 struct tile
 {
     struct oj_cuda_segment segment[TILE];
@@ -634,8 +637,8 @@ static __device__ void load_pairs_to_shared(const struct quadrant_chunk *c,
     __syncthreads();
 }
 
-/* Loads segment `at` of the block's pairs to this thread's place of the
- * tile. */
+/* Loads segment `at` of the block's pairs into this thread's place of the tile.
+ */
 template <int INTERIOR>
 static __device__ void
 load_line_segment_to_shared(const struct quadrant_chunk *c,
@@ -954,7 +957,7 @@ static oj_status join_chunk(struct chunk *c, const double *x, const double *y,
     return copy_answers_to_host(c, row, measure);
 }
 
-/* Joins a chunk; if memory is missing, both halves in turn. */
+/* Joins a chunk; if memory is missing, one half after the other. */
 static oj_status join_chunk_or_its_halves(struct oj_gpu_quadrant_index *self,
                                           const struct oj_flat *input,
                                           int64_t first, int64_t n,
@@ -974,7 +977,7 @@ static oj_status join_chunk_or_its_halves(struct oj_gpu_quadrant_index *self,
         c.on.n = n;
         status = join_chunk(&c, input->x + first, input->y + first,
                             out->join_row + first, out->measure + first);
-        /* Copies must not outlive the host's arrays. */
+        /* Waits, because no copy may outlive the host's arrays. */
         (void)cudaStreamSynchronize(work.stream);
         (void)cudaGetLastError();
     }

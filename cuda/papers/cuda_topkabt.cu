@@ -17,20 +17,22 @@ enum
     MOST_NEAREST = 1024 /* maximum k */
 };
 
-/* Pairs whose boxes are compared in one launch, and pairs that are measured
- * between two checks of the cancel flag. */
+/* Number of pairs whose boxes are compared in one launch, and of pairs that are
+ * measured between two checks of the cancel flag. */
 static const int64_t pairs_at_once = 1 << 23, measured_at_once = 1 << 16;
 
-/* Rows first .. first + n - 1 and all features. */
+/* A run: rows first .. first + n - 1 with all features. */
 struct cuda_cut_points_run
 {
     struct oj_cuda_shapes rows, features;
     struct oj_pair_rule rule;
     double max_distance;
     int64_t k, first, n;
-    const int32_t *order; /* [n * features] pairs by row and minimum distance */
-    int64_t *sums;        /* [n + 1] prefix sums of the pairs that remain */
-    int64_t begin, end;   /* remaining pairs of a launch */
+    const int32_t *order; /* [n * features] pairs, sorted by row and minimum
+                             distance */
+    int64_t *sums;        /* [n + 1] prefix sums of the numbers of pairs that
+                             remain */
+    int64_t begin, end;   /* remaining pairs of this launch */
     struct oj_cuda_found found;
 };
 
@@ -41,8 +43,8 @@ static __device__ struct oj_box box_of(const struct oj_cuda_shapes &of,
     return {side[0], side[1], side[2], side[3]};
 }
 
-/* Returns the squared minimum distance that the boxes of a pair allow;
- * infinite: the pair cannot match. */
+/* Returns the squared minimum distance that the boxes of a pair allow; infinite
+ * if the pair cannot match. */
 static __device__ double
 squared_min_distance_of_boxes(const struct cuda_cut_points_run &r, int64_t pair)
 {

@@ -23,7 +23,7 @@ static struct
 {
     int flag;             /* set to 1 by the first signal; atomic */
     int number;           /* number of the first signal, 0 before it; atomic */
-    int ends_input_first; /* 1: the first signal ends the input only; atomic */
+    int ends_input_first; /* 1: the first signal only ends the input; atomic */
     int input_has_ended;  /* 1 once a signal has ended the input; atomic */
     /* guards the members below; also held while the output is moved into
      * place */
@@ -37,7 +37,8 @@ static struct
     } temporary[MAX_TEMPORARIES];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* The flag set by oj_cancel_use(); NULL: the flag of the process. */
+/* The flag of a thread that called oj_cancel_use(); NULL: the thread uses the
+ * flag of the process. */
 static _Thread_local const int *flag_of_thread;
 
 static int is_ignored(int number)
@@ -52,15 +53,16 @@ static void fill_signals(sigset_t *signals)
     sigemptyset(signals);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGTERM);
-    /* nohup sets SIGHUP to be ignored. A blocked SIGHUP would still reach
-     * sigwait(). */
+    /* Not if it is ignored (nohup): sigwait() would return a blocked SIGHUP
+     * although it is ignored. */
     if (!is_ignored(SIGHUP))
         sigaddset(signals, SIGHUP);
     if (!is_ignored(SIGXCPU))
         sigaddset(signals, SIGXCPU);
 }
 
-/* Raises the flag and returns 1 for the first signal. Async-signal-safe. */
+/* Records a signal. Returns 1 for the first one, which sets the flag.
+ * Async-signal-safe. */
 static int record_signal(int number)
 {
     int none = 0;
@@ -69,9 +71,9 @@ static int record_signal(int number)
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* Runs on the thread whose write() fails, before write() returns its error.
- * Only the first signal sends SIGTERM: a second SIGTERM would end the process
- * at once. */
+/* Handler of SIGPIPE and SIGXFSZ; it runs on the thread whose write() fails,
+ * before write() returns its error. Only the first signal sends SIGTERM,
+ * because a second SIGTERM would end the process at once. */
 static void cancel_on_failed_write(int number)
 {
     int before = errno;
@@ -122,8 +124,8 @@ static void interrupt_statement(void)
     pthread_mutex_unlock(&state.mutex);
 }
 
-/* Repeats while the folder is not empty: other threads may still create files
- * in it. */
+/* Removes a temporary folder. Repeats until it is empty, because other threads
+ * may still create files in it. */
 static void remove_temporary(int parent, const char *name, int folder)
 {
     for (int i = 0; i < MAX_ATTEMPTS; i++)
@@ -144,8 +146,8 @@ int oj_cancel_input_has_ended(void)
     return __atomic_load_n(&state.input_has_ended, __ATOMIC_RELAXED);
 }
 
-/* The next signal that cancels. A failed write has cancelled already when its
- * signal comes. */
+/* Waits for a signal that cancels. With ends_input_first the first signal only
+ * ends the input, unless a failed write has set the flag already. */
 static int wait_for_cancelling_signal(const sigset_t *signals)
 {
     int number;

@@ -30,54 +30,54 @@
 
 #include "../../flatten/base/oj_status.h"
 
-/** Starts the thread that waits for signals. Call it before any other thread is
- *  started. */
+/** Starts the thread that waits for signals. Must be called before any other
+ *  thread is started. */
 OJ_MUST_USE oj_status oj_cancel_watch(struct oj_error *err);
 
-/** From now on the first SIGINT, SIGTERM or SIGHUP ends the input and nothing
- *  else: what has been read is joined and written, for as long as it takes.  A
- *  second one ends the process as the first one does otherwise. */
+/** From now on the first SIGINT, SIGTERM or SIGHUP only ends the input: rows
+ *  already read are joined and written, however long that takes.  A second
+ *  signal cancels, as the first one normally does. */
 void oj_cancel_end_input_first(void);
 
-/** 1 once such a signal has come. */
+/** Returns 1 once a signal has ended the input. */
 int oj_cancel_input_has_ended(void);
 
 /** Selects the flag that the calling thread polls; NULL: the flag of the
  *  process.  The flag is written with __atomic_store_n() and must outlive every
  *  object that stores its address.  Returns the previous flag, to be restored
- *  later: joins nest.  New threads do not inherit the flag: their work is
- *  handed its address at set-up. */
+ *  later, because joins nest.  New threads do not inherit the flag; they get
+ *  its address when they are set up. */
 const int *oj_cancel_use(const int *flag);
 
-/** The flag of the calling thread, nonzero when its work is cancelled. Never
- *  NULL. */
+/** Returns the flag that the calling thread polls, nonzero when its work is
+ *  cancelled; never NULL. */
 const int *oj_cancel_flag(void);
 
-/** 1 when the work of the calling thread is cancelled. */
+/** Returns 1 if the work of the calling thread is cancelled. */
 int oj_is_cancelled(void);
 
-/** Error text of an interrupted command; names the signal's cause (a limit of
- *  the shell, a closed pipe) if there is one. */
+/** Returns the error text of a cancelled command; it names the cause of the
+ *  signal (a limit of the shell, a closed pipe) if there is one. */
 const char *oj_cancel_message(void);
 
-/** OJ_ERR_CANCELLED with oj_cancel_message() when the work of the calling
+/** Returns OJ_ERR_CANCELLED with oj_cancel_message() if the work of the calling
  *  thread is cancelled, else OJ_OK. */
 OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
 
-/** Registers the function that the first signal calls, on another thread. It
- *  replaces the previous one, which is not running when this returns; NULL:
- *  none. */
+/** Registers the function that the first signal calls, on another thread; NULL:
+ *  none. It replaces the previous function, which is not running any more when
+ *  this call returns. */
 void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 
 /** Registers a temporary folder, which is removed with its contents if the
- *  process ends by a signal. folder, parent: descriptors of the folder and of
- *  its parent; they stay open until oj_cancel_drop_temporary(). name: in
- *  parent; copied. At most 4 at a time. */
+ *  process ends by a signal; at most 4 at a time. folder, parent: descriptors
+ *  of the folder and of its parent, which must stay open until
+ *  oj_cancel_drop_temporary(). name: its name in parent; copied. */
 void oj_cancel_add_temporary(int parent, const char *name, int folder);
 void oj_cancel_drop_temporary(int folder);
 
-/** Delays the end of the process by a signal until oj_cancel_release(): the
- *  output is being moved into place, which takes no noticeable time. */
+/** From here until oj_cancel_release() no signal ends the process: the output
+ *  is being moved into place, which takes no noticeable time. */
 void oj_cancel_hold(void);
 void oj_cancel_release(void);
 

@@ -35,7 +35,8 @@ static int can_create_vector_files(GDALDriverH driver)
            metadata_item(driver, GDAL_DCAP_CREATE) != NULL;
 }
 
-/* Length of the longest extension of this driver with which path ends, or 0. */
+/* Returns the length of the longest extension of this driver with which path
+ * ends, or 0. */
 static size_t length_of_matching_extension(GDALDriverH driver, const char *path)
 {
     const char *words = metadata_item(driver, GDAL_DMD_EXTENSIONS);
@@ -78,8 +79,9 @@ static GDALDriverH find_by_extension(const char *path)
     return best;
 }
 
-/* The driver that a wrong -f means: format is a word of its names, an
- * extension, or its name with at most two wrong letters. NULL: none. */
+/* Returns the name of the driver that a wrong -f probably means: format is a
+ * word of its names, an extension, or its name with at most two wrong letters.
+ * NULL: no such driver. */
 static const char *driver_meant(const char *format)
 {
     enum
@@ -110,7 +112,7 @@ static const char *driver_meant(const char *format)
     return best;
 }
 
-/* Fails: GDAL has no driver of this name. */
+/* Fails because GDAL has no driver of this name. */
 static oj_status fail_unknown_format(const char *format, struct oj_error *err)
 {
     const char *meant = driver_meant(format);
@@ -219,7 +221,8 @@ int oj_driver_takes_fids(GDALDriverH driver)
            oj_driver_has_layer_option(driver, "FID", NULL, 0);
 }
 
-/* list: name of the metadata item with the options as XML. */
+/* Looks up an option in a list of options that the driver states as XML in its
+ * metadata item `list`. */
 static int is_option_in_list(GDALDriverH driver, const char *list,
                              const char *name, char *default_value, int size)
 {

@@ -12,7 +12,8 @@
 
 enum
 {
-    ENOUGH_KB = 1024, /* all tests passed with 256 */
+    ENOUGH_KB = 1024, /* smallest limit that is accepted; all tests passed with
+                         256 */
     LARGE_KB = 8192   /* the usual limit of a shell */
 };
 
@@ -37,7 +38,8 @@ static int is_limit_small(void)
            limit.rlim_cur < (rlim_t)ENOUGH_KB * 1024;
 }
 
-/* Returns 1 when the thread was started. */
+/* Runs the program on a new thread with a large stack. Returns 1 if the thread
+ * was started. */
 static int start_on_large_stack(struct program *program, pthread_t *thread)
 {
     pthread_attr_t attributes;
@@ -67,8 +69,8 @@ int oj_large_stack_run(int (*body)(int argc, char **argv), int argc,
         pthread_join(thread, NULL);
     else
         fprintf(stderr,
-                "ERROR 1: the stack of a thread may not be larger than that "
-                "of this shell, which is too small; \"ulimit -s %d\" helps\n",
+                "ERROR 1: the stack that this shell allows (ulimit -s) is too "
+                "small, also for threads; run \"ulimit -s %d\" first\n",
                 LARGE_KB);
     return OJ_EXIT_ERROR;
 }

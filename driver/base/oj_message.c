@@ -25,15 +25,15 @@ static struct
     int is_open;
     struct oj_heard_errors errors;
     struct oj_message_list warnings; /* warnings printed so far */
-    /* see oj_message_show_as(); "": no replacement */
+    /* texts replaced in messages, see oj_message_show_as(); "": none */
     char hidden[2][MAX_PATH], shown[MAX_PATH];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* Innermost list of the calling thread; NULL: none. */
+/* The innermost list of the calling thread (lists nest); NULL: none. */
 static _Thread_local struct oj_message_sink *sink_of_thread;
 
-/* Appends text and returns 1, unless list already has it or is full.
- * Precondition: the mutex is locked. */
+/* Appends text to list and returns 1; returns 0 if the list has it already or
+ * is full. Precondition: the mutex is locked. */
 static int add_message(struct oj_message_list *list, int is_warning,
                        const char *text)
 {
@@ -51,7 +51,7 @@ static int add_message(struct oj_message_list *list, int is_warning,
     return 1;
 }
 
-/* First occurrence of a hidden path in text and its length *n, or NULL. */
+/* Returns the first hidden path in text and its length *n, or NULL. */
 static const char *find_hidden_text(const char *text, size_t *n)
 {
     const char *first = NULL;
@@ -177,8 +177,8 @@ void oj_message_end_list(void)
     sink_of_thread = sink_of_thread->before;
 }
 
-/* A stored text does not move, so that it can be reported without the lock: the
- * host's handler may be slow or read further rows. */
+/* The lock is released while a text is reported, because the host's handler may
+ * be slow or read further rows. Stored texts do not move. */
 void oj_message_list_report(struct oj_message_list *list)
 {
     for (;;)
@@ -203,8 +203,6 @@ void oj_message_list_drop(struct oj_message_list *list)
     list->n_reported = list->n;
     pthread_mutex_unlock(&state.mutex);
 }
-
-/* ---- printing notices and warnings --------------------------------------- */
 
 static void print_or_store_notice(const char *format, va_list args)
 {

@@ -5,9 +5,9 @@
  *  once, and keeps errors without printing them, because the run ends with
  *  exactly one line of error.
  *
- *  In the library and the GDAL driver nothing is printed, and the host's
- *  handler stays installed: each thread that works on a join has a list, which
- *  collects the messages of that thread, ours and GDAL's.
+ *  In the library and the GDAL driver nothing is printed, and the handler of
+ *  the host program stays installed: each thread that works on a join has a
+ *  list, which collects the messages of that thread, ours and GDAL's.
  */
 #ifndef OJ_MESSAGE_H
 #define OJ_MESSAGE_H
@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/** Installs the handler for all threads. quiet: notices are not printed. */
+/** Installs the handler for all threads. quiet: 1: notices are not printed. */
 void oj_message_open(int quiet);
 
 /** Restores GDAL's default handler. */
@@ -33,10 +33,10 @@ enum
     OJ_MOST_MESSAGES = 64
 };
 
-/** Warnings and notices from the threads of a join, each text once, until the
- *  thread that reads the join as a layer reports them.  GDAL's errors are not
- *  kept here: they become part of the error of the call that failed.  A zeroed
- *  list is valid and empty. */
+/** Warnings and notices from the threads of a join, each text once. They are
+ *  kept until the thread that reads the join as a layer reports them.  GDAL's
+ *  errors are not kept here: they become part of the error of the call that
+ *  failed.  Zeroed memory is a valid empty list. */
 struct oj_message_list
 {
     int n, n_reported;
@@ -47,16 +47,16 @@ struct oj_message_list
     } messages[OJ_MOST_MESSAGES];
 };
 
-/** Number and first text of the GDAL errors since the last
- *  oj_message_errors(). */
+/** Number of the GDAL errors since the last oj_message_errors(), and the text
+ *  of the first one. */
 struct oj_heard_errors
 {
     long long n;
     char first[512];
 };
 
-/** A thread's current list and what it replaces. Filled and used by
- *  oj_message.c. */
+/** A thread's current list, and the one that it replaces. Filled and used only
+ *  by oj_message.c. */
 struct oj_message_sink
 {
     struct oj_message_list *list;
@@ -64,22 +64,23 @@ struct oj_message_sink
     struct oj_heard_errors errors;
 };
 
-/** Replaces `hidden` and `also_hidden` by `shown` in all later messages: an
- *  output is made in a temporary folder, whose path means nothing to the
- *  user. */
+/** Replaces the paths `hidden` and `also_hidden` by `shown` in all later
+ *  messages. Needed because an output is made in a temporary folder, whose path
+ *  means nothing to the user. */
 void oj_message_show_as(const char *hidden, const char *also_hidden,
                         const char *shown);
 
 /** Sends the messages of the calling thread to list until
  *  oj_message_end_list(). *sink is filled, and must exist until then. Calls
- *  nest (a join can be the input of another join), and must be paired with
- *  those that push and pop GDAL's error handlers on this thread. */
+ *  nest (a join can be the input of another join), and must be properly nested
+ *  with calls that push and pop GDAL's error handlers on this thread. */
 void oj_message_use_list(struct oj_message_list *list,
                          struct oj_message_sink *sink);
 void oj_message_end_list(void);
 
-/** Reports the messages not reported yet: warnings by CPLError(), notices by
- *  CPLDebug(). Precondition: the calling thread has no list. */
+/** Sends the messages of list that are not reported yet to GDAL: warnings by
+ *  CPLError(), notices by CPLDebug(). Precondition: the calling thread has no
+ *  list. */
 void oj_message_list_report(struct oj_message_list *list);
 
 /** Marks all messages as reported. */
@@ -88,11 +89,11 @@ void oj_message_list_drop(struct oj_message_list *list);
 /** Returns `one` if n is 1, else `many`. */
 const char *oj_word_for(int64_t n, const char *one, const char *many);
 
-/** "1 row", "12 rows". From CPLSPrintf(): overwritten after a few more calls on
- *  this thread. */
+/** Returns "1 row" or "12 rows", from CPLSPrintf(): overwritten after a few
+ *  more calls on this thread. */
 const char *oj_counted(int64_t n, const char *one, const char *many);
 
-/** Appends to text, a buffer of size bytes; cut if it does not fit. */
+/** Appends to text, a buffer of size bytes. What does not fit is cut off. */
 void oj_message_append(char *text, size_t size, const char *format, ...)
     OJ_PRINTF(3, 4);
 
@@ -100,35 +101,35 @@ void oj_message_append(char *text, size_t size, const char *format, ...)
  *  fit. */
 void oj_message_append_name(char *text, size_t size, const char *name);
 
-/** Reports a step that the user did not ask for, e.g. a reprojection. Not
- *  printed with -q. */
+/** Prints a notice: a step that the user did not ask for, e.g. a reprojection.
+ *  Not printed with -q. */
 void oj_notice(const char *format, ...) OJ_PRINTF(1, 2);
 
 /** Prints a line even with -q, e.g. a difference that -validate found. */
 void oj_say(const char *format, ...) OJ_PRINTF(1, 2);
 
-/** Reports a likely mistake of the user. */
+/** Prints a warning of a likely mistake of the user. */
 void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
 
-/** Makes text one line of valid UTF-8 without changing its length: texts of
- *  drivers, databases and files may hold any bytes, on which a host may
- *  fail. */
+/** Makes text one line of valid UTF-8, in place and without changing its
+ *  length. Texts of drivers, databases and files may hold any bytes, and a host
+ *  program may fail on them. */
 void oj_message_tidy(char *text);
 
-/** Length of GEOS's reason without the advice that often follows it and that
- *  the buffer may have cut. */
+/** Returns the length of GEOS's reason without the advice that often follows it
+ *  and may have been cut off. */
 int oj_message_reason_length(const char *reason);
 
-/** "ERROR 1: ..." */
+/** Prints the error as GDAL does: "ERROR 1: ..." */
 void oj_report_error(const struct oj_error *error);
 
-/** Appends to the error text the first GDAL error reported on its own threads
- *  since the last call, if any. Returns status. */
+/** Appends to the message in err the first error that GDAL reported on its own
+ *  threads since the last call, if any. Returns status. */
 oj_status oj_message_add_reason(oj_status status, struct oj_error *err);
 
-/** Number of GDAL errors since the last call, from any thread (from this thread
- *  if it has a list). first receives the text of the first, cut to size bytes.
- *  Resets the count. */
+/** Returns the number of GDAL errors since the last call, from any thread (from
+ *  this thread if it has a list), and resets it. first receives the text of the
+ *  first one, cut to size bytes. */
 long long oj_message_errors(char *first, int size);
 
 /** Discards the GDAL errors reported so far. */

@@ -13,8 +13,8 @@ static int is_space(char c)
     return c != '\0' && strchr(" \t\r\n\f\v", c) != NULL;
 }
 
-/* Copies a quoted piece; *at points to its opening quote. Returns 0 when the
- * closing quote is missing. */
+/* Copies a quoted piece of a word without its quotes; *at points to the opening
+ * quote. Returns 0 if the closing quote is missing. */
 static int copy_quoted(const char **at, char **out)
 {
     char quote = **at;
@@ -51,7 +51,8 @@ static int copy_word_without_quotes(const char **at, char **out)
     return 1;
 }
 
-/* Number of bytes to quote in a message, at the end of a UTF-8 sequence. */
+/* Number of bytes of text to quote in a message; ends between two UTF-8
+ * sequences. */
 static int message_excerpt_length(const char *text)
 {
     size_t n = strnlen(text, 40);
@@ -87,8 +88,8 @@ oj_status oj_words_split(const char *text, char ***words, int *n,
             int shown = message_excerpt_length(start);
             oj_free(list);
             return oj_fail(err, OJ_ERR_ARG,
-                           "a quote does not end, in the word that begins "
-                           "with %.*s",
+                           "the closing quote is missing in the word that "
+                           "begins with %.*s",
                            shown, start);
         }
     }
@@ -98,7 +99,7 @@ oj_status oj_words_split(const char *text, char ***words, int *n,
     return OJ_OK;
 }
 
-/* 1 when the word needs no quotes in any shell. */
+/* Returns 1 if the word needs no quotes in any shell. */
 static int is_plain_shell_word(const char *word)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz"

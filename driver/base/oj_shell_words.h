@@ -1,5 +1,5 @@
-/** A command line in one text, as in a dataset name: words separated by white
- *  space and quoted as in a shell.
+/** Splits a command line that is given as one text (a dataset name, say) into
+ * words, which are separated by white space and quoted as in a shell.
  *
  *    -where "kind = 'park'"  lots\ 2026.gpkg  'it'\''s.gpkg'  ''
  *
@@ -18,20 +18,21 @@ extern "C" {
 #endif
 
 /** Splits text into *n words, NULL-terminated, in one block that oj_free()
- *  frees. OJ_ERR_ARG when a closing quote is missing. */
+ *  frees. OJ_ERR_ARG if a closing quote is missing. */
 OJ_MUST_USE oj_status oj_words_split(const char *text, char ***words, int *n,
                                      struct oj_error *err);
 
-/** 1 when two NULL-terminated lists hold equal words in equal order. NULL is an
- *  empty list. */
+/** Returns 1 if two NULL-terminated lists hold equal words in equal order. NULL
+ *  is an empty list. */
 int oj_words_are_same(const char *const *a, const char *const *b);
 
-/** The first n bytes of text. From CPLSPrintf(), which does not support
- *  "%.*s". */
+/** Returns the first n bytes of text as a string, from CPLSPrintf():
+ *  overwritten after a few more calls. (CPLSPrintf() does not support "%.*s".)
+ */
 const char *oj_words_start(const char *text, size_t n);
 
-/** Quotes and joins the words, so that oj_words_split() returns them.
- *  CPLFree(). */
+/** Quotes and joins the words into one text, which oj_words_split() splits
+ *  again. Free it with CPLFree(). */
 char *oj_words_join(const char *const *words);
 
 #ifdef __cplusplus

@@ -22,18 +22,19 @@ int oj_sql_is_keyword(const char *name)
     return oj_words_find(words, name) >= 0;
 }
 
-/* Words that count anywhere, even in quotes: date('now'). */
+/* Words that make a statement volatile anywhere, even in quotes: date('now').
+ */
 static const char words[] =
     "now|current_date|current_time|current_timestamp|localtime";
 
-/* Functions: names that count before a parenthesis. Date functions count with
- * any arguments. */
+/* Functions that make a statement volatile; a name counts if a parenthesis
+ * follows. Date functions count whatever their arguments are. */
 static const char functions[] =
     "random|randomblob|date|time|datetime|julianday|strftime|unixepoch|"
     "timediff|changes|createuuid|total_changes|blobfromfile|blobtofile|"
     "load_extension|last_insert_rowid|readfile|sqlite_offset|eval|nextval";
 
-/* Prefixes of functions of GDAL and SpatiaLite that access layers and files. */
+/* Prefixes of functions of GDAL and SpatiaLite that access layers or files. */
 static const char *const beginnings[] = {"ogr_",   "gdal_", "import",
                                          "export", "xb_",   "rl2_"};
 
@@ -56,14 +57,15 @@ static int is_volatile_word(const char *word, int is_function)
     return oj_words_find(functions, word) >= 0;
 }
 
-/* 1 when a parenthesis, or a comment before one, may follow the name that ends
- * at `at`. The name may be quoted. */
+/* Returns 1 if a parenthesis, or a comment that may precede one, follows the
+ * name that ends at `at`. The name may be quoted. */
 static int is_before_parenthesis(const char *at)
 {
     while (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r' ||
            *at == '"' || *at == '`' || *at == ']')
         at++;
-    return *at == '(' || *at == '/' || *at == '-'; /* or before a comment */
+    return *at == '(' || *at == '/' || *at == '-'; /* '/' and '-' begin a
+                                                      comment */
 }
 
 int oj_sql_select_may_vary(const char *sql)
@@ -81,7 +83,7 @@ int oj_sql_select_may_vary(const char *sql)
     return 0;
 }
 
-/* 1 when the point belongs to a number: 1.5, .5. */
+/* Returns 1 if the point belongs to a number: 1.5, .5. */
 static int is_decimal_point(const char *sql, const char *point)
 {
     const char *at = point;

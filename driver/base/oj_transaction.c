@@ -33,11 +33,12 @@ int oj_transaction_recover(const char *name, const char *const *open_options)
     return dataset != NULL;
 }
 
-/* There is one transaction at a time. */
+/* Guard of the current transaction; there is only one at a time. */
 static struct oj_sqlite_guard guard;
 
-/* Makes an interrupt of the run abort the current SQLite statement (e.g. one
- * that builds an index); the transaction is then rolled back. */
+/* Guards the connection, and makes a cancellation abort the current SQLite
+ * statement (e.g. one that builds an index); the transaction is then rolled
+ * back. */
 static oj_status guard_connection(void *connection, const char *name,
                                   struct oj_error *err)
 {
@@ -83,14 +84,14 @@ static oj_status fail_commit(const char *name, const char *why,
                    why[0] != '\0' ? ": " : "", why);
 }
 
-/* Once committed, the output is complete: errors that GDAL reports after the
- * commit are ignored. */
+/* Commits. Afterwards the output is complete, so errors that GDAL reports later
+ * are ignored. */
 static oj_status commit_guarded(GDALDatasetH dataset, void *connection,
                                 const char *name, struct oj_error *err)
 {
     OGRErr result;
     if (guard.is_undone || !oj_sqlite_connection_in_transaction(connection))
-        return fail_commit(name, "SQLite has undone the transaction", err);
+        return fail_commit(name, "SQLite has rolled the transaction back", err);
     guard.may_commit = 1;
     result = GDALDatasetCommitTransaction(dataset);
     guard.may_commit = 0;

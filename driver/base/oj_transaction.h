@@ -1,13 +1,13 @@
 /** One transaction on one dataset, which is committed completely or rolled
  *  back.
  *
- *  SQLite rolls back by itself when a write fails or the disk is full, and GDAL
- *  does not notice: its further statements (rows, an index, extents, row
- *  counts, even while closing) would change the file outside of any
- *  transaction. Therefore the connection refuses every commit but that of
- *  oj_transaction_commit(), and refuses that one, too, after a rollback. All
- *  ways of writing (features, direct rows, updates, new columns, a replaced
- *  layer) use that connection.
+ *  SQLite itself rolls back if a write fails or the disk is full, and GDAL does
+ *  not notice: its further statements (rows, an index, extents, row counts,
+ * even while closing) would change the file outside of any transaction.
+ * Therefore the connection refuses every commit except that of
+ * oj_transaction_commit(), and after a rollback that one, too. All ways of
+ * writing (features, direct rows, updates, new columns, a replaced layer) use
+ * this connection.
  */
 #ifndef OJ_TRANSACTION_H
 #define OJ_TRANSACTION_H
@@ -16,13 +16,13 @@
 
 #include <gdal.h>
 
-/** Rolls back what a killed run left: its journal lies beside the database, and
- *  other programs cannot read the file until a program with write access has
- *  rolled it back.  Returns 1 when there was such a journal and the rollback
+/** Rolls back what a killed run left in an SQLite file: a journal beside the
+ *  file. Other programs cannot read the file until a program with write access
+ *  has rolled it back.  Returns 1 if there was such a journal and the rollback
  *  succeeded. */
 int oj_transaction_recover(const char *name, const char *const *open_options);
 
-/** Begins the transaction; one at a time. name: of the dataset, for
+/** Begins the transaction; only one can be open. name: name of the dataset, for
  *  messages. */
 OJ_MUST_USE oj_status oj_transaction_begin(GDALDatasetH dataset,
                                            const char *name,
@@ -34,7 +34,7 @@ OJ_MUST_USE oj_status oj_transaction_flush(GDALDatasetH dataset,
                                            const char *name,
                                            struct oj_error *err);
 
-/** On failure nothing is committed, and the caller still calls
+/** Commits. On failure nothing is committed, and the caller still must call
  *  oj_transaction_drop(). After success an SQLite database accepts no more
  *  changes through this connection. */
 OJ_MUST_USE oj_status oj_transaction_commit(GDALDatasetH dataset,

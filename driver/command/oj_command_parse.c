@@ -23,8 +23,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* -op window is OJ_OP_INTERSECTS with boxes; without -op, the join is
- * default_op. */
+/* -op window is parsed as intersects with boxes as join side; without -op the
+ * join is default_op. */
 static const char window[] = "window", op_of_window[] = "intersects",
                   default_op[] = "intersects";
 
@@ -62,7 +62,7 @@ static oj_status fail_unknown_op(const char *word, struct oj_error *err)
 {
     char names[256] = "";
     const char *best = NULL;
-    /* Databases write ST_Within ... */
+    /* Databases write ST_Within; the prefix is ignored. */
     const char *meant = strncasecmp(word, "st_", 3) == 0 ? word + 3 : word;
     /* Suggest a join only if fewer than 4 letters and fewer than half are
      * wrong. */
@@ -103,7 +103,7 @@ static oj_status set_join_operation(struct oj_command *command,
     return OJ_OK;
 }
 
-/* The first option in names ("a|b|c") that is given, or NULL. */
+/* Returns the first option in names ("a|b|c") that is given, or NULL. */
 static const char *first_given_option(const struct oj_command *command,
                                       const char *names)
 {
@@ -132,7 +132,7 @@ int oj_command_needs_shapes(const struct oj_command *command)
            CSLFindString((CSLConstList)command->exclude, "same_geometry") >= 0;
 }
 
-/* Fails: an option of several joins is given without -op. */
+/* Fails because an option that several joins take is given without -op. */
 static oj_status fail_without_op(const struct oj_option *option,
                                  struct oj_error *err)
 {
@@ -145,12 +145,13 @@ static oj_status fail_without_op(const struct oj_option *option,
                               joins[0] != '\0' ? " or " : "", op->name,
                               op->description);
     }
-    return oj_fail(err, OJ_ERR_ARG, "-%s without -op: write %s", option->name,
-                   joins);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-%s needs the join that it belongs to: write %s",
+                   option->name, joins);
 }
 
-/* The only join that takes the option, or NULL. Joins of attributes count only
- * if -similar or -vector is given. */
+/* Returns the only join that takes the option, or NULL. Joins of attributes
+ * count only if -similar or -vector is given. */
 static const char *sole_op_of_option(const struct oj_command *command,
                                      const struct oj_option *option)
 {
@@ -171,7 +172,7 @@ static const char *sole_op_of_option(const struct oj_command *command,
     return only;
 }
 
-/* Infers the join from the other options when -op is missing. */
+/* Derives the join from the other options if -op is missing. */
 static oj_status infer_op(struct oj_command *command, struct oj_error *err)
 {
     const struct oj_option *option, *of_several = NULL;
@@ -207,8 +208,9 @@ check_options_that_need_others(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* Called after the last word is read, before the datasets are counted. Sets the
- * join and the defaults that depend on it: of -how, -k and -validate. */
+/* Sets the join, and the defaults that depend on it: those of -how, -k and
+ * -validate. Called after the last word is read, before the datasets are
+ * counted. */
 static oj_status set_op_and_defaults(struct oj_command *command,
                                      struct oj_error *err)
 {
@@ -289,8 +291,8 @@ static oj_status check_exclude_option(const struct oj_command *command,
 
 /* ---- options together ---------------------------------------------------- */
 
-/* struct oj_given_options.word: the value of an option, "" for a flag, or NULL
- * if it is not given. */
+/* Value of an option, "" for a flag, or NULL if it is not given; a callback for
+ * struct oj_given_options. */
 static const char *word_given(const void *user, const char *name)
 {
     const struct oj_command *command = user;
@@ -323,7 +325,7 @@ static oj_status check_options_go_together(const struct oj_command *command,
     return oj_option_clash_check(&given, err);
 }
 
-/* Refuses an option that is meaningless for a join read as a dataset. */
+/* Refuses options that are meaningless for a join that is read as a dataset. */
 static oj_status check_option_fits_dataset(const struct oj_option *option,
                                            struct oj_error *err)
 {
@@ -363,11 +365,11 @@ static const struct
      "quadrant, cuda_quadrant or spatialindex_collective"},
 };
 
-/* The option fits if the backend or the one of -validate uses it. */
+/* Refuses options that neither the backend nor that of -validate uses. */
 static oj_status check_options_fit_backend(const struct oj_command *command,
                                            struct oj_error *err)
 {
-    if (command->benchmark) /* runs all backends */
+    if (command->benchmark) /* a benchmark runs all backends */
         return OJ_OK;
     for (size_t i = 0; i < sizeof of_backends / sizeof *of_backends; i++)
     {
@@ -406,12 +408,12 @@ static oj_status parse_similar_options(struct oj_command *command,
         if (own->denominator == 0)
             limit = &all;
         if (limit->denominator == 0 && !oj_command_given(command, "k"))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "-similar %.100s does not say how similar: write "
-                           "-similar %.100s:0.6 (names: 0.6 to begin with), "
-                           "-min_similarity 0.6 for all of them, or -k K for "
-                           "the K best",
-                           *word, *word);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "-similar %.100s does not say how similar the texts must be: "
+                "write -similar %.100s:0.6 (0.6 is a good start for names), "
+                "-min_similarity 0.6 for all of them, or -k K for the K best",
+                *word, *word);
         relation->similar[relation->n_similar++] = (struct oj_text_condition){
             (enum oj_text_measure)command->measure, limit->numerator,
             limit->denominator > 0 ? limit->denominator : 1};
@@ -435,8 +437,7 @@ static oj_status parse_vector_options(struct oj_command *command,
     if (command->max_difference == NULL)
         return oj_fail(err, OJ_ERR_ARG,
                        "-vector %.100s does not say how different vectors may "
-                       "be: write -max_difference D, or -k K for the K least "
-                       "different",
+                       "be: write -max_difference D, or -k K for the K nearest",
                        command->vector);
     condition->max_difference = CPLStrtod(command->max_difference, &end);
     if (end == command->max_difference || *end != '\0' ||
@@ -502,7 +503,8 @@ static const char *keep_text(struct oj_command *command, const char *text)
     return command->texts[CSLCount(command->texts) - 1];
 }
 
-/* Converts the name of a file or dataset from relative to the spec file. */
+/* Resolves the name of a file or dataset, which is relative to the spec file.
+ */
 static const char *keep_resolved_path(const struct argument_reader *r,
                                       const char *name)
 {
@@ -512,7 +514,7 @@ static const char *keep_resolved_path(const struct argument_reader *r,
     return kept;
 }
 
-/* Reads a file, without white space at its end. */
+/* Reads the file that the argument names; drops white space at its end. */
 static oj_status read_file(const struct argument_reader *r, const char *word,
                            const struct oj_option *option, const char **out,
                            struct oj_error *err)
@@ -546,8 +548,8 @@ static oj_status read_count(const struct oj_option *option, const char *word,
                             int64_t *out, struct oj_error *err)
 {
     char *end;
-    long long value =
-        strtoll(word, &end, 10); /* more than 64 bits: the largest int64_t */
+    long long value = strtoll(word, &end, 10); /* out of the range of 64 bits:
+                                                  the largest int64_t */
     if (end == word || *end != '\0' || value < option->minimum)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s must be a whole number of %lld or more, not '%s'",
@@ -575,7 +577,7 @@ static oj_status read_real(const struct oj_option *option, const char *word,
     return OJ_OK;
 }
 
-/* A number, of seconds where there is no unit behind it. */
+/* Parses a duration, in seconds unless a unit follows. */
 static oj_status read_seconds(const struct oj_option *option, const char *word,
                               double *out, struct oj_error *err)
 {
@@ -760,8 +762,8 @@ static oj_status check_repeated(const struct oj_option *option,
                    option->once != NULL ? option->once : "leave one out");
 }
 
-/* 1 when the value of option and the word after it make a value, as 10 and ft
- * do. The word alone could also name a dataset. */
+/* Returns 1 if value and the word after it together are a value of option, such
+ * as 10 and ft. Separately, the word could also name a dataset. */
 static int is_value_with_unit(const struct oj_option *option, const char *value,
                               const char *unit)
 {
@@ -817,7 +819,8 @@ static oj_status read_option(struct argument_reader *r, const char *word,
     return read_value(r, option, words, err);
 }
 
-/* Fails: there are too many datasets because a unit stands apart. */
+/* Fails because there are too many datasets: one of them is the unit of a
+ * value. */
 static oj_status fail_unit_apart(const struct argument_reader *r,
                                  struct oj_error *err)
 {
@@ -846,7 +849,8 @@ static oj_status read_positional(struct argument_reader *r, const char *word,
     return OJ_OK;
 }
 
-/* dst_ds is absent in runs without output, join_ds if boxes are given. */
+/* Assigns the arguments that are not options to datasets. Runs without output
+ * have no dst_ds, joins with boxes no join_ds. */
 static oj_status assign_positionals(struct argument_reader *r,
                                     struct oj_error *err)
 {
@@ -881,7 +885,7 @@ static oj_status assign_positionals(struct argument_reader *r,
         command->output.dst = r->positional[0];
     command->input.dataset = r->positional[has_dst];
     command->join.dataset =
-        /* shown in messages */
+        /* name of the join side in messages */
         has_join ? r->positional[has_dst + 1] : "-window";
     for (int i = 0; i < r->positionals; i++)
     {
@@ -975,7 +979,7 @@ oj_status oj_command_parse_line(const char *line, const char *folder,
     return status;
 }
 
-/* The words of one option, as they were given. */
+/* Appends the words of one option as the user gave them. */
 static void append_words_of(const struct oj_command *command,
                             const struct oj_option *option, char ***list)
 {

@@ -19,7 +19,8 @@ enum
     WIDTH = 79
 };
 
-/* Prints text wrapped at WIDTH, indented by column; the cursor is at column. */
+/* Prints text wrapped at WIDTH and indented by column; the cursor must be at
+ * column. */
 static void print_wrapped(const char *text, int column)
 {
     int at = column;
@@ -50,7 +51,7 @@ static void print_entry(const char *left, const char *text)
     print_wrapped(text, TEXT_COLUMN);
 }
 
-/* Finds word in text, ignoring case, or NULL. */
+/* Returns where word occurs in text, ignoring case, or NULL. */
 static const char *find_word_part(const char *text, const char *word)
 {
     size_t n = strlen(word);
@@ -62,15 +63,15 @@ static const char *find_word_part(const char *text, const char *word)
     return NULL;
 }
 
-/* 1 when name is the word, or has it as a part. A part of one or two letters
- * would match by chance. */
+/* Returns 1 if name equals the word or has it as a part. A word of one or two
+ * letters must equal it, since it would match many names by chance. */
 static int is_name_of_topic(const char *name, const char *word)
 {
     return strcasecmp(name, word) == 0 ||
            (strlen(word) > 2 && find_word_part(name, word) != NULL);
 }
 
-/* 1 when text has the word as a word. */
+/* Returns 1 if text contains the word as a whole word. */
 static int is_text_of_topic(const char *text, const char *word)
 {
     const char *at = text;
@@ -83,11 +84,11 @@ static int is_text_of_topic(const char *text, const char *word)
     return 0;
 }
 
-/* What of an option is compared with the word of --help. */
+/* Which part of an option is compared with the word of --help. */
 enum topic_part
 {
-    TOPIC_NAMES, /* its name, section, joins and arguments */
-    TOPIC_TEXT   /* its help */
+    TOPIC_NAMES, /* name, section, joins and arguments */
+    TOPIC_TEXT   /* help text */
 };
 
 static int is_option_of_topic(const struct oj_option *option, const char *word,
@@ -105,7 +106,7 @@ static int is_option_of_topic(const struct oj_option *option, const char *word,
            (choices != NULL && oj_words_find(choices, word) >= 0);
 }
 
-/* Prints the options that match the word, or all if it is NULL. Returns their
+/* Prints the options that match the word, all if word is NULL. Returns their
  * number. */
 static int print_options(const char *word, enum topic_part part)
 {
@@ -222,7 +223,8 @@ void oj_help_print_usage(void)
            "--help nearest or --help crs.\n");
 }
 
-/* Prints the joins whose name or synonym is the word. Returns their number. */
+/* Prints the joins of which the word is a name or synonym. Returns their
+ * number. */
 static int print_joins_of_topic(const char *word)
 {
     int n = 0;
@@ -382,7 +384,7 @@ int oj_help_print_man(const char *template)
             print_man_options(lines);
         else if (strcmp(mark, "examples") == 0)
             print_man_examples();
-        else if (*mark == '-') /* already printed with its option */
+        else if (*mark == '-') /* an option that was already printed */
             while (*line != NULL && **line != '@')
                 line++;
         is_known = *mark != '-' || oj_option_of_word(mark) != NULL;
@@ -459,8 +461,8 @@ static void print_options_as_words(void)
                "--optfile");
 }
 
-/* Prints one line per parameter: name, arguments, joins, help;
- * tab-separated. */
+/* Prints one line per parameter: name, arguments, joins and help, separated by
+ * tabs. */
 static void print_parameters(void)
 {
     const struct oj_parameter *parameter;

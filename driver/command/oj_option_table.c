@@ -30,10 +30,11 @@ static const char running[] = "How to run";
 static const char proof[] = "Proof and measurement";
 static const char messages[] = "Messages";
 
-/* Joins by distance, whose pairs have a place on a line. */
+/* Joins by distance: their pairs have a place on a line. */
 #define LINE_OPS "nearest|dwithin"
 
-/* Values of oj_option.not_read: why the option cannot be used in a dataset. */
+/* Values of oj_option.not_read: reasons why a dataset does not accept an
+ * option. */
 static const char writes_rows[] = "the rows are read, not written";
 static const char own_run[] = "it is a separate run of the command";
 static const char one_layer[] = "the dataset has only the layer of the join";
@@ -143,10 +144,11 @@ static const struct oj_option options[] = {
      VALUE(CHOICE, invalid)},
 
     {rows, "how", OJ_HOW_WORDS,
-     "every input row (default; inner with -op window); only rows that "
-     "match; those once each, without the join's columns; only rows that do "
-     "not match; inner, or left, and then every join row that matches "
-     "nothing",
+     "left: every input row (default; inner with -op window); inner: one row "
+     "per pair; semi: input rows that match, once each, without the join's "
+     "columns; anti: input rows that do not match; right: as inner, then the "
+     "join rows that match nothing; full: as left, then the join rows that "
+     "match nothing",
      VALUE(CHOICE, how)},
     {rows, "pick", "RULE",
      "one row per input row, with one of its pairs: first (smallest FID), "
@@ -204,13 +206,14 @@ static const struct oj_option options[] = {
      "nearest to the input feature",
      VALUE(FLAG, nearest_point_fields)},
     {rows, "bearing_field", "",
-     "add join_bearing: the direction to that point, degrees clockwise from "
-     "north; on the sphere the initial direction",
+     "add join_bearing: the direction from the input feature to the nearest "
+     "point of the join feature, degrees clockwise from north; on the sphere "
+     "the initial direction",
      VALUE(FLAG, bearing_field)},
     {rows, "along_field", "NAME",
-     "add a column of this name: the measure along the join feature, a line or "
-     "the rings of a polygon, from its start to the place nearest to the input "
-     "feature; in units of distances",
+     "add a column of this name: the distance along the join feature (a line, "
+     "or the rings of a polygon) from its start to the place nearest to the "
+     "input feature, in units of distances",
      VALUE(TEXT, named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = LINE_OPS},
     {rows, "along_percent_field", "NAME",
@@ -218,22 +221,25 @@ static const struct oj_option options[] = {
      VALUE(TEXT, named[OJ_PAIR_ALONG_PERCENT - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = LINE_OPS},
     {rows, "offset_field", "NAME",
-     "add a column of this name: the distance from that place, positive on the "
-     "left of the line, negative on the right",
+     "add a column of this name: the distance of the input feature from that "
+     "place (see -along_field), positive on the left of the line, negative on "
+     "the right",
      VALUE(TEXT, named[OJ_PAIR_OFFSET - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = LINE_OPS},
     {rows, "side_field", "NAME",
-     "add a column of this name: left, right or on (the line)",
+     "add a column of this name: the side of the line on which the input "
+     "feature is: left, right or on",
      VALUE(TEXT, named[OJ_PAIR_SIDE - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = LINE_OPS},
     {rows, "segment_field", "NAME",
-     "add a column of this name: the number of the segment with that place; "
-     "the first is 1",
+     "add a column of this name: the number of the line's segment that is "
+     "nearest to the input feature; the first is 1",
      VALUE(TEXT, named[OJ_PAIR_SEGMENT - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = LINE_OPS},
     {rows, "line_bearing_field", "NAME",
-     "add a column of this name: the direction of that segment, degrees "
-     "clockwise from north; on the sphere that at its start",
+     "add a column of this name: the direction of that segment (see "
+     "-segment_field), degrees clockwise from north; on the sphere the "
+     "direction at its start",
      VALUE(TEXT, named[OJ_PAIR_LINE_BEARING - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = LINE_OPS},
     {rows, "matrix_field", "NAME",
@@ -350,26 +356,27 @@ static const struct oj_option options[] = {
      .not_read = writes_rows},
 
     {events, "events", "[all]",
-     "input rows are reports, in the order of reading: write a row for each "
-     "join feature that a key has come to or left since its last report, with "
-     "a column event (enter, exit; of -op nearest change); all: also stay",
+     "take the input rows as reports, in the order of reading: write a row, "
+     "with a column event, for each join feature that a key has entered or "
+     "left since its last report (enter, exit; with -op nearest change); all: "
+     "also for each feature that it stays in (stay)",
      VALUE(FLAG_OR_WORD, events), .choices = "all", .not_read = one_stream},
     {events, "key", "FIELD",
-     "the field of the input layer that names what moves, a text or an "
-     "integer, as vehicle; reports without a key or a geometry are counted, "
-     "and change nothing",
+     "the field of the input layer that identifies what moves, a text or an "
+     "integer, as vehicle; reports without a key or a geometry are counted and "
+     "change nothing",
      VALUE(TEXT, key), .needs = "events", .not_read = one_stream},
     {events, "state", "FILE",
-     "begin where the run that wrote this file has ended, and write it at the "
-     "end; a file that is not there is an empty state",
+     "continue from this file, which an earlier run has written, and write it "
+     "again at the end; a file that does not exist is an empty state",
      VALUE(TEXT, state), .needs = "events", .not_read = one_stream},
     {events, "flush", "SECONDS",
-     "of reports in CSV or GeoJSONSeq on /vsistdin/: none waits longer until "
-     "it is joined and its events are written, as 1s (default) or 200ms",
+     "for reports in CSV or GeoJSONSeq on /vsistdin/: the longest time until a "
+     "report is joined and its events are written, as 1s (default) or 200ms",
      VALUE(SECONDS, flush), .needs = "events", .not_read = one_stream},
     {events, "skipfailures", "",
-     "leave out the reports on /vsistdin/ that cannot be read, and count them; "
-     "the first one ends the run otherwise",
+     "leave out and count the reports on /vsistdin/ that cannot be read; "
+     "without this option the first of them ends the run",
      VALUE(FLAG, skip_failures), .needs = "events", .not_read = one_stream},
 
     {running, "threads", "N|ALL_CPUS",
@@ -442,8 +449,8 @@ static const struct oj_option options[] = {
 
 enum
 {
-    N_BEFORE = 2 /* table rows before those generated from oj_parameter_at():
-                    -op, -window */
+    N_BEFORE = 2 /* number of rows before those generated from
+                    oj_parameter_at(): -op, -window */
 };
 
 static struct oj_option table[OJ_MAX_OPTIONS];
@@ -574,8 +581,8 @@ static const struct
     {"format", "write -f DRIVER, or --format DRIVER for a description"},
 };
 
-/* Options of ogr2ogr that change a layer: it can apply them to a join that it
- * reads. */
+/* Options of ogr2ogr that change a layer. ogrjoin lacks them; the hint is to
+ * run ogr2ogr on the join. */
 static const char of_ogr2ogr[] =
     "addfields|clipdst|clipsrclayer|clipsrcsql|clipsrcwhere|ct|dateTimeTo|"
     "dim|emptyStrAsNull|explodecollections|fieldmap|fieldTypeToString|"
@@ -584,7 +591,7 @@ static const char of_ogr2ogr[] =
     "simplify|t_coord_epoch|tps|unsetDefault|unsetFieldWidth|upsert|"
     "wrapdateline|datelineoffset|xyRes|zfield";
 
-/* Copies a name without "_" and "-", since users mix these up. */
+/* Copies a name without "_" and "-", because users confuse these. */
 static void strip_word_separators(const char *name, size_t n, char *out,
                                   size_t size)
 {
@@ -597,8 +604,8 @@ static void strip_word_separators(const char *name, size_t n, char *out,
     out[used] = '\0';
 }
 
-/* The option whose name differs from name in the fewest letters, or NULL if
- * more than `most` differ. */
+/* Returns the option whose name differs from name in the fewest letters; NULL
+ * if more than `most` letters differ. */
 static const char *closest_spelled_option(const char *name, size_t n, int most)
 {
     const struct oj_option *option;
@@ -626,7 +633,7 @@ void oj_option_hint(const char *word, char *text, size_t size)
     const char *name = word + 1 + (word[1] == '-');
     size_t n = strcspn(name, "=");
     const char *instead = NULL;
-    /* A name with more than 2 wrong letters is hardly a typing error. */
+    /* A name with more than 2 wrong letters is probably no typing error. */
     const char *nearest =
         closest_spelled_option(name, n, name[n] == '=' ? 0 : 2);
     for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)

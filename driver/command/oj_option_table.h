@@ -1,10 +1,10 @@
-/** The options of a join: one row each.  The options that belong to some joins
- *  only are generated from their parameters (oj_relation.h).
+/** The table of the options of a join, one row each.  Options that only some
+ * joins take are generated from the parameters of joins (oj_relation.h).
  *
- *  A row has the option's name, kind of value, place in struct oj_command, the
- *  joins that take it, the option it needs, and its help.  The parser, the
- *  checks, --help, completion, dataset names, "gdal vector join" and the man
- *  page are made from the table.
+ *  A row has the option's name, kind of value, offset in struct oj_command, the
+ *  joins that take it, the option that it requires, and its help.  The parser,
+ *  the checks, --help, completion, dataset names, "gdal vector join" and the
+ *  man page are made from the table.
  */
 #ifndef OJ_OPTION_TABLE_H
 #define OJ_OPTION_TABLE_H
@@ -20,33 +20,33 @@ extern "C" {
 
 enum oj_option_kind
 {
-    /* Equal to the values of enum oj_parameter_kind. */
-    /** double; its unit in struct oj_command.unit */
+    /* The first four have the values of enum oj_parameter_kind. */
+    /** double; its unit is stored in struct oj_command.unit */
     OJ_OPTION_DISTANCE = OJ_PARAMETER_DISTANCE,
     OJ_OPTION_COUNT = OJ_PARAMETER_COUNT,   /**< int64_t, minimum to maximum */
     OJ_OPTION_CHOICE = OJ_PARAMETER_CHOICE, /**< int: index in the choices */
     OJ_OPTION_PATTERN = OJ_PARAMETER_PATTERN, /**< char[10]: DE-9IM pattern */
 
-    OJ_OPTION_FLAG, /**< int: 1 when given */
+    OJ_OPTION_FLAG, /**< int: 1 if given */
     OJ_OPTION_TEXT, /**< const char * */
-    /** const char *; after "@": name of a file with the text */
+    /** const char *; after "@" the name of a file with the text */
     OJ_OPTION_TEXT_OR_FILE,
-    OJ_OPTION_FILE,    /**< const char *: content of the file */
-    OJ_OPTION_LIST,    /**< const char **, one more per use */
+    OJ_OPTION_FILE,    /**< const char *: content of the named file */
+    OJ_OPTION_LIST,    /**< const char **: one more entry per use */
     OJ_OPTION_THREADS, /**< int64_t, or ALL_CPUS: 0 */
     OJ_OPTION_SECONDS, /**< double, > 0: "1.5", "1s", "200ms", "2min" */
     OJ_OPTION_BOX,     /**< double[4] */
-    /** const double *, 4 more per use; the next member is the number of
-     *  boxes */
+    /** const double *: 4 more numbers per use; the next member of struct
+     *  oj_command is the number of boxes */
     OJ_OPTION_BOXES,
     OJ_OPTION_BYTES,   /**< int64_t: "64M", "4G", "100000" */
     OJ_OPTION_GPUS,    /**< uint64_t: one bit per device; "all", "0,2" */
     OJ_OPTION_OP,      /**< enum oj_op; "window" sets is_window */
     OJ_OPTION_BACKEND, /**< const char *: "auto" or a backend's name */
-    /** const char *; optional argument: name of a reference backend, default
+    /** const char *; optional argument: name of a reference backend, by default
      *  geos */
     OJ_OPTION_REFERENCE,
-    /** const char *; optional argument: one of the choices, default "" */
+    /** const char *; optional argument: one of the choices, by default "" */
     OJ_OPTION_FLAG_OR_WORD
 };
 
@@ -61,58 +61,61 @@ struct oj_option
     size_t offset; /**< offset of the value in struct oj_command */
 
     const char *alias;
-    /** possible arguments, "first|all"; OJ_OPTION_CHOICE accepts only these,
+    /** possible arguments, "first|all"; an OJ_OPTION_CHOICE accepts only these.
      *  NULL: `arguments` lists them */
     const char *choices;
     int64_t minimum; /**< smallest OJ_OPTION_COUNT or OJ_OPTION_THREADS */
     /** largest OJ_OPTION_COUNT or OJ_OPTION_THREADS; 0: no limit */
     int64_t maximum;
 
-    /** joins that take the option, "nearest|dwithin"; NULL: all. Without -op,
-     *  an option that only one join takes selects that join */
+    /** joins that take the option, "nearest|dwithin"; NULL: all. If -op is
+     *  missing, an option that only one join takes selects that join */
     const char *ops;
-    const char *needs; /**< option without which it is refused */
+    const char *needs; /**< option that must be given, too */
     /** error text for a second use: what to write instead; NULL: "leave one
      *  out" */
     const char *once;
-    /** why it is refused in a dataset (JOIN:); NULL: it is accepted */
+    /** reason why a dataset (JOIN:) does not accept the option; NULL: accepted
+     */
     const char *not_read;
 };
 
-/** Row i, or NULL past the end. */
+/** Returns row i, or NULL past the end of the table. */
 const struct oj_option *oj_option_at(int i);
 
-/** Index of the option with this name or alias, ignoring case; -1: none. */
+/** Returns the index of the option with this name or alias, ignoring case; -1:
+ *  there is none. */
 int oj_option_find(const char *name);
 
-/** Possible arguments of an OJ_OPTION_CHOICE: "first|all". */
+/** Returns the possible arguments of an OJ_OPTION_CHOICE: "first|all". */
 const char *oj_option_choices(const struct oj_option *option);
 
-/** The argument for a value of an OJ_OPTION_CHOICE. From CPLSPrintf():
- *  overwritten after a few more calls. */
+/** Returns the argument that stands for a value of an OJ_OPTION_CHOICE. From
+ *  CPLSPrintf(): overwritten after a few more calls. */
 const char *oj_option_choice_word(const struct oj_option *option, int value);
 
-/** 1 when a word has the form of an option: "-k", "--k". */
+/** Returns 1 if a word has the form of an option: "-k", "--k". */
 int oj_word_is_option(const char *word);
 
-/** The option named by an argument ("-k", "--K"), or NULL. */
+/** Returns the option that an argument names ("-k", "--K"), or NULL. */
 const struct oj_option *oj_option_of_word(const char *word);
 
-/** 1 when the option can change the join side or the engine. Options of CRS are
- *  not counted: their effect shows in the sides' CRS. */
+/** Returns 1 if the option can change the join side or the engine. Options of
+ *  the CRS are not counted, because a change of CRS is detected otherwise. */
 int oj_option_is_of_join_side(const struct oj_option *option);
 
-/** 1 for options of the join and of CRS: they decide, for two layers as they
- * are read, which pairs there are. */
+/** Returns 1 for options of the join and of the CRS: they decide which pairs
+ *  two given layers have. */
 int oj_option_is_of_pairs(const struct oj_option *option);
 
-/** Number of arguments. OJ_OPTION_REFERENCE and OJ_OPTION_FLAG_OR_WORD: returns
- *  0, but one optional argument may follow. */
+/** Returns the number of arguments; 0 for OJ_OPTION_REFERENCE and
+ *  OJ_OPTION_FLAG_OR_WORD, although one optional argument may follow. */
 int oj_option_words(const struct oj_option *option);
 
-/** Fills text with what follows "unknown option WORD" in an error: the option
- *  with a similar name, the equivalent of an option of ogr2ogr or another tool,
- *  or a pointer to --help. word: with its dashes. Cut to size bytes. */
+/** Writes the advice that follows "unknown option WORD" in an error into text:
+ *  the option with a similar name, the equivalent of an option of ogr2ogr or
+ *  another tool, or a reference to --help. word: with its dashes. Cut to size
+ *  bytes. */
 void oj_option_hint(const char *word, char *text, size_t size);
 
 #ifdef __cplusplus

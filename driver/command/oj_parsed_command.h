@@ -23,14 +23,14 @@ extern "C" {
 
 enum oj_crs_mode
 {
-    /** the join side is reprojected; a missing CRS is assumed equal to the
-     *  other's */
+    /** the join side is reprojected; a missing CRS is assumed to be that of the
+     *  other side */
     OJ_CRS_AUTO = 0,
     OJ_CRS_STRICT, /**< different or missing CRS are an error */
     OJ_CRS_IGNORE  /**< coordinates are compared as they are */
 };
 
-/** Sides whose features are replaced by a representative point. */
+/** Sides (or'ed) whose features are replaced by a representative point. */
 enum oj_which_side
 {
     OJ_SIDE_INPUT = 0,
@@ -40,9 +40,11 @@ enum oj_which_side
 
 enum oj_invalid_mode
 {
-    OJ_INVALID_USE = 0, /**< used as they are, and counted */
-    OJ_INVALID_SKIP,    /**< they match nothing */
-    OJ_INVALID_FIX,     /**< made valid for the join; the output keeps them */
+    OJ_INVALID_USE = 0, /**< invalid polygons are used as they are, and
+                             counted */
+    OJ_INVALID_SKIP,    /**< they are in no pair */
+    OJ_INVALID_FIX,     /**< they are made valid for the join; the output keeps
+                             the originals */
     OJ_INVALID_FAIL
 };
 
@@ -50,21 +52,21 @@ enum oj_layer_type
 {
     OJ_LAYER_AS_IS = 0,
     OJ_LAYER_MULTI, /**< single geometries become multi-geometries */
-    OJ_LAYER_NONE,  /**< without geometry */
+    OJ_LAYER_NONE,  /**< rows have no geometry */
 
-    /* Intersections: only parts of this kind, as multi-geometries. */
+    /* Intersections keep only parts of this kind, as multi-geometries. */
     OJ_LAYER_POLYGON,
     OJ_LAYER_LINE,
     OJ_LAYER_POINT
 };
 
-/** 1 if intersections keep the parts of one kind. */
+/** Returns 1 if intersections keep only the parts of one kind. */
 static inline int oj_layer_type_keeps_parts(int layer_type)
 {
     return layer_type >= OJ_LAYER_POLYGON;
 }
 
-/** 1 if geometries are written as multi-geometries. */
+/** Returns 1 if geometries are written as multi-geometries. */
 static inline int oj_layer_type_is_multi(int layer_type)
 {
     return layer_type == OJ_LAYER_MULTI ||
@@ -84,7 +86,7 @@ struct oj_source_options
     const char *sql;
     const char *dialect;
     const char *where;
-    const char *select;        /**< comma-separated fields; "": none */
+    const char *select;        /**< comma-separated fields to copy; "": none */
     const char *srs;           /**< replaces the layer's own CRS */
     const char **open_options; /**< NULL-terminated, or NULL */
 };
@@ -92,8 +94,8 @@ struct oj_source_options
 /** Options of the output. Strings may be NULL. */
 struct oj_output_options
 {
-    /** NULL with in_place and benchmark, and for datasets; may be NULL with
-     *  write_spec */
+    /** path or dataset; NULL with in_place and benchmark and for datasets, and
+     *  perhaps with write_spec */
     const char *dst;
     const char *format;
     const char **dataset_options; /**< -dsco; NULL-terminated, or NULL */
@@ -110,41 +112,42 @@ struct oj_output_options
 
 struct oj_command
 {
-    /* The join. */
-    /** the join and its parameters, distances as the user wrote them;
-     *  intersects if is_window */
+    /** the join and its parameters, distances as the user wrote them; the join
+     *  is intersects if is_window */
     struct oj_relation relation;
-    /** set for -op window: the join side is boxes */
+    /** 1: -op window, so boxes are the join side */
     int is_window;
     const double *windows; /**< [4 * n_windows] xmin ymin xmax ymax */
-    /** if > 0, the boxes are the join side, and join.dataset is "-window" */
+    /** if > 0, -window was given: these boxes are the join side, and
+     *  join.dataset is "-window" */
     int64_t n_windows;
     const char *max_distance_field, *join_max_distance_field;
     const char **exclude; /**< self, same_geometry, field=F; NULL-terminated */
     int unordered_pairs;
     const char *on;                   /**< "LEFT=RIGHT,..." or NULL */
     const char *within_time, *during; /**< arguments, or NULL */
-    /** parsed from them; [relation.n_spans] */
+    /** the fields named by them; [relation.n_spans] */
     struct oj_span_words span_words[OJ_MOST_SPANS];
-    /** arguments of each -similar; measures and thresholds are in `relation` */
+    /** the arguments of each -similar; their measures and thresholds are in
+     *  `relation` */
     const char **similar;
-    /** parsed from `similar` */
+    /** the fields named by `similar` */
     struct oj_similar similar_fields[OJ_MOST_TEXTS];
     const char *min_similarity; /**< T as text, or NULL */
-    /** argument of -vector, or NULL; norm and limit are in `relation` */
+    /** argument of -vector, or NULL; its norm and limit are in `relation` */
     const char *vector;
-    struct oj_vector_words vector_fields; /**< parsed from `vector` */
+    struct oj_vector_words vector_fields; /**< the fields named by `vector` */
     const char *max_difference;           /**< D as text, or NULL */
     int measure;                          /**< enum oj_text_measure */
-    /** values of struct oj_token_rules */
+    /** members of struct oj_token_rules */
     int tokens, fold;
-    const char *word_map; /**< content of the file, or NULL */
-    /** enum oj_which_side; valid if given */
+    const char *word_map; /**< content of the file of -word_map, or NULL */
+    /** enum oj_which_side; valid if the option is given */
     int centroid_of;
-    /** enum oj_which_side; valid if given */
+    /** enum oj_which_side; valid if the option is given */
     int point_on_surface_of;
     int invalid; /**< enum oj_invalid_mode */
-    /** enum oj_how; default: left, with is_window inner */
+    /** enum oj_how; by default left, with is_window inner */
     int how;
     int one_to_one;
     const char *pick, *aggregates; /**< arguments of -pick and -agg, or NULL */
@@ -153,9 +156,11 @@ struct oj_command
     /* Columns and geometry of the output. */
     const char *name_count, *name_distance, *name_rank, *name_fid;
     const char *name_similarity, *name_difference;
-    const char *overlap; /**< comma-separated: area, length, percent; or NULL */
+    const char *overlap; /**< comma-separated words: area, length, percent; or
+                              NULL */
     int nearest_point_fields, bearing_field;
-    /** names of the columns of values from OJ_FIRST_NAMED_PAIR_VALUE on */
+    /** names of the columns of the pair values from OJ_FIRST_NAMED_PAIR_VALUE
+     *  on */
     const char *named[OJ_N_NAMED_PAIR_VALUES];
     int geometry; /**< enum oj_write_geometry */
 
@@ -174,9 +179,10 @@ struct oj_command
     int in_place, in_place_unsafe;
 
     /* Events. */
-    const char *events; /**< NULL: none; "" or "all" */
+    const char *events; /**< argument of -events; "": given without one; NULL:
+                             not given */
     const char *key, *state;
-    double flush; /**< seconds */
+    double flush; /**< seconds after which waiting rows are written */
     int skip_failures;
 
     /* Execution. */
@@ -186,11 +192,12 @@ struct oj_command
     int64_t quadrant_size; /**< 0: the backend's default */
     uint64_t gpus;         /**< one bit per device; 0: the first device */
     int64_t gpu_memory;    /**< bytes per device; 0: the free memory */
-    int64_t gpu_batch;     /**< rows per transfer; 0: chosen */
+    int64_t gpu_batch;     /**< rows per transfer; 0: chosen by the program */
     int64_t memory;        /**< bytes; 0: no limit */
-    int64_t max_pairs;     /**< 0: no limit */
+    int64_t max_pairs;     /**< maximum number of pairs; 0: no limit */
     int explain;
-    const char *write_spec; /**< file that will hold the arguments, or NULL */
+    const char *write_spec; /**< path of the file that will hold the arguments,
+                                 or NULL */
 
     /* Validation and measurement. */
     const char *validate; /**< reference backend, or NULL */
@@ -204,62 +211,63 @@ struct oj_command
     const char *json_summary;
     int help;
 
-    int is_dataset;     /**< made by oj_command_parse_line(); quiet is then 1 */
+    int is_dataset;     /**< 1: made by oj_command_parse_line(); quiet is then
+                             1, too */
     const char **words; /**< owned copy of all arguments; NULL-terminated */
-    /** [index in the option table] 1 when given */
+    /** [index in the option table] 1 if the option is given */
     unsigned char given[OJ_MAX_OPTIONS];
-    /** enum oj_unit of distances, by index in the option table */
+    /** [index in the option table] enum oj_unit of distances */
     unsigned char unit[OJ_MAX_OPTIONS];
-    char **texts; /**< owned string list: texts above that are not in `words` */
+    char **texts; /**< owned list of the texts above that are not in `words` */
 };
 
 /** Parses argv[0 .. argc - 1] (without the program's name) into *command, which
  *  owns copies of everything; free it by oj_command_free().  If -help is given,
  *  nothing else is checked.  OJ_ERR_ARG with one line that says what is wrong
- *  and what to write instead.  Without -op, other options select the join:
- *  -relate: relate; -window: window; -k, -ties or -distance_to: nearest; a
- *  field of distances: dwithin; else -similar or -vector: similar; else
+ *  and what to write instead.  If -op is missing, other options select the
+ *  join: -relate: relate; -window: window; -k, -ties or -distance_to: nearest;
+ *  a field of distances: dwithin; else -similar or -vector: similar; else
  *  intersects. */
 OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
                                        struct oj_command *command,
                                        struct oj_error *err);
 
-/** 1 when -h, -help or --help is one of the words. */
+/** Returns 1 if -h, -help or --help is one of the words. */
 int oj_command_asks_for_help(int argc, const char *const *argv);
 
 /** Parses the text of a dataset name (dataset/oj_dataset_name.h), quoted as in
- *  a shell. There is no destination, and options that apply to a run only are
- *  refused.  folder: the folder of the spec file, to which its paths are
- *  relative; "": the current folder. */
+ *  a shell. It has no destination, and options that only a run of the command
+ *  can use are refused.  folder: folder of the spec file, to which its paths
+ *  are relative; "": the current folder. */
 OJ_MUST_USE oj_status oj_command_parse_line(const char *line,
                                             const char *folder,
                                             struct oj_command *command,
                                             struct oj_error *err);
 
-/** 1 when the option with this name (not an alias) was given. */
+/** Returns 1 if the option with this name (not an alias) was given. */
 int oj_command_given(const struct oj_command *command, const char *name);
 
-/** 1 when this option, of enum oj_which_side, is given and includes the
- *  side. */
+/** Returns 1 if this option, whose value is an enum oj_which_side, is given and
+ *  includes the side. */
 int oj_command_is_of_side(const struct oj_command *command, const char *name,
                           int side);
 
-/** 1 when the join reads geometries; 0 when it compares attributes only. */
+/** Returns 1 if the join reads geometries, 0 if it only compares attributes. */
 int oj_command_needs_shapes(const struct oj_command *command);
 
-/** The distance given by this option. */
+/** Returns the distance that this option gives, with its unit. */
 struct oj_distance oj_command_distance(const struct oj_command *command,
                                        const char *name);
 
-/** The argument of -op: "intersects", "window", ... */
+/** Returns the argument of -op: "intersects", "window", ... */
 const char *oj_command_op_name(const struct oj_command *command);
 
-/** The options that decide which pairs there are, as words in the order of the
- *  table: "-op dwithin -max_distance 100". The caller frees it with CPLFree().
- */
+/** Returns the options that decide which pairs two given layers have, as words
+ *  in the order of the table: "-op dwithin -max_distance 100". Free it with
+ *  CPLFree(). */
 char *oj_command_join_words(const struct oj_command *command);
 
-/** Frees what the command owns. Accepts a zeroed one. */
+/** Frees what the command owns; zeroed memory is accepted. */
 void oj_command_free(struct oj_command *command);
 
 #ifdef __cplusplus

@@ -10,12 +10,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* GDAL chooses a handler by a prefix of the path and passes it the rest, and
- * its Unlink() removes that rest by the system's unlink() instead of the
- * callback. With this prefix the rest is an absolute path. */
+/* Prefix under which our handler is installed. GDAL passes the rest of a path
+ * to the handler, but removes files by the system's unlink() with that rest. So
+ * the rest must be an absolute path. */
 static const char prefix[] = "/./.";
 
-/* A watched folder. */
+/* A folder in which failed writes are recorded. */
 struct watched_folder
 {
     char *path; /* without the prefix */
@@ -31,12 +31,12 @@ static pthread_mutex_t folders_lock = PTHREAD_MUTEX_INITIALIZER;
 struct watched_file
 {
     VSILFILE *file;
-    /* NULL: in no watched folder, or opened for reading only */
+    /* NULL: the file is in no watched folder, or open for reading only */
     struct watched_folder *folder;
 };
 
-/* Link of the list that points to the folder at or above path; the last link,
- * which is NULL, if none is. */
+/* Returns the link of the list that points to the folder at or above path; the
+ * last link, which is NULL, if no such folder is watched. */
 static struct watched_folder **find_folder(const char *path)
 {
     struct watched_folder **at = &folders;
@@ -59,7 +59,8 @@ static struct watched_folder *folder_of(const char *path)
     return folder;
 }
 
-/* Records the folder's first errno when a call failed; EIO if errno is 0. */
+/* If a call failed, records its errno for the folder (EIO if errno is 0); only
+ * the first error is kept. */
 static void keep_error(const struct watched_file *f, int has_failed)
 {
     int none = 0, number = errno != 0 ? errno : EIO;
@@ -112,7 +113,7 @@ static size_t read_file(void *file, void *bytes, size_t size, size_t n)
     return VSIFReadL(bytes, size, n, ((struct watched_file *)file)->file);
 }
 
-/* Seeking first writes buffered bytes, so that it can fail, too. */
+/* Seeking writes buffered bytes first, so it can fail like a write. */
 static int seek_file(void *file, vsi_l_offset offset, int whence)
 {
     struct watched_file *f = file;
@@ -182,8 +183,6 @@ static char **list_folder(void *user, const char *path, int n_most)
     (void)user;
     return VSIReadDirEx(path, n_most);
 }
-
-/* ---- handler ------------------------------------------------------------- */
 
 static void install_handler(void)
 {

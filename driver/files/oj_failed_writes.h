@@ -12,21 +12,21 @@
 
 #include "../../flatten/base/oj_status.h"
 
-/** Prefix of an absolute path whose writes are watched: prefix +
- *  "/data/out.csv". The system resolves it to that file, too, so that drivers
- *  that do not use VSIFOpenL() open the right file. */
+/** Returns the prefix that makes an absolute path a watched one: prefix +
+ *  "/data/out.csv". The system resolves this to the same file, so that drivers
+ *  that do not use VSIFOpenL() open the right file, too. */
 const char *oj_failed_writes_prefix(void);
 
-/** Records errors in files of this folder (a path with the prefix) until
- *  oj_failed_writes_end(), when its files must be closed. */
+/** Records failed writes to files in this folder (a path with the prefix) until
+ *  oj_failed_writes_end(), by when its files must be closed. */
 OJ_MUST_USE oj_status oj_failed_writes_watch(const char *folder,
                                              struct oj_error *err);
 
-/** errno of the first write, truncation or close that failed in a watched
- *  folder; 0: none failed. Thread-safe. */
+/** Returns the errno of the first write, truncation or close that failed in a
+ *  watched folder; 0: none failed. Thread-safe. */
 int oj_failed_writes_errno(const char *folder);
 
-/** Ends the watch. Accepts a folder that is not watched. */
+/** Ends the watch; accepts a folder that is not watched. */
 void oj_failed_writes_end(const char *folder);
 
 #endif

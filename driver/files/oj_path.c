@@ -22,7 +22,8 @@ int oj_path_is_same_file(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* Concatenates the first n_a bytes of a, and b, c and d. CPLFree(). */
+/* Concatenates the first n_a bytes of a, and b, c and d. Free the result with
+ * CPLFree(). */
 static char *concatenate_path_parts(size_t n_a, const char *a, const char *b,
                                     const char *c, const char *d)
 {
@@ -32,8 +33,8 @@ static char *concatenate_path_parts(size_t n_a, const char *a, const char *b,
     return made;
 }
 
-/* Length of the prefix before the path of an archive: "/vsizip/",
- * "/vsizip//vsigzip/", ... */
+/* Returns the length of the prefix that precedes the path of an archive:
+ * "/vsizip/", "/vsizip//vsigzip/", ... */
 static size_t archive_prefix_length(const char *name)
 {
     static const char *const archives[] = {"/vsizip/", "/vsitar/", "/vsigzip/",
@@ -53,7 +54,7 @@ static size_t archive_prefix_length(const char *name)
     return n;
 }
 
-/* 1 for names such as "GPKG:..." and "WFS:...": word characters, then a
+/* Returns 1 for names such as "GPKG:..." and "WFS:...": word characters, then a
  * colon. */
 static int looks_like_connection(const char *name)
 {
@@ -71,7 +72,8 @@ static int exists_in(const char *folder, const char *name)
     return n > 0 && n < (int)sizeof path && stat(path, &info) == 0;
 }
 
-/* folder: the folder that name would be relative to. */
+/* Returns 1 if name is a path relative to folder. A name that looks like a
+ * connection is one, unless folder contains a file of this name. */
 static int is_relative(const char *folder, const char *name)
 {
     if (name[0] == '\0' || strchr("/\\<{[", name[0]) != NULL ||
@@ -114,8 +116,8 @@ static const char *resolve_dot_folders(char *here, const char *path)
     }
 }
 
-/* Length of the common path in bytes, up to a slash: 2 for the folder /a/b and
- * the path /a/c/d. */
+/* Returns the length in bytes of the folders common to both paths, up to a
+ * slash: 2 for the folder /a/b and the path /a/c/d. */
 static size_t common_folders_length(const char *folder, const char *path)
 {
     size_t common = 0;
@@ -136,8 +138,8 @@ char *oj_path_make_relative(const char *folder, const char *name)
     if (!is_relative("", path) || getcwd(to, sizeof to) == NULL ||
         realpath(folder[0] != '\0' ? folder : ".", from) == NULL)
         return CPLStrdup(name);
-    /* Both are absolute and contain no links up to the current folder; "" is
-     * the root. */
+    /* Both paths are absolute, and links in the current folder's path are
+     * resolved; the root becomes "". */
     from[strcmp(from, "/") == 0 ? 0 : strlen(from)] = '\0';
     to[strcmp(to, "/") == 0 ? 0 : strlen(to)] = '\0';
     path = resolve_dot_folders(to, path);
@@ -146,7 +148,8 @@ char *oj_path_make_relative(const char *folder, const char *name)
         (int)(sizeof to - n_to))
         return CPLStrdup(name);
     common = common_folders_length(from, to);
-    if (common > 0 || from[0] == '\0') /* otherwise `to` stays absolute */
+    if (common > 0 || from[0] == '\0') /* without a common folder `to` stays
+                                          absolute */
     {
         for (const char *c = from + common; *c != '\0'; c++)
         {

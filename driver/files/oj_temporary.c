@@ -41,8 +41,8 @@ static oj_status fail_system(struct oj_error *err, const char *what,
     return oj_fail(err, OJ_ERR_IO, "%s %s: %s", what, path, strerror(errno));
 }
 
-/* Joins folder and name. From CPLSPrintf(): overwritten after a few more
- * calls. */
+/* Joins folder and name. From CPLSPrintf(): overwritten after a few more calls.
+ */
 static const char *path_in_folder(const char *folder, const char *name)
 {
     return CPLSPrintf("%s/%s", folder, name);
@@ -50,13 +50,13 @@ static const char *path_in_folder(const char *folder, const char *name)
 
 /* ---- folders ------------------------------------------------------------- */
 
-/* Name of the temporary folder within its destination. */
+/* The name of the temporary folder, without its path. */
 static const char *folder_name(const struct oj_temporary *t)
 {
     return CPLGetFilename(t->folder);
 }
 
-/* Splits final into its folder, made absolute, and its name. */
+/* Splits the path `final` into its folder, made absolute, and its name. */
 static oj_status split_path(const char *final, struct oj_temporary *t,
                             struct oj_error *err)
 {
@@ -68,7 +68,8 @@ static oj_status split_path(const char *final, struct oj_temporary *t,
     folder = oj_path_folder(path, ".");
     if (CPLStrlcpy(t->name, CPLGetFilename(path), sizeof t->name) >=
         sizeof t->name)
-        return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s", final);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the path of the output is too long: %s", final);
     if (realpath(folder, t->destination) == NULL)
         return fail_system(err, "cannot write into folder", folder);
     return OJ_OK;
@@ -88,7 +89,7 @@ static void temporary_name_prefix(const struct oj_temporary *t, char *start,
     snprintf(start + strlen(start), size - strlen(start), "%s", mark);
 }
 
-/* 1 when the content of the file equals name. */
+/* Returns 1 if the content of the file is name. */
 static int holds_name(int file, const char *name)
 {
     char text[NAME_SIZE];
@@ -97,8 +98,9 @@ static int holds_name(int file, const char *name)
            memcmp(text, name, (size_t)n) == 0;
 }
 
-/* Descriptor of the locked .lock of a folder that a run of this user left
- * behind and that no process holds any more; else -1. */
+/* Opens and locks the .lock of a temporary folder that an earlier run of this
+ * user left behind and that no process uses any more. Returns its descriptor,
+ * or -1 if the folder is not such a one. */
 static int take_stale_lock(int folder, const char *name)
 {
     struct stat info;
@@ -143,8 +145,8 @@ static void remove_stale_folders(const struct oj_temporary *t)
     (void)oj_folder_each(t->destination_file, remove_if_stale, start);
 }
 
-/* Sets t->way, the path by which GDAL opens the members: it leads to this
- * folder even if another one takes its name, and its failed writes are
+/* Sets t->way, the path by which GDAL opens the members. It leads to this
+ * folder even if another folder gets its name, and failed writes through it are
  * recorded. */
 static oj_status choose_way(struct oj_temporary *t, struct oj_error *err)
 {
@@ -157,13 +159,14 @@ static oj_status choose_way(struct oj_temporary *t, struct oj_error *err)
         return OJ_OK;
     if (snprintf(t->way, sizeof t->way, "%s%s", prefix, t->folder) >=
         (int)sizeof t->way)
-        return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s", t->folder);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the path of the output is too long: %s", t->folder);
     return OJ_OK;
 }
 
 static oj_status fail_replaced(struct oj_temporary *t, struct oj_error *err)
 {
-    /* the folder must not be emptied */
+    /* the signal handler must not empty this folder */
     oj_cancel_drop_temporary(t->folder_file);
     close(t->folder_file);
     t->folder_file = -1;
@@ -187,7 +190,8 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
     temporary_name_prefix(t, start, sizeof start);
     if (snprintf(t->folder, sizeof t->folder, "%s/%sXXXXXX", t->destination,
                  start) >= (int)sizeof t->folder)
-        return oj_fail(err, OJ_ERR_ARG, "the name is too long: %s/%s",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the path of the output is too long: %s/%s",
                        t->destination, t->name);
     if (mkdtemp(t->folder) == NULL)
     {
@@ -202,16 +206,17 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
                : fail_replaced(t, err);
 }
 
-/* 1 when both files have the same owner. On a network file system the owner can
- * differ from the user of the process. */
+/* Returns 1 if both files have the same owner. On a network file system the
+ * owner can differ from the user of the process, which is therefore not
+ * compared. */
 static int have_one_owner(int a, int b)
 {
     struct stat x, y;
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_uid == y.st_uid;
 }
 
-/* The file gets its final name only when it is locked and complete, so that no
- * other run finds it unlocked. */
+/* Creates .lock under another name first: it is renamed only when it is locked
+ * and complete, so that no other run finds it unlocked. */
 static oj_status create_lock_file(struct oj_temporary *t, struct oj_error *err)
 {
     static const char unlocked[] = ".lock-new";
@@ -222,8 +227,8 @@ static oj_status create_lock_file(struct oj_temporary *t, struct oj_error *err)
                            path_in_folder(t->folder, lock_name));
     if (!have_one_owner(t->lock, t->folder_file))
         return fail_replaced(t, err);
-    /* Fails on file systems without locks; then a folder that a killed run
-     * leaves is never removed. */
+    /* This fails on file systems without locks. There a folder that a killed
+     * run leaves behind is never removed. */
     (void)!flock(t->lock, LOCK_EX | LOCK_NB);
     errno = ENOSPC;
     if (write(t->lock, name, strlen(name)) != (ssize_t)strlen(name) ||
@@ -233,7 +238,8 @@ static oj_status create_lock_file(struct oj_temporary *t, struct oj_error *err)
     return OJ_OK;
 }
 
-/* O_PATH: the folder may be writable and searchable, but not readable. */
+/* Opens the folder of the output by O_PATH, since it may be writable and
+ * searchable but not readable. */
 static oj_status open_destination(struct oj_temporary *t, struct oj_error *err)
 {
     t->destination_file =
@@ -243,8 +249,8 @@ static oj_status open_destination(struct oj_temporary *t, struct oj_error *err)
                : fail_system(err, "cannot write into folder", t->destination);
 }
 
-/* rmdir by name: if another user has put another folder under this name, it is
- * removed only if it is empty. */
+/* Removes the folder by name with rmdir: if another user has put another folder
+ * under this name, it is removed only if it is empty. */
 static void close_temporary(struct oj_temporary *t)
 {
     if (t->way[0] != '\0')
@@ -306,7 +312,7 @@ oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
     ok = oj_write_at(file, 0, zeros, sizeof zeros) == 0;
     ok = fsync(file) == 0 && ok;
     ok = close(file) == 0 && ok;
-    /* if this fails, the file is removed with the folder */
+    /* if this fails, the probe file is removed with the folder */
     unlinkat(t->folder_file, probe_name, 0);
     if (!ok)
         return oj_fail(err, OJ_ERR_IO, "cannot write the output into %s: %s",
@@ -332,7 +338,8 @@ static int add_member(int folder, const char *name, void *to)
     return 0;
 }
 
-/* Names of all members, the main one last. Free with CSLDestroy(). */
+/* Returns the names of all members, the main one last. Free them with
+ * CSLDestroy(). */
 static char **list_output_files_main_last(const struct oj_temporary *t)
 {
     struct members members = {NULL, t->name, 0};
@@ -341,7 +348,7 @@ static char **list_output_files_main_last(const struct oj_temporary *t)
                             : members.names;
 }
 
-/* 1 when path is one of the files in old. */
+/* Returns 1 if path is one of the files in old. */
 static int is_among_old_files(char **old, const char *path)
 {
     for (int i = 0; old != NULL && old[i] != NULL; i++)
@@ -352,7 +359,8 @@ static int is_among_old_files(char **old, const char *path)
     return 0;
 }
 
-/* SQLite finds journals by name, and would apply an old one to a new file. */
+/* SQLite finds journals by their names, and would apply an old one to a new
+ * file. */
 static const char *const journals[] = {"-journal", "-wal", "-shm"};
 
 static oj_status check_no_journals(const char *target, struct oj_error *err)
@@ -363,8 +371,8 @@ static oj_status check_no_journals(const char *target, struct oj_error *err)
         const char *path = CPLSPrintf("%s%s", target, journals[i]);
         if (lstat(path, &info) == 0)
             return oj_fail(err, OJ_ERR_IO,
-                           "%s is in the way of the output: it would be taken "
-                           "for its journal; remove it",
+                           "%s exists and would be taken for the journal of "
+                           "the output; remove it",
                            path);
     }
     return OJ_OK;
@@ -381,10 +389,11 @@ static oj_status check_targets_replaceable(const struct oj_temporary *t,
         if (lstat(target, &info) != 0)
             OJ_TRY(check_no_journals(target, err));
         else if (!is_among_old_files(old, target))
-            return oj_fail(err, OJ_ERR_IO,
-                           "%s is in the way of the output: it exists and is "
-                           "no part of what is replaced",
-                           target);
+            return oj_fail(
+                err, OJ_ERR_IO,
+                "%s exists where the output must be written, and is no part of "
+                "what is replaced; remove it, or name another output",
+                target);
     }
     return OJ_OK;
 }
@@ -398,8 +407,8 @@ static void copy_permissions(const struct oj_temporary *t, const char *name)
         (void)!fchmodat(t->folder_file, name, info.st_mode & 0777, 0);
 }
 
-/* Syncs the members and copies permissions; until this ends, an interrupt still
- * ends the run. */
+/* Writes the members to disk (fsync) and copies permissions. A signal during
+ * this time still ends the run. */
 static oj_status bring_members_to_disk(const struct oj_temporary *t,
                                        char **members, char **old,
                                        struct oj_error *err)
@@ -415,8 +424,9 @@ static oj_status bring_members_to_disk(const struct oj_temporary *t,
     return OJ_OK;
 }
 
-/* rename() cannot replace a folder that is not empty: the two are exchanged,
- * and the old one is removed with the temporary folder. */
+/* Moves a member that is a folder. rename() cannot replace a folder that is not
+ * empty: so the two are exchanged, and the old one is removed with the
+ * temporary folder. */
 static int rename_or_exchange_folder(const struct oj_temporary *t,
                                      const char *name)
 {
@@ -430,8 +440,8 @@ static int rename_or_exchange_folder(const struct oj_temporary *t,
     return -1;
 }
 
-/* 1 when path differs from the output in the extension only: a/out.dbf for
- * a/out.shp. */
+/* Returns 1 if path differs from the output only in the extension: a/out.dbf
+ * for a/out.shp. */
 static int is_sidecar(const struct oj_temporary *t, const char *path)
 {
     const char *name = CPLGetFilename(path);
@@ -444,8 +454,8 @@ static int is_sidecar(const struct oj_temporary *t, const char *path)
            strcmp(resolved, t->destination) == 0;
 }
 
-/* Removes members of the old dataset that the new one does not have, e.g. an
- * index that would not fit. */
+/* Removes members of the old dataset that the new one lacks, e.g. an index that
+ * would not fit the new data. */
 static void remove_old_sidecars(const struct oj_temporary *t, char **members,
                                 char **old)
 {
@@ -482,7 +492,8 @@ oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
     char **members = list_output_files_main_last(t);
     oj_status status = check_targets_replaceable(t, members, old, err);
     if (status == OJ_OK && members == NULL)
-        status = oj_fail(err, OJ_ERR_IO, "the driver wrote no file");
+        status =
+            oj_fail(err, OJ_ERR_IO, "the driver wrote no file for the output");
     if (status == OJ_OK)
         status = bring_members_to_disk(t, members, old, err);
     if (status == OJ_OK)

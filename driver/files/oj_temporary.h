@@ -25,45 +25,46 @@
 
 #define OJ_PATH_MAX 4096
 
-/** A zeroed one is valid and has no folder. */
+/** A temporary folder and its output. Zeroed memory is valid: there is no
+ *  folder. */
 struct oj_temporary
 {
     char folder[OJ_PATH_MAX]; /**< the temporary folder; "": none */
-    /** path for opening the members: /proc/self/fd/N if available, with
-     *  oj_failed_writes_prefix() */
+    /** path by which drivers open the members: /proc/self/fd/N if available,
+     *  behind oj_failed_writes_prefix() */
     char way[OJ_PATH_MAX];
     char destination[OJ_PATH_MAX]; /**< the folder of the final names */
     char name[256];                /**< final name of the main member */
-    /** Descriptors of the folder, the destination and .lock; valid if folder is
-     *  set. */
+    /** Descriptors of the temporary folder, the destination and .lock; valid if
+     *  folder is set. */
     int folder_file, destination_file, lock;
 };
 
-/** Removes folders that dead runs with this destination left, and makes a new
- *  folder. */
+/** Removes folders that killed runs with this destination have left, and makes
+ *  a new folder. final: path of the output. */
 OJ_MUST_USE oj_status oj_temporary_make(const char *final,
                                         struct oj_temporary *out,
                                         struct oj_error *err);
 
-/** Path of the main member inside the folder. */
+/** Writes the path of the main member in the temporary folder to path. */
 void oj_temporary_path(const struct oj_temporary *temporary, char *path,
                        int size);
 
-/** OJ_ERR_IO when the disk is full: drivers that buffer writes may not have
- *  noticed. */
+/** Returns OJ_ERR_IO if the disk is full: drivers that buffer writes may not
+ *  have noticed it. */
 OJ_MUST_USE oj_status oj_temporary_probe(const struct oj_temporary *temporary,
                                          struct oj_error *err);
 
-/** Moves all members to their final names, the main one last. old: NULL-
- *  terminated paths of the replaced dataset's members, which are removed; NULL:
- *  nothing is replaced, and no member may exist yet.
+/** Moves all members to their final names, the main one last. old:
+ *  NULL-terminated paths of the replaced dataset's members, which are removed;
+ *  NULL: nothing is replaced, and no file may exist under a final name yet.
  *  Members are on the disk before they are moved and old ones removed; the
- *  final names are on the disk before this returns.
- *  OJ_ERR_CANCELLED: nothing was moved. */
+ *  final names are on the disk before this returns.  OJ_ERR_CANCELLED: nothing
+ *  was moved. */
 OJ_MUST_USE oj_status oj_temporary_move(const struct oj_temporary *temporary,
                                         char **old, struct oj_error *err);
 
-/** Removes the folder and its contents. Accepts a zeroed one. */
+/** Removes the folder and its contents; zeroed memory is accepted. */
 void oj_temporary_remove(struct oj_temporary *temporary);
 
 #endif

@@ -17,8 +17,9 @@ static oj_status fail_to_write(const char *option, const char *path,
                    strerror(errno));
 }
 
-/* The stream that path names (/dev/stdout ...), or NULL. It may be a file that
- * the shell opened and others write to: opening it again would truncate it. */
+/* Returns the standard stream that path names (/dev/stdout ...), or NULL. The
+ * stream may be a file that the shell opened and other processes write to;
+ * opening it again would truncate it. */
 static FILE *standard_stream_of(const char *path)
 {
     if (oj_words_find("/dev/stdout|/dev/fd/1|/vsistdout/|/vsistdout", path) >=
@@ -32,17 +33,17 @@ int oj_text_file_is_stdout(const char *path)
     return standard_stream_of(path) == stdout;
 }
 
-/* 1 for a device, a pipe or a link, which is written in place instead of
- * replaced. */
+/* Returns 1 for a device, a pipe or a link: these are written in place instead
+ * of being replaced. */
 static int is_not_regular_file(const char *path)
 {
     struct stat file;
     return lstat(path, &file) == 0 && !S_ISREG(file.st_mode);
 }
 
-/* A link made by a third user could redirect the write to one of this user's
- * files, which would be truncated. Accepted are links of this user, of root or
- * of the folder's owner, if their target exists. */
+/* Refuses links that another user could have made to redirect the write to one
+ * of this user's files, which would be truncated. Accepted are links of this
+ * user, of root or of the folder's owner, if their target exists. */
 static oj_status check_link(const char *option, const char *path,
                             struct oj_error *err)
 {
@@ -64,7 +65,7 @@ static oj_status check_link(const char *option, const char *path,
     return OJ_OK;
 }
 
-/* Writes an open file and closes it; errno says why, where this is 0. */
+/* Writes and closes an open file. Returns 0 on failure, with errno set. */
 static int write_and_close(int descriptor, void (*write)(FILE *, const void *),
                            const void *user)
 {
@@ -83,7 +84,7 @@ static int write_and_close(int descriptor, void (*write)(FILE *, const void *),
     return fclose(file) == 0 && is_good;
 }
 
-/* Writes in place. Returns 0 on failure, with errno set. */
+/* Writes to an existing file in place. Returns 0 on failure, with errno set. */
 static int write_existing(const char *path, void (*write)(FILE *, const void *),
                           const void *user)
 {

@@ -1,5 +1,5 @@
-/** Writes a small text file atomically (complete or not at all), or writes text
- *  to standard output or error. */
+/** Writes a small text file atomically (completely or not at all), or text to
+ *  standard output or error. */
 #ifndef OJ_TEXT_FILE_WRITE_H
 #define OJ_TEXT_FILE_WRITE_H
 
@@ -7,24 +7,25 @@
 
 #include <stdio.h>
 
-/** Checks before long work whether path can be written. OJ_ERR_IO when its
+/** Checks, before long work, whether path can be written. OJ_ERR_IO if its
  *  folder does not exist, permission is missing, or path is a folder. */
 OJ_MUST_USE oj_status oj_text_file_check(const char *path, const char *option,
                                          struct oj_error *err);
 
-/** 1 when path names standard output. */
+/** Returns 1 if path names standard output. */
 int oj_text_file_is_stdout(const char *path);
 
-/** Writes path by write(file, user), under an unpredictable temporary name in
- *  its folder until it is on the disk.  An existing device, pipe or link is
- *  written in place, but never a link whose target does not exist or that
- *  another user has made.  option: its name, for the error text. */
+/** Writes path by write(file, user): under an unpredictable temporary name in
+ *  its folder, which is renamed when the file is on the disk.  An existing
+ *  device, pipe or link is written in place, except a link whose target does
+ *  not exist or that another user has made.  option: name of the option, for
+ *  messages. */
 OJ_MUST_USE oj_status oj_text_file_write(const char *path, const char *option,
                                          void (*write)(FILE *, const void *),
                                          const void *user,
                                          struct oj_error *err);
 
-/** Writes text as a string of JSON, with its quotes. */
+/** Writes text as a JSON string, with its quotes. */
 void oj_text_file_put_json(FILE *file, const char *text);
 
 #endif

@@ -26,29 +26,29 @@
 #ifdef __GLIBC__
 #endif
 
-/* Maximum pairs of one answer; the pairs of further rows come in the next
- * answer. A pair takes 28 bytes, and three answers are in memory at a time. */
+/* Maximum number of pairs of one answer; further rows come in the next answer.
+ * A pair takes 28 bytes, and three answers are in memory at a time. */
 #define MAX_BATCH_PAIRS (INT64_C(4) << 20)
 
-/* Share of -memory: bytes planned per pair, for three answers in flight and the
+/* Plan for -memory: bytes per pair, including three answers in flight and the
  * intermediate answers of a join in tiles. */
 #define BYTES_PER_PAIR 512
 #define LEAST_BATCH_PAIRS 16384
 
-/* Share of -memory: bytes planned per row, for three batches in flight (BATCH)
- * or one batch joined with tiles (TILED), each with its answer and scratch. */
+/* Plan for -memory: bytes per row, including its answer and scratch memory;
+ * BATCH: three batches are in flight, TILED: one batch is joined with tiles. */
 #define BYTES_PER_BATCH_ROW 1024
 #define BYTES_PER_TILED_ROW 512
 #define LEAST_BATCH 4096
 
-/* -one_to_one: bytes of pairs held in memory; with -memory, its HELD_SHARE-th
- * part. Each join feature takes BYTES_PER_CHOSEN more. */
+/* -one_to_one: maximum bytes of pairs in memory; with -memory, 1/HELD_SHARE of
+ * it. Each join feature takes BYTES_PER_CHOSEN more. */
 #define MOST_HELD (INT64_C(512) << 20)
 #define HELD_SHARE 8
 #define BYTES_PER_CHOSEN 48
 
-/* -validate: upper bound of a reference's memory as a multiple of the join's
- * own (reached by GEOS objects of single points). */
+/* -validate: upper bound of the memory of a reference, as a multiple of that of
+ * the join. (GEOS objects of single points reach it.) */
 #define REFERENCE_SHARE 5
 
 static int64_t max_pairs_per_batch(const struct oj_command *command)
@@ -59,7 +59,8 @@ static int64_t max_pairs_per_batch(const struct oj_command *command)
     return most > LEAST_BATCH_PAIRS ? most : LEAST_BATCH_PAIRS;
 }
 
-/* Threads of the join: without -threads, GDAL_NUM_THREADS. 0: all. */
+/* Number of threads of the join; without -threads it is GDAL_NUM_THREADS. 0:
+ * all processors. */
 static int n_threads(const struct oj_command *command)
 {
     const char *n = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
@@ -82,7 +83,8 @@ struct oj_options oj_job_options(const struct oj_command *command)
     return options;
 }
 
-/* Adds a hint to an error: other programs name the inputs first. */
+/* Adds to an error that the output comes first, because other programs name the
+ * inputs first. */
 static oj_status explain_argument_order(const struct oj_command *command,
                                         oj_status status, struct oj_error *err)
 {
@@ -99,8 +101,8 @@ static oj_status explain_argument_order(const struct oj_command *command,
                    bare.message);
 }
 
-/* The row count serves the progress bar only. Counting a SELECT can take as
- * long as reading it, so this is done only if -progress is given. */
+/* The row count is needed only for the progress bar. Counting a SELECT can take
+ * as long as reading it, so rows are counted only if -progress is given. */
 static void decide_progress_and_row_count(struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -120,7 +122,7 @@ static void decide_progress_and_row_count(struct oj_job *job)
         job->show_progress = 0;
 }
 
-/* 1 when both names are one file, which need not exist. */
+/* Returns 1 if both names are one file, which need not exist. */
 static int is_same_path(const char *a, const char *b)
 {
     return oj_path_is_same_file(a, b) ||
@@ -149,8 +151,8 @@ static oj_status check_extra_output_file(const struct oj_job *job,
     return OJ_OK;
 }
 
-/* 1 when rows of the side are read again after the join: unmatched join rows,
- * or input rows whose aggregates or chosen pairs are known only then. */
+/* Returns 1 if rows of the side are read again after the join: unmatched join
+ * rows, or input rows whose aggregates or chosen pairs are known only then. */
 static int is_side_read_twice(const struct oj_command *command, int side)
 {
     if (side == 0)
@@ -201,9 +203,9 @@ int64_t oj_job_most_held_pairs(const struct oj_command *command)
     return command->memory > 0 ? command->memory / HELD_SHARE : MOST_HELD;
 }
 
-/* -memory: limit of a tile with its index, and also of the batches with their
- * answers: each gets half of what the vocabulary and -one_to_one leave, but at
- * least an eighth of -memory. */
+/* -memory: maximum bytes of a tile with its index, and of the batches with
+ * their answers. Each of the two gets half of what the vocabulary and
+ * -one_to_one leave, but at least an eighth of -memory. */
 static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -215,8 +217,9 @@ static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
     return left > command->memory / 4 ? left / 2 : command->memory / 8;
 }
 
-/* Rows per batch: with -memory, a share of it. A batch that is joined with all
- * tiles, each of which must be loaded for it, is as large as possible. */
+/* Rows per batch; with -memory as many as its share allows. A batch that is
+ * joined with tiles is as large as possible, because every tile must be loaded
+ * for each batch. */
 static int64_t batch_rows(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -313,8 +316,8 @@ static struct oj_options engine_options(const struct oj_job *job)
     if (!oj_reshape_makes_points(&job->sides.reshape[0]) &&
         !oj_source_can_hold_points(&job->input))
         options.input_kinds = OJ_PART_LINE | OJ_PART_POLYGON;
-    /* -backend auto uses the number of input rows, if the driver has it without
-     * a scan. */
+    /* -backend auto needs the number of input rows. It is set if the driver has
+     * it without a scan. */
     if (!job->input.is_result_set &&
         OGR_L_TestCapability(job->input.layer, OLCFastFeatureCount))
         options.n_expected = oj_source_count(&job->input, job->command->limit);
@@ -333,21 +336,20 @@ oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
                         &job->join_side->engine, err);
 }
 
-/* ---- under -memory: in memory, as long as it fits ------------------------ */
-
-/* Number of memory shares: one for the join, more for a reference. */
+/* Number of shares into which -memory is divided: one for the join, more for a
+ * reference. */
 static int64_t count_memory_shares(const struct oj_command *command)
 {
     return command->validate != NULL ? 1 + REFERENCE_SHARE : 1;
 }
 
-/* Watch function: stops the reading when the rows read, with their index, need
- * more than -memory. */
+/* Called while the join side is read: stops the reading when the rows so far,
+ * with their index, need more than -memory. */
 static int is_join_side_too_large(int64_t n_rows, void *user)
 {
     const struct oj_job *job = user;
     const struct oj_read_counts *counts = &job->join_side->counts;
-    /* a text has at most one token per byte */
+    /* upper bound: a text has at most one token per byte */
     int64_t most_tokens = job->relation.n_similar * counts->n_table_bytes;
     int64_t bytes = oj_join_tiles_estimate(
         job->relation.op,
@@ -359,7 +361,7 @@ static int is_join_side_too_large(int64_t n_rows, void *user)
 
 /* ---- under -memory: in tiles --------------------------------------------- */
 
-/* State while the join side is written into tiles. */
+/* State of writing a join side that exceeds -memory into tiles. */
 struct spill
 {
     struct oj_job *job;
@@ -367,8 +369,9 @@ struct spill
     struct oj_layer_reader *reader;
     struct oj_batch batch;
     struct oj_side_work work;
-    uint32_t *number[OJ_MOST_TEXTS]; /* final token numbers */
-    int64_t *fid;                    /* FIDs of a SELECT, [n_fids] */
+    uint32_t *number[OJ_MOST_TEXTS]; /* token numbers after the final
+                                        renumbering */
+    int64_t *fid;                    /* [n_fids] the FIDs of a SELECT */
     int64_t n_fids, cap_fids;
 };
 
@@ -387,7 +390,7 @@ static oj_status open_tile_files(struct spill *spill, struct oj_error *err)
         command->memory / count_memory_shares(command), err);
 }
 
-/* Collects the FIDs of a SELECT, which may repeat; those of a layer are
+/* Collects the FIDs of a SELECT, because they may repeat; those of a layer are
  * unique. */
 static oj_status note_fids_for_uniqueness_check(struct spill *spill,
                                                 const struct oj_flat *flat,
@@ -478,7 +481,8 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
                                  err));
     job->n_slots = 1;
-    /* The table of the answers: empty, with the columns of the tiles. */
+    /* Attributes come with each answer, in a table with the columns of the
+     * tiles, which is empty at first. */
     OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
     return oj_tiled_join_open(&job->tiles, &job->relation,
                               job->command->backend, &options, unique,
@@ -513,8 +517,8 @@ static void append_source_to_cache_key(char ***key,
     *key = CSLAddNameValue(*key, "layer", OGR_L_GetName(join->layer));
 }
 
-/* Adds the options given that can change a join side; for files, their
- * content. */
+/* Adds the options that can change a join side, if they are given; for options
+ * with files, the content of the files. */
 static void append_options_to_cache_key(char ***key,
                                         const struct oj_command *command)
 {
@@ -570,9 +574,8 @@ static void append_crs_to_cache_key(char ***key, OGRSpatialReferenceH srs)
                            CPLSPrintf("%.17g", OSRGetCoordinateEpoch(srs)));
 }
 
-/* Adds the results of the options that depend on both sides: distances in the
- * CRS of the join, whether this is a self join, and the compared fields in
- * order. */
+/* Adds what depends on both sides: distances in the CRS of the join, whether
+ * this is a self join, and the compared fields in order. */
 static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
 {
     const struct oj_sides *sides = &job->sides;
@@ -597,8 +600,8 @@ static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
                                CPLSPrintf("%d", sides->columns.span[i].scale));
 }
 
-/* 1 for options of messages and of this cache, which do not change what a
- * driver reads. */
+/* Returns 1 for options of messages and of this cache, which do not change what
+ * a driver reads. */
 static int is_irrelevant_config(const char *option)
 {
     return strncasecmp(option, "OGRJOIN_", 8) == 0 ||
@@ -607,8 +610,8 @@ static int is_irrelevant_config(const char *option)
            strncasecmp(option, "CPL_TIMESTAMP", 13) == 0;
 }
 
-/* Configuration options that may change what a driver reads, in the order in
- * which they were first set. */
+/* Adds the configuration options that may change what a driver reads, in the
+ * order in which they were first set. */
 static char **relevant_config(char **list)
 {
     char **relevant = NULL;
@@ -621,8 +624,9 @@ static char **relevant_config(char **list)
     return relevant;
 }
 
-/* 0 when the join side can change although its files do not (a SELECT that uses
- * the time or other files), or is too cheap to cache (the boxes of -window). */
+/* Returns 0 if the join side can change although its files do not (a SELECT
+ * that uses the time or other files), or if it is too cheap to cache (the boxes
+ * of -window). */
 static int is_join_side_cacheable(const struct oj_job *job)
 {
     const struct oj_source_options *side = &job->command->join;
@@ -630,7 +634,8 @@ static int is_join_side_cacheable(const struct oj_job *job)
     if (job->command->n_windows > 0 || oj_join_cache_limit() <= 0 ||
         !oj_join_files_same(&job->join_files))
         return 0;
-    /* The prelude statements of GPKG and SQLite can attach databases. */
+    /* The prelude statements of GPKG and SQLite, which are open options, can
+     * attach databases. */
     for (const char **o = side->open_options; o != NULL && *o != NULL; o++)
     {
         if (strncasecmp(*o, "PRELUDE", 7) == 0)
@@ -645,10 +650,10 @@ static int is_join_side_cacheable(const struct oj_job *job)
                 driver != NULL ? GDALGetDescription(driver) : ""));
 }
 
-/* The key of the cache.  From the input side it includes what the join side
- * depends on: its CRS, the kinds of its features, and which of its fields in
- * -on and -exclude are numeric, and how those of -within_time and -during are
- * read. */
+/* Makes the key of the cache.  From the input side it includes what the join
+ * side depends on: its CRS, the kinds of its features, and which of its fields
+ * in -on and -exclude are numeric, and how those of -within_time and -during
+ * are read. */
 static struct oj_join_key make_cache_key(const struct oj_job *job)
 {
     struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};
@@ -672,8 +677,6 @@ static struct oj_join_key make_cache_key(const struct oj_job *job)
     return key;
 }
 
-/* ---- the join side, borrowed from the cache ------------------------------ */
-
 int oj_job_is_outdated(const struct oj_job *job)
 {
     return oj_join_files_changed(&job->input_files) ||
@@ -688,7 +691,7 @@ static oj_status build_join_side(void *user, struct oj_join_side *side,
     const struct oj_side_findings nothing = {0};
     struct oj_job *job = user;
     job->join_side = side;
-    /* discards the statistics of a failed attempt */
+    /* drops the statistics of a failed attempt */
     job->sides.reshape[1].found = nothing;
     OJ_TRY(oj_job_read_side(job, 1, 1, side, NULL, err));
     OJ_TRY(oj_job_open_engine(job, cancel, err));
@@ -707,7 +710,7 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
         return read_join_side_or_tiles(job, err);
     may_keep = is_join_side_cacheable(job);
     /* If join rows are read a second time, both readings must see one state of
-     * the files: a changed state rules out sharing. */
+     * the files. If the state has changed, the join side is not shared. */
     if (like != NULL && is_side_read_twice(job->command, 1) &&
         (oj_join_files_changed(&job->join_files) ||
          oj_join_files_changed(&like->join_files)))
@@ -720,7 +723,7 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
     oj_join_key_free(&key);
     if (status != OJ_OK)
     {
-        /* after a failure the cache has freed its side */
+        /* the cache has freed its join side after the failure */
         job->join_side = &job->own_join_side;
         return status;
     }

@@ -1,5 +1,5 @@
-/** A prepared join, used by all ways of running: opens both sides in one CRS,
- *  reads and indexes the join side, joins input rows. */
+/** A prepared join, which all ways of running use: opens both sides in one CRS,
+ *  reads and indexes the join side, and joins input rows. */
 #ifndef OJ_JOB_H
 #define OJ_JOB_H
 
@@ -15,7 +15,7 @@
 #include "oj_source_file_state.h"
 #include "oj_tiled_join.h"
 
-/** A zeroed one is valid and closed. */
+/** A prepared join. Zeroed memory is valid and closed. */
 struct oj_job
 {
     const struct oj_command *command;
@@ -24,106 +24,109 @@ struct oj_job
     struct oj_relation relation;
     struct oj_sides sides;
 
-    /** The join side: own_join_side or a borrowed one. An open job must not be
-     *  moved in memory. */
+    /** The join side: &own_join_side, or one borrowed from the cache. Because
+     *  of this pointer an open job must not be moved in memory. */
     struct oj_join_side *join_side;
     struct oj_join_side own_join_side;
-    struct oj_join_use join_use; /**< holds a borrowed join side */
+    struct oj_join_use join_use; /**< the use of a borrowed join side */
 
-    /** limit of join rows to read, set by -explain; -1: no limit */
+    /** maximum number of join rows to read, set by -explain; -1: no limit */
     int64_t most_join_rows;
 
-    int shares; /**< 1: may use the cache of join sides */
-    /** states of the files; set if `shares` */
+    int shares; /**< 1: the job may use the cache of join sides */
+    /** states of the sides' files; set if `shares` */
     struct oj_join_files input_files, join_files;
 
-    /* Join side larger than -memory: join_side has no rows, and each answer
-     * comes with its join features. */
+    /* Used if the join side is larger than -memory. join_side has no rows then,
+     * and each answer comes with its join features. */
     struct oj_tiles tiles;
     struct oj_tiled_join *tiled; /**< NULL: the join side is in memory */
     struct oj_feature_set answer_side[OJ_PIPELINE_SLOTS];
-    /** batches in flight: with tiles one, since it is large and joined with all
-     *  tiles */
+    /** number of batches in flight: one with tiles, because that batch is large
+     */
     int n_slots;
 
-    /* Counts of the input side, updated by its reader. */
+    /* Counts of the input side; its reader updates them. */
     struct oj_read_counts input_counts;
     struct oj_pipeline_counts counts;
-    int64_t n_pairs_joined; /**< with -one_to_one: pairs before the choice */
+    int64_t n_pairs_joined; /**< used with -one_to_one: number of pairs before
+                                 the choice */
     int64_t n_expected;     /**< expected number of input rows; -1: unknown */
     int show_progress;
 };
 
 /** Opens both sides, checks their types and chooses the CRS. Reads no rows.
  *  command and the calling thread's cancel flag must outlive the job. shares: 1
- *  if the join side may come from the cache */
+ *  if the join side may come from the cache. */
 OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command, int shares,
                                   struct oj_job *job, struct oj_error *err);
 
 /** Reads all rows of a side (0: input, 1: join layer) into *to, without
  *  building an engine. The fields of the input are read if the join uses them.
  *  insert  see oj_sides_make()
- *  watch   NULL, or a function: nonzero from watch(rows read, job) stops the
- *          reading with OJ_ERR_CANCELLED */
+ *  watch   NULL, or a function that is called with (rows read, job): if it
+ *          returns nonzero, the reading stops with OJ_ERR_CANCELLED
+ */
 OJ_MUST_USE oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
                                        struct oj_join_side *to,
                                        int (*watch)(int64_t, void *),
                                        struct oj_error *err);
 
-/** Opens an engine over the join side, which has been read. *cancel must
+/** Opens an engine over the join side, which must have been read. *cancel must
  *  outlive the engine. */
 OJ_MUST_USE oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
                                          struct oj_error *err);
 
-/** Makes the features and columns to join from a batch of a side; *out borrows
- *  from batch and work. insert: see oj_sides_make(). */
+/** Makes, from a batch of a side, the features and columns to join; *flat
+ *  borrows from batch and work. insert: see oj_sides_make(). */
 OJ_MUST_USE oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
                                        const struct oj_batch *batch,
                                        struct oj_side_work *work,
                                        struct oj_flat *flat,
                                        struct oj_error *err);
 
-/** Reads the join side and indexes it.  A job that shares takes it from the
+/** Reads the join side and indexes it.  A job with `shares` takes it from the
  *  process-wide cache or puts it there; a join side that cannot be cached can
  *  still be shared with a job `like` this one.  Polls the calling thread's
  *  cancel flag, which must outlive the job, also while another thread prepares
  *  this join side.
  *  like  NULL, or a job of an equal command that stays open during the call; it
- *        may be joining or being prepared. Its join side is used if it has
- *  one */
+ *        may be joining or being prepared. If it has a join side, that is used
+ */
 OJ_MUST_USE oj_status oj_job_prepare(struct oj_job *job,
                                      const struct oj_job *like,
                                      struct oj_error *err);
 
-/** 1 when a file of a side may have changed since a job that shares was opened,
- *  so that it must be reopened before reading from the start. Always 0 for
- *  sources whose files are not all known (databases, /vsi files). */
+/** Returns 1 if a file of a side may have changed since the job was opened
+ *  (with `shares`), so that it must be reopened before reading from the start.
+ *  Always 0 for sources whose files are not all known (databases, /vsi files).
+ */
 int oj_job_is_outdated(const struct oj_job *job);
 
-/** Thread-safe while the job is open; call it after raising the job's cancel
- *  flag. Makes a shared engine stop its work for this job at once. */
+/** Makes a shared engine stop its work for this job at once. Thread-safe while
+ *  the job is open; to be called after the job's cancel flag was set. */
 void oj_job_stop(struct oj_job *job);
 
-/** 1: a sample of rows may be joined first to estimate the number of pairs
- *  (struct oj_batch_parts.sample). */
+/** Returns 1 if a sample of rows may be joined first to estimate the number of
+ *  pairs (struct oj_batch_parts.sample). */
 int oj_job_may_sample(const struct oj_job *job);
 
-/** Joins rows of the input.
- *  answer           slot of the answer, below OJ_PIPELINE_SLOTS
- *  with_attributes  with tiles: also loads the join features' attributes */
+/** Joins rows of the input.  answer           slot of the answer, below
+ *  OJ_PIPELINE_SLOTS.  with_attributes  with tiles: also loads the attributes
+ *  of the join features */
 OJ_MUST_USE oj_status oj_job_join(struct oj_job *job,
                                   const struct oj_flat *input, int answer,
                                   int with_attributes, struct oj_matches *out,
                                   struct oj_error *err);
 
-/** Call after the last batch: frees the tile in memory. The input may be read
- *  again for its rows, but no batch is joined any more. */
+/** Frees the tile in memory; to be called after the last batch. The input may
+ *  be read again for its rows, but no batch may be joined any more. */
 void oj_job_end_joining(struct oj_job *job);
 
-/** -one_to_one: limit of the pairs held in memory, in bytes. */
+/** Returns how many bytes of pairs -one_to_one may hold in memory. */
 int64_t oj_job_most_held_pairs(const struct oj_command *command);
 
-/** The features that join_row of an answer indexes. Borrowed from the job,
+/** The features to which join_row of an answer refers. Borrowed from the job,
  *  valid until the slot is used again. */
 struct oj_answer_side
 {
@@ -131,31 +134,33 @@ struct oj_answer_side
     const struct oj_table *table;
     const int64_t
         *ordinal; /**< index in the join layer; NULL: equals join_row */
-    /** argument of oj_join_tiles_fetch(); NULL: not in tiles */
+    /** argument of oj_join_tiles_fetch(); NULL: the join side is not in tiles
+     */
     const int64_t *place;
 };
 
-/** The features of the answer in this slot (struct oj_pipeline_part). */
+/** Returns the join features of the answer in this slot (struct
+ *  oj_pipeline_part). */
 struct oj_answer_side oj_job_answer_side(const struct oj_job *job, int answer);
 
-/** Statistics of the engine's work for this job. For a shared join side the
- *  backend and its reason may change while other jobs join. */
+/** Returns the statistics of the engine's work for this job. For a shared join
+ *  side, backend and reason may change while other jobs join. */
 const struct oj_stats *oj_job_stats(const struct oj_job *job);
 const struct oj_backend *oj_job_backend(const struct oj_job *job);
 int oj_job_threads(const struct oj_job *job);
 
-/** Why -backend auto chose the backend; "" if it did not choose. */
+/** Returns why -backend auto chose the backend; "" if it did not choose. */
 const char *oj_job_reason(const struct oj_job *job);
 
-/** Options for reading a side (0: input, 1: join layer). Its fields are
- *  included if the join uses them, or with_fields is 1. */
+/** Returns the options for reading a side (0: input, 1: join layer). Its fields
+ *  are included if the join uses them, or if with_fields is 1. */
 struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
                                            int with_fields);
 
-/** Engine options that the command sets. */
+/** Returns the engine options that the command sets. */
 struct oj_options oj_job_options(const struct oj_command *command);
 
-/** Frees what it owns. Accepts a closed one. */
+/** Frees what job owns; a closed one is accepted. */
 void oj_job_close(struct oj_job *job);
 
 #endif

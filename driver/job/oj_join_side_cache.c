@@ -14,23 +14,26 @@
 #include <string.h>
 #include <strings.h>
 
-/* The cache's mutex guards all members but side.  While side is built it
- * belongs to the builder; afterwards its engine is shared through
- * oj_join_take(), and the rest is read-only.  An entry without is_ready, error
- * and runner was left by a cancelled builder: a waiting thread builds it. */
+/* An entry: a join side and its state. The cache's mutex guards all members
+ * except side.  While side is built it belongs to the builder; afterwards its
+ * engine is shared through oj_join_take(), and the rest is read-only.  An entry
+ * without is_ready, error and runner was left by a cancelled builder; a waiting
+ * thread then builds it. */
 struct oj_join_entry
 {
-    /* next entry of the list (if is_listed) or of the garbage */
+    /* next entry of the list of entries (is_listed) or of the garbage */
     struct oj_join_entry *next;
-    int is_listed; /* can be found by its key */
+    int is_listed; /* 1: can be found by its key */
     int is_ready;
-    struct oj_error error; /* why the build failed; OJ_OK: it has not failed */
-    int n_users;           /* holders and waiting threads */
+    struct oj_error error; /* why the build failed; status OJ_OK: it has not
+                              failed */
+    int n_users;           /* number of its users and of the threads waiting for
+                              it */
     int64_t last_use;
     int64_t n_bytes;
     int stop; /* cancel flag of the engine */
-    /* the use that builds the entry, or joins with the engine itself rather
-     * than a copy; NULL: none */
+    /* the use that builds the entry, or joins with the engine itself instead of
+     * a copy; NULL: none */
     struct oj_join_use *runner;
     struct oj_join_side side;
     struct oj_join_key key;
@@ -39,13 +42,15 @@ struct oj_join_entry
 static struct
 {
     pthread_mutex_t mutex;
-    /* signalled at every change that a thread may wait for */
+    /* condition variable, signalled at every change that a thread may wait for
+     */
     pthread_cond_t changed;
     struct oj_join_entry *list;
-    struct oj_join_entry *garbage; /* freed after the mutex is unlocked */
+    struct oj_join_entry *garbage; /* entries to be freed after the mutex is
+                                      unlocked */
     int64_t clock, n_built, n_found;
-    int is_ending;     /* 1 when the process is ending; atomic */
-    int has_condition; /* `changed` is initialised */
+    int is_ending;     /* 1: the process is ending; atomic */
+    int has_condition; /* 1: `changed` is initialised */
 } cache = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- join sides ---------------------------------------------------------- */
@@ -62,7 +67,7 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
     oj_side_columns_use(&sides->columns, side->vocabulary);
 }
 
-/* Bytes allocated for the arrays, by their capacities. */
+/* Bytes allocated for the arrays: by their capacities, not their sizes. */
 static int64_t flat_bytes(const struct oj_flat_buf *buf)
 {
     return 8 * (buf->cap_features + buf->cap_part_offset +
@@ -71,7 +76,7 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
            buf->cap_parts;
 }
 
-/* Bytes of engine, which is that of side or a copy of it; 0 for NULL. */
+/* Bytes of an engine, which is that of side or a copy of it; 0 for NULL. */
 static int64_t engine_bytes(const struct oj_join_side *side,
                             struct oj_join *engine)
 {
@@ -90,7 +95,7 @@ static int64_t engine_bytes(const struct oj_join_side *side,
     return index + n * (int64_t)sizeof(int32_t);
 }
 
-/* Bytes of memory of a side. An engine that reports no size is estimated as 72
+/* Bytes of memory of a side. An engine that reports no size is estimated at 72
  * bytes per vertex and 4 per feature. */
 static int64_t side_bytes(const struct oj_join_side *side,
                           struct oj_join *engine)
@@ -134,7 +139,8 @@ void oj_join_side_free(struct oj_join_side *side)
 
 /* ---- the limit ----------------------------------------------------------- */
 
-/* Read once from the system's files. */
+/* A quarter of the memory that the process may use; 1 GB if that is unknown.
+ * Determined once. */
 static int64_t quarter_of_memory(void)
 {
     static int64_t quarter;
@@ -180,8 +186,8 @@ static int are_string_lists_equal(char **a, char **b)
     return oj_words_are_same((const char *const *)a, (const char *const *)b);
 }
 
-/* The listed entry with this identity. There is at most one: a new state of the
- * files replaces the old entry. */
+/* Returns the listed entry with this identity. There is at most one, because a
+ * new state of the files replaces the old entry. */
 static struct oj_join_entry *find_entry(const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = cache.list;
@@ -203,7 +209,8 @@ static void unlist_entry(struct oj_join_entry *entry)
     entry->is_listed = 0;
 }
 
-/* Unlists the entry; it is freed when its last user releases it. */
+/* Removes the entry from the list; it is freed when its last user releases it.
+ */
 static void drop_entry(struct oj_join_entry *entry)
 {
     unlist_entry(entry);
@@ -213,7 +220,7 @@ static void drop_entry(struct oj_join_entry *entry)
     cache.garbage = entry;
 }
 
-/* Drops unused entries, the least recently used first, until the rest fits. */
+/* Drops unused entries, the least recently used first, until the others fit. */
 static void evict_oldest_unused(int64_t limit)
 {
     for (;;)
@@ -233,7 +240,7 @@ static void evict_oldest_unused(int64_t limit)
     }
 }
 
-/* Drops one reference. */
+/* Drops one reference to the entry. */
 static void release_entry_use(struct oj_join_entry *entry)
 {
     entry->last_use = ++cache.clock;
@@ -242,8 +249,8 @@ static void release_entry_use(struct oj_join_entry *entry)
         drop_entry(entry);
 }
 
-/* 1 for an engine with device memory when the process ends: the device's
- * library may already be unloaded. */
+/* Returns 1 for an engine with device memory when the process ends: the GPU's
+ * library may already be unloaded, so the engine is not freed. */
 static int is_not_freed_at_exit(const struct oj_join_entry *entry)
 {
     const struct oj_join *engine = entry->side.engine;
@@ -252,8 +259,9 @@ static int is_not_freed_at_exit(const struct oj_join_entry *entry)
            strncasecmp(oj_join_backend(engine)->name, "cuda", 4) == 0;
 }
 
-/* Frees dropped entries after unlocking the mutex: this takes time, and other
- * threads wait for the mutex. */
+/* Drops unused entries beyond the limit, unlocks the mutex, and frees the
+ * dropped entries only then, because this takes time and other threads wait for
+ * the mutex. */
 static void evict_and_unlock(int64_t limit)
 {
     struct oj_join_entry *garbage, *next;
@@ -286,8 +294,8 @@ static oj_status fail_cancelled(struct oj_error *err)
 
 /* ---- building ------------------------------------------------------------ */
 
-/* Makes an entry and lists it under key; with key NULL the entry is not listed,
- * so that it cannot be found. */
+/* Makes an entry and lists it under key. With key NULL it is not listed, so
+ * that it cannot be found. */
 static struct oj_join_entry *new_entry(const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = oj_calloc(1, sizeof *entry);
@@ -301,7 +309,7 @@ static struct oj_join_entry *new_entry(const struct oj_join_key *key)
     return entry;
 }
 
-/* Ends the runner's use. Precondition: the mutex is locked. */
+/* Ends the use that is entry->runner. Precondition: the mutex is locked. */
 static void release_entry_from_runner(struct oj_join_entry *entry,
                                       int64_t n_bytes)
 {
@@ -311,8 +319,8 @@ static void release_entry_from_runner(struct oj_join_entry *entry,
     pthread_cond_broadcast(&cache.changed);
 }
 
-/* Precondition: the mutex is locked. It is unlocked during the build and locked
- * again on return. */
+/* Builds the entry. Precondition: the mutex is locked; it is unlocked during
+ * the build and locked again on return. */
 static oj_status build_entry(struct oj_join_entry *entry, oj_join_build build,
                              void *user, struct oj_join_use *use,
                              struct oj_error *err)
@@ -423,9 +431,9 @@ struct oj_join_side *oj_join_use_side(const struct oj_join_use *use)
     return &use->entry->side;
 }
 
-/* Marks a use of the engine itself, which polls the entry's flag. If the use
- * was cancelled before this, oj_join_use_stop() came too early, so the flag is
- * set here. */
+/* Makes this use the runner: it works with the engine itself, which polls the
+ * entry's flag. If the use was cancelled before, oj_join_use_stop() found no
+ * runner, so the flag is set here. */
 static void set_runner(struct oj_join_use *use)
 {
     pthread_mutex_lock(&cache.mutex);
@@ -435,8 +443,8 @@ static void set_runner(struct oj_join_use *use)
     pthread_mutex_unlock(&cache.mutex);
 }
 
-/* 1 for an error after which the engine may be broken or needs more memory than
- * is free: the entry is not offered again. */
+/* Returns 1 for an error after which the engine may be broken or needs more
+ * memory than is free. The entry is not offered again then. */
 static int is_engine_failure(oj_status status)
 {
     return status == OJ_ERR_NOMEM || status == OJ_ERR_NO_DEVICE ||
@@ -461,7 +469,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
         before = *oj_join_stats(engine);
         status = oj_join_batch(engine, input, out, err);
         oj_stats_add(&use->stats, &before, oj_join_stats(engine));
-        /* engines build some indexes on first use */
+        /* measured again, because engines build some indexes on first use */
         n_bytes = side_bytes(&entry->side, engine);
     }
     pthread_mutex_lock(&cache.mutex);
@@ -494,7 +502,7 @@ void oj_join_use_end(struct oj_join_use *use)
         return;
     limit = oj_join_cache_limit();
     pthread_mutex_lock(&cache.mutex);
-    /* consecutive readers need only one copy of the engine */
+    /* the only user left needs no copies of the engine */
     if (use->entry->n_users == 1 && use->entry->side.engine != NULL)
         oj_join_trim(use->entry->side.engine, 1);
     release_entry_use(use->entry);

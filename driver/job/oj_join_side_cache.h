@@ -9,7 +9,7 @@
  *  limit is the configuration option OGRJOIN_CACHE_MAX (bytes, written as for
  *  -memory), by default a quarter of the physical memory; "0": nothing is kept.
  *
- *  What a key must contain: oj_job.c.  Of two keys that differ only in the
+ *  oj_job.c defines what a key must contain.  If two keys differ only in the
  *  state of the files, only the newer one can still be requested.
  */
 #ifndef OJ_JOIN_SIDE_CACHE_H
@@ -21,8 +21,9 @@
 
 /* ---- join side of a job: read, preprocessed, indexed --------------------- */
 
-/** A zeroed one is valid and empty. It must not be moved in memory while the
- *  engine is open, which borrows flat. */
+/** The join side of a job: read, preprocessed, indexed. Zeroed memory is a
+ *  valid empty one. It must not be moved in memory while the engine is open,
+ *  because that borrows flat. */
 struct oj_join_side
 {
     struct oj_flat_buf buf; /**< the features as read */
@@ -30,11 +31,11 @@ struct oj_join_side
     struct oj_flat flat; /**< the features to join; borrows from buf or work */
     struct oj_table *table;
     struct oj_read_counts counts;
-    struct oj_join *engine; /**< NULL when the join side is in tiles */
+    struct oj_join *engine; /**< NULL if the join side is in tiles */
     double read_s;
 
-    /* For a side that other jobs borrow: results of reading its rows, copied
-     * from the sides of the job that read it. */
+    /* For a join side that other jobs borrow: results of reading its rows,
+     * copied from the struct oj_sides of the job that read it. */
     struct oj_side_findings findings;
     struct oj_vocabulary *vocabulary; /**< holds one reference */
 };
@@ -42,8 +43,8 @@ struct oj_join_side
 /** Copies the results of reading from sides to side. */
 void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides);
 
-/** Copies the results of reading from side to the sides of another job, which
- *  has equal options for its join side. */
+/** Copies the results of reading from side to the sides of another job, whose
+ *  options for the join side must be equal. */
 void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides);
 
 /** Estimated bytes of an index per vertex (segments of 36 bytes, trees, rings),
@@ -51,31 +52,31 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides);
 #define OJ_INDEX_BYTES_PER_VERTEX 72
 
 /** Adds to sum the difference of two states of an engine's statistics; before
- *  NULL: all since it was opened. For the bytes of an index, takes the
- *  maximum. */
+ *  NULL: everything since it was opened. For the bytes of an index the maximum
+ *  is taken. */
 void oj_stats_add(struct oj_stats *sum, const struct oj_stats *before,
                   const struct oj_stats *after);
 
-/** Frees what it owns; *side is then valid and empty. */
+/** Frees what side owns; it is then a valid empty one. */
 void oj_join_side_free(struct oj_join_side *side);
 
 /* ---- the cache ----------------------------------------------------------- */
 
-/** Identity of a join side: NULL-terminated texts. Owner; a zeroed one is valid
- *  and empty. */
+/** Identity of a join side: NULL-terminated texts. Owner; zeroed memory is a
+ *  valid empty one. */
 struct oj_join_key
 {
     char **identity;
-    char **state; /**< state of its files */
+    char **state; /**< states of its files */
 };
 
-/** Frees the texts. Accepts an empty one. */
+/** Frees the texts; an empty key is accepted. */
 void oj_join_key_free(struct oj_join_key *key);
 
 struct oj_join_entry;
 
-/** A use of an entry. A zeroed one is valid and holds none. Between take and
- *  end it must not be moved in memory. Not thread-safe, except
+/** A use of an entry of the cache. Zeroed memory is valid: no entry. Between
+ *  take and end it must not be moved in memory. Not thread-safe, except
  *  oj_join_use_stop(). */
 struct oj_join_use
 {
@@ -86,21 +87,20 @@ struct oj_join_use
 
 /** Builds a join side in *side, which is zeroed.  cancel: the flag for the
  *  engine, which keeps the pointer; the rest of the build polls the caller's
- *  own flag.  *keep: 1 on entry; set to 0 if the entry must not be found later.
- *  On failure the cache frees side. */
+ *  own flag.  *keep is 1 on entry; the function sets it to 0 if the entry must
+ *  not be found later.  On failure the cache frees side. */
 typedef oj_status (*oj_join_build)(void *user, struct oj_join_side *side,
                                    const int *cancel, int *keep,
                                    struct oj_error *err);
 
-/** Current limit in bytes; 0: the cache is off. */
+/** Returns the current limit in bytes; 0: the cache is off. */
 int64_t oj_join_cache_limit(void);
 
-/** Takes the entry of `like` (may be NULL) if it has one; else finds the entry
- *  of key, or builds it by build(user). key NULL: builds an unlisted entry,
- *  which can be shared only through `like`.  Waits while another thread builds
- *  the entry.  *cancel stops the waiting and later batches that have not begun;
- *  it must outlive the use.
- *  *is_mine: 1 when build was called.
+/** Takes the entry of `like` (may be NULL) if it has one; otherwise finds the
+ *  entry of key, or builds it by build(user). key NULL: builds an unlisted
+ *  entry, which can be shared only through `like`.  Waits while another thread
+ *  builds the entry.  *cancel stops the waiting, and later batches that have
+ *  not begun; it must outlive the use.  *is_mine: 1 if build was called.
  *  Errors: those of build, also if it failed on the thread for which this one
  *  waited; OJ_ERR_CANCELLED only by this use's own flag; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_use *like,
@@ -110,22 +110,23 @@ OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_use *like,
                                          struct oj_join_use *use, int *is_mine,
                                          struct oj_error *err);
 
-/** The join side of a use that holds an entry; read-only. Thread-safe. */
+/** Returns the join side of a use that holds an entry; read-only. Thread-safe.
+ */
 struct oj_join_side *oj_join_use_side(const struct oj_join_use *use);
 
-/** oj_join_batch() on the engine, concurrently with other uses; or in turns
- *  with them if a device may answer (oj_join_take()). */
+/** oj_join_batch() on the engine, at the same time as other uses; if a GPU may
+ *  answer, one use after another (oj_join_take()). */
 OJ_MUST_USE oj_status oj_join_use_batch(struct oj_join_use *use,
                                         const struct oj_flat *input,
                                         struct oj_matches *out,
                                         struct oj_error *err);
 
-/** Thread-safe; call it after raising the flag given to oj_join_cache_take().
- *  Stops the engine's work for this use if the engine polls a flag of its
- *  own. */
+/** Makes the engine stop its work for this use, if the engine polls a flag of
+ *  its own. Thread-safe; to be called after the flag given to
+ *  oj_join_cache_take() was set. */
 void oj_join_use_stop(struct oj_join_use *use);
 
-/** Releases the entry. Accepts a use without one. */
+/** Releases the entry; a use without one is accepted. */
 void oj_join_use_end(struct oj_join_use *use);
 
 /** Frees all entries without users; others are freed when they are released.
@@ -134,8 +135,10 @@ void oj_join_cache_clear(void);
 
 struct oj_join_cache_counts
 {
-    int64_t n_entries, n_bytes; /**< listed now */
-    int64_t n_built, n_found;   /**< since the process began */
+    int64_t n_entries, n_bytes; /**< number and bytes of the entries that are
+                                     listed now */
+    int64_t n_built, n_found;   /**< entries built, and entries found, since the
+                                     process began */
 };
 
 struct oj_join_cache_counts oj_join_cache_counts(void);

@@ -16,14 +16,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Maximum delay between a change of a file and the time recorded for it. File
- * systems with nanoseconds use the kernel's tick of up to 10 ms, others a tick
- * of up to 2 s; both with a margin. */
+/* Maximum time by which the recorded time of a change can lag behind the
+ * change. File systems with nanoseconds use the kernel's tick of up to 10 ms,
+ * others a tick of up to 2 s; both have a margin here. */
 #define FINE_TICK_NS INT64_C(50000000)
 #define COARSE_TICK_NS INT64_C(2500000000)
 
-/* Formats whose data is completely in the files of GDALGetFileList(). The
- * sources of a VRT are followed. */
+/* Formats whose data is completely in the files that GDALGetFileList() returns.
+ * The sources of a VRT are followed. */
 static const char formats[] =
     "GPKG|SQLite|FlatGeobuf|GeoJSON|CSV|ESRI Shapefile|GeoJSONSeq|JSONFG|"
     "TopoJSON|OpenFileGDB|Parquet|Arrow|MapInfo File|KML|GPX|DXF|XLSX|ODS";
@@ -43,7 +43,8 @@ static int ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* The path is made absolute, since the working directory may change. */
+/* Adds a path. It is made absolute, because the working directory may change.
+ */
 static char **add_absolute_path(char **paths, const char *path, const char *end)
 {
     char *folder = CPLGetCurrentDir();
@@ -61,7 +62,8 @@ static int is_plain_file(const char *path)
            S_ISREG(at.st_mode);
 }
 
-/* 1 when the list is not empty and all names are plain local files. */
+/* Returns 1 if the list is not empty and all its names are plain local files.
+ */
 static int are_plain_files(char **files)
 {
     if (files == NULL || files[0] == NULL)
@@ -74,8 +76,8 @@ static int are_plain_files(char **files)
     return 1;
 }
 
-/* Adds SQLite's journals, whatever the format. The -shm file is left out, since
- * readers change it, too. */
+/* Adds the names of SQLite's journals, for files of any format. The -shm file
+ * is left out, because readers change it, too. */
 static char **list_files_and_journals(char **files)
 {
     char **paths = NULL;
@@ -92,7 +94,8 @@ static char **list_files_and_journals(char **files)
 
 /* ---- states -------------------------------------------------------------- */
 
-/* An empty journal does not count: opening a database can leave one. */
+/* Returns 1 if the file exists and is not empty. An empty journal does not
+ * count, because opening a database can leave one. */
 static int exists_with_content(const char *path, struct stat *at)
 {
     return stat(path, at) == 0 &&
@@ -100,7 +103,8 @@ static int exists_with_content(const char *path, struct stat *at)
             (!ends_with(path, "-wal") && !ends_with(path, "-journal")));
 }
 
-/* 1 when every later change will change the recorded times. */
+/* Returns 1 if every later change of the file will change its recorded times.
+ */
 static int is_modification_time_reliable(const struct stat *at,
                                          int64_t opened_ns)
 {
@@ -111,8 +115,8 @@ static int is_modification_time_reliable(const struct stat *at,
     return changed < opened_ns - tick;
 }
 
-/* Texts "path device inode size modified changed", or the path alone if the
- * file does not exist. *settled: 1 when all times are reliable. */
+/* Returns texts "path device inode size modified changed", or only the path if
+ * the file does not exist. *settled: 1 if all times are reliable. */
 static char **describe_file_states(char **paths, int64_t opened_ns,
                                    int *settled)
 {
@@ -140,7 +144,7 @@ static char **describe_file_states(char **paths, int64_t opened_ns,
 
 /* ---- files behind an OGR VRT file ---------------------------------------- */
 
-/* State of the walk through the XML elements. */
+/* State of the walk through the elements of a VRT file. */
 struct vrt_walk
 {
     const char *vrt;
@@ -153,7 +157,8 @@ enum
     MAX_DEPTH = 64
 };
 
-/* Adds the files with this stem: a.shp, a.dbf, a.shx, a.prj for a.shp. */
+/* Adds the files that differ from path only in the extension: a.shp, a.dbf,
+ * a.shx, a.prj for a.shp. */
 static void add_files_of_same_stem(struct vrt_walk *walk, const char *path)
 {
     char *folder = CPLStrdup(CPLGetPath(path));
@@ -202,7 +207,7 @@ static int check_vrt_element_and_add_files(struct vrt_walk *walk,
     if (strcasecmp(node->pszValue, "SrcSQL") == 0)
         return !oj_sql_select_may_vary(text) &&
                !oj_sql_select_may_reach_out(text, NULL, "");
-    /* prelude statements can attach databases */
+    /* an open option with prelude statements, which can attach databases */
     return strcasecmp(node->pszValue, "OOI") != 0 ||
            strncasecmp(CPLGetXMLValue(node, "key", ""), "PRELUDE", 7) != 0;
 }
@@ -220,9 +225,9 @@ static int walk_vrt_elements(struct vrt_walk *walk, CPLXMLNode *node)
     return is_good;
 }
 
-/* Appends each data source of the VRT file and all files that differ from it in
- * the extension only.  Returns 0 if a source is not a local file, has an
- * unknown format, or is a SELECT whose result may depend on more. */
+/* Appends each data source of the VRT file, and all files that differ from it
+ * only in the extension.  Returns 0 if a source is not a local file, has an
+ * unknown format, or is a SELECT whose result may depend on other files. */
 static int list_vrt_sources(const char *path, char ***files)
 {
     struct vrt_walk walk = {path, *files, 0};
@@ -242,7 +247,8 @@ static int list_vrt_sources(const char *path, char ***files)
 
 /* ---- files of a source --------------------------------------------------- */
 
-/* Files of a source, for a VRT file with its sources. NULL: not known. */
+/* Returns the files of a source, for a VRT file with those of its sources.
+ * NULL: they are not known. */
 static char **list_files_behind_source(const struct oj_source *source)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);

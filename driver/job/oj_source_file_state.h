@@ -1,47 +1,49 @@
-/** The files behind a side of a join and their state, to detect whether a new
- *  reading could give other rows.
+/** Records the files behind a side of a join and their state, to detect whether
+ * reading them again could give other rows.
  *
- *  Known only if all data is in local files that the driver or an OGR VRT file
- *  lists; unknown for others (databases, /vsi files, formats that refer to
- *  other sources).  The state of a file is its device, inode, size, and times
- *  of last change in nanoseconds; SQLite's -wal and -journal files are
- *  included.
+ *  The files are known only if all data is in local files that the driver or an
+ *  OGR VRT file lists; they are unknown for other sources (databases, /vsi
+ * files, formats that refer to other sources).  The state of a file is its
+ * device, inode, size, and times of last change in nanoseconds; SQLite's -wal
+ * and -journal files are included.
  */
 #ifndef OJ_SOURCE_FILE_STATE_H
 #define OJ_SOURCE_FILE_STATE_H
 
 #include "../source/oj_source.h"
 
-/** A zeroed one is valid; its files are not known. */
+/** The files of a source and their state. Zeroed memory is valid: files not
+ *  known. */
 struct oj_join_files
 {
-    char **paths; /**< owned; absolute; NULL: not known */
-    /** owned; one text per path; equal texts mean equal states */
+    char **paths; /**< absolute paths, owned; NULL: not known */
+    /** one text per path, owned; equal texts mean equal states */
     char **state;
-    int is_settled; /**< any later change will change the state */
+    int is_settled; /**< 1: any later change will change the state */
 };
 
-/** The current time of the clock that sets file times, in nanoseconds. */
+/** Returns the current time, in nanoseconds, of the clock that sets file times.
+ */
 int64_t oj_join_files_now(void);
 
-/** Records the files of a source that was opened after opened_ns. is_settled is
- *  0 if a file changed after opened_ns, or so shortly before that the clock of
+/** Records the files of a source that was opened at opened_ns. is_settled is 0
+ *  if a file changed after opened_ns, or so shortly before it that the clock of
  *  file times may miss the next change. */
 void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
                         struct oj_join_files *files);
 
-/** 1 while the files are known, settled and unchanged. */
+/** Returns 1 if the files are known, settled and unchanged. */
 int oj_join_files_same(const struct oj_join_files *files);
 
-/** 1 when the files are known and their state has changed; for files that are
- *  not settled a change may be missed. */
+/** Returns 1 if the files are known and their state has changed. If they are
+ *  not settled, a change may be missed. */
 int oj_join_files_differ(const struct oj_join_files *files);
 
-/** 1 when the files are known and may have changed since they were recorded.
- *  Costs one stat() per file. */
+/** Returns 1 if the files are known and may have changed since they were
+ *  recorded.  Costs one stat() per file. */
 int oj_join_files_changed(const struct oj_join_files *files);
 
-/** Frees what it owns. Accepts a zeroed one. */
+/** Frees what files owns; zeroed memory is accepted. */
 void oj_join_files_free(struct oj_join_files *files);
 
 #endif

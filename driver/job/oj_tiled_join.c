@@ -11,7 +11,7 @@
 
 #define PIECE_BYTES (64 * 1024) /* bytes per access to the file */
 
-#define RECORD_BYTES 512 /* initial capacity; most records are shorter */
+#define RECORD_BYTES 512 /* initial capacity for a record; most are shorter */
 
 #define INDEX_BYTES_PER_TOKEN                                                  \
     32 /* per token, for joins by similarity alone                             \
@@ -26,20 +26,20 @@
 #define HAS_EXCLUDE_CLASS 4
 #define HAS_SPAN 8 /* and the bits above it, one for each span */
 
-/* The beginning of every record; members of absent columns are 0. */
+/* The beginning of every record. Members for columns that are missing are 0. */
 struct head
 {
     int64_t length; /* length of the record, a multiple of 8 */
     int64_t ordinal, fid;
     double max_distance;
     int32_t on_class, exclude_class;
-    int64_t columns; /* bits of the columns that are present */
+    int64_t columns; /* bits of the columns that the record has */
     int64_t n_wkb;   /* 0: no geometry */
     int64_t n_dimensions;
     int64_t from[OJ_MOST_SPANS], until[OJ_MOST_SPANS];
 };
 
-/* The beginning of the record of a text; its tokens follow. */
+/* The beginning of a text in a record; its tokens follow. */
 struct text_head
 {
     int64_t n_tokens; /* number of tokens in the dictionary */
@@ -47,12 +47,12 @@ struct text_head
     struct oj_token_bits bits;
 };
 
-/* A join feature matched in the current batch. */
+/* A join feature that has a pair in the current batch. */
 struct found_feature
 {
-    int64_t tie_key; /* FID, or place if FIDs repeat */
+    int64_t tie_key; /* FID, or `place` if FIDs repeat */
     int64_t place;   /* offset of its record in the file */
-    int32_t before;  /* its number before renumbering */
+    int32_t before;  /* its index before the features were renumbered */
 };
 
 /* ---- features ------------------------------------------------------------ */
@@ -64,8 +64,8 @@ struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
     return flat;
 }
 
-/* Empties features but keeps their memory. The table is replaced by an empty
- * one with these columns; columns NULL: by none. */
+/* Removes all features but keeps the memory. The table is replaced by an empty
+ * one with these columns; columns NULL: by no table. */
 static oj_status clear_features(struct oj_feature_set *features,
                                 const struct oj_table *columns,
                                 struct oj_error *err)
@@ -97,7 +97,8 @@ static int64_t padded_size(int64_t n)
     return (n + 7) & ~INT64_C(7);
 }
 
-/* Appends n bytes, zero-padded to a multiple of 8; *to: where to write them. */
+/* Appends n bytes, padded with zeros to a multiple of 8; *to: where to write
+ * them. */
 static oj_status append_padded_space(struct oj_bytes *bytes, int64_t n,
                                      unsigned char **to, struct oj_error *err)
 {
@@ -125,7 +126,7 @@ static oj_status put_number(struct oj_bytes *bytes, int64_t number,
     return put_bytes(bytes, &number, sizeof number, err);
 }
 
-/* Returns the next n bytes of a record and advances *at past their padding. */
+/* Returns the next n bytes of a record and moves *at behind their padding. */
 static const void *read_padded_piece(const unsigned char **at, int64_t n)
 {
     const void *piece = *at;
@@ -160,7 +161,7 @@ static oj_status encode_list(struct oj_bytes *bytes, OGRFieldType type,
     return OJ_OK;
 }
 
-/* All members of the union OGRField start at its address. */
+/* Size of a value that is stored without a length. */
 static int64_t field_value_size(OGRFieldType type)
 {
     return oj_type_is_number(type) ? 8 : (int64_t)sizeof(OGRField);
@@ -185,8 +186,8 @@ static oj_status encode_value(struct oj_bytes *bytes, OGRFieldType type,
     return put_bytes(bytes, text, n, err);
 }
 
-/* Decodes a list. Texts stay in the record; *texts holds the pointers to
- * them. */
+/* Decodes a list of values. Texts stay in the record; *texts holds the pointers
+ * to them. */
 static oj_status decode_list(const unsigned char **at, OGRFieldType type,
                              OGRField *raw, char ***texts, int64_t *cap_texts,
                              struct oj_error *err)
@@ -282,8 +283,8 @@ static void decode_token_sets(const unsigned char **at, int n,
 }
 
 /* Appends the record of feature i of flat, with row i of values, to
- * tiles->held. *n_joined: its bytes without attributes, which a loaded tile
- * does not hold. */
+ * tiles->held. *n_joined: bytes of the record without attributes, which are not
+ * loaded with a tile. */
 static oj_status encode_record(struct oj_tiles *tiles,
                                const struct oj_flat *flat, int64_t i,
                                const struct oj_attributes *values,
@@ -335,7 +336,8 @@ static oj_status encode_record(struct oj_tiles *tiles,
     return OJ_OK;
 }
 
-/* Length of a record of which at least 8 bytes have been read. */
+/* Returns the length of a record, of which at least 8 bytes must have been
+ * read. */
 static int64_t record_length(const unsigned char *record)
 {
     return decode_number(&record);
@@ -361,8 +363,8 @@ static oj_status decode_attributes(const unsigned char *at,
     return status;
 }
 
-/* Adds the feature of the record at offset `place`. A record written before the
- * number of dimensions was known has no vector: it becomes NaN. */
+/* Adds the feature of the record at offset `place`. A record that was written
+ * before the number of dimensions was known has no vector; it gets NaN. */
 static oj_status decode_record(const struct oj_tiles *tiles,
                                const unsigned char *record, int64_t place,
                                struct oj_feature_set *features,
@@ -418,8 +420,8 @@ static oj_status decode_record(const struct oj_tiles *tiles,
 
 struct oj_tile
 {
-    int64_t first, end; /* range of bytes in the file: whole records */
-    int64_t n_bytes;    /* oj_join_tiles_estimate() */
+    int64_t first, end; /* range of bytes of the file; whole records */
+    int64_t n_bytes;    /* estimated memory, by oj_join_tiles_estimate() */
 };
 
 int64_t oj_join_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
@@ -439,8 +441,8 @@ oj_status oj_join_tiles_open(struct oj_tiles *tiles, const char *near,
 
 /* ---- reading ------------------------------------------------------------- */
 
-/* Reads whole records from byte `first` on, up to `end`: as many as fit in n
- * bytes, but at least one. */
+/* Reads whole records that start between bytes `first` and `end`: as many as
+ * fit in n bytes, but at least one. */
 static oj_status read_whole_records(const struct oj_tiles *tiles, int64_t first,
                                     int64_t end, int64_t n,
                                     struct oj_bytes *piece,
@@ -473,8 +475,8 @@ static oj_status write_held_records(struct oj_tiles *tiles,
     return OJ_OK;
 }
 
-/* Adds the records up to byte `end` of the file to the last tile, or to a new
- * one if they do not fit. */
+/* Adds the records up to byte `end` of the file to the last tile, or begins a
+ * new tile with them if they do not fit. */
 static oj_status extend_or_begin_tile(struct oj_tiles *tiles, int64_t end,
                                       int64_t n_bytes, int64_t most_bytes,
                                       struct oj_error *err)
@@ -495,7 +497,7 @@ static oj_status extend_or_begin_tile(struct oj_tiles *tiles, int64_t end,
     return OJ_OK;
 }
 
-/* Replaces the tokens of a record: token t of text i becomes number[i][t]. */
+/* Renumbers the tokens of a record: token t of text i becomes number[i][t]. */
 static void renumber_tokens_of_record(const struct oj_tiles *tiles,
                                       unsigned char *record,
                                       uint32_t *const *number)
@@ -538,8 +540,8 @@ oj_status oj_join_tiles_finish(struct oj_tiles *tiles, int64_t memory,
     OJ_TRY(write_held_records(tiles, err));
     if (number != NULL && tiles->n_texts > 0)
         OJ_TRY(renumber_tokens(tiles, number, err));
-    /* Tiles are rebuilt in place from stretches: tile[n_tiles - 1] never
-     * overtakes tile[i]. */
+    /* Tiles are rebuilt in place from the stretches: the tile that is written
+     * never overtakes the stretch that is read. */
     tiles->n_tiles = 0;
     for (int64_t i = 0; i < n_stretches; i++)
     {
@@ -672,8 +674,9 @@ static oj_status load_engine(struct oj_tiled_join *join, int64_t tile,
     close_engine(join);
     OJ_TRY(read_join_side_tile(join->tiles, tile, &join->side, err));
     join->flat = oj_feature_set_view(&join->side);
-    if (!join->fids_are_unique) /* Within one tile they may be unique, which
-                                   must not change the order. */
+    if (!join->fids_are_unique) /* FIDs can be unique within a tile but not in
+                                   the layer. Then they may not break ties in
+                                   any tile. */
         join->flat.fid = join->side.ordinal;
     OJ_TRY(oj_join_open(&join->flat, &join->relation, join->backend,
                         &join->options, &join->engine, err));
@@ -683,7 +686,7 @@ static oj_status load_engine(struct oj_tiled_join *join, int64_t tile,
     return OJ_OK;
 }
 
-/* number[i]: 0 if matches contain feature i (of n), else -1. */
+/* Sets number[i] to 0 if matches contain feature i (of n), else to -1. */
 static void mark_features_named_by_matches(const struct oj_matches *matches,
                                            int64_t n, int32_t *number)
 {
@@ -702,8 +705,8 @@ static void mark_features_named_by_matches(const struct oj_matches *matches,
     }
 }
 
-/* Adds the features matched in this tile to join->found; join->number maps
- * them. */
+/* Appends the features matched in this tile to join->found. join->number maps
+ * features of the tile to indices of join->found. */
 static oj_status add_matched_features(struct oj_tiled_join *join,
                                       struct oj_error *err)
 {
@@ -729,8 +732,8 @@ static oj_status add_matched_features(struct oj_tiled_join *join,
     return OJ_OK;
 }
 
-/* Appends matches. number maps join_row to indices in `found`; NULL: they are
- * indices already. */
+/* Appends the pairs of matches to the answer. number maps join_row to indices
+ * of `found`; NULL: join_row is such an index already. */
 static oj_status append_matches_of_tile(struct oj_tiled_join *join,
                                         const struct oj_matches *matches,
                                         const int32_t *number,
@@ -795,8 +798,8 @@ static int compare_place(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* Applies number to the join features; the undecided features of each row are
- * then sorted again. */
+/* Replaces join_row by number[join_row]. The undecided features of each row
+ * must then be sorted again. */
 static void renumber_matches(struct oj_matches *out, const int32_t *number)
 {
     int32_t *list = out->undecided_join;
@@ -845,29 +848,30 @@ static oj_status drop_unmatched_found_features(struct oj_tiled_join *join,
     return OJ_OK;
 }
 
-/* Merges the answers of the tiles so far into the answer of one layer. */
+/* Merges the answers of the tiles so far into one, as if the join side were one
+ * layer. */
 static oj_status merge_answers_of_tiles(struct oj_tiled_join *join,
                                         int64_t n_rows, struct oj_matches *out,
                                         struct oj_error *err)
 {
     struct oj_relation relation = join->relation;
     const int32_t *rank;
-    relation.max_distance = INFINITY; /* the engines have applied it */
+    relation.max_distance = INFINITY; /* the engines have applied it already */
     OJ_TRY(oj_tiled_join_rank_ties(join, &rank, err));
     OJ_TRY(oj_answers_to_matches(&join->answers, 1, n_rows, &relation, rank,
                                  out, err));
     return drop_unmatched_found_features(join, out, err);
 }
 
-/* 1 when only the k best pairs of a row are kept. */
+/* Returns 1 if only the k best pairs of a row are kept. */
 static int keeps_k_best(const struct oj_relation *relation)
 {
     return oj_relation_sorts_by_measure(relation) &&
            relation->k < OJ_EVERY_PAIR;
 }
 
-/* Keeps the k best pairs per row among the tiles so far, so that the number of
- * pairs does not grow with the number of tiles. */
+/* Keeps only the k best pairs per row among the tiles so far, so that the
+ * number of pairs does not grow with the number of tiles. */
 static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
                                  struct oj_error *err)
 {
@@ -881,9 +885,9 @@ static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
 
 /* ---- all tiles ----------------------------------------------------------- */
 
-/* Alternate batches visit the tiles in reverse order, so that the loaded tile
- * is used again. Pairs of k-best joins are not limited, since most are
- * pruned. */
+/* Joins a batch with all tiles. Every second batch visits the tiles in reverse
+ * order, so that the tile in memory is used again. Pairs of k-best joins do not
+ * count against the pair limit, since most of them are dropped again. */
 static oj_status join_batch_with_tiles(struct oj_tiled_join *join,
                                        const struct oj_flat *input,
                                        struct oj_error *err)
@@ -935,7 +939,7 @@ start_with_features_found_before(struct oj_tiled_join *join,
     for (int64_t i = 0; i < n; i++)
     {
         join->found[i].place = first->place[i];
-        join->found[i].tie_key = 0; /* set when the feature is matched */
+        join->found[i].tie_key = 0; /* set when the feature has a pair */
     }
     return OJ_OK;
 }

@@ -9,11 +9,13 @@
  *
  *  Each batch is joined with one tile after another, and the answers are merged
  *  into the answer of a join with the whole layer, with equal pairs in equal
- *  order.  Records keep the order of the layer, so the offset of a record
- *  orders features as reading did.  The division into tiles affects time only.
+ *  order.  Records keep the order of the layer, so features can be ordered by
+ *  the offsets of their records.  The division into tiles affects only the
+ * time.
  *
- *  The matched features of a batch are no longer in memory when it is answered,
- *  so the answer includes them: join_row is an index into these features.
+ *  The matched features of a batch are no longer in memory when the batch is
+ *  answered, so the answer includes them: join_row is an index into these
+ *  features.
  *
  *  Records are in native byte order; every piece starts at a multiple of 8
  *  bytes.
@@ -26,7 +28,7 @@
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../source/oj_side_compared_columns.h"
 
-/** Growing array of bytes. Owner; a zeroed one is valid and empty. */
+/** A growing array of bytes. Owner; zeroed memory is a valid empty one. */
 struct oj_bytes
 {
     int64_t n, capacity;
@@ -35,61 +37,64 @@ struct oj_bytes
 
 /* ---- features of a layer ------------------------------------------------- */
 
-/** Some features of a layer, with attributes and compared columns.  Owner; a
- *  zeroed one is valid and empty. */
+/** Some features of a layer, with attributes and columns for conditions.
+ *  Owner; zeroed memory is a valid empty one. */
 struct oj_feature_set
 {
     struct oj_flat_buf buf;
     struct oj_table *table; /**< owned; NULL: no attributes */
     int64_t *ordinal;       /**< [buf.n_features] index in the layer */
-    /** [buf.n_features] offset of the record; only for features from tiles */
+    /** [buf.n_features] offset of the record in the file; only for features
+     *  from tiles */
     int64_t *place;
     struct oj_compared_columns columns;
     int64_t cap_ordinal, cap_place;
     struct oj_bytes piece; /**< scratch: bytes read from the file */
 };
 
-/** The features as a flat layer, valid until *features changes. */
+/** Returns the features as a flat layer, valid until *features changes. */
 struct oj_flat oj_feature_set_view(const struct oj_feature_set *features);
 
-/** Frees what it owns; *features is then valid and empty. */
+/** Frees what features owns; it is then a valid empty one. */
 void oj_feature_set_free(struct oj_feature_set *features);
 
 /* ---- tiles --------------------------------------------------------------- */
 
-/** The file of records and its division. Owner; a zeroed one is valid and
- *  empty. */
+/** The file of records and its division into tiles. Owner; zeroed memory is a
+ *  valid empty one. */
 struct oj_tiles
 {
     struct oj_temporary_file file;
-    int64_t stretch_bytes; /**< bytes between possible ends of a tile */
+    int64_t stretch_bytes; /**< bytes between two places where a tile may end */
     struct oj_bytes held;  /**< records not yet written to the file */
-    /** owned: empty table with the columns of the attributes to keep, or NULL;
+    /** empty table with the columns of the attributes to keep, owned, or NULL;
      *  set by the caller before the first feature is added */
     struct oj_table *columns;
     /** the join; set by the caller before the first feature is added */
     enum oj_op op;
-    /** texts per feature; set by the caller likewise */
+    /** number of texts per feature; set by the caller before the first feature
+     *  is added */
     int n_texts;
-    int has_vectors;      /**< set by the caller likewise */
-    int64_t n_dimensions; /**< dimensions of the vectors; 0: not known yet */
+    int has_vectors;      /**< 1: features have vectors; set by the caller
+                               before the first feature is added */
+    int64_t n_dimensions; /**< dimensions of the vectors; 0: not yet known */
     int64_t n_tiles, cap_tiles;
     struct oj_tile *tile;
 };
 
-/** Estimated memory of features that occupy `bytes`, including the index that a
- *  join builds. */
+/** Returns the estimated memory of features that take `bytes` in the file,
+ *  including the index that a join builds. */
 int64_t oj_join_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
                                int64_t n_tokens);
 
-/** Creates the file for features.
- *  near    path next to which the file is created (oj_temporary_file.h)
- *  memory  estimate of the later argument of oj_join_tiles_finish() */
+/** Creates the file for features.  near    path next to which the file is
+ *  created (oj_temporary_file.h).  memory  estimate of the argument memory of
+ *  oj_join_tiles_finish() */
 OJ_MUST_USE oj_status oj_join_tiles_open(struct oj_tiles *tiles,
                                          const char *near, int64_t memory,
                                          struct oj_error *err);
 
-/** Adds the features of flat that have parts, texts or vectors; feature i has
+/** Adds the features of flat that have parts, texts or vectors. Feature i has
  *  row i of values and the ordinal first_ordinal + i. */
 OJ_MUST_USE oj_status oj_join_tiles_add(struct oj_tiles *tiles,
                                         const struct oj_flat *flat,
@@ -106,8 +111,8 @@ OJ_MUST_USE oj_status oj_join_tiles_finish(struct oj_tiles *tiles,
                                            uint32_t *const *number,
                                            struct oj_error *err);
 
-/** Loads the n features with records at these offsets into *side. Thread-safe
- *  if each thread has its own side. */
+/** Loads the n features whose records are at these offsets into *side.
+ *  Thread-safe if each thread has its own side. */
 OJ_MUST_USE oj_status oj_join_tiles_fetch(const struct oj_tiles *tiles,
                                           const int64_t *place, int64_t n,
                                           int with_attributes,
@@ -126,12 +131,14 @@ struct oj_tiled_join
     struct oj_relation relation;
     struct oj_options options;
     const char *backend; /**< NULL: the default */
-    /** 1: FIDs break ties of equal measures; 0: ordinals do */
+    /** 1: FIDs break ties of equal measures; 0: ordinals do, because FIDs
+     *  repeat */
     int fids_are_unique;
-    struct oj_stats stats; /**< statistics of the tiles that were unloaded */
-    /** after a batch: `stats` and those of the loaded tile */
+    struct oj_stats stats; /**< statistics of the tiles that are not loaded any
+                                more */
+    /** after a batch: statistics including the loaded tile */
     struct oj_stats total;
-    /** backend of the last tile, or the requested one */
+    /** backend of the tile loaded last; before that, the requested one */
     const struct oj_backend *used;
     int n_threads;
 
@@ -141,43 +148,43 @@ struct oj_tiled_join
     struct oj_flat flat;
     struct oj_join *engine;
 
-    /* The current batch. */
+    /* State of the current batch. */
     struct oj_matches matches;    /**< answer of one tile */
     struct oj_answers answers;    /**< pairs of all tiles so far */
     struct oj_pair_budget budget; /**< limit of the pairs in `answers` */
     int64_t n_found, cap_found, cap_number, cap_tie_rank;
-    /** number of leading features in `found` that are kept even if unmatched */
+    /** number of features at the start of `found` that are kept even without a
+     *  pair */
     int64_t n_first;
-    struct found_feature *found; /**< [n_found] matched features */
+    struct found_feature *found; /**< [n_found] features with a pair in this
+                                      batch */
     /** [features of the tile] index in `found`, or -1; also scratch of
      *  drop_unmatched_found_features() */
     int32_t *number;
     int32_t *tie_rank; /**< [n_found] */
 };
 
-/** tiles and backend must outlive *out; relation and options are copied.
- *  fids_are_unique: 0 when FIDs repeat: then only the reading order breaks
- *  ties, and self joins are not recognised. */
+/** Opens a join; tiles and backend must outlive *out, relation and options are
+ *  copied.  fids_are_unique: 0 if FIDs repeat. The reading order alone then
+ *  breaks ties, and self joins are not recognised. */
 OJ_MUST_USE oj_status oj_tiled_join_open(
     const struct oj_tiles *tiles, const struct oj_relation *relation,
     const char *backend, const struct oj_options *options, int fids_are_unique,
     struct oj_tiled_join **out, struct oj_error *err);
 
-/** Offsets of the records of features, ascending. */
+/** Offsets of the records of some features, ascending. */
 struct oj_answer_places
 {
     int64_t n;
     const int64_t *place; /**< [n] */
 };
 
-/** Like oj_join_batch(). Fills *side with the features that are matched or
- *  undecided, in the order of their places, with geometry and, if
+/** Like oj_join_batch(). Fills *side with the features that have a pair or an
+ *  undecided one, in the order of the file, with geometry and, if
  *  with_attributes, attributes: join_row j and undecided_join j are row j of
- *  *side.
- *  first: NULL, or features that *side begins with, matched or not, so that two
- *  answers can be compared by join_row.
- *  Cost: loads and indexes every tile once per batch; large batches amortise
- *  it. */
+ *  *side.  first: NULL, or features with which *side begins even if they have
+ *  no pair, so that two answers can be compared by join_row.  Cost: loads and
+ *  indexes every tile once per batch; large batches amortise it. */
 OJ_MUST_USE oj_status oj_tiled_join_batch(
     struct oj_tiled_join *join, const struct oj_flat *input,
     const struct oj_answer_places *first, int with_attributes,
@@ -189,10 +196,10 @@ OJ_MUST_USE oj_status oj_tiled_join_rank_ties(struct oj_tiled_join *join,
                                               const int32_t **rank,
                                               struct oj_error *err);
 
-/** Frees the loaded tile; the next batch loads one. */
+/** Frees the tile in memory; the next batch loads one. */
 void oj_tiled_join_unload(struct oj_tiled_join *join);
 
-/** Frees it. Accepts NULL. */
+/** Frees the join; accepts NULL. */
 void oj_tiled_join_close(struct oj_tiled_join *join);
 
 #endif

@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Text formats can be counted only by reading them again, which is done up to
- * this number of rows. */
+/* Rows of text formats can be counted only by reading them again, which is done
+ * up to this number of rows. */
 enum
 {
     MAX_SLOW_COUNT = 1000000
@@ -115,7 +115,8 @@ static oj_status check_output_can_be_updated(const struct oj_output *o,
     return check_transactions(o, err);
 }
 
-/* The layer of this name, or the only layer if there is one. */
+/* Returns the layer of this name; if the dataset has only one layer, that one.
+ */
 static OGRLayerH find_named_or_only_layer(GDALDatasetH dataset,
                                           const char *name)
 {
@@ -140,7 +141,7 @@ static oj_status fail_layer_exists(const struct oj_output *o,
                    o->asked->dst, l->name);
 }
 
-/* Plans a layer in an existing dataset, which is open. */
+/* Plans a layer in an existing dataset that is open. */
 static oj_status plan_layer_in_open_dataset(const struct oj_output *o,
                                             struct oj_output_layer *l,
                                             struct oj_error *err)
@@ -154,7 +155,8 @@ static oj_status plan_layer_in_open_dataset(const struct oj_output *o,
     if (l->appends)
     {
         l->layer = there;
-        if (l->option == NULL) /* the name of an only layer need not match */
+        if (l->option == NULL) /* the only layer of a dataset is found under any
+                                  name */
             l->name = OGR_L_GetName(there);
         return OJ_OK;
     }
@@ -170,7 +172,7 @@ static oj_status plan_layer_in_open_dataset(const struct oj_output *o,
     return OJ_OK;
 }
 
-/* Plans a layer in an existing dataset or a database. */
+/* Plans the output as a transaction in an existing dataset or a database. */
 static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
 {
     o->kind = OJ_OUTPUT_TRANSACTION;
@@ -179,8 +181,8 @@ static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
     return plan_layer_in_open_dataset(o, &o->layers[0], err);
 }
 
-/* Appends the names of the layers of the dataset that this run does not write
- * to text. Returns their number. */
+/* Appends the names of the dataset's layers that this run does not write to
+ * text. Returns their number. */
 static int append_other_layers(const struct oj_output *o, GDALDatasetH dataset,
                                char *text, size_t size)
 {
@@ -198,8 +200,8 @@ static int append_other_layers(const struct oj_output *o, GDALDatasetH dataset,
     return n_others;
 }
 
-/* -overwrite replaces layers, not files, where a file has other layers. Tables
- * of a database are not listed. */
+/* Prints a notice if -overwrite replaces only a layer, because the file has
+ * other layers. Tables of a database are not listed. */
 static void notice_layers_that_stay(const struct oj_output *o)
 {
     const struct oj_output_options *asked = o->asked;
@@ -215,8 +217,8 @@ static void notice_layers_that_stay(const struct oj_output *o)
                   oj_word_for(n, "stays", "stay"), asked->dst);
 }
 
-/* 1 when the dataset contains other layers, or rasters, which a new file of the
- * layer alone would lose. */
+/* Returns 1 if the dataset contains other layers, or rasters, which would be
+ * lost if the file were replaced. */
 static int has_other_layers_or_rasters(GDALDatasetH dataset,
                                        const char *layer_name)
 {
@@ -230,8 +232,8 @@ static int has_other_layers_or_rasters(GDALDatasetH dataset,
     return n > 1;
 }
 
-/* -overwrite: replaces the whole file if it contains only the layer, else the
- * layer in it. */
+/* Plans -overwrite: replaces the whole file if the layer is all that it
+ * contains, otherwise the layer in it. */
 static oj_status plan_overwrite(struct oj_output *o, int is_folder,
                                 struct oj_error *err)
 {
@@ -267,8 +269,9 @@ static oj_status plan_overwrite(struct oj_output *o, int is_folder,
     return OJ_OK;
 }
 
-/* Fails: the output exists, and no option allows changing it. Opens the file
- * only if its driver has several layers: text formats would be read whole. */
+/* Fails because the output exists and no option allows changing it. Opens the
+ * file for the message only if its driver supports several layers, because text
+ * formats would be read completely. */
 static oj_status fail_output_exists(const struct oj_output *o,
                                     struct oj_error *err)
 {
@@ -333,13 +336,13 @@ static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
 }
 
 /* Sets o->kind: a new file, unless the destination is a stream, a database, or
- * a dataset to be changed. */
+ * a dataset that is changed. */
 static oj_status choose_how_output_is_written(struct oj_output *o,
                                               struct oj_error *err)
 {
     const struct oj_output_options *asked = o->asked;
     struct stat info;
-    /* These datasets have no files to move or to read back. */
+    /* Datasets in memory have no files that could be moved or read again. */
     if (asked->format != NULL &&
         oj_words_find("Memory|MEM", asked->format) >= 0)
     {
@@ -357,7 +360,7 @@ static oj_status choose_how_output_is_written(struct oj_output *o,
                            asked->dst);
         if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
             return plan_existing(o, S_ISDIR(info.st_mode), err);
-        o->kind = OJ_OUTPUT_STREAM; /* a device or a pipe */
+        o->kind = OJ_OUTPUT_STREAM; /* the destination is a device or a pipe */
     }
     else if (asked->update && !asked->overwrite)
         return oj_fail(err, OJ_ERR_IO,
@@ -366,8 +369,9 @@ static oj_status choose_how_output_is_written(struct oj_output *o,
     return OJ_OK;
 }
 
-/* Warns of options for creating or opening that do not apply. Not an error: a
- * script that appends in a loop creates the output only the first time. */
+/* Warns of options for creating or opening that have no effect. They are no
+ * error, because a script that appends in a loop creates the output only the
+ * first time. */
 static void warn_ignored_options(const struct oj_output *o)
 {
     const struct oj_output_options *asked = o->asked;
@@ -395,7 +399,8 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
     o.layers[0].rows_before = -1;
     o.n_layers = 1;
     o.temporary.lock = -1;
-    /* Opened by its own name, stdout could be a regular file that exists. */
+    /* stdout can be redirected to a regular file, which would count as existing
+     * under its own name. */
     snprintf(o.path, sizeof o.path, "%s",
              strcmp(asked->dst, "/dev/stdout") == 0 ? "/vsistdout/"
                                                     : asked->dst);
@@ -406,8 +411,8 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
         status = oj_driver_choose(asked->format, o.path, &o.driver, err);
     if (status == OJ_OK || status == OJ_ERR_ARG)
     {
-        /* Checked first: if the destination exists because it is an input, the
-         * other errors would mislead. */
+        /* Tested first: if the destination exists because it is an input, other
+         * errors would mislead. */
         oj_status same = check_not_input(&o, err);
         status = same != OJ_OK ? same : status;
     }
@@ -423,19 +428,19 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
 
 /* ---- further layers ------------------------------------------------------ */
 
-/* Drivers that can write several layers of a dataset alternately. */
+/* Drivers that can write to several layers of a dataset in turns. */
 static const char many_layers[] =
     "GPKG|SQLite|LIBKML|XLSX|ODS|Memory|PostgreSQL|MySQL|MSSQLSpatial|"
     "OpenFileGDB";
 
-/* 1 for drivers whose datasets are folders of files, one per layer. */
+/* Returns 1 for drivers whose datasets are folders with a file per layer. */
 static int writes_layer_folders(GDALDriverH driver)
 {
     return oj_driver_is(driver, "ESRI Shapefile|CSV");
 }
 
-/* 1 when further layers become files beside the first, because the destination
- * names a file. */
+/* Returns 1 if further layers become files beside the first one, because the
+ * destination is a file. */
 static int adds_layers_as_files(const struct oj_output *o)
 {
     return writes_layer_folders(o->driver) &&
@@ -443,14 +448,16 @@ static int adds_layers_as_files(const struct oj_output *o)
             EQUAL(CPLGetExtension(o->path), "csv"));
 }
 
-/* 1 when the output is a folder of layers. An archive takes one layer only. */
+/* Returns 1 if the output is a folder of layers. (An archive takes only one
+ * layer.) */
 static int is_output_layer_folder(const struct oj_output *o)
 {
     return writes_layer_folders(o->driver) &&
            CPLGetExtension(o->path)[0] == '\0';
 }
 
-/* Adds an existing file to those that are replaced with the dataset. */
+/* Adds an existing file to those that are replaced together with the dataset.
+ */
 static oj_status plan_file_replacement(struct oj_output *o, const char *path,
                                        struct oj_error *err)
 {
@@ -471,7 +478,7 @@ static oj_status plan_file_replacement(struct oj_output *o, const char *path,
     return OJ_OK;
 }
 
-/* Plans a layer as a file in the folder of the output. */
+/* Plans a layer that becomes a file in the folder of the output. */
 static oj_status plan_layer_file(struct oj_output *o, struct oj_output_layer *l,
                                  struct oj_error *err)
 {
@@ -567,7 +574,8 @@ static oj_status fail_gdal(struct oj_error *err, const char *what,
                    CPLGetLastErrorMsg());
 }
 
-/* New files are also written in a transaction, for speed. */
+/* Begins a transaction. New files are written in one, too, since this is
+ * faster. */
 static oj_status begin_transaction(struct oj_output *o, struct oj_error *err)
 {
     CPLErrorReset();
@@ -599,8 +607,8 @@ static oj_status delete_layer(const struct oj_output *o, const char *name,
                    name, o->asked->dst);
 }
 
-/* Deletes layers that are replaced and counts the rows of layers that are
- * appended to. */
+/* Deletes the layers that are replaced, and counts the rows of layers to which
+ * rows are appended. */
 static oj_status clear_replaced_layers(struct oj_output *o,
                                        struct oj_error *err)
 {
@@ -626,8 +634,8 @@ static oj_status create_dataset(struct oj_output *o, const char *path,
     return begin_transaction(o, err);
 }
 
-/* Makes drivers' messages show the destination instead of the temporary
- * path. */
+/* Makes messages of drivers show the destination instead of the temporary path.
+ */
 static void hide_temporary_path(const struct oj_output *o)
 {
     const char *dst = o->asked->dst, *slash = strrchr(dst, '/');
@@ -660,7 +668,7 @@ oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
 
 /* ---- finish -------------------------------------------------------------- */
 
-/* The lane that can write the rows of this output, or NULL. */
+/* Returns the lane that can write the rows of this output, or NULL. */
 static const struct oj_lane_row *find_lane(const struct oj_output *o)
 {
     struct oj_lane_dataset dataset = {.driver = o->driver, .path = o->path};
@@ -698,7 +706,8 @@ const char *oj_output_lane(const struct oj_output *o)
     return lane != NULL ? lane->name : NULL;
 }
 
-/* Renames the file that the lane wrote over the driver's file without rows. */
+/* Replaces the driver's file, which has no rows, by the file that the lane
+ * wrote. */
 static oj_status move_rows_file_into_place(const struct oj_output *o,
                                            struct oj_error *err)
 {
@@ -714,7 +723,7 @@ static oj_status move_rows_file_into_place(const struct oj_output *o,
     return OJ_OK;
 }
 
-/* Some drivers report failed writes only when they close. */
+/* Closes the dataset. Some drivers report failed writes only then. */
 static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
 {
     GDALDatasetH dataset = o->dataset;
@@ -785,7 +794,8 @@ static oj_status check_written_layer(const struct oj_output *o,
     return check_row_count_of_layer(o, l, OGR_L_GetFeatureCount(layer, 1), err);
 }
 
-/* Warns: in some formats a file without rows cannot be opened. */
+/* Warns that the file may not open: in some formats a file without rows cannot
+ * be opened. */
 static void warn_empty_unreadable(const struct oj_output *o)
 {
     oj_warn("no rows were written, and a file of the driver %s without rows "
@@ -796,8 +806,8 @@ static void warn_empty_unreadable(const struct oj_output *o)
                 : "");
 }
 
-/* Reopens the finished file of a layer. If an empty layer's file cannot be
- * opened, warns and sets *out to NULL. */
+/* Opens the finished file of a layer again. If the file of an empty layer
+ * cannot be opened, warns and sets *dataset to NULL. */
 static oj_status open_finished(const struct oj_output *o,
                                const struct oj_output_layer *l,
                                GDALDatasetH *dataset, struct oj_error *err)
@@ -817,8 +827,8 @@ static oj_status open_finished(const struct oj_output *o,
     return OJ_OK;
 }
 
-/* Reopens the finished files and counts the rows. Further layers are in the
- * first file or in their own. */
+/* Opens the finished files again and counts their rows. Further layers are in
+ * the first file or in files of their own. */
 static oj_status reopen_and_check_files(struct oj_output *o,
                                         struct oj_error *err)
 {
@@ -866,8 +876,8 @@ oj_status oj_output_explain(const struct oj_output *o, oj_status status,
     return status;
 }
 
-/* After the commit the output is complete: errors while closing become a
- * warning. */
+/* Closes the dataset after the commit. The output is complete then, so an error
+ * becomes a warning. */
 static void close_committed_dataset(struct oj_output *o)
 {
     struct oj_error late;
@@ -877,7 +887,8 @@ static void close_committed_dataset(struct oj_output *o)
 
 static oj_status finish_transaction(struct oj_output *o, struct oj_error *err)
 {
-    if (!o->in_transaction) /* -in_place into a layer without transactions */
+    if (!o->in_transaction) /* -in_place changed a layer whose driver has no
+                               transactions */
         return close_dataset(o, err);
     OJ_TRY(oj_transaction_flush(o->dataset, o->asked->dst, err));
     for (int i = 0; i < o->n_layers; i++)

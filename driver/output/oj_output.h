@@ -1,4 +1,4 @@
-/** The output: created so that it is complete or absent.
+/** The output of a run. It appears completely or not at all.
  *
  *  A new dataset (also one that replaces an old one) is made in a temporary
  *  folder next to its destination and moved there after it was closed and
@@ -21,34 +21,34 @@
 enum oj_output_kind
 {
     OJ_OUTPUT_FILE = 0, /**< a new dataset, moved into place when complete */
-    /** written directly: /vsistdout/, a device, a pipe */
+    /** written directly: /vsistdout/, a device or a pipe */
     OJ_OUTPUT_STREAM,
     OJ_OUTPUT_TRANSACTION /**< changes in an existing dataset */
 };
 
-/** A layer of the output. The first has the rows of the join; further ones are
- *  in the same dataset, or in files beside it if the driver writes one layer
- *  per file. */
+/** A layer of the output. The first layer has the rows of the join; further
+ *  ones are in the same dataset, or in files beside it if the driver writes one
+ *  layer per file. */
 struct oj_output_layer
 {
-    /** option that requested it, for messages; NULL: first layer */
+    /** option that requests the layer, for messages; NULL: first layer */
     const char *option;
     const char *name;
     int has_file; /**< 1: a separate file beside the first one */
-    /** an existing layer or file of this name will be removed */
+    /** 1: an existing layer or file of this name will be removed */
     int replaces;
     int appends;         /**< rows are appended to `layer` */
     OGRLayerH layer;     /**< created by oj_schema, or the layer to append to */
     int64_t rows_before; /**< rows before appending; -1: unknown */
     /** 1: the rows are in oj_output_rows_file(), which replaces the dataset's
-     *  file after that is closed; set by the writer of the rows */
+     *  file after that is closed. Set by the writer of the rows */
     int rows_in_file;
 
-    /** Set by the writer of the rows, before the output is finished. */
+    /** Set by the writer of the rows before the output is finished. */
     int64_t n_rows, n_no_geometry;
     const char *lane; /**< lane that wrote the rows; NULL: GDAL features */
 
-    /** Set by oj_output_finish(), as far as rows can be counted. */
+    /** Set by oj_output_finish(), for formats whose rows can be counted. */
     int64_t n_checked;  /**< rows counted after closing; -1: not counted */
     int64_t n_left_out; /**< rows without geometry that the driver dropped */
 };
@@ -58,15 +58,15 @@ enum
     OJ_MAX_OUTPUT_LAYERS = 3
 };
 
-/** A zeroed one is valid and closed. */
+/** An output. Zeroed memory is valid and closed. */
 struct oj_output
 {
     const struct oj_output_options *asked;
     const struct oj_source *sides[2]; /**< input and join */
     enum oj_output_kind kind;
     GDALDriverH driver;
-    char path[OJ_PATH_MAX]; /**< the destination, links resolved */
-    char **old_members;     /**< owned: files of the replaced dataset */
+    char path[OJ_PATH_MAX]; /**< path of the destination with links resolved */
+    char **old_members;     /**< files of the dataset that is replaced; owned */
     struct oj_temporary temporary;
     GDALDatasetH dataset;
     int in_transaction;
@@ -74,10 +74,10 @@ struct oj_output
     int n_layers;
 };
 
-/** Chooses driver and kind, and checks: an existing output needs an option that
- *  allows changing it, it must not be an input, and the driver must be able to
- *  write and to roll back. Writes nothing. asked, layer_name and both sides
- *  must outlive the output. */
+/** Chooses driver and kind of the output and checks them: if the output exists,
+ *  an option must allow changing it; it must not be an input; the driver must
+ *  be able to write and to roll back. Writes nothing. asked, layer_name and
+ *  both sides must outlive the output. */
 OJ_MUST_USE oj_status oj_output_plan(const struct oj_output_options *asked,
                                      const char *layer_name,
                                      const struct oj_source *input,
@@ -85,17 +85,17 @@ OJ_MUST_USE oj_status oj_output_plan(const struct oj_output_options *asked,
                                      struct oj_output *output,
                                      struct oj_error *err);
 
-/** Plans a further layer, between plan and open. Refuses it if the output
- *  cannot hold it. option: the option that requests it. name must outlive the
- *  output. */
+/** Plans a further layer; to be called between plan and open. Refuses it if the
+ *  output cannot hold it. option: the option that requests it. name must
+ *  outlive the output. */
 OJ_MUST_USE oj_status oj_output_plan_layer(struct oj_output *output,
                                            const char *option, const char *name,
                                            struct oj_error *err);
 
-/** Instead of oj_output_plan(): opens asked->dst for updating rows of its layer
- *  of this name, which becomes layers[0].layer, even if its driver has no
- *  transactions. n_layers is 0, as no rows are added.  Aborts what *output was
- *  before. */
+/** Replaces oj_output_plan() and open: opens asked->dst to update rows of its
+ *  layer of this name, which becomes layers[0].layer, even if its driver has no
+ *  transactions. n_layers is 0, since no rows are added.  First aborts what
+ *  *output was before. */
 OJ_MUST_USE oj_status oj_output_open_layer(
     const struct oj_output_options *asked, const char *layer_name,
     struct oj_output *output, struct oj_error *err);
@@ -105,39 +105,40 @@ OJ_MUST_USE oj_status oj_output_open_layer(
 OJ_MUST_USE oj_status oj_output_open(struct oj_output *output,
                                      struct oj_error *err);
 
-/** Path of the file into which a lane may write the rows of the only layer, in
- *  place of the driver; 0: the driver writes them. */
+/** Writes into path where a lane may write the rows of the only layer in place
+ *  of the driver. Returns 0 if the driver has to write them. */
 int oj_output_rows_file(const struct oj_output *output, char *path, int size);
 
-/** Name of the lane that will write the rows (it may leave some to GDAL); NULL:
- *  none. */
+/** Returns the name of the lane that will write the rows (it may leave some to
+ *  GDAL); NULL: no lane. */
 const char *oj_output_lane(const struct oj_output *output);
 
-/** The dataset, if a lane may write rows directly into its layers; else
+/** Returns the dataset, if a lane may write rows directly into its layers; else
  *  NULL. */
 GDALDatasetH oj_output_rows_dataset(const struct oj_output *output);
 
-/** Flushes the rows of a stream to its reader; does nothing for other outputs,
- *  which appear when they are complete. */
+/** Passes the rows written so far to the reader of a stream. Does nothing for
+ *  other outputs, which appear when they are complete. */
 OJ_MUST_USE oj_status oj_output_flush(const struct oj_output *output,
                                       struct oj_error *err);
 
-/** Commits, closes, checks that the rows of all layers were written (less rows
- *  without geometry that some drivers drop) and moves the dataset into place.
- *  Afterwards nothing is open, even on failure; layers[] can be read until
- *  oj_output_abort(). */
+/** Commits, closes, checks that the rows of all layers were written (except
+ *  rows without geometry that some drivers drop) and moves the dataset into
+ *  place.  Afterwards nothing is open, even on failure; layers[] can be read
+ *  until oj_output_abort(). */
 OJ_MUST_USE oj_status oj_output_finish(struct oj_output *output,
                                        struct oj_error *err);
 
-/** Replaces the error text if the disk is full, since drivers report that in
- *  different ways. Returns status. */
+/** Replaces the error text if the disk is full, because drivers report that in
+ *  different words. Returns status. */
 oj_status oj_output_explain(const struct oj_output *output, oj_status status,
                             struct oj_error *err);
 
-/** Undoes everything and closes. Accepts a closed one. */
+/** Removes or rolls back everything and closes the output; a closed one is
+ *  accepted. */
 void oj_output_abort(struct oj_output *output);
 
-/** 1 when dst writes to stdout, where nothing else may then be printed. */
+/** Returns 1 if dst is stdout, where nothing else may then be printed. */
 int oj_output_is_stdout(const char *dst);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The side whose field the column copies, or NULL. */
+/* Returns the side whose field the column copies, or NULL. */
 static const struct oj_source *side_of_column(const struct oj_schema *schema,
                                               const struct oj_column *column)
 {
@@ -22,7 +22,7 @@ static const struct oj_source *side_of_column(const struct oj_schema *schema,
                                               : NULL;
 }
 
-/* The field that the column copies, or NULL. */
+/* Returns the field that the column copies, or NULL. */
 static OGRFieldDefnH source_field_of(const struct oj_schema *schema,
                                      const struct oj_column *column)
 {
@@ -53,7 +53,7 @@ void oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
 
 /* ---- columns as fields --------------------------------------------------- */
 
-/* Describes the fields of a side (none if is_asked is 0). The caller frees
+/* Describes the fields of a side; none if is_asked is 0. The caller frees
  * *fields. */
 static oj_status describe_side_fields(const struct oj_source *side,
                                       int is_asked,
@@ -97,7 +97,7 @@ static oj_status name_columns(const struct oj_schema_request *request,
     return status;
 }
 
-/* The type of a computed column. */
+/* Returns the type of a computed column. */
 static struct oj_computed_type
 type_of_computed(const struct oj_schema_request *request, int64_t i)
 {
@@ -113,8 +113,9 @@ type_of_computed(const struct oj_schema_request *request, int64_t i)
     return type;
 }
 
-/* Defines a copy of a side's field so that unmatched rows are possible: never
- * unique, nullable if some rows lack it, a default only if all rows have it. */
+/* Defines a copy of a side's field such that unmatched rows are possible: never
+ * unique, nullable if some rows lack it, with a default only if all rows have
+ * it. */
 static void define_side_field(const struct oj_schema *schema,
                               const struct oj_named_column *column,
                               OGRFieldDefnH from)
@@ -208,7 +209,7 @@ oj_status oj_schema_plan(const struct oj_schema_request *request,
 
 /* ---- fields in a layer --------------------------------------------------- */
 
-/* Like ogr2ogr, replaces a type that the format lacks by text. */
+/* Replaces a type that the format lacks by text, as ogr2ogr does. */
 static void fit_type(GDALDriverH driver, OGRFieldDefnH defn)
 {
     OGRFieldType type = OGR_Fld_GetType(defn);
@@ -226,13 +227,13 @@ static void fit_type(GDALDriverH driver, OGRFieldDefnH defn)
     }
     else if (!oj_driver_takes_subtype(driver, subtype))
     {
-        /* the values stay; only the subtype is lost */
+        /* only the subtype is lost; the values stay */
         OGR_Fld_SetSubType(defn, OFSTNone);
     }
 }
 
-/* Copies the field's domain if both datasets support it; otherwise the field
- * has none. */
+/* Copies the field's domain if both datasets support domains; otherwise the
+ * copy has none. */
 static void copy_field_domain(GDALDatasetH dataset,
                               const struct oj_source *from, OGRFieldDefnH defn)
 {
@@ -275,7 +276,8 @@ oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
     copy_field_domain(dataset, side_of_column(schema, &schema->columns[i]),
                       defn);
     CPLErrorReset();
-    /* GDAL's message on shortened names is replaced by the notice below. */
+    /* GDAL's message about shortened names is suppressed; the notice below
+     * replaces it. */
     CPLPushErrorHandler(CPLQuietErrorHandler);
     result = OGR_L_CreateField(layer, defn, 1);
     CPLPopErrorHandler();
@@ -309,11 +311,11 @@ const char *oj_schema_name_beside(const struct oj_source *input,
     return name != NULL ? name : "";
 }
 
-/* Adds a layer option that names the output's FID or geometry column like the
- * input's, but not like a field of the input: its values would be taken for
- * FIDs.
- * option  the layer option that sets the name
- * others  alternatives if the driver's default name is also a field */
+/* Chooses the name of the output's FID or geometry column: that of the input's,
+ * unless a field of the input has this name, too, because its values would be
+ * taken for FIDs. Adds it as a layer option. option  the layer option that sets
+ * the name others  other names, for the case that the driver's default name is
+ * also a field */
 static char **choose_special_column_name(const struct oj_output *o,
                                          const struct oj_source *input,
                                          const char *option, const char *name,
@@ -350,8 +352,8 @@ OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
     return type;
 }
 
-/* Without geometry a FlatGeobuf file cannot be opened, and a Shapefile has no
- * .shp. */
+/* Refuses a layer without geometry in formats that cannot be read then: a
+ * FlatGeobuf file cannot be opened, a Shapefile has no .shp. */
 static oj_status check_format_can_lack_geometry(const struct oj_output *o,
                                                 struct oj_error *err)
 {
@@ -419,7 +421,8 @@ static oj_status create_fields(const struct oj_output *o,
     return OJ_OK;
 }
 
-/* 1 when every value of type `from` can be stored in a field of type `to`. */
+/* Returns 1 if every value of type `from` can be stored in a field of type
+ * `to`. */
 static int type_fits(OGRFieldType from, OGRFieldType to)
 {
     if (from == to)
@@ -431,7 +434,7 @@ static int type_fits(OGRFieldType from, OGRFieldType to)
     return 0;
 }
 
-/* The option that leaves the field out, or "" if there is none. */
+/* Returns the option that leaves the field out, or "" if there is none. */
 static const char *field_omission_hint(enum oj_column_origin origin)
 {
     static const char *const options[] = {
@@ -488,10 +491,10 @@ static oj_status check_append_crs(const struct oj_output_layer *at,
                    at->name, OSRGetName(there), OSRGetName(crs->output));
 }
 
-/* FIDs of the input are kept if no two output rows would have the same FID.
- * Rows without input feature get an unused FID from the driver, except in
- * GeoJSON, where readers number the features, and in an SQL script, whose
- * sequence has not advanced. */
+/* Returns 1 if output rows keep the FIDs of the input. No two output rows may
+ * have equal FIDs. For rows without input feature the driver must choose an
+ * unused FID, which is not the case in GeoJSON, whose readers number the
+ * features, and in an SQL script, whose sequence has not advanced. */
 static int may_keep_fids(const struct oj_schema_request *request,
                          const struct oj_output *o,
                          const struct oj_output_layer *at)

@@ -1,5 +1,5 @@
-/** The fields of the output: those of the input layer, computed ones, those of
- *  the join layer. */
+/** The fields of the output: those of the input layer, computed ones, and those
+ *  of the join layer. */
 #ifndef OJ_SCHEMA_H
 #define OJ_SCHEMA_H
 
@@ -11,13 +11,14 @@
 
 #include <stddef.h>
 
-/** Owner; a zeroed one is valid and empty. */
+/** The fields of the output. Owner; zeroed memory is a valid empty one. */
 struct oj_schema
 {
-    char **taken;         /**< string list: names in use that are not fields */
+    char **taken;         /**< string list: names in use besides those of
+                               fields */
     OGRFeatureDefnH defn; /**< the fields with their final names */
-    /** [n_fields] the writer's columns; type: of the values, which can differ
-     *  from the field's */
+    /** [n_fields] the columns for the writer; `type` is the type of the values,
+     *  which can differ from that of the field */
     struct oj_column *columns;
     int64_t n_fields;
     /** the sides whose fields are copied */
@@ -25,67 +26,72 @@ struct oj_schema
     int keep_fids;
 };
 
-/** OGR type of a computed column. */
+/** The OGR type of a computed column. */
 struct oj_computed_type
 {
     OGRFieldType type;
     OGRFieldSubType subtype;
 };
 
-/** The contents of a layer. */
+/** What a layer must contain. */
 struct oj_schema_request
 {
     const struct oj_source *input, *join;
-    int with_input; /**< 0: the input's fields exist already (-in_place) */
+    int with_input; /**< 0: the input's fields exist already in the layer
+                         (-in_place) */
     int with_join;  /**< 0: the join side's fields are not written */
-    const struct oj_computed_column *own; /**< [n_own] */
-    /** [n_own]; NULL: derived from own[i].kind */
+    const struct oj_computed_column *own; /**< [n_own] the computed columns */
+    /** [n_own] their types; NULL: derived from own[i].kind */
     const struct oj_computed_type *own_types;
     int n_own;
-    int one_row_per_input;   /**< no input row has more than one output row */
-    int has_other_rows;      /**< some rows have no input feature */
-    OGRwkbGeometryType type; /**< geometry type, before promotion to multi */
+    int one_row_per_input;   /**< 1: no input row has more than one output
+                                  row */
+    int has_other_rows;      /**< 1: some output rows have no input feature */
+    OGRwkbGeometryType type; /**< type of the geometries, before -nlt changes it
+                                  to a multi type */
     const char *prefix;
 };
 
-/** Reserves name in schema->taken. "" and NULL are ignored. */
+/** Reserves name, so that no field gets it. "" and NULL are ignored. */
 void oj_schema_take_name(struct oj_schema *schema, const char *name);
 
-/** Reserves the names of the layer's FID and geometry column, and those that
- *  the driver uses itself. */
+/** Reserves the names of the layer's FID and geometry columns, and those that
+ *  the driver itself uses. */
 void oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
                           OGRLayerH layer);
 
-/** Name of field i. */
+/** Returns the name of field i. */
 const char *oj_schema_name(const struct oj_schema *schema, int i);
 
-/** Names the fields as oj_row_columns_plan() does and defines them for a layer
- *  without other fields. Names in schema->taken are avoided. Prints a notice of
- *  renamed fields. */
+/** Chooses the names of the fields by oj_row_columns_plan() and defines the
+ *  fields for a layer without other fields. Names in schema->taken are avoided.
+ *  Prints a notice of renamed fields. */
 OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
                                      struct oj_schema *schema,
                                      struct oj_error *err);
 
-/** Returns name, the input's FID or geometry column, or "" if it is NULL or
- *  also the name of a field of the input: a client would take that field for
- *  the FIDs. */
+/** Returns name, which is that of the input's FID or geometry column; "" if it
+ *  is NULL or also the name of a field of the input, which a client would take
+ *  for the FIDs. */
 const char *oj_schema_name_beside(const struct oj_source *input,
                                   const char *name);
 
-/** The geometry type of a layer for geometries of this type, after -nlt. */
+/** Returns the geometry type of a layer that holds geometries of this type,
+ *  with -nlt applied. */
 OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
                                         OGRwkbGeometryType type);
 
 /** Creates field i in layer and stores its index in schema->columns.  A type
- *  that the driver cannot store becomes text, with a warning; a name that the
- *  driver changes causes a notice; a field that does not appear is an error. */
+ *  that the driver cannot store becomes text, with a warning; if the driver
+ *  changes the name, a notice is printed; a field that does not appear is an
+ *  error. */
 OJ_MUST_USE oj_status oj_schema_create_field(GDALDatasetH dataset,
                                              OGRLayerH layer,
                                              struct oj_schema *schema, int i,
                                              struct oj_error *err);
 
-/** Creates the layer with all its fields, or maps the fields to those of the
- *  layer to append to; schema->columns is then complete. at: one of
+/** Creates the layer with all its fields; if rows are appended to a layer,
+ *  finds its fields. schema->columns is then complete. at: one of
  *  output->layers. */
 OJ_MUST_USE oj_status oj_schema_create(const struct oj_schema_request *request,
                                        const struct oj_crs *crs,

@@ -1,10 +1,11 @@
-/* ogrjoin._core: the handles of the C library as capsules, its arrays as
- * buffers.
+/* ogrjoin._core: wraps the handles of the C library as capsules, and its arrays
+ * as buffers.
  *
- * Limited API of CPython 3.11; a Python without the GIL needs another build.
- * The functions that users call are written in Python (ogrjoin/).
- * No function holds the GIL during a call of the library, and the library reads
- * no memory that the GIL protects. */
+ * Uses the limited API of CPython 3.11; a Python without the GIL needs another
+ * build. The functions that users call are written in Python (ogrjoin/).
+ * The GIL is released during calls of the library, and the library reads no
+ * memory that the GIL protects.
+ */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -65,7 +66,7 @@ static void *run_work_on_thread(void *at)
     return NULL;
 }
 
-/* Returns 1 when the work is done, 0 after LISTEN_MS. */
+/* Waits until the work is done, at most LISTEN_MS. Returns 1 if it is. */
 static int wait_done_with_timeout(struct side_call *w)
 {
     int is_done, code = 0;
@@ -77,8 +78,8 @@ static int wait_done_with_timeout(struct side_call *w)
     return is_done;
 }
 
-/* Waits for the worker without the GIL. If a signal handler raises (Ctrl-C),
- * *cancel is raised by 1 until the worker has ended. */
+/* Waits for the worker without the GIL. If a signal handler raises an exception
+ * (Ctrl-C), *cancel is incremented until the worker has ended. */
 static void wait_handling_signals(struct side_call *w, int *cancel)
 {
     int is_interrupted = 0;
@@ -99,8 +100,8 @@ static void wait_handling_signals(struct side_call *w, int *cancel)
         __atomic_fetch_sub(cancel, 1, __ATOMIC_RELAXED);
 }
 
-/* Runs the work without the GIL. The main thread is the only one that runs
- * signal handlers, so there a second thread does the work. */
+/* Runs the work without the GIL. Only the main thread runs signal handlers, so
+ * on that thread a second thread does the work. */
 static void work_without_gil(struct side_call *w, int *cancel)
 {
     pthread_t thread;
@@ -116,9 +117,9 @@ static void work_without_gil(struct side_call *w, int *cancel)
 }
 
 /* Runs the work once. Returns 0, or -1 with a Python exception.
- *   *is_cancelled  1: the exception is a cancellation that no signal of this
- *                  thread caused. *cancel of an index is shared by its
- *                  callers. */
+ *   *is_cancelled  1: the work was cancelled, but not by a signal of this
+ *                  thread (the callers of an index share its *cancel).
+ */
 static int run_once_interruptible(int (*work)(void *, struct ogrjoin_error *),
                                   void *data, int *cancel, int *is_cancelled)
 {
@@ -136,8 +137,8 @@ static int run_once_interruptible(int (*work)(void *, struct ogrjoin_error *),
     return PyErr_Occurred() != NULL ? -1 : 0;
 }
 
-/* As run_once_interruptible(), but repeats the work after a cancellation that
- * was meant for another caller. The work must not consume its input. */
+/* Like run_once_interruptible(), but repeats the work if it was cancelled for
+ * another caller. The work must not consume its input. */
 static int run_interruptible(int (*work)(void *, struct ogrjoin_error *),
                              void *data, int *cancel)
 {
@@ -152,14 +153,14 @@ static int run_interruptible(int (*work)(void *, struct ogrjoin_error *),
 /* --- settings --------------------------------------------------------------
  */
 
-/* Returns 0 with an exception if value is not a number. Arrays are refused,
- * also those of one element, which Python would convert. */
+/* Reads a number; returns 0 with an exception if value is not one. Arrays are
+ * refused, even those of one element, which Python would convert. */
 static int read_number(const char *name, PyObject *value, double *out)
 {
     struct ogrjoin_error err = {OGRJOIN_ERR_ARG, ""};
     Py_ssize_t length = PyObject_Size(value);
     PyObject *type;
-    PyErr_Clear(); /* a number has no length */
+    PyErr_Clear(); /* clears the error of a number, which has no length */
     if (length < 0)
         *out = PyFloat_AsDouble(value);
     if (length < 0 && (*out != -1.0 || PyErr_Occurred() == NULL))
@@ -201,7 +202,8 @@ static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
     return err.status == OGRJOIN_OK ? 0 : -1;
 }
 
-/* Makes settings from a dict of texts and numbers; None: not given. */
+/* Makes settings from a dict of texts and numbers; a value None means that the
+ * setting is not given. */
 static struct ogrjoin_settings *make_settings(PyObject *dict, const int *cancel)
 {
     struct ogrjoin_settings *settings = ogrjoin_settings_new();
@@ -278,17 +280,20 @@ static const void *borrow_buffer(struct layer_handle *self, PyObject *buffer,
                                  int64_t n, size_t size)
 {
     Py_buffer *view = &self->view[self->n_views];
-    /* checked before the multiplication: the product could overflow */
+    /* checked before the multiplication, because the product could overflow */
     if (n < 0 || n > INT64_MAX / (int64_t)size)
         PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
     else if (self->n_views == MOST_VIEWS)
-        PyErr_SetString(PyExc_ValueError, "the layer has its columns already");
+        PyErr_SetString(PyExc_ValueError,
+                        "too many columns were set on this layer");
     else if (PyObject_GetBuffer(buffer, view, PyBUF_SIMPLE) == 0)
     {
         self->n_views++;
         if ((int64_t)view->len == n * (int64_t)size)
             return view->buf != NULL ? view->buf : "";
-        PyErr_SetString(PyExc_ValueError, "columns are not as long as a layer");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "each column must have one value per feature of its layer");
     }
     return NULL;
 }
@@ -339,7 +344,7 @@ static PyObject *layer_from_arrays(PyObject *module, PyObject *args)
     return make_layer_capsule(self);
 }
 
-/* Like borrow_buffer(). Returns NULL if column is None; *ok is 0 if an
+/* Like borrow_buffer(), but returns NULL if column is None; *ok is 0 if an
  * exception is set. */
 static const void *borrow_column(struct layer_handle *self, PyObject *column,
                                  size_t size, int *ok)
@@ -436,7 +441,8 @@ static PyObject *set_vectors(PyObject *module, PyObject *args)
     return none_or_error(&err);
 }
 
-/* Input: an Arrow stream, or a schema with an array. Output: the layer. */
+/* Work of an import. Input: an Arrow stream, or a schema with an array. Output:
+ * the layer. */
 struct import_work
 {
     struct ArrowArrayStream *stream;
@@ -519,7 +525,8 @@ static void free_wkb(struct wkb_column *c)
     free(c->valid);
 }
 
-/* Schema and array are freed by the function that made them. */
+/* A release function that does nothing: schema and array are freed by the
+ * function that made them. */
 static void ignore_schema_release(struct ArrowSchema *schema)
 {
     schema->release = NULL;
@@ -530,7 +537,8 @@ static void ignore_array_release(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/* Returns 0, or -1 with an exception. list must not change during the call. */
+/* Concatenates the WKB of a list; returns 0, or -1 with an exception. list must
+ * not change during the call. */
 static int fill_wkb(PyObject *list, struct wkb_column *c)
 {
     char *text;
@@ -610,8 +618,10 @@ static PyObject *count_layer_features(PyObject *module, PyObject *capsule)
 struct index_handle
 {
     struct ogrjoin_index *index;
-    PyObject *layer; /* capsule of the join side, which may borrow buffers */
-    int cancel;      /* number of callers that were interrupted */
+    PyObject *layer; /* capsule of the join side, from which the index may
+                        borrow buffers */
+    int cancel;      /* number of interrupted callers; the library polls it as
+                        cancel flag */
 };
 
 static void free_index(struct index_handle *self)
@@ -748,7 +758,7 @@ static PyObject *new_array(PyObject *owner, const void *values, int64_t n,
     return (PyObject *)self;
 }
 
-/* A buffer, or None if values is NULL. */
+/* Returns a buffer over values, or None if values is NULL. */
 static PyObject *new_array_or_none(PyObject *owner, const void *values,
                                    int64_t n, char format)
 {
@@ -767,7 +777,7 @@ struct pairs_work
 {
     struct ogrjoin_index *index;
     struct ogrjoin_layer *input;   /* NULL: the input is source */
-    struct ogrjoin_source *source; /* the rest of it is read */
+    struct ogrjoin_source *source; /* its remaining rows are the input */
     int64_t n_rows;                /* estimated number of rows of source */
     struct ogrjoin_pairs *pairs;
 };
@@ -862,7 +872,8 @@ static PyObject *join_to_buffers(struct pairs_work *w,
         (long long)ogrjoin_pairs_undecided(w->pairs));
 }
 
-/* py_join(index, layer): the pairs of a left layer, as join_to_buffers(). */
+/* py_join(index, layer): finds the pairs of a left layer; result as of
+ * join_to_buffers(). */
 static PyObject *py_join(PyObject *module, PyObject *args)
 {
     struct pairs_work w = {0};
@@ -906,7 +917,8 @@ static PyObject *py_fill_left(PyObject *module, PyObject *args)
         int64_t n_rows = offsets.len / 8 - 1, n = left.len / 8;
         int64_t *row_of = left.buf;
         if (n_rows < 0 || offset[n_rows] > n)
-            PyErr_SetString(PyExc_ValueError, "a column is too short");
+            PyErr_SetString(PyExc_ValueError,
+                            "a column has fewer values than its offsets need");
         else
         {
             for (int64_t row = 0; row < n_rows; row++)
@@ -953,7 +965,7 @@ struct column_array
     const void *buffers[COLUMN_BUFFERS];
 };
 
-/* Consumers of the array may call this on any thread. */
+/* Release function of the array; consumers may call it on any thread. */
 static void release_column(struct ArrowArray *array)
 {
     struct column_array *self = array->private_data;
@@ -1096,7 +1108,9 @@ static PyObject *py_find_classes(PyObject *module, PyObject *args)
     if (array->length != out.len / 4)
     {
         PyBuffer_Release(&out);
-        PyErr_SetString(PyExc_ValueError, "columns are not as long as a layer");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "each column must have one value per feature of its layer");
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS err.status =
@@ -1118,8 +1132,8 @@ struct source_handle
     int cancel;
 };
 
-/* Releasing a stream may run Python code, which must not see an exception that
- * is set already. */
+/* Frees a source. Releasing its stream may run Python code, which must not see
+ * an exception that is set already. */
 static void destroy_source_capsule(PyObject *capsule)
 {
     struct source_handle *self = PyCapsule_GetPointer(capsule, SOURCE);
@@ -1129,7 +1143,8 @@ static void destroy_source_capsule(PyObject *capsule)
 
 struct source_work
 {
-    struct ArrowArrayStream *stream; /* to open; NULL: the source is read */
+    struct ArrowArrayStream *stream; /* stream to open; NULL: rows of the source
+                                        are read */
     const char *column;
     struct ogrjoin_settings *settings;
     struct ogrjoin_source *source;
@@ -1205,8 +1220,9 @@ static PyObject *py_next_layer(PyObject *module, PyObject *args)
     return Py_None;
 }
 
-/* py_join_source(index, source, rows or 0): the pairs of all rows that source
- * has left, as join_to_buffers(). rows: their estimated number. */
+/* py_join_source(index, source, rows or 0): finds the pairs of all rows that
+ * source has not returned yet; result as of join_to_buffers(). rows: their
+ * estimated number. */
 static PyObject *py_join_source(PyObject *module, PyObject *args)
 {
     struct pairs_work w = {0};
@@ -1237,7 +1253,7 @@ static PyObject *py_join_source(PyObject *module, PyObject *args)
 struct rows_handle
 {
     struct ogrjoin_rows *rows;
-    PyObject *notices; /* a list of texts */
+    PyObject *notices; /* a list of texts that notices are added to */
     int cancel;
 };
 
@@ -1246,12 +1262,13 @@ struct joined_handle
     struct ArrowArrayStream stream;
     PyObject *rows, *index; /* the capsules; index may be None */
     PyObject *notices;
-    PyObject *progress; /* called with (rows done, all rows), or None */
-    PyObject *raised;   /* the exception of progress, or NULL */
+    PyObject *progress; /* function to call with (rows done, all rows), or
+                           None */
+    PyObject *raised;   /* the exception that progress raised, or NULL */
     int cancel;
 };
 
-/* Called without the GIL. */
+/* Appends a notice of the library. Called without the GIL. */
 static void add_notice(void *notices, const char *message)
 {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -1262,7 +1279,8 @@ static void add_notice(void *notices, const char *message)
     PyGILState_Release(state);
 }
 
-/* Called without the GIL. An exception of the callback ends the join. */
+/* Calls the progress function. Called without the GIL. An exception of the
+ * function ends the join. */
 static int call_progress(void *joined, int64_t rows, int64_t n_rows)
 {
     struct joined_handle *self = joined;
@@ -1328,8 +1346,9 @@ struct rows_work
     struct ogrjoin_settings *settings;
     struct ogrjoin_rows *rows;
     struct ogrjoin_index *index;  /* index to use for the pairs, or NULL */
-    struct ArrowArrayStream *out; /* output of a join that begins; else NULL */
-    struct ArrowArray *array;     /* output of the next batch; else NULL */
+    struct ArrowArrayStream *out; /* where to store the stream of a join that
+                                     begins; else NULL */
+    struct ArrowArray *array;     /* where to store the next batch; else NULL */
 };
 
 static int run_rows_work(void *data, struct ogrjoin_error *err)
@@ -1555,8 +1574,8 @@ static PyObject *py_validate(PyObject *module, PyObject *args)
 
 #define DEVICE_PAIRS "ogrjoin.device_pairs"
 
-/* The kernels that make the pairs may still read the points after the call, so
- * the points are kept as long as the pairs. */
+/* A join of points in device memory. Kernels that make the pairs may still read
+ * the points after the call, so the points are kept as long as the pairs. */
 struct device_handle
 {
     struct ogrjoin_device_pairs pairs;
@@ -1576,9 +1595,9 @@ static void destroy_device_capsule(PyObject *capsule)
 }
 
 /* join_device(index, points, n, x, y, stride, stream) -> (owner, device, pairs,
- * offset, right, measure). Arrays are addresses, 0: absent; points is the
- * object that owns x and y. The call runs on the caller's thread because some
- * streams belong to a thread. */
+ * offset, right, measure). Arrays are passed as addresses, 0: there is none;
+ * points is the object that owns x and y. The call runs on the caller's thread,
+ * because some streams belong to a thread. */
 static PyObject *join_device(PyObject *module, PyObject *args)
 {
     struct ogrjoin_device_points in = {.size = sizeof in};
@@ -1620,8 +1639,8 @@ static PyObject *join_device(PyObject *module, PyObject *args)
         (Py_ssize_t)self->pairs.measure);
 }
 
-/* py_make_stream_wait_for_pairs(owner, stream): work queued on stream from now
- * on begins after the pairs are complete. */
+/* py_make_stream_wait_for_pairs(owner, stream): makes work that is queued on
+ * stream from now on begin only after the pairs are complete. */
 static PyObject *py_make_stream_wait_for_pairs(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -1644,7 +1663,8 @@ struct dl_tensor
     int32_t n_dimensions;
     uint8_t code, bits;
     uint16_t lanes;
-    int64_t *shape, *strides; /* in elements; strides NULL: contiguous */
+    int64_t *shape, *strides; /* numbers of elements; strides NULL:
+                                 contiguous */
     uint64_t byte_offset;
 };
 
@@ -1696,7 +1716,8 @@ struct shared_array
     PyObject *owner;
 };
 
-/* The consumer of the array calls this, on any thread. */
+/* Release function of an exported array; its consumer calls it, on any thread.
+ */
 static void release_dlpack_array(struct dl_managed *managed)
 {
     struct shared_array *self = managed->context;
@@ -1764,7 +1785,8 @@ static PyObject *to_dlpack(PyObject *module, PyObject *args)
 struct live_handle
 {
     struct ogrjoin_live *live;
-    int cancel; /* number of callers that were interrupted */
+    int cancel; /* number of interrupted callers; the library polls it as cancel
+                   flag */
 };
 
 /* Arguments and results of one call of the library. */
@@ -1837,7 +1859,8 @@ static PyObject *py_live_apply(PyObject *module, PyObject *args)
 {
     struct live_work w = {0};
     struct live_handle *self;
-    struct layer_handle columns = {0}; /* holds buffers, no layer */
+    struct layer_handle columns = {0}; /* only holds the buffers; it has no
+                                          layer */
     PyObject *capsule, *id, *x, *y;
     Py_ssize_t n;
     int code = -1;
@@ -1856,7 +1879,8 @@ static PyObject *py_live_apply(PyObject *module, PyObject *args)
     return code == 0 ? Py_BuildValue("") : NULL;
 }
 
-/* input NULL: joins the kept points with each other. */
+/* Joins a layer with the kept points; without a layer (input NULL), the kept
+ * points with each other. */
 static int join_with_live(void *data, struct ogrjoin_error *err)
 {
     struct live_work *w = data;

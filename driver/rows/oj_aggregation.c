@@ -144,8 +144,8 @@ static oj_status bind_aggregates(struct oj_aggregation *a,
     OJ_TRY(oj_aggregate_columns_bind(words, &finder, &a->words, want, &hidden,
                                      err));
     if (hidden != NULL)
-        oj_notice("-agg: %s is the field of the join layer, which hides the "
-                  "column of the pairs that is called so",
+        oj_notice("-agg: %s means the field of the join layer, not the column "
+                  "of pairs with this name",
                   hidden);
     OJ_NEW_ZEROED(a->fields, a->words.n_fields + 1, err);
     for (int f = 0; f < a->words.n_fields; f++)

@@ -352,7 +352,8 @@ static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
 
 /* ---- the join side ------------------------------------------------------- */
 
-/* At least 1, because an unmatched row becomes an output row, too. */
+/* At least 1, because an input row without a pair becomes an output row, too.
+ */
 int64_t oj_pass_most_rows(const struct oj_pass *pass)
 {
     const struct oj_relation *relation = &pass->job.relation;
@@ -809,8 +810,9 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
         if (status == OJ_OK && oj_pass_choice_rows_differ(&pass->choice))
             return oj_source_fail_changed(
                 &job->input,
-                "has other rows, or another order, when it is "
-                "read again for the pairs of -one_to_one",
+                "has other rows, or another order, than when it was first "
+                "read; -one_to_one reads it twice, so it must not change "
+                "meanwhile",
                 err);
     }
     if (status == OJ_OK && is_input_read_again(pass))
@@ -1101,8 +1103,8 @@ static oj_status answer_one(struct oj_pass *pass, int64_t *fid,
     part.flat = &flat;
     OJ_TRY(prepare_job_for_reading(pass, 1, err));
     status = oj_pass_start(pass, 0, err);
-    release_sides(pass); /* held only for second readings, and a single row is
-                            read once */
+    release_sides(pass); /* sides are held for second readings only, and a
+                            single row is read once */
     OJ_TRY(status);
     feature = oj_row_places_unspread(*fid, oj_pass_most_rows(pass), fid);
     status = read_input_row_by_fid(pass, feature, err);

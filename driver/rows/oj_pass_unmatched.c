@@ -49,8 +49,9 @@ static oj_status fail_join_rows_changed(const struct oj_job *job,
 {
     return oj_source_fail_changed(
         &job->join,
-        "has other rows, or another order, when it is read again for those "
-        "that match nothing",
+        "has other rows, or another order, than when it was first read; for "
+        "rows that match nothing it is read twice, so it must not change "
+        "meanwhile",
         err);
 }
 

@@ -346,7 +346,7 @@ static oj_status set_shapefile_overlap_type(struct oj_rows *rows, unsigned a,
     if (a == 0 || b == 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "a Shapefile has one geometry type, and the layers do "
-                       "not say theirs: write the intersections as GPKG");
+                       "not declare theirs: write the intersections as GPKG");
     rows->request.shape_kinds = least;
     rows->fields.type = shapefile_type_of_kind(least, wkbMultiPoint);
     oj_notice("a Shapefile has one geometry type: parts of intersections that "

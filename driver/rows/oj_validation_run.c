@@ -392,10 +392,10 @@ static void describe_undecided(const struct oj_proof *proof, char *text,
         v->n_undecided_proved == 0)
         return;
     if (v->n_undecided_proved > 0)
-        oj_message_append(
-            text, size,
-            "; GEOS cannot decide %s, and exact arithmetic confirms ours",
-            oj_counted(v->n_undecided_proved, "pair", "pairs"));
+        oj_message_append(text, size,
+                          "; GEOS cannot decide %s, and exact arithmetic "
+                          "confirms the answer of the join",
+                          oj_counted(v->n_undecided_proved, "pair", "pairs"));
     if (v->n_undecided_pairs > 0 || v->n_undecided > 0)
         oj_message_append(text, size,
                           "; left out, because GEOS cannot decide them: ");
@@ -419,19 +419,20 @@ static void describe_proved_or_rounding(const struct oj_validation *v,
     if (v->n_rows_proved > 0)
         oj_message_append(text, size,
                           "; in %s GEOS errs by rounding, and exact arithmetic "
-                          "confirms each pair of ours",
+                          "confirms each pair of the join",
                           oj_counted(v->n_rows_proved, "row", "rows"));
     if (v->n_rows_rounding > 0)
         oj_message_append(
             text, size,
             "; in %s distances differ by rounding: exact arithmetic finds "
-            "ours within the rounding of their formula",
+            "those of the join within the rounding of their formula",
             oj_counted(v->n_rows_rounding, "row", "rows"));
     if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
         oj_message_append(
             text, size,
-            "; the sphere is outside of GEOS: %s equal up to the rounding of "
-            "chords, 0.1 micrometres, more towards the opposite point",
+            "; GEOS does not measure on the sphere: %s equal up to the "
+            "rounding of chords, 0.1 micrometres, more near the opposite point "
+            "of the Earth",
             oj_counted(v->n_within_ulps, "distance is", "distances are"));
     else if (v->n_within_ulps > 0)
         oj_message_append(text, size,

@@ -371,7 +371,7 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
         !module->takes(&b->job->relation, &b->job->join_side->flat,
                        &b->input.flat))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "no CUDA kernel answers such a join");
+                       "no GPU kernel can answer this join");
     OJ_TRY(open_join(b, backend, 1, 0, &join, err));
     oj_join_close(join);
     return OJ_OK;

@@ -255,7 +255,7 @@ static oj_status explain_failure(struct writing *w, oj_status status,
     }
     bare = *err;
     return oj_fail(err, status,
-                   "%.600s; where FIDs of the input repeat, -unsetFid lets the "
+                   "%.600s; if FIDs of the input repeat, -unsetFid makes the "
                    "output number its rows",
                    bare.message);
 }

@@ -22,7 +22,7 @@ const char *oj_crs_describe(OGRSpatialReferenceH srs)
     return CPLSPrintf("%.255s", name != NULL ? name : "unnamed");
 }
 
-/* Replaces *out by the CRS that the value of an option describes. */
+/* Makes the CRS that the value of an option describes; replaces *out. */
 static oj_status read_crs(const char *words, const char *option,
                           OGRSpatialReferenceH *out, struct oj_error *err)
 {
@@ -49,7 +49,7 @@ static oj_status read_crs(const char *words, const char *option,
     return OJ_OK;
 }
 
-/* 1 when the layer's coordinates are in the order x, y. */
+/* Returns 1 if the layer's coordinates are in the order x, y. */
 static int has_x_y_axis_order(OGRSpatialReferenceH srs)
 {
     OGRSpatialReferenceH usual = OSRClone(srs);
@@ -95,7 +95,7 @@ static oj_status make_transformation(struct oj_source *source,
     return OJ_OK;
 }
 
-/* Assumes the other side's CRS for a side without one. */
+/* A side without a CRS gets that of the other side. */
 static oj_status fill_missing_crs(const struct oj_command *command,
                                   struct oj_source *input,
                                   struct oj_source *join, struct oj_error *err)
@@ -117,8 +117,8 @@ static oj_status fill_missing_crs(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* -t_srs: transforms both sides into it. The boxes of -window are already in
- * it. */
+/* With -t_srs: transforms both sides into that CRS. The boxes of -window are
+ * given in it. */
 static oj_status transform_both_to_target_crs(const struct oj_command *command,
                                               struct oj_source *input,
                                               struct oj_source *join,
@@ -145,8 +145,8 @@ static oj_status transform_both_to_target_crs(const struct oj_command *command,
         err);
 }
 
-/* Without -t_srs the join is in the input side's CRS, and so are the boxes of
- * -window. */
+/* Without -t_srs the join is made in the CRS of the input, in which the boxes
+ * of -window are given, too. */
 static oj_status transform_join_to_input_crs(const struct oj_command *command,
                                              const struct oj_source *input,
                                              struct oj_source *join,
@@ -179,8 +179,8 @@ static enum oj_crs_kind kind_of_crs(OGRSpatialReferenceH srs)
                                   : OJ_CRS_KIND_LOCAL;
 }
 
-/* The frame's name of the CRS is from CPLSPrintf(): overwritten after a few
- * more calls. */
+/* Describes the CRS of the join to the unit rules (oj_distance_scale()). The
+ * name in the result is overwritten after a few more calls of CPLSPrintf(). */
 static struct oj_distance_frame distance_frame(const struct oj_command *command,
                                                const struct oj_crs *crs)
 {
@@ -228,8 +228,8 @@ static oj_status convert_distances(const struct oj_command *command,
     return oj_distances_convert(&frame, &request, relation, err);
 }
 
-/* Geocentric coordinates are X, Y, Z from the centre of the Earth. Joins ignore
- * Z, so opposite points of the Earth would coincide. */
+/* Refuses geocentric coordinates (X, Y, Z from the centre of the Earth). Joins
+ * ignore Z, so opposite points of the Earth would coincide. */
 static oj_status check_not_geocentric(const struct oj_command *command,
                                       const char *option,
                                       OGRSpatialReferenceH srs,

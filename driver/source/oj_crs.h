@@ -6,14 +6,14 @@
 #include "../command/oj_parsed_command.h"
 #include "oj_source.h"
 
-/** A zeroed one is valid and empty. */
+/** The CRS of a join. Zeroed memory is valid: no CRS. */
 struct oj_crs
 {
-    /** owned; distances are in its unit; NULL: none */
+    /** CRS of the join, owned; distances are in its unit; NULL: none */
     OGRSpatialReferenceH join;
-    /** owned; written to the output; NULL: none */
+    /** CRS written to the output, owned; NULL: none */
     OGRSpatialReferenceH output;
-    /** unit of distances: that of `join`, metre with -metric sphere; "":
+    /** unit of distances: that of `join`, with -metric sphere the metre; "":
      *  unknown, or no CRS */
     char unit[64];
 };
@@ -29,20 +29,20 @@ OJ_MUST_USE oj_status oj_crs_choose(const struct oj_command *command,
                                     struct oj_relation *relation,
                                     struct oj_error *err);
 
-/** oj_distance_scale() for the CRS of the join: multiplying a distance of this
- *  unit by *scale gives the unit of the join.  option (without dash) and value
- *  (as written) are for the error text. OJ_ERR_ARG when the unit has no fixed
- *  length in this CRS. */
+/** oj_distance_scale() for the CRS of the join: a distance in this unit,
+ *  multiplied by *scale, is in the unit of the join.  option (without dash) and
+ *  written (its value as the user wrote it) are for the error text. OJ_ERR_ARG
+ *  if the unit has no fixed length in this CRS. */
 OJ_MUST_USE oj_status oj_crs_scale(const struct oj_command *command,
                                    const struct oj_crs *crs, const char *option,
                                    const char *written, enum oj_unit unit,
                                    double *scale, struct oj_error *err);
 
-/** "EPSG:2263", or the name; "none" for NULL. From CPLSPrintf(): overwritten
- *  after a few more calls. */
+/** Returns "EPSG:2263", or the name of the CRS; "none" for NULL. From
+ *  CPLSPrintf(): overwritten after a few more calls. */
 const char *oj_crs_describe(OGRSpatialReferenceH srs);
 
-/** Frees what it owns. Accepts a zeroed one. */
+/** Frees what crs owns; zeroed memory is accepted. */
 void oj_crs_free(struct oj_crs *crs);
 
 #endif

@@ -12,11 +12,11 @@
 
 enum
 {
-    MOST_PROBED = 4096 /* columns */
+    MOST_PROBED = 4096 /* maximum number of columns in the probe */
 };
 
-/* *at: the next field of the row, in bytes [*at, return value); then *at is
- * behind its separator, or behind the end. */
+/* Finds the end of the field that starts at byte *at, and returns it. *at
+ * becomes the start of the next field, or is behind the end of the row. */
 static int64_t find_field_end(const char *bytes, int64_t n, char separator,
                               int64_t *at)
 {
@@ -90,8 +90,9 @@ void oj_csv_columns_read_probe(struct oj_csv_columns *columns, OGRLayerH layer)
     }
 }
 
-/* The separator with which the first line has as many fields as GDAL finds
- * there, or almost, because a column of WKT can be hidden. */
+/* Returns the separator for which the number of fields in the first line is
+ * nearest to that of GDAL. It may differ, since GDAL can hide a column of
+ * WKT. */
 static char find_separator(const char *line, int64_t n, int n_fields)
 {
     static const char separators[] = ",;\t| ";
@@ -133,7 +134,7 @@ int oj_csv_row_quotes_fields(const struct oj_csv_columns *columns,
         if (bytes[i] != '"')
             continue;
         if (is_quoted && i + 1 < n && bytes[i + 1] == '"')
-            i++; /* a quotation mark in the text */
+            i++; /* a doubled quotation mark stands for one */
         else if (is_quoted)
         {
             is_quoted = 0;
@@ -151,8 +152,9 @@ int oj_csv_row_quotes_fields(const struct oj_csv_columns *columns,
     return 1;
 }
 
-/* 1 when GDAL can take the field as a coordinate: a number, with a decimal
- * point or comma. One that is empty or NaN is no place, and no error. */
+/* Returns 1 if GDAL accepts the field as a coordinate: a number, with a decimal
+ * point or comma. An empty field or NaN is accepted, too: the row has no
+ * geometry. */
 static int is_coordinate(const char *field, int64_t n)
 {
     char text[64];

@@ -1,8 +1,8 @@
-/** Rows of CSV as bytes, beside GDAL's driver: it fills up rows that have too
- *  few fields, drops fields that are too many, and makes NULL of coordinates
- *  that are no numbers.  Which columns make the geometry is GDAL's choice, from
- *  names and options; it is found by a probe, two rows whose fields hold their
- *  own numbers:
+/** Checks rows of CSV before GDAL reads them. GDAL's driver completes rows that
+ *  have too few fields, drops fields that are too many, and makes NULL of
+ *  coordinates that are no numbers.  Which columns form the geometry is GDAL's
+ *  decision, from names and options; it is found by a probe, two rows in which
+ *  each field holds the number of its column:
  *
  *   vehicle,lon,lat
  *   0,1,2                                       POINT (1 2): x is 1, y is 2
@@ -16,12 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Indices from 0 on; -1: none. */
+/** Indices of the columns, from 0 on; -1: there is no such column. */
 struct oj_csv_columns
 {
     char separator; /**< '\0': rows may have any number of fields */
     int n;
-    int x, y, wkt; /**< the geometry */
+    int x, y, wkt; /**< columns of the geometry */
 };
 
 void oj_csv_columns_init(struct oj_csv_columns *columns);
@@ -31,29 +31,30 @@ void oj_csv_columns_init(struct oj_csv_columns *columns);
 void oj_csv_columns_find(struct oj_csv_columns *columns, const char *line,
                          int64_t n, int n_fields);
 
-/** Bytes that the probe needs, with the final zero. */
+/** Returns the number of bytes that the probe needs, with the final zero. */
 int64_t oj_csv_columns_probe_size(const struct oj_csv_columns *columns);
 
-/** Writes the rows of the probe, of the first 4096 columns. */
+/** Writes the two rows of the probe; columns beyond the first 4096 are left
+ *  out. */
 void oj_csv_columns_write_probe(const struct oj_csv_columns *columns,
                                 char *text, size_t size);
 
-/** Finds x, y and wkt in what GDAL has made of the probe. */
+/** Finds x, y and wkt from the layer that GDAL made of the probe. */
 void oj_csv_columns_read_probe(struct oj_csv_columns *columns, OGRLayerH layer);
 
-/** 1 when each quotation begins and ends with a field, as those do that a
- *  program has written.  In a row of several lines a stray quotation mark has
- *  taken the lines up to the next one instead. */
+/** Returns 1 if each quotation begins and ends together with a field, as it
+ *  does in files written by programs.  If a row of several lines fails this, a
+ *  stray quotation mark has swallowed the lines up to the next mark. */
 int oj_csv_row_quotes_fields(const struct oj_csv_columns *columns,
                              const char *bytes, int64_t n);
 
-/** 1, and the reason in flaw, when a row has fewer or more fields than the
- *  first line, or a coordinate that is no number.  Separators behind the last
- *  field, and coordinates that are empty or NaN, are no flaw. */
+/** Returns 1, and the reason in flaw, if a row has fewer or more fields than
+ *  the first line, or a coordinate that is no number.  Separators behind the
+ *  last field, and coordinates that are empty or NaN, are accepted. */
 int oj_csv_row_has_flaw(const struct oj_csv_columns *columns, const char *bytes,
                         int64_t n, char *flaw, size_t size);
 
-/** 1 when the column of WKT holds a text. */
+/** Returns 1 if the row has a text in the column of WKT. */
 int oj_csv_row_has_wkt(const struct oj_csv_columns *columns, const char *bytes,
                        int64_t n);
 

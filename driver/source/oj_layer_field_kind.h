@@ -1,4 +1,5 @@
-/** Descriptions of OGR fields for the rooms without GDAL. */
+/** Describes OGR fields in terms of enums and structs that the rooms without
+ * GDAL use. */
 #ifndef OJ_LAYER_FIELD_KIND_H
 #define OJ_LAYER_FIELD_KIND_H
 
@@ -6,7 +7,7 @@
 
 #include <ogr_api.h>
 
-/** The kind of values of this OGR type. */
+/** Returns the kind of values that an OGR type stands for. */
 static inline enum oj_field_kind oj_layer_field_kind_of(OGRFieldType type,
                                                         OGRFieldSubType subtype)
 {
@@ -49,7 +50,7 @@ static inline enum oj_field_kind oj_layer_field_kind(OGRFieldDefnH field)
                                   OGR_Fld_GetSubType(field));
 }
 
-/** Description of a field; its name is borrowed from the field. */
+/** Describes a field; the name is borrowed from the field. */
 static inline struct oj_field_description
 oj_layer_field_describe(OGRFieldDefnH field)
 {

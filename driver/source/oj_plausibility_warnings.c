@@ -15,7 +15,7 @@
 struct side_extent
 {
     int is_known;
-    int is_sample; /* covers the first SAMPLE_ROWS rows only */
+    int is_sample; /* 1: only the first SAMPLE_ROWS rows are covered */
     OGREnvelope box;
 };
 
@@ -28,7 +28,8 @@ static int is_finite_envelope(const OGREnvelope *box)
            box->MinY <= box->MaxY;
 }
 
-/* 1 when the first rows can be read quickly, and read again afterwards. */
+/* Returns 1 if the first rows can be read quickly, and the layer can be read
+ * again afterwards. */
 static int can_read_first_rows_cheaply(const struct oj_source *source)
 {
     const char *dataset = source->side->dataset;
@@ -78,8 +79,8 @@ static void sample_extent(const struct oj_source *source,
     extent->is_sample = n == SAMPLE_ROWS;
 }
 
-/* Extent in the layer's own CRS, if the driver has it without a scan or force
- * is 1; else the extent of the first rows. */
+/* Returns the extent in the layer's own CRS, if the driver has it without a
+ * scan or force is 1; otherwise the extent of the first rows. */
 static struct side_extent extent_of(const struct oj_source *source, int force)
 {
     struct side_extent extent = {0};
@@ -97,7 +98,7 @@ static struct side_extent extent_of(const struct oj_source *source, int force)
     return extent;
 }
 
-/* Extent in the CRS of the join; unknown if the transformation fails. */
+/* Transforms an extent into the CRS of the join; unknown if that fails. */
 static struct side_extent
 transform_extent(struct side_extent extent,
                  OGRCoordinateTransformationH transformation)
@@ -144,8 +145,8 @@ static int is_by_distance(const struct oj_command *command)
            oj_command_given(command, "max_distance");
 }
 
-/* Maximum distance of the boxes of a pair; INFINITY if it depends on the
- * rows. */
+/* Maximum distance between the boxes of two features of a pair; INFINITY if it
+ * differs from row to row. */
 static double largest_pair_gap(const struct oj_command *command,
                                double max_distance)
 {
@@ -158,9 +159,9 @@ static double largest_pair_gap(const struct oj_command *command,
     return oj_relation_needs_contact(&command->relation) ? 0.0 : INFINITY;
 }
 
-/* 1 when the box of a side, with x and y exchanged, intersects the box of the
- * other side. A box that only comes nearer is no evidence, and neither is one
- * whose latitudes would be beyond the poles. */
+/* Returns 1 if the box of a side, with x and y exchanged, intersects the box of
+ * the other side. Returns 0 if that box would have latitudes beyond the poles.
+ * (A box that only comes nearer is no evidence of swapped axes.) */
 static int do_layers_meet_if_swapped(const struct oj_source *source,
                                      const struct side_extent *own,
                                      const struct side_extent *other)
@@ -176,8 +177,8 @@ static int do_layers_meet_if_swapped(const struct oj_source *source,
     return swapped.is_known && gap_between(&swapped, other) <= 0.0;
 }
 
-/* Warns if one of the layers seems to have its axes swapped. own: extents in
- * the layers' CRS; joined: in the CRS of the join. */
+/* Warns if the axes of one layer seem to be swapped. own: extents in the
+ * layers' CRS; joined: in the CRS of the join. */
 static void warn_of_axes(const struct oj_source *const source[2],
                          const struct side_extent own[2],
                          const struct side_extent joined[2])
@@ -195,7 +196,9 @@ static void warn_of_axes(const struct oj_source *const source[2],
                 source[which]->role, source[which]->name);
 }
 
-/* The usual cause is a layer that declares a wrong CRS. */
+/* Warns if the coordinates of a layer look like degrees, but its CRS is not in
+ * degrees; or if no CRS is known and the other layer's coordinates do not look
+ * like degrees. */
 static void warn_of_unexpected_degrees(const struct oj_source *source,
                                        const struct side_extent *own,
                                        const struct side_extent *other)
@@ -219,8 +222,8 @@ static double extent_diagonal(const struct side_extent *e)
     return hypot(e->box.MaxX - e->box.MinX, e->box.MaxY - e->box.MinY);
 }
 
-/* A sample may not represent its layer: a gap counts only if it is wider than
- * the sampled extents together. */
+/* A sample may not represent its layer. So a gap between two extents counts
+ * only if it is wider than the sampled extents together. */
 static int is_gap_conclusive(const struct side_extent *a,
                              const struct side_extent *b, double gap)
 {
@@ -268,8 +271,8 @@ static void warn_if_layers_do_not_meet(const struct oj_command *command,
     else if (isfinite(reach) || !is_by_distance(command))
         return;
     warn_of_axes(source, own, joined);
-    /* The boxes of -window are in the CRS of the join, so they warn only if the
-     * input side has one. */
+    /* The boxes of -window are given in the CRS of the join, so this is tested
+     * only if the input side has a CRS. */
     if (command->n_windows == 0 || source[0]->srs != NULL)
         warn_of_unexpected_degrees(source[0], &own[0], &own[1]);
     if (command->n_windows == 0)
@@ -306,8 +309,8 @@ static void warn_of_distance(const struct oj_command *command,
                 value, value);
 }
 
-/* Like ogr2ogr, ogrjoin joins the first geometry column; the notice helps a
- * user who means another one. */
+/* Prints a notice if the layer has several geometry columns: like ogr2ogr,
+ * ogrjoin uses the first one, and the user may mean another. */
 static void notice_geometry_columns(const struct oj_source *source)
 {
     OGRFeatureDefnH defn =

@@ -27,14 +27,16 @@
 enum
 {
     READ_BYTES = 1 << 18,
-    MOST_BYTES = 1 << 26, /* of a batch, unless a record is longer */
+    MOST_BYTES = 1 << 26, /* bytes of a batch, unless a single record is
+                             longer */
     MOST_REPORT_BYTES = 1 << 24,
-    MOST_REPORT_LINES = 100, /* of CSV, in quotes */
-    EXCERPT_CHARACTERS = 60, /* of a report, in messages */
+    MOST_REPORT_LINES = 100, /* lines of a CSV record that has a quoted text */
+    EXCERPT_CHARACTERS = 60, /* characters of a report that a message quotes */
     RECORD_SEPARATOR = 0x1E
 };
 
-/* Of the time that a report may wait, until its batch is closed. */
+/* Fraction of options.wait_s (how long a report may wait) after which a batch
+ * is closed. */
 #define SHARE_OF_WAIT 0.25
 
 enum format
@@ -46,81 +48,85 @@ enum format
 
 static const char *const drivers[] = {NULL, "CSV", "GeoJSONSeq"};
 
-/* Where in a record the next byte is. */
+/* State of scanning a record: where the next byte is. */
 struct place_in_record
 {
     int is_quoted, is_escaped;
-    int64_t depth;   /* of brackets */
-    int64_t n_lines; /* of CSV, that have ended in quotes */
+    int64_t depth;   /* number of open brackets */
+    int64_t n_lines; /* line breaks inside quotations so far; CSV */
 };
 
-/* One report, or the first line of CSV. */
+/* A record: one report, or the first line of CSV. */
 struct report_record
 {
-    int64_t begin, n; /* its bytes, with the line break */
-    int64_t number;   /* among the reports, from 1 on */
-    int64_t line;     /* its first one, from 1 on */
-    int is_broken;    /* it cannot be read */
+    int64_t begin, n; /* its bytes in stream->bytes, with the line break */
+    int64_t number;   /* number of the report in the stream, from 1 on */
+    int64_t line;     /* number of its first line, from 1 on */
+    int is_broken;    /* 1: the report cannot be read */
 };
 
-/* What the warnings are made of. */
+/* What was left out or lost, for the warnings. */
 struct findings
 {
     int64_t n_left_out;
-    char left_out[128]; /* the first field that was left out */
+    char left_out[128]; /* name of the first field that was left out */
     int64_t n_not_held;
-    char not_held[128]; /* the field of the first value that was not held */
+    char not_held[128]; /* name of the first field that could not hold a
+                           value */
     int64_t n_unread;
-    int64_t first_unread; /* number of the first report that was not read */
-    char unread[640];     /* what is wrong with it */
+    int64_t first_unread; /* number of the first report that could not be
+                             read */
+    char unread[640];     /* reason why it could not be read */
 };
 
-/* Bytes of stdin:
+/* A stream of reports. `bytes` holds the part of stdin that is in use:
  *
  *   [header][records: complete ... ][begun]
  *           n_header         n_complete    n_bytes
  *
- * A report that cannot be read ends the stream: failure waits until the reports
- * before it are given out.  With skip_failures it is counted instead.
+ * A report that cannot be read ends the stream: `failure` is set, and returned
+ * after the reports before it.  With skip_failures such reports are counted.
  */
 struct oj_report_stream
 {
     struct oj_report_stream_options options;
     enum format format;
-    char path[64]; /* of the file in memory */
-    char name[80]; /* as GDAL opens it */
+    char path[64]; /* path of the file in memory */
+    char name[80]; /* name under which GDAL opens that file */
     char **open_options;
 
     char *bytes;
     int64_t n_bytes, cap_bytes;
-    int64_t n_header;   /* bytes before each batch */
+    int64_t n_header;   /* bytes of the header, which precede each batch */
     int64_t n_complete; /* bytes up to the end of the last complete record */
     struct report_record *records;
-    int64_t n_records, cap_records; /* complete ones */
-    int64_t n_reports;              /* of all batches */
-    int64_t line;                   /* at n_complete, from 1 on */
+    int64_t n_records, cap_records; /* complete records in bytes */
+    int64_t n_reports;              /* reports of all batches so far */
+    int64_t line;                   /* line number at n_complete, from 1 on */
     int64_t n_scanned;
     struct place_in_record place;
-    int has_begun;      /* the first byte of the first record is there */
-    int has_separators; /* records begin with one */
+    int has_begun;      /* 1: the first byte of the first record has arrived */
+    int has_separators; /* 1: each record begins with RECORD_SEPARATOR */
     int is_header_known;
     struct oj_csv_columns columns;
-    int has_integer_keys; /* the first report has one */
-    int is_too_long; /* the record that has begun: left out up to its end */
+    int has_integer_keys; /* 1: the key of the first report is an integer */
+    int is_too_long; /* 1: the incomplete record is too long; it is left out up
+                        to its end */
     int at_end;
-    double first_s; /* when the first record of the batch came */
+    double first_s; /* time at which the first record of the batch arrived */
 
     OGRLayerH layer;
-    int64_t n_rows; /* of layer */
+    int64_t n_rows; /* number of rows of layer */
     struct findings found;
     struct oj_error failure;
-    int has_failed; /* all reports before the failure were given out */
+    int has_failed; /* 1: all reports before the failure were returned */
 };
 
 /* ---- names ----------------------------------------------------------------
  */
 
-/* *format: that a prefix names. */
+/* Returns 1 if the name is that of standard input; *format: the format that its
+ * prefix names. */
 static int is_stdin(const char *name, enum format *format)
 {
     *format = FORMAT_UNKNOWN;
@@ -158,8 +164,8 @@ static int64_t count_line_breaks(const char *bytes, int64_t n)
     return count;
 }
 
-/* By its first bytes, behind a byte order mark: GeoJSON begins with a brace.
- * While these have not come, has_begun stays 0. */
+/* Finds the format from the first bytes after a byte order mark: GeoJSON begins
+ * with a brace. has_begun stays 0 until these bytes have arrived. */
 static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
 {
     static const char mark[3] = {'\xEF', '\xBB', '\xBF'};
@@ -169,8 +175,8 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
     if (s->format == FORMAT_UNKNOWN &&
         memchr(s->bytes, '\0', (size_t)s->n_bytes) != NULL)
         return oj_fail(err, OJ_ERR_DATA,
-                       "reports on %s come as CSV or GeoJSONSeq, a line each, "
-                       "and these are bytes of another format",
+                       "the bytes on %s are neither CSV nor GeoJSONSeq: write "
+                       "reports in one of these formats, one per line",
                        s->options.name);
     while (i < s->n_bytes && strchr(" \t\r\n", s->bytes[i]) != NULL)
         i++;
@@ -183,7 +189,8 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
                                                             : FORMAT_CSV;
     if (s->format == FORMAT_SEQUENCE)
     {
-        /* GDAL's driver wants the record, or its separator, to come first. */
+        /* White space before the first record is dropped, because GDAL's driver
+         * expects the record, or its separator, to come first. */
         s->line += count_line_breaks(s->bytes, i);
         s->n_bytes -= i;
         memmove(s->bytes, s->bytes + i, (size_t)s->n_bytes);
@@ -191,7 +198,7 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* The next byte of a JSON text. */
+/* Updates place for the next byte of a JSON text. */
 static void step_json(struct place_in_record *place, char c)
 {
     if (place->is_escaped)
@@ -209,8 +216,9 @@ static void step_json(struct place_in_record *place, char c)
         place->depth--;
 }
 
-/* 1 when a record ends with this byte. A quoted line break of CSV does not end
- * one, nor does a line break in an object that begins with a separator. */
+/* Updates place for the next byte; returns 1 if a record ends with it. A line
+ * break ends a record, except inside a quotation of CSV, or inside an object if
+ * records begin with a separator. */
 static int ends_record(const struct oj_report_stream *s,
                        struct place_in_record *place, char c)
 {
@@ -234,7 +242,8 @@ static int is_blank(const char *bytes, int64_t n)
     return 1;
 }
 
-/* Writes the beginning of a record, with escapes for what is no text. */
+/* Writes the first characters of a record as text for a message; bytes that are
+ * not text are escaped. */
 static void write_excerpt(const char *bytes, int64_t n, char *text, size_t size)
 {
     int64_t i = 0;
@@ -263,8 +272,8 @@ static void write_excerpt(const char *bytes, int64_t n, char *text, size_t size)
         oj_message_append(text, size, "...");
 }
 
-/* A report that cannot be read, and why. Of several the first is kept, with the
- * reports in any order. */
+/* Notes that a report cannot be read, and why. The one with the lowest number
+ * is kept; calls may come in any order. */
 static void note_unread(struct oj_report_stream *s,
                         const struct report_record *record, const char *format,
                         ...) OJ_PRINTF(3, 4);
@@ -300,8 +309,8 @@ static void note_unread(struct oj_report_stream *s,
                 "%s; -skipfailures leaves such reports out", found->unread);
 }
 
-/* Leaves out the first line of the record that has begun, since a stray
- * quotation mark is there, and goes on with the next line. */
+/* Leaves out one line, the first one of the incomplete record, because it has a
+ * stray quotation mark, and continues with the next line. */
 static void leave_out_quotation(struct oj_report_stream *s, int64_t end,
                                 const char *why)
 {
@@ -321,7 +330,7 @@ static void leave_out_quotation(struct oj_report_stream *s, int64_t end,
 
 static oj_status find_header(struct oj_report_stream *s, struct oj_error *err);
 
-/* The bytes up to end are a record, unless they are blank. */
+/* Ends a record: the bytes from n_complete to end, unless they are blank. */
 static oj_status end_record(struct oj_report_stream *s, int64_t end,
                             struct oj_error *err)
 {
@@ -336,8 +345,8 @@ static oj_status end_record(struct oj_report_stream *s, int64_t end,
                                   record.n))
     {
         leave_out_quotation(s, end,
-                            "a quotation begins in it that does not end at the "
-                            "end of a field");
+                            "it has a quotation mark whose partner is not at "
+                            "the end of a field");
         return OJ_OK;
     }
     s->n_complete = end;
@@ -354,15 +363,16 @@ static oj_status end_record(struct oj_report_stream *s, int64_t end,
     return s->is_header_known ? OJ_OK : find_header(s, err);
 }
 
-/* The record that has begun is longer than a report can be. */
+/* Leaves out the incomplete record, because it is longer than a report may be.
+ */
 static void leave_out_long_record(struct oj_report_stream *s)
 {
     struct report_record record = {.begin = s->n_complete, .line = s->line};
     if (s->format == FORMAT_CSV && s->place.n_lines > 0)
     {
         leave_out_quotation(s, s->n_scanned,
-                            CPLSPrintf("a quotation begins in it that is not "
-                                       "closed within %d lines or %d MB",
+                            CPLSPrintf("it has a quotation mark without a "
+                                       "partner within %d lines or %d MB",
                                        MOST_REPORT_LINES,
                                        MOST_REPORT_BYTES >> 20));
         return;
@@ -379,8 +389,8 @@ static void leave_out_long_record(struct oj_report_stream *s)
     s->n_complete = s->n_scanned;
 }
 
-/* Scans up to the end of the record that has begun. *end: behind it, or -1 when
- * it has not come. */
+/* Scans for the end of the incomplete record. *end: offset behind it, or -1 if
+ * the end has not arrived yet. */
 static void find_record_end(struct oj_report_stream *s, int64_t *end)
 {
     struct place_in_record place = s->place;
@@ -401,7 +411,7 @@ static void find_record_end(struct oj_report_stream *s, int64_t *end)
     while (i < most && *end < 0 && place.n_lines < MOST_REPORT_LINES)
     {
         const char c = s->bytes[i];
-        /* A record that is cut off ends where the next one begins. */
+        /* A truncated record ends where the next record begins. */
         if (c == RECORD_SEPARATOR && s->has_separators &&
             !is_blank(s->bytes + begin, i - begin))
         {
@@ -431,7 +441,7 @@ static oj_status scan_bytes(struct oj_report_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Forgets the records of the last batch; the header and what has begun stay. */
+/* Drops the complete records; the header and the incomplete record stay. */
 static void drop_records(struct oj_report_stream *s)
 {
     const int64_t n = s->n_bytes - s->n_complete;
@@ -442,20 +452,20 @@ static void drop_records(struct oj_report_stream *s)
     s->n_records = 0;
 }
 
-/* Finds the records among the bytes that have come. */
+/* Divides the bytes that have arrived into records. */
 static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
 {
     if (!s->has_begun && s->n_bytes > 0)
         OJ_TRY(find_format(s, err));
     if (!s->has_begun)
-        return OJ_OK; /* white space so far */
+        return OJ_OK; /* only white space has arrived so far */
     OJ_TRY(scan_bytes(s, err));
     while (s->at_end && s->n_complete < s->n_bytes &&
            s->failure.status == OJ_OK)
     {
         if (s->format == FORMAT_CSV && s->place.is_quoted)
             leave_out_quotation(s, s->n_bytes,
-                                "a quotation begins in it that is not closed");
+                                "it has a quotation mark without a partner");
         else
             OJ_TRY(end_record(s, s->n_bytes, err));
         OJ_TRY(scan_bytes(s, err));
@@ -468,7 +478,8 @@ static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
 /* ---- bytes ----------------------------------------------------------------
  */
 
-/* Waits for bytes, so long at most; 1: there are some, or the end. */
+/* Waits until bytes can be read, but not longer than seconds. Returns 1 if
+ * there are bytes or the end of the input. */
 static int wait_for_bytes(double seconds)
 {
     struct pollfd stdin_ = {STDIN_FILENO, POLLIN, 0};
@@ -494,7 +505,7 @@ static oj_status read_bytes(struct oj_report_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* 1 when more reports can come. */
+/* Returns 1 if more reports can arrive. */
 static int is_open(const struct oj_report_stream *s)
 {
     return !s->at_end && s->failure.status == OJ_OK &&
@@ -509,7 +520,7 @@ static int is_batch_full(const struct oj_report_stream *s)
 /* ---- GDAL -----------------------------------------------------------------
  */
 
-/* n bytes as a dataset of the format; freed with close_bytes(). */
+/* Opens n bytes as a dataset of the stream's format; close_bytes() frees it. */
 static GDALDatasetH open_bytes(const struct oj_report_stream *s, char *bytes,
                                int64_t n, char **open_options)
 {
@@ -534,7 +545,7 @@ static void close_bytes(const struct oj_report_stream *s, GDALDatasetH dataset)
 static oj_status fail_records(const struct oj_report_stream *s, const char *why,
                               struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_DATA, "reports on %s are no %s%s%s",
+    return oj_fail(err, OJ_ERR_DATA, "reports on %s cannot be read as %s%s%s",
                    s->options.name, drivers[s->format],
                    why[0] != '\0' ? ": " : "", why);
 }
@@ -542,7 +553,8 @@ static oj_status fail_records(const struct oj_report_stream *s, const char *why,
 /* ---- rows of CSV ----------------------------------------------------------
  */
 
-/* Asks GDAL about two rows that are made up. n_fields: of the first line. */
+/* Finds the columns of the geometry, by letting GDAL read two made-up rows
+ * (oj_csv_row.h). n_fields: number of fields of the first line. */
 static oj_status find_columns(struct oj_report_stream *s,
                               const struct report_record *first, int n_fields,
                               struct oj_error *err)
@@ -570,8 +582,8 @@ static oj_status find_columns(struct oj_report_stream *s,
     return OJ_OK;
 }
 
-/* Once the first record is there: where it holds names, it is the first line of
- * all batches, and no report. */
+/* Called when the first record is complete. A record of column names becomes
+ * the header, which precedes all batches, and is no report. */
 static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
 {
     const struct report_record first = s->records[0];
@@ -628,8 +640,8 @@ static int is_row_sound(struct oj_report_stream *s,
     return 0;
 }
 
-/* 0 when each brace but the first follows a colon or a bracket, as those of
- * members do. */
+/* Returns 0 if every brace except the first follows a colon or a bracket, so
+ * that it opens a member of the object. A quick test for most lines. */
 static int may_have_second_object(const char *bytes, int64_t n)
 {
     const char *end = bytes + n, *brace = memchr(bytes, '{', (size_t)n);
@@ -645,7 +657,8 @@ static int may_have_second_object(const char *bytes, int64_t n)
     return 0;
 }
 
-/* 1 when another object follows in the line: GDAL would leave it out. */
+/* Returns 1 if another object follows in the line; GDAL would ignore it without
+ * an error. */
 static int has_second_object(const struct oj_report_stream *s,
                              const struct report_record *record)
 {
@@ -664,7 +677,7 @@ static int has_second_object(const struct oj_report_stream *s,
     return 0;
 }
 
-/* Marks those whose bytes show that GDAL would read something else of them. */
+/* Marks the records that GDAL would read differently from what they contain. */
 static void mark_unsound_records(struct oj_report_stream *s)
 {
     const int has_columns =
@@ -678,14 +691,15 @@ static void mark_unsound_records(struct oj_report_stream *s)
         {
             record->is_broken = 1;
             note_unread(s, record,
-                        "a second object follows in its line, and "
-                        "GeoJSONSeq has one feature a line");
+                        "a second object follows in its line, but GeoJSONSeq "
+                        "has one feature per line");
         }
     }
 }
 
-/* Those that are marked leave the batch; without skip_failures, so do all that
- * follow. The others stand behind the header. */
+/* Removes the marked records from the batch and moves the others together
+ * behind the header. Without skip_failures all records after a marked one are
+ * removed, too. */
 static void pack_records(struct oj_report_stream *s)
 {
     int64_t n = 0, end = s->n_header;
@@ -711,7 +725,7 @@ static void leave_out_unsound_records(struct oj_report_stream *s)
     pack_records(s);
 }
 
-/* Waits until there are records, and then for others that come soon. */
+/* Waits until there is a record, and then some more time for further ones. */
 static oj_status collect_records(struct oj_report_stream *s,
                                  struct oj_error *err)
 {
@@ -737,8 +751,8 @@ static oj_status collect_records(struct oj_report_stream *s,
     return OJ_OK;
 }
 
-/* 1 when the key of the first report is an integer: then all are, whatever the
- * reports of its batch make GDAL choose. */
+/* Returns 1 if the key of the first report is an integer. All keys then are,
+ * even if other reports of the batch make GDAL choose another type. */
 static int is_first_key_integer(const struct oj_report_stream *s)
 {
     const struct report_record *first = s->records;
@@ -760,9 +774,10 @@ static int is_first_key_integer(const struct oj_report_stream *s)
     return is_integer;
 }
 
-/* Makes a field like that one. Those of 32-bit integers hold what may follow:
- * 64 bits in the key, also where the first batch has other keys behind an
- * integer; of GeoJSON, where 3 may be followed by 3.5, reals in others. */
+/* Adds a field like this one to the layer in memory. Fields of 32-bit integers
+ * become wider, because later values may need it: the key 64 bits, even if
+ * other keys of the first batch are no integers; other fields of GeoJSON reals,
+ * because 3.5 may follow 3. */
 static int add_field(const struct oj_report_stream *s, OGRFieldDefnH like)
 {
     const char *name = OGR_Fld_GetNameRef(like);
@@ -782,13 +797,14 @@ static int add_field(const struct oj_report_stream *s, OGRFieldDefnH like)
     return result == OGRERR_NONE;
 }
 
-/* The layer in memory, like this one. */
+/* Makes the layer in memory, with the fields of this layer. */
 static oj_status make_layer(struct oj_report_stream *s, OGRLayerH like,
                             GDALDatasetH dataset, struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(like);
     OGRwkbGeometryType type = OGR_L_GetGeomType(like);
-    if (s->format == FORMAT_SEQUENCE) /* later ones may be of any type */
+    if (s->format == FORMAT_SEQUENCE) /* later features may have any geometry
+                                         type */
         type = wkbUnknown;
     s->layer = GDALDatasetCreateLayer(dataset, "reports",
                                       OGR_L_GetSpatialRef(like), type, NULL);
@@ -802,7 +818,8 @@ static oj_status make_layer(struct oj_report_stream *s, OGRLayerH like,
                                       "GDAL cannot hold a layer in memory");
 }
 
-/* Where the fields of a batch go, by name; -1: nowhere. */
+/* Makes a map from the fields of a batch to those of the layer, by name; -1:
+ * the layer lacks the field. */
 static oj_status map_fields(struct oj_report_stream *s, OGRFeatureDefnH from,
                             int **map, struct oj_error *err)
 {
@@ -814,7 +831,7 @@ static oj_status map_fields(struct oj_report_stream *s, OGRFeatureDefnH from,
         const char *name = OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(from, i));
         OGRFieldDefnH there =
             i < OGR_FD_GetFieldCount(to) ? OGR_FD_GetFieldDefn(to, i) : NULL;
-        /* Names of CSV may repeat. */
+        /* Names of CSV columns may repeat; then the position decides. */
         (*map)[i] =
             there != NULL && strcmp(OGR_Fld_GetNameRef(there), name) == 0
                 ? i
@@ -827,7 +844,8 @@ static oj_status map_fields(struct oj_report_stream *s, OGRFeatureDefnH from,
     return OJ_OK;
 }
 
-/* 1 when a field of this type holds the value of a field of another one. */
+/* Returns 1 if a field of this type can hold the value of a field of another
+ * layer. */
 static int holds_value(OGRFieldType type, OGRFeatureH from, int field)
 {
     const OGRFieldType of = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(from, field));
@@ -844,7 +862,8 @@ static int holds_value(OGRFieldType type, OGRFeatureH from, int field)
             fabs(number) <= (type == OFTInteger ? 2147483647.0 : 9e15));
 }
 
-/* Those that the driver would change become NULL. */
+/* Sets the values that a field cannot hold to NULL and counts them; OGR would
+ * change them. */
 static void clear_values_not_held(struct oj_report_stream *s, OGRFeatureH from,
                                   OGRFeatureH to, const int *map)
 {
@@ -883,8 +902,8 @@ static oj_status add_report(struct oj_report_stream *s, OGRFeatureH from,
     return OJ_OK;
 }
 
-/* 0 when the key does not fit the type of the first ones, or a text is there
- * that is no geometry. */
+/* Returns 0 if the report cannot be used: its key does not fit the type of the
+ * first keys, or it has a text that is no geometry. */
 static int is_report_sound(struct oj_report_stream *s,
                            const struct report_record *record, OGRFeatureH from,
                            int key, const int *map)
@@ -895,23 +914,23 @@ static int is_report_sound(struct oj_report_stream *s,
                          OGR_L_GetLayerDefn(s->layer), map[key])),
                      from, key))
     {
-        note_unread(
-            s, record,
-            "its %.60s is '%.60s', and that of the first report an integer",
-            s->options.key, OGR_F_GetFieldAsString(from, key));
+        note_unread(s, record,
+                    "its key %.60s is '%.60s', but that of the first report is "
+                    "an integer",
+                    s->options.key, OGR_F_GetFieldAsString(from, key));
         return 0;
     }
     if (OGR_F_GetGeometryRef(from) == NULL &&
         oj_csv_row_has_wkt(&s->columns, bytes, record->n))
     {
-        note_unread(s, record, "a text is no geometry");
+        note_unread(s, record, "the text in its geometry column is not WKT");
         return 0;
     }
     return 1;
 }
 
-/* The features become rows, in their order. *n_read: how many there were, each
- * of the record with its number. */
+/* Appends the features of `from` to the layer as rows, in their order. *n_read:
+ * number of features; feature i belongs to record i. */
 static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
                               int64_t *n_read, struct oj_error *err)
 {
@@ -935,7 +954,7 @@ static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
     return status;
 }
 
-/* Deletes the rows from the n-th on. */
+/* Deletes the rows from row n on. */
 static oj_status delete_rows(struct oj_report_stream *s, int64_t n,
                              struct oj_error *err)
 {
@@ -943,14 +962,14 @@ static oj_status delete_rows(struct oj_report_stream *s, int64_t n,
     {
         if (OGR_L_DeleteFeature(s->layer, s->n_rows - 1) != OGRERR_NONE)
             return oj_fail(err, OJ_ERR_INTERNAL,
-                           "GDAL keeps rows of a layer in memory");
+                           "GDAL cannot delete rows of a layer in memory");
     }
     return OJ_OK;
 }
 
-/* Reads the records into the layer, which is made for the first of them in
- * dataset. *is_complete 0: GDAL has not made a row of each, and says why in
- * errors. */
+/* Reads the records into the layer; if there is no layer yet, makes it in
+ * dataset. *is_complete 0: GDAL did not make one row of each record; errors has
+ * the reason. */
 static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_ogr_errors *errors, int *is_complete,
                               struct oj_error *err)
@@ -977,7 +996,8 @@ static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
     return status;
 }
 
-/* 1 when GDAL makes one feature of each of n records of GeoJSONSeq. */
+/* Returns 1 if GDAL makes exactly one feature of each of n GeoJSONSeq records.
+ */
 static int are_records_read(const struct oj_report_stream *s,
                             const struct report_record *records, int64_t n,
                             struct oj_ogr_errors *errors)
@@ -999,7 +1019,8 @@ static int are_records_read(const struct oj_report_stream *s,
     return n_read == n && errors->n_failures == 0;
 }
 
-/* Marks those of n records that GDAL cannot read, by halves. */
+/* Marks the records, among n, that GDAL cannot read: divides them in halves
+ * again and again. */
 static void mark_unread_records(struct oj_report_stream *s,
                                 struct report_record *records, int64_t n,
                                 struct oj_ogr_errors *errors)
@@ -1015,27 +1036,29 @@ static void mark_unread_records(struct oj_report_stream *s,
         return;
     }
     records->is_broken = 1;
-    note_unread(s, records, "it is no GeoJSON feature%s%s%.100s%s%s",
-                s->has_separators ? "" : ", and GeoJSONSeq has one a line",
-                errors->failure[0] != '\0' ? " (" : "", errors->failure,
-                errors->failure[0] != '\0' ? ")" : "",
-                records->number == 1
-                    ? "; ogr2ogr -f GeoJSONSeq makes such lines of a "
-                      "FeatureCollection"
-                    : "");
+    note_unread(
+        s, records, "it is no GeoJSON feature%s%s%.100s%s%s",
+        s->has_separators ? "" : ", but GeoJSONSeq has one feature per line",
+        errors->failure[0] != '\0' ? " (" : "", errors->failure,
+        errors->failure[0] != '\0' ? ")" : "",
+        records->number == 1 ? "; ogr2ogr -f GeoJSONSeq makes such lines of a "
+                               "FeatureCollection"
+                             : "");
 }
 
 static oj_status delete_layer(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_error *err)
 {
     if (s->layer != NULL && GDALDatasetDeleteLayer(dataset, 0) != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_INTERNAL, "GDAL keeps a layer in memory");
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "GDAL cannot delete a layer in memory");
     s->layer = NULL;
     s->n_rows = 0;
     return OJ_OK;
 }
 
-/* Reads the records, and once more without those that GDAL cannot read. */
+/* Reads the records; if GDAL cannot read some of them, reads once more without
+ * these. */
 static oj_status read_records_that_can_be(struct oj_report_stream *s,
                                           GDALDatasetH dataset,
                                           struct oj_ogr_errors *errors,
@@ -1062,9 +1085,9 @@ static oj_status read_records_that_can_be(struct oj_report_stream *s,
     return is_complete ? OJ_OK : fail_records(s, errors->failure, err);
 }
 
-/* The records that can be read become the rows of the layer: without
- * skip_failures, those before the failure. dataset: where the layer is made, or
- * NULL when it is there. */
+/* Makes rows of the records that can be read; without skip_failures only of
+ * those before the first one that cannot. dataset: where to make the layer, or
+ * NULL if it exists. */
 static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_error *err)
 {
@@ -1096,12 +1119,12 @@ static oj_status fail_without_reports(const struct oj_report_stream *s,
                        "%s ends before the first report that can be read; %s",
                        s->options.name, s->found.unread);
     return oj_fail(err, OJ_ERR_DATA,
-                   "%s ends before the first report: reports come as CSV "
-                   "or GeoJSONSeq, a line each",
+                   "%s ends before the first report: write reports as CSV or "
+                   "GeoJSONSeq, one per line",
                    s->options.name);
 }
 
-/* Waits until there are reports that can be read, or the end. */
+/* Waits until there is a report that can be read, or the end of the input. */
 static oj_status open_stream(struct oj_report_stream *s, GDALDatasetH dataset,
                              struct oj_error *err)
 {

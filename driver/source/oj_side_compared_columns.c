@@ -24,8 +24,8 @@ oj_status oj_side_field_text(struct oj_side_field *field,
             oj_value_scratch(field->type, field->subtype, &field->defn);
     if (field->scratch == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a value");
-    /* The parameter is not const in GDAL 3.4; GDAL does not change the
-     * value. */
+    /* The cast is for GDAL 3.4, where the parameter is not const; GDAL does not
+     * change the value. */
     OGR_F_SetFieldRaw(field->scratch, 0, (OGRField *)&value->raw);
     *text = OGR_F_GetFieldAsString(field->scratch, 0);
     *n = (int64_t)strlen(*text);
@@ -42,8 +42,8 @@ void oj_side_field_free(struct oj_side_field *field)
     field->scratch = NULL;
 }
 
-/* The number of a value; texts are parsed, since CSV has only texts. NaN:
- * none. */
+/* Returns a value as a number. Texts are parsed, because CSV has only texts.
+ * NaN: no number. */
 static double number_of_value(OGRFieldType type, const struct oj_value *value)
 {
     const char *text;
@@ -68,7 +68,7 @@ static double number_of_value(OGRFieldType type, const struct oj_value *value)
 
 /* ---- classes ------------------------------------------------------------- */
 
-/* Rows of one side whose values are mapped to classes. */
+/* Reads values of one side to map them to classes. */
 struct class_rows
 {
     const struct oj_side_fields *fields;
@@ -162,8 +162,8 @@ static oj_status make_max_distances(const struct oj_side_columns *c, int side,
 
 /* ---- vectors ------------------------------------------------------------- */
 
-/* Reads the list of a field, or its one number. Returns the count, at most
- * OJ_MOST_DIMENSIONS + 1. */
+/* Reads the list of numbers of a field, or its single number. Returns how many
+ * there are, at most OJ_MOST_DIMENSIONS + 1. */
 static int64_t read_vector_of_value(OGRFieldType type,
                                     const struct oj_value *value, double *out)
 {
@@ -191,7 +191,7 @@ static int64_t read_vector_of_value(OGRFieldType type,
     return n;
 }
 
-/* number: out, [OJ_MOST_DIMENSIONS + 1] */
+/* Reads the vector of a row. number: [OJ_MOST_DIMENSIONS + 1] */
 static int64_t read_vector_of_row(const struct oj_side_fields *fields,
                                   const struct oj_attributes *values,
                                   int64_t row, double *number)
@@ -208,8 +208,8 @@ static int64_t read_vector_of_row(const struct oj_side_fields *fields,
     return fields->n;
 }
 
-/* Takes the number of dimensions from the first row that has numbers; 0 if
- * there is none yet and more rows may be inserted. */
+/* Sets the number of dimensions from the first row that has numbers. It stays 0
+ * if there is no such row and more rows may be inserted. */
 static oj_status count_dimensions(const struct oj_side_columns *c, int side,
                                   int insert,
                                   const struct oj_attributes *values,
@@ -415,7 +415,7 @@ static oj_status make_texts(const struct oj_side_columns *c, int side,
         OJ_TRY(make_token_sets(c, i, insert, flat, made, err));
         made->texts[i] = oj_token_sets_view(&made->sets[i]);
     }
-    if (insert == OJ_INSERT_ALL) /* no more texts follow */
+    if (insert == OJ_INSERT_ALL) /* no more texts will follow */
     {
         oj_free(made->bytes);
         made->bytes = NULL;

@@ -1,6 +1,7 @@
-/** Columns of struct oj_flat that -on, -exclude field=, -similar, -vector,
- *  -within_time, -during and fields of distances need, made from the fields of
- *  both sides.
+/** Columns of struct oj_flat for the conditions on attributes: made from the
+ *  fields that -on, -exclude field=, -similar, -vector, -within_time,
+ *  -during and the options with
+ *  fields of distances name, on both sides.
  *
  *   fields of the inserted side --> vocabulary --> columns
  *                                       ^
@@ -18,8 +19,8 @@
  *     text   "Bar Elm St"                     "Bar, Elm Street"
  *     set    flatten/text/oj_token_sets.h
  *
- *  Values are the texts that OGR writes, separated by a space; NULL adds
- *  nothing.  The dictionary is made from the side whose rows are inserted.
+ *  The text of a value is what OGR writes; a space separates fields, and NULL
+ *  adds nothing.  The dictionary is made from the side whose rows are inserted.
  *
  *  Vectors: numbers of a row, from several fields or from one list.
  *
@@ -45,18 +46,21 @@
 
 /* ---- values of fields ---------------------------------------------------- */
 
-/** A field of one side: its index among the fields read, and its type. */
+/** A field of one side: its index among the fields that are read, and its type.
+ */
 struct oj_side_field
 {
     int column;
     OGRFieldType type;
     OGRFieldSubType subtype;
-    OGRFeatureH scratch; /**< owned; formats values; NULL until it is needed */
+    OGRFeatureH scratch; /**< feature that formats values, owned; NULL until
+                              needed */
     OGRFeatureDefnH defn;
 };
 
-/** The text of a value that is not NULL, as OGR writes it, *n bytes; borrowed:
- *  valid until the next call and as long as the value. */
+/** Returns in *text the text of a value that is not NULL, as OGR writes it, of
+ *  *n bytes. It is borrowed: valid until the next call, and as long as the
+ *  value. */
 OJ_MUST_USE oj_status oj_side_field_text(struct oj_side_field *field,
                                          const struct oj_value *value,
                                          const char **text, int64_t *n,
@@ -65,9 +69,7 @@ OJ_MUST_USE oj_status oj_side_field_text(struct oj_side_field *field,
 /** Frees the scratch feature and its definition. */
 void oj_side_field_free(struct oj_side_field *field);
 
-/* ---- the conditions ------------------------------------------------------ */
-
-/** Columns made from fields. */
+/** The columns that are made from fields. */
 enum oj_made_column
 {
     OJ_MADE_ON_CLASS,
@@ -76,11 +78,12 @@ enum oj_made_column
     OJ_MADE_VECTOR,
     OJ_MADE_SPAN, /**< spans of the first condition; those of others follow */
     OJ_MADE_LAST_SPAN = OJ_MADE_SPAN + OJ_MOST_SPANS - 1,
-    OJ_MADE_TEXT, /**< texts of the first -similar; those of others follow */
+    OJ_MADE_TEXT, /**< texts of the first -similar; the columns of further ones
+                       follow */
     OJ_N_MADE_COLUMNS = OJ_MADE_TEXT + OJ_MOST_TEXTS
 };
 
-/** The fields of one side that one column is made from, in order. Owner. */
+/** The fields of one side from which one column is made, in order. Owner. */
 struct oj_side_fields
 {
     int n;
@@ -88,27 +91,29 @@ struct oj_side_fields
     struct oj_side_field *field; /**< [n] */
 };
 
-/** Values of the inserted rows, numbered, independent of the fields that they
- *  came from. After the last insert it is read-only: any number of struct
- *  oj_side_columns may look up in it, each on its own thread. */
+/** The values of the inserted rows, numbered, whichever field they came from.
+ *  After the last insert it is read-only: any number of struct oj_side_columns
+ *  may look up values in it, each on its own thread. */
 struct oj_vocabulary
 {
     int n_holders;                      /**< reference count; atomic */
     struct oj_value_classes classes[2]; /**< [0] for -on, [1] for -exclude */
-    struct oj_word_map *word_map; /**< or NULL; borrowed by the dictionaries */
-    /** NULL until it is made */
+    struct oj_word_map *word_map; /**< replacements of -word_map, or NULL; the
+                                       dictionaries borrow it */
+    /** one per -similar; NULL until it is made */
     struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
-    int64_t n_dimensions; /**< dimensions of the vectors; 0: not known yet */
+    int64_t n_dimensions; /**< dimensions of the vectors; 0: not yet known */
 };
 
-/** A zeroed one is valid and makes no columns. */
+/** Makes the columns of both sides. Zeroed memory is valid and makes none. */
 struct oj_side_columns
 {
-    /** [column][side]; n = 0: the column is not needed. */
+    /** [column][side] the fields; n = 0: the column is not needed. */
     struct oj_side_fields fields[OJ_N_MADE_COLUMNS][2];
     struct oj_vocabulary *vocabulary; /**< holds one reference */
 
-    /* Set by the caller, before the columns are made. */
+    /* The members up to cancel are set by the caller before columns are made.
+     */
     /** factor from the unit of a field to the unit of the CRS */
     double distance_scale;
     const double *weight; /**< weight of each field of -vector */
@@ -118,39 +123,40 @@ struct oj_side_columns
     int n_texts;                 /**< number of -similar */
     struct oj_token_rules rules; /**< except the word map */
     int n_threads;               /**< threads for texts; 0: all */
-    const int *cancel;           /**< may be NULL */
+    const int *cancel;           /**< flag that cancels the work; may be NULL */
 
-    struct oj_value_key key; /* scratch: key of one row */
+    struct oj_value_key key; /* scratch: the values of one row in -on or
+                                -exclude */
 };
 
-/** Makes a new vocabulary. Precondition: columns->rules are set.  word_map:
- *  lines of two columns (oj_word_replacements.h), or NULL. */
+/** Makes a new vocabulary. Precondition: columns->rules is set.  word_map: text
+ *  with two columns (oj_word_replacements.h), or NULL. */
 OJ_MUST_USE oj_status oj_side_columns_open(struct oj_side_columns *columns,
                                            const char *word_map,
                                            struct oj_error *err);
 
-/** Adds field (without scratch) to the fields of this side from which column
- *  `made` (enum oj_made_column) is made. */
+/** Adds a field (without scratch) to the fields of this side from which the
+ *  column `made` (enum oj_made_column) is made. */
 OJ_MUST_USE oj_status oj_side_columns_add(struct oj_side_columns *columns,
                                           int made, int side,
                                           const struct oj_side_field *field,
                                           struct oj_error *err);
 
-/** 1 when a field of that side is needed. */
+/** Returns 1 if any field of that side is needed. */
 int oj_side_columns_need(const struct oj_side_columns *columns, int side);
 
-/** Replaces the vocabulary of *columns by this one, which was made by columns
- *  with the same options; *columns must then only look up. */
+/** Replaces the vocabulary of *columns by one that other columns with equal
+ *  options have made; *columns may then only look up values. */
 void oj_side_columns_use(struct oj_side_columns *columns,
                          struct oj_vocabulary *vocabulary);
 
-/** Frees what it owns. Accepts a zeroed one. */
+/** Frees what columns owns; zeroed memory is accepted. */
 void oj_side_columns_close(struct oj_side_columns *columns);
 
 /** Adds a reference, which oj_vocabulary_free() drops. */
 struct oj_vocabulary *oj_vocabulary_hold(struct oj_vocabulary *vocabulary);
 
-/** Bytes of memory that it owns. Accepts NULL. */
+/** Returns the bytes of memory that the vocabulary owns. Accepts NULL. */
 int64_t oj_vocabulary_bytes(const struct oj_vocabulary *vocabulary);
 
 /** Drops one reference. Accepts NULL. */
@@ -158,8 +164,8 @@ void oj_vocabulary_free(struct oj_vocabulary *vocabulary);
 
 /* ---- the columns --------------------------------------------------------- */
 
-/** The columns of some rows. Owner; a zeroed one is valid and empty, and may be
- *  refilled batch after batch. */
+/** The columns of some rows. Owner; zeroed memory is a valid empty one and may
+ *  be filled again for each batch. */
 struct oj_compared_columns
 {
     int32_t *on_class, *exclude_class;
@@ -167,7 +173,7 @@ struct oj_compared_columns
     /** until NULL: from is both ends */
     int64_t *from[OJ_MOST_SPANS], *until[OJ_MOST_SPANS];
     int n_spans;
-    /** sets of tokens, one per -similar */
+    /** token sets of the texts, one element per -similar */
     struct oj_token_sets_buf sets[OJ_MOST_TEXTS];
     struct oj_token_sets texts[OJ_MOST_TEXTS]; /**< views of `sets` */
     int n_texts;
@@ -189,19 +195,19 @@ struct oj_missing_values
     int64_t n_no_span;   /**< -within_time, -during: rows without a span */
 };
 
-/** How rows are used with the vocabulary. */
+/** Whether the values of rows are added to the vocabulary. */
 enum oj_insertion
 {
     OJ_LOOK_UP = 0,
-    OJ_INSERT_ALL, /**< insert; these are all rows of the side */
-    OJ_INSERT_SOME /**< insert; more rows of the side follow */
+    OJ_INSERT_ALL, /**< values are added; these are all rows of the side */
+    OJ_INSERT_SOME /**< values are added; more rows of the side follow */
 };
 
 /** Makes the columns of the rows of flat, which then borrows them from made;
- *  adds to missing.  A row has the class -1 if a value is NULL or, when looking
- *  up, if no inserted row has its values.  insert: enum oj_insertion.  Not
- *  thread-safe.
- *  OJ_ERR_DATA: the first list is longer than OJ_MOST_DIMENSIONS. */
+ *  adds to missing.  The class of a row is -1 if a value is NULL or, when
+ *  values are only looked up, if no inserted row has its values.  insert: enum
+ *  oj_insertion.  Not thread-safe.  OJ_ERR_DATA: the first list is longer than
+ *  OJ_MOST_DIMENSIONS. */
 OJ_MUST_USE oj_status oj_side_columns_make(struct oj_side_columns *columns,
                                            int side, int insert,
                                            const struct oj_attributes *values,
@@ -210,9 +216,9 @@ OJ_MUST_USE oj_status oj_side_columns_make(struct oj_side_columns *columns,
                                            struct oj_missing_values *missing,
                                            struct oj_error *err);
 
-/** Renumbers the tokens after the last piece of a side was inserted. number[i]
- *  maps old to new numbers of the texts of -similar i, [tokens so far]; the
- *  caller frees it, also after an error; NULL if there was no row. */
+/** Renumbers the tokens after the last part of a side was inserted. number[i]
+ *  [tokens so far] maps old to new numbers for the texts of -similar i; NULL if
+ *  there was no row. The caller frees the maps, also after an error. */
 OJ_MUST_USE oj_status oj_side_columns_order(struct oj_side_columns *columns,
                                             uint32_t *number[OJ_MOST_TEXTS],
                                             struct oj_error *err);
@@ -226,10 +232,10 @@ OJ_MUST_USE oj_status oj_compared_columns_append(
 void oj_compared_columns_view(const struct oj_compared_columns *made,
                               struct oj_flat *flat);
 
-/** Bytes of memory that it owns. */
+/** Returns the bytes of memory that made owns. */
 int64_t oj_compared_columns_bytes(const struct oj_compared_columns *made);
 
-/** Frees the columns; *made is then valid and empty. */
+/** Frees the columns; made is then a valid empty one. */
 void oj_compared_columns_free(struct oj_compared_columns *made);
 
 #endif

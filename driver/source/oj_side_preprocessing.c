@@ -26,8 +26,9 @@ static int is_same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* 1 when both sides read one layer, so that equal FIDs mean one row. Filters
- * may differ, but open options may not: they can change the rows. */
+/* Returns 1 if both sides read one layer, so that equal FIDs mean one row.
+ * Filters may differ; open options may not, because they can change the rows.
+ */
 static int is_same_layer(const struct oj_source *a, const struct oj_source *b)
 {
     return oj_path_is_same_file(a->side->dataset, b->side->dataset) &&
@@ -56,10 +57,10 @@ check_self_join(const struct oj_command *command, const struct oj_source *input,
         has_exclude_word(command, "same_geometry");
     relation->unordered_pairs = command->unordered_pairs;
     if (command->unordered_pairs && !relation->exclude_self)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-unordered_pairs is for two sides that are one layer; "
-                       "where they are one to you (a SELECT, a copy), say so "
-                       "with -exclude self");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "-unordered_pairs needs two sides that are one layer; if both hold "
+            "equal features (a SELECT, a copy), add -exclude self");
     if (sides->is_self_join && !asked)
         oj_notice("both sides are the layer '%s': no feature is joined with "
                   "itself",
@@ -67,7 +68,8 @@ check_self_join(const struct oj_command *command, const struct oj_source *input,
     return OJ_OK;
 }
 
-/* Rows with the FID -1 could not be distinguished. */
+/* Fails if a row has the FID -1 (none): such rows could not be distinguished.
+ */
 static oj_status check_rows_have_fids(const struct oj_sides *sides, int side,
                                       const struct oj_flat *flat,
                                       struct oj_error *err)
@@ -130,7 +132,7 @@ static oj_status check_rows_are_points(const struct oj_sides *sides,
     return OJ_OK;
 }
 
-/* Number of features with a vertex beyond a pole. */
+/* Returns the number of features with a vertex beyond a pole. */
 static int64_t count_beyond_poles(const struct oj_flat *flat)
 {
     int64_t n = 0;
@@ -147,7 +149,8 @@ static int64_t count_beyond_poles(const struct oj_flat *flat)
 
 /* ---- conditions on fields: parsing --------------------------------------- */
 
-/* Adds a field to those read, and to those of the column on this side. */
+/* Adds a field of this side to the fields that are read, and to those from
+ * which the column `made` is made. */
 static oj_status add_compared_field(struct oj_source *const sources[2],
                                     int side, const char *name,
                                     const char *option, int made,
@@ -200,7 +203,8 @@ static oj_status add_distance_field(struct oj_source *const source[2], int side,
     return OJ_OK;
 }
 
-/* word: argument of the option; NULL: not given. */
+/* Finds the field of distances of an option. word: argument of the option;
+ * NULL: not given. */
 static oj_status resolve_distance_field(
     const struct oj_command *command, struct oj_source *const source[2],
     int side, const char *option, const char *word, const struct oj_crs *crs,
@@ -288,7 +292,8 @@ static oj_status add_span_fields(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* Accepts numbers, texts and, as the single field of a -vector, a list. */
+/* Accepts fields of numbers and texts, and a list if it is the only field of
+ * -vector. */
 static oj_status check_vector_field(const struct oj_source *source,
                                     const char *name, int is_single,
                                     OGRFieldType type, struct oj_error *err)
@@ -357,7 +362,8 @@ static oj_status open_compared_columns(const struct oj_command *command,
 
 /* ---- reshaping of features ----------------------------------------------- */
 
-/* The reshaping that the command requests for a side; 0: input, 1: join. */
+/* Returns the reshaping that the command requests for a side; 0: input, 1:
+ * join. */
 static struct oj_reshape shape_options_of_side(const struct oj_command *command,
                                                int side, const char *name)
 {
@@ -403,8 +409,7 @@ static oj_status fail_invalid(const struct oj_reshape *r,
         r->role, r->name, fid, reason);
 }
 
-/* Replaces *geometry by the result of -invalid; NULL: the feature is
- * skipped. */
+/* Replaces *geometry according to -invalid; NULL: the feature is skipped. */
 static oj_status handle_invalid_geometry(struct oj_reshape *r,
                                          const struct oj_flat *from,
                                          int64_t feature,
@@ -479,8 +484,8 @@ static oj_status add_reshaped_feature(struct oj_reshape *r,
     oj_flat_vertices(from, feature, &v, &end);
     if (v == end)
         return oj_flat_buf_add_null(to, fid, err);
-    if (oj_flat_is_one_point(from,
-                             feature)) /* valid, and equal to its centroid */
+    if (oj_flat_is_one_point(from, feature)) /* the feature is valid and equal
+                                                to its centroid */
         return oj_flat_buf_add_point(to, fid, from->x[v], from->y[v], err);
     if (r->shape == OJ_SHAPE_ENVELOPE && r->invalid == OJ_INVALID_USE)
     {
@@ -498,8 +503,8 @@ static oj_status add_reshaped_feature(struct oj_reshape *r,
     return status;
 }
 
-/* Appends the reshaped features of `from` to *to; FIDs and order stay. GEOS
- * reports reasons as warnings, which are suppressed here. */
+/* Appends the reshaped features of `from` to *to; FIDs and order stay. GEOS's
+ * warnings about invalid geometries are suppressed here. */
 static oj_status reshape_features(struct oj_reshape *reshape,
                                   const struct oj_flat *from,
                                   struct oj_flat_buf *to, struct oj_error *err)

@@ -1,11 +1,11 @@
-/** Preprocessing of a side: from the rows that were read to the features and
- *  columns that are joined.
+/** Preprocessing of a side: makes, from the rows that were read, the features
+ * and columns that are joined.
  *
- *  Features are replaced by a point of each (-centroid_of,
+ *  Features are replaced by one of their points (-centroid_of,
  *  -point_on_surface_of), by their envelopes (-op window against a layer), or
- *  by what -invalid makes of them: by GEOS, through OGR, in the CRS of the
- *  join.  The output keeps the original features.  -invalid fail is
- *  OJ_ERR_DATA, which names the first invalid feature.
+ *  by valid ones (-invalid): by GEOS, through OGR, in the CRS of the join.  The
+ *  output keeps the original features.  -invalid fail gives OJ_ERR_DATA, which
+ *  names the first invalid feature.
  *
  *  The fields of -on, -exclude field=, -similar, -vector, -within_time,
  *  -during, -max_distance_field and -join_max_distance_field become columns of
@@ -34,22 +34,24 @@ enum oj_joined_shape
 /** Statistics of a side's features, for warnings and the summary. */
 struct oj_side_findings
 {
-    /** features with polygons, tested by -invalid skip or fix */
+    /** number of features with polygons that -invalid skip or fix has tested */
     int64_t n_tested;
     int64_t n_invalid; /**< invalid ones among n_tested */
-    /** those among n_invalid that GEOS cannot make valid; they are skipped */
+    /** number of invalid features that GEOS cannot make valid; they are skipped
+     */
     int64_t n_not_fixed;
     int64_t n_no_point;    /**< features for which GEOS finds no point */
-    char reason[160];      /**< reason why the first one is invalid, or "" */
+    char reason[160];      /**< why the first invalid feature is invalid, or
+                                "" */
     int64_t first_invalid; /**< FID of the first invalid feature */
-    /** -metric sphere: features with a latitude beyond 90, which match
-     *  nothing */
+    /** -metric sphere: number of features with a latitude beyond 90; these
+     *  match nothing */
     int64_t n_beyond_poles;
     struct oj_missing_values missing;
 };
 
-/** How to reshape the features of one side, and its statistics. Zeroed memory,
- *  with role and name set, changes no feature. */
+/** How to reshape the features of one side, and statistics about it. Zeroed
+ *  memory in which role and name are set changes no feature. */
 struct oj_reshape
 {
     enum oj_joined_shape shape;
@@ -61,22 +63,23 @@ struct oj_reshape
     struct oj_layer_geometry work;
 };
 
-/** 1 when features are replaced by points. */
+/** Returns 1 if features are replaced by points. */
 int oj_reshape_makes_points(const struct oj_reshape *reshape);
 
-/** Both sides; [0] input, [1] join. A zeroed one is valid and closed. */
+/** The preprocessing of both sides; [0] input, [1] join. Zeroed memory is valid
+ *  and closed. */
 struct oj_sides
 {
     struct oj_reshape reshape[2];
     struct oj_side_columns columns;
     int is_self_join; /**< both sides are one layer */
-    /** -metric sphere: the input side must consist of points */
+    /** 1: -metric sphere, for which the input side must consist of points */
     int needs_points;
-    int needs_fids; /**< -exclude self: both sides need FIDs */
+    int needs_fids; /**< 1: -exclude self, for which both sides need FIDs */
 };
 
-/** Preprocessed rows. Owner; a zeroed one is valid and empty, and may be
- *  refilled batch after batch. */
+/** Preprocessed rows. Owner; zeroed memory is a valid empty one and may be
+ *  filled again for each batch. */
 struct oj_side_work
 {
     struct oj_flat_buf shapes;
@@ -84,17 +87,17 @@ struct oj_side_work
 };
 
 /** Plans the preprocessing. Precondition: both sides are open, their CRS known.
- *  Adds the fields that are needed to those read, and sets relation->exclude;
- *  if both sides are one layer, a feature and itself are excluded, with a
- *  notice. OJ_ERR_ARG for invalid arguments. */
+ *  Adds the fields that are needed to those that are read, and sets
+ *  relation->exclude. If both sides are one layer, pairs of a feature with
+ *  itself are excluded, with a notice. OJ_ERR_ARG for invalid arguments. */
 OJ_MUST_USE oj_status oj_sides_open(
     const struct oj_command *command, struct oj_source *input,
     struct oj_source *join, const struct oj_crs *crs, struct oj_sides *sides,
     struct oj_relation *relation, struct oj_error *err);
 
-/** flat: in: the rows as read; out: the features and columns to join, borrowed
- *  from work. values: the rows' fields, used only if oj_side_columns_need().
- *  insert: enum oj_insertion. */
+/** Preprocesses rows. flat: on entry the rows as read; on return the features
+ *  and columns to join, borrowed from work. values: the rows' fields, used only
+ *  if oj_side_columns_need().  insert: enum oj_insertion. */
 OJ_MUST_USE oj_status oj_sides_make(struct oj_sides *sides, int side,
                                     int insert,
                                     const struct oj_attributes *values,
@@ -103,7 +106,7 @@ OJ_MUST_USE oj_status oj_sides_make(struct oj_sides *sides, int side,
 
 void oj_side_work_free(struct oj_side_work *work);
 
-/** Frees what it owns. Accepts a closed one. */
+/** Frees what sides owns; closed ones are accepted. */
 void oj_sides_close(struct oj_sides *sides);
 
 #endif

@@ -21,11 +21,11 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* e.g. "input layer 'lots'" */
+/* Names a side in messages: "input layer 'lots'" */
 #define LAYER_FORMAT "%s layer '%s'"
 
-/* The prefix that GDAL needs before the name of an archive; NULL: name is
- * none. */
+/* Returns the prefix that GDAL needs before the name of an archive; NULL: the
+ * name is not that of an archive. */
 static const char *prefix_of_archive(const char *name)
 {
     const char *end = CPLGetExtension(name);
@@ -41,9 +41,9 @@ static const char *prefix_of_archive(const char *name)
                                                                : "/vsigzip/";
 }
 
-/* Writes a hint for a name that is valid in another program, or almost in GDAL:
- * an archive without prefix, a layer in QGIS's syntax, a stream without format.
- * Returns 0 if it is none of these. */
+/* Writes a hint if the name is valid in another program, or nearly valid in
+ * GDAL: an archive without prefix, a layer in QGIS's syntax, a stream without
+ * format. Returns 0 if it is none of these. */
 static int write_hint_for_foreign_name(const char *name, const char *role,
                                        char *text, size_t size)
 {
@@ -53,14 +53,15 @@ static int write_hint_for_foreign_name(const char *name, const char *role,
     struct stat file;
     if (prefix != NULL && stat(name, &file) == 0)
     {
-        snprintf(text, size, "to GDAL a packed file is %s%s", prefix, name);
+        snprintf(text, size, "GDAL reads a packed file under the name %s%s",
+                 prefix, name);
         return 1;
     }
     if (bar != NULL)
     {
         of_layer = bar + sizeof layer_name - 1;
         snprintf(text, size,
-                 "that is QGIS's way to name a layer; write %.*s, and "
+                 "QGIS names layers so, GDAL does not; write %.*s, and "
                  "-%s_layer %.*s",
                  (int)(bar - name), name, role, (int)strcspn(of_layer, "|"),
                  of_layer);
@@ -69,8 +70,8 @@ static int write_hint_for_foreign_name(const char *name, const char *role,
     if (strncmp(name, "/vsistdin", 9) == 0)
     {
         snprintf(text, size,
-                 "what comes from there is empty or in no format that can be "
-                 "told by its first bytes (CSV is CSV:%s)",
+                 "the stream is empty, or its first bytes do not show its "
+                 "format (for CSV write CSV:%s)",
                  name);
         return 1;
     }
@@ -104,7 +105,8 @@ static oj_status open_dataset(struct oj_source *s, struct oj_error *err)
     why = write_hint_for_foreign_name(side->dataset, s->role, hint, sizeof hint)
               ? hint
               : CPLGetLastErrorMsg();
-    /* Most drivers name the dataset in their message, some do not. */
+    /* GDAL's message usually names the dataset; it is added only if it does
+     * not. */
     if (why != hint && strstr(why, side->dataset) != NULL)
         return oj_fail(err, OJ_ERR_IO, "cannot open the %s dataset: %s",
                        s->role, why);
@@ -139,7 +141,7 @@ static oj_status choose_named_layer(struct oj_source *s, struct oj_error *err)
                    s->side->dataset, s->side->layer, names);
 }
 
-/* Chooses the only layer, or the only one with a geometry. */
+/* Chooses the layer if it is the only one, or the only one with a geometry. */
 static oj_status choose_only_layer(struct oj_source *s, struct oj_error *err)
 {
     char names[600];
@@ -169,7 +171,7 @@ static oj_status run_select(struct oj_source *s, struct oj_error *err)
     s->layer =
         GDALDatasetExecuteSQL(s->dataset, s->side->sql, NULL, s->side->dialect);
     if (s->layer == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "the %s SELECT gives no layer%s%s",
+        return oj_fail(err, OJ_ERR_ARG, "the %s SELECT returns no layer%s%s",
                        s->role, CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
                        CPLGetLastErrorMsg());
     s->is_result_set = 1;
@@ -191,8 +193,8 @@ static int is_csv(const struct oj_source *s)
            oj_driver_is(GDALGetDatasetDriver(s->dataset), "CSV");
 }
 
-/* How two tables are joined by the fields of -on, or "". Joins that were named
- * need a geometry. */
+/* Returns advice on how two tables without geometry are joined by the fields of
+ * -on, or "". It is "" if -op names a join that needs geometries. */
 static const char *hint_for_tables(const struct oj_command *command)
 {
     const char *on = command->on;
@@ -297,8 +299,8 @@ int oj_source_is_filtered(const struct oj_source *source)
     return source->side->where != NULL || source->spat != NULL;
 }
 
-/* Sets the smaller of box and -spat if one contains the other, else -spat: its
- * rows may not grow. */
+/* Sets the spatial filter, of which OGR has only one: box if -spat contains it,
+ * otherwise -spat, because no row outside of -spat may be read. */
 static void set_smaller_of_two_filters(const struct oj_source *s,
                                        const OGREnvelope *box)
 {
@@ -309,7 +311,8 @@ static void set_smaller_of_two_filters(const struct oj_source *s,
     set_box_filter(s, is_inside ? both : spat);
 }
 
-/* Sets the command's condition and `where` (NULL: none). */
+/* Sets an attribute filter of the command's condition and `where` (NULL: none).
+ */
 static oj_status set_where_and_condition(struct oj_source *s, const char *where,
                                          struct oj_error *err)
 {
@@ -353,7 +356,8 @@ oj_status oj_source_filter_fid(struct oj_source *source, int64_t fid,
     return oj_source_filter(source, NULL, where, err);
 }
 
-/* Fails with "it has: a, b", the most similar name first. */
+/* Fails because the layer lacks the field; lists its fields, the most similar
+ * name first. */
 static oj_status fail_field(const struct oj_source *s, const char *option,
                             const char *name, struct oj_error *err)
 {
@@ -379,7 +383,8 @@ static oj_status fail_field(const struct oj_source *s, const char *option,
         names[0] != '\0' ? "it has: " : "it has none", names);
 }
 
-/* Adds the field once. The geometry column needs no entry. */
+/* Adds a field to those that are read, unless it is there already. The geometry
+ * column needs no entry. */
 static oj_status select_field(struct oj_source *s, const char *name,
                               struct oj_error *err)
 {
@@ -421,9 +426,9 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
     return status;
 }
 
-/* Drops join fields that are not written: all with -how semi or anti, and with
- * -agg all but those aggregated. With -unmatched_join_layer they are only
- * skipped, since its rows are written later with all fields. */
+/* Leaves out join fields that are not written: all of them with -how semi or
+ * anti, with -agg all except the aggregated ones. With -unmatched_join_layer
+ * they are only skipped, because its rows are written later with all fields. */
 static void drop_unwritten_fields(const struct oj_command *command,
                                   struct oj_source *s)
 {
@@ -449,7 +454,7 @@ oj_status oj_source_need_field(struct oj_source *source, const char *name,
         i++;
     if (i == n)
     {
-        source->fields[n] = field; /* the array has room for every field once */
+        source->fields[n] = field; /* the array has room for each field once */
         source->n_hidden++;
     }
     source->needed[i] = 1;
@@ -484,7 +489,7 @@ void oj_source_skip(struct oj_source *source, int column, int is_skipped)
     source->skipped[column] = is_skipped && !source->needed[column];
 }
 
-/* 1 for the "undefined" CRS of some GeoPackages. */
+/* Returns 1 for the "undefined" CRS of some GeoPackages. */
 static int is_undefined_crs(OGRSpatialReferenceH srs)
 {
     const char *name = OSRGetName(srs);
@@ -548,10 +553,10 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
 
 /* ---- opening a side ------------------------------------------------------ */
 
-/* 1 when FlatGeobuf's Arrow stream would be wrong (seen in GDAL 3.6): it shifts
- * the texts of a NOT NULL field after a row without a value, which the format
- * allows, and it does not end if the header has no feature count. Precondition:
- * no filter is set, since the count is unknown under a filter. */
+/* Returns 1 if FlatGeobuf's Arrow stream would be wrong (seen in GDAL 3.6): it
+ * shifts the texts of a NOT NULL field after a row without a value, which the
+ * format allows, and it does not end if the header has no feature count.
+ * Precondition: no filter is set, since a filter makes the count unknown. */
 static int has_wrong_stream(const struct oj_source *s)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
@@ -578,7 +583,7 @@ static oj_status open_layer(struct oj_source *s,
     return find_crs(s, err);
 }
 
-/* The input of -events on stdin. */
+/* Opens the stream of reports on stdin that -events takes as input. */
 static oj_status open_report_stream(struct oj_source *s,
                                     const struct oj_command *command,
                                     struct oj_error *err)
@@ -670,8 +675,8 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
                                 int64_t n_rows, struct oj_error *err)
 {
     int64_t n_promised;
-    /* Only in FlatGeobuf the count is part of the file's structure; elsewhere
-     * it can be an estimate. */
+    /* Only in FlatGeobuf is the feature count part of the file's structure;
+     * elsewhere it can be an estimate. */
     if (!oj_driver_is(GDALGetDatasetDriver(source->dataset), "FlatGeobuf") ||
         source->is_result_set)
         return OJ_OK;

@@ -9,7 +9,7 @@
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 
-/** A zeroed one is valid and closed. */
+/** An input of the join. Zeroed memory is valid and closed. */
 struct oj_source
 {
     const char *role; /**< "input" or "join", for messages */
@@ -17,67 +17,71 @@ struct oj_source
     const struct oj_source_options *side;
     GDALDatasetH dataset;
     OGRLayerH layer;
-    struct oj_report_stream *stream; /**< fills the layer; NULL: none */
+    struct oj_report_stream *stream; /**< the stream that fills the layer; NULL:
+                                          a normal layer */
     int is_result_set;               /**< the layer is the result of a SELECT */
-    /** the driver's Arrow stream has wrong values; not to be used */
+    /** 1: the driver's Arrow stream has wrong values and must not be used */
     int has_wrong_stream;
     const double *spat;      /**< the box of -spat, or NULL */
     int has_where;           /**< an attribute filter is set on layer */
     char name[256];          /**< name of the layer */
     OGRwkbGeometryType type; /**< declared by the layer; wkbNone: no geometry */
-    OGRSpatialReferenceH srs; /**< owned; NULL: none; see oj_crs.h */
-    int *fields, n_fields;    /**< owned; indices of the fields that are read */
-    /** owned; [i] is 1 when the join itself uses fields[i] */
+    OGRSpatialReferenceH srs; /**< CRS of the layer, owned; NULL: none; see
+                                   oj_crs.h */
+    int *fields, n_fields;    /**< indices of the fields that are read; owned */
+    /** [i] 1: the join itself uses fields[i]; owned */
     unsigned char *needed;
-    /** owned; [i] is 1 while fields[i] is skipped; see oj_source_skip() */
+    /** [i] 1: fields[i] is skipped now, see oj_source_skip(); owned */
     unsigned char *skipped;
-    /** number of fields[n_fields ...] that are read for the join, but not
-     *  written; see oj_source_need_field() */
+    /** number of further fields, from fields[n_fields] on, that are read for
+     *  the join but not written; see oj_source_need_field() */
     int n_hidden;
 
-    int is_held; /**< see oj_source_hold() */
+    int is_held; /**< 1: all readings see one state, see oj_source_hold() */
 
-    /** Owned; transforms into the CRS of the join; NULL: none. Set by
+    /** Transformation into the CRS of the join, owned; NULL: none. Set by
      *  oj_crs_choose(). */
     OGRCoordinateTransformationH transformation;
 };
 
 /** Opens one side of the command read-only (0: input, 1: join) and checks that
  *  it has a geometry if the join needs one. The boxes of -window become a layer
- *  in memory with the FIDs 1 to n; boxes without area become lines or points.
- *  Unused fields are not read.  command must outlive the source. */
+ *  in memory with the FIDs 1 to n, in which boxes without area are lines or
+ *  points.  Fields that are not used are not read.  command must outlive the
+ *  source. */
 OJ_MUST_USE oj_status oj_source_open(const struct oj_command *command, int side,
                                      struct oj_source *source,
                                      struct oj_error *err);
 
-/** Adds a field to those read, whether it is written or not. *column: its index
- *  in source->fields, in oj_table and in batches; *defn: its definition, owned
- *  by the layer.  OJ_ERR_ARG, naming option and listing the fields, if there is
- *  none of this name. */
+/** Adds a field to those that are read, even if it is not written. *column: its
+ *  index in source->fields, in struct oj_table and in batches; *defn: its
+ *  definition, owned by the layer.  OJ_ERR_ARG if there is no such field; the
+ *  message names the option and lists the fields. */
 OJ_MUST_USE oj_status oj_source_need_field(struct oj_source *source,
                                            const char *name, const char *option,
                                            int *column, OGRFieldDefnH *defn,
                                            struct oj_error *err);
 
-/** Definition of fields[i], owned by the layer. */
+/** Returns the definition of fields[i], owned by the layer. */
 OGRFieldDefnH oj_source_field(const struct oj_source *source, int i);
 
-/** "NAME TYPE SUBTYPE" of the first n fields; free with CSLDestroy(). */
+/** Returns a list of "NAME TYPE SUBTYPE" for the first n fields; free it with
+ *  CSLDestroy(). */
 char **oj_source_describe_fields(const struct oj_source *source, int n);
 
-/** Stops (is_skipped 1) or resumes reading the values of fields[column]; the
- *  fields that the join itself uses are always read.  A reader that is already
- *  open is not affected. */
+/** Stops (is_skipped 1) or resumes reading the values of fields[column]. Fields
+ *  that the join itself uses are always read.  A reader that is already open is
+ *  not affected. */
 void oj_source_skip(struct oj_source *source, int column, int is_skipped);
 
-/** 1 when -where or -spat filters the rows. */
+/** Returns 1 if -where or -spat filters the rows. */
 int oj_source_is_filtered(const struct oj_source *source);
 
-/** Sets filters on the layer in addition to the command's. They replace those
- *  of the last call. Precondition: no reader is open.  All rows that pass all
- *  filters are read; a box may let more rows through.
- *  box    geometries that intersect it, or NULL
- *  where  a condition in the driver's SQL, or NULL; not on a SELECT */
+/** Sets filters on the layer in addition to the command's; they replace those
+ *  of the last call. Precondition: no reader is open.  All rows that pass the
+ *  filters are read; a box may let more rows through.  box    geometries that
+ *  intersect it, or NULL.  where  a condition in the driver's SQL, or NULL; not
+ *  for a SELECT */
 OJ_MUST_USE oj_status oj_source_filter(struct oj_source *source,
                                        const OGREnvelope *box,
                                        const char *where, struct oj_error *err);
@@ -87,53 +91,53 @@ OJ_MUST_USE oj_status oj_source_filter(struct oj_source *source,
 OJ_MUST_USE oj_status oj_source_filter_fid(struct oj_source *source,
                                            int64_t fid, struct oj_error *err);
 
-/** Number of rows under the filters, at most limit (-1: no limit), or -1 if
- *  counting would scan the layer. */
+/** Returns the number of rows that pass the filters, at most limit (-1: no
+ *  limit); -1 if counting would scan the layer. */
 int64_t oj_source_count(const struct oj_source *source, int64_t limit);
 
-/** Call after the last row: OJ_ERR_DATA when a FlatGeobuf file has fewer rows
- *  (n_rows) than its header states; GDAL's driver reads a truncated file
- *  without an error. */
+/** Must be called after the last row: OJ_ERR_DATA if a FlatGeobuf file has
+ *  fewer rows (n_rows) than its header states, because GDAL's driver reads a
+ *  truncated file without an error. */
 OJ_MUST_USE oj_status oj_source_check_count(const struct oj_source *source,
                                             int64_t limit, int64_t n_rows,
                                             struct oj_error *err);
 
-/** Lanes that may read it, as bits, for the reader (oj_lane_table.h). */
+/** Returns the lanes that may read the layer, as bits (oj_lane_table.h). */
 unsigned oj_source_lanes(const struct oj_source *source);
 
-/** all_rows_filter of a reader (oj_layer_read.h): for a GeoPackage table
- *  without an attribute filter, else NULL. */
+/** Returns the all_rows_filter for a reader (oj_layer_read.h): a filter for a
+ *  GeoPackage table without an attribute filter, else NULL. */
 const char *oj_source_all_rows_filter(const struct oj_source *source);
 
-/** 0 when the layer's type excludes points, else 1. */
+/** Returns 0 if the layer's type excludes points, else 1. */
 int oj_source_can_hold_points(const struct oj_source *source);
 
-/** 1 when path is the dataset of the source or one of its files. */
+/** Returns 1 if path is the dataset of the source or one of its files. */
 int oj_source_is_behind(const struct oj_source *source, const char *path);
 
-/** 1 for a stream, whose rows can be read only once. */
+/** Returns 1 for a stream, whose rows can be read only once. */
 int oj_source_reads_once(const struct oj_source *source);
 
-/** Fixes the state of the source: until oj_source_release() all readings see
- *  one state.  Works for SQLite databases; for others nothing happens, and
+/** Holds the source: until oj_source_release() all readings see one state of
+ *  it.  This works for SQLite databases; for other sources nothing happens, and
  *  is_held stays 0. A second call has no effect.  OJ_ERR_IO if another program
  *  keeps the database locked. */
 OJ_MUST_USE oj_status oj_source_hold(struct oj_source *source,
                                      struct oj_error *err);
 
-/** Ends oj_source_hold(). Until then no other program can write to a database
- *  with a rollback journal. */
+/** Ends oj_source_hold(). Before this call no other program can write to a
+ *  database that has a rollback journal. */
 void oj_source_release(struct oj_source *source);
 
-/** Returns OJ_ERR_DATA with "the ROLE layer 'NAME' " and how, e.g. "was changed
- *  ...". */
+/** Returns OJ_ERR_DATA with the message "the ROLE layer 'NAME' " and how, e.g.
+ *  "was changed ...". */
 oj_status oj_source_fail_changed(const struct oj_source *source,
                                  const char *how, struct oj_error *err);
 
 /** Closes the dataset, but keeps the names for messages. */
 void oj_source_close_dataset(struct oj_source *source);
 
-/** Frees what it owns. Accepts a closed one. */
+/** Frees what source owns; a closed one is accepted. */
 void oj_source_close(struct oj_source *source);
 
 #endif

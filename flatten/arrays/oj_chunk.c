@@ -5,10 +5,11 @@
 #include "../base/oj_utf8.h"
 #include "oj_wkb.h"
 
-/* Bytes of a column after which a chunk ends, so that memory is bounded. */
+/* A chunk ends when one of its columns has this many bytes; this bounds its
+ * memory. */
 #define MOST_BYTES (INT64_C(48) << 20)
 
-/* The piece that a thread decodes. */
+/* Result of a thread that decodes a piece. */
 struct chunk_work
 {
     struct oj_chunk_rows *part; /* the decoded rows; owned, or NULL */
@@ -168,11 +169,9 @@ static oj_status make_rows(const struct oj_chunk_maker *maker, int64_t max_rows,
     return status;
 }
 
-/* ---- parts --------------------------------------------------------------- */
-
-/* Makes *part a part of whole: it shares bits and values, and has bytes of its
- * own. Its first row must begin a byte of bits. *part is NULL, or an earlier
- * part whose memory is used again. */
+/* Makes *part a part of whole: it shares validity bits and fixed-size values,
+ * and has texts of its own. Its first row must begin a byte of validity bits.
+ * *part is NULL, or an earlier part whose memory is reused. */
 static oj_status begin_row_slice(const struct oj_chunk_rows *whole,
                                  struct oj_chunk_rows **part,
                                  struct oj_error *err)
@@ -192,8 +191,8 @@ static oj_status begin_row_slice(const struct oj_chunk_rows *whole,
     return OJ_OK;
 }
 
-/* Appends the bytes of a part with n_rows rows from row on to whole. Parts must
- * be appended in row order. */
+/* Appends the texts of a part, whose n_rows rows start at `row`, to whole.
+ * Parts must be appended in row order. */
 static oj_status append_rows_of_part(struct oj_chunk_rows *whole,
                                      const struct oj_chunk_rows *part,
                                      int64_t row, int64_t n_rows,
@@ -218,8 +217,8 @@ static oj_status append_rows_of_part(struct oj_chunk_rows *whole,
     return OJ_OK;
 }
 
-/* Counts the rows among row .. row + n - 1 without a value, and fills in their
- * values or offsets. */
+/* Counts the NULLs among rows row .. row + n - 1, and fills in their values or
+ * offsets. */
 static void count_nulls_and_fill_offsets(struct oj_chunk_column *column,
                                          int64_t row, int64_t n)
 {
@@ -240,8 +239,8 @@ static void count_nulls_and_fill_offsets(struct oj_chunk_column *column,
     }
 }
 
-/* Returns 1 if one of n texts from row on is not UTF-8. Checks their contiguous
- * bytes as a whole; then no text may begin within a code point. */
+/* Returns 1 if one of n texts from row on is not valid UTF-8. Checks their
+ * contiguous bytes as a whole; then no text may begin within a code point. */
 static int has_bad_text(const struct oj_chunk_column *column, int64_t row,
                         int64_t n)
 {
@@ -261,7 +260,8 @@ static int has_bad_text(const struct oj_chunk_column *column, int64_t row,
     return 0;
 }
 
-/* Decodes a piece: into a part, or, with a single thread, into the chunk. */
+/* Decodes a piece: into a part of its own, or directly into the chunk if there
+ * is only one thread. */
 static oj_status decode_rows_of_piece(int64_t task, int thread, void *user,
                                       struct oj_error *err)
 {
@@ -290,8 +290,8 @@ static oj_status decode_rows_of_piece(int64_t task, int thread, void *user,
     return status;
 }
 
-/* Appends a decoded piece to the chunk, which ends at the first row that cannot
- * be decoded. */
+/* Appends a decoded piece to the chunk. A row that cannot be decoded ends the
+ * chunk. */
 static oj_status append_piece(int64_t task, int thread, oj_status status,
                               void *user, struct oj_error *err)
 {
@@ -334,7 +334,7 @@ static oj_status is_row_wanted(const struct oj_chunk_maker *maker, int64_t row,
     return request->meets(request->user, point, sizeof point, is_wanted, err);
 }
 
-/* Moves a value to row to <= from. */
+/* Moves a value from row `from` to row `to`, to <= from. */
 static void move_value(struct oj_chunk_column *column, int64_t from, int64_t to)
 {
     int64_t *start = column->values;
@@ -350,14 +350,14 @@ static void move_value(struct oj_chunk_column *column, int64_t from, int64_t to)
         return;
     }
     column->n_bytes = start[to] + start[from + 1] - start[from];
-    /* Without values there may be no bytes at all. */
+    /* If no row has a value, `bytes` may be NULL. */
     if (start[from + 1] > start[from])
         memmove(column->bytes + start[to], column->bytes + start[from],
                 (size_t)(start[from + 1] - start[from]));
     start[to + 1] = column->n_bytes;
 }
 
-/* Removes unwanted rows from row first on. */
+/* Removes the rows that the filter refuses, from row first on. */
 static oj_status drop_unwanted_rows(struct oj_chunk_maker *maker, int64_t first,
                                     struct oj_error *err)
 {
@@ -488,7 +488,8 @@ void oj_chunk_maker_free(struct oj_chunk_maker *maker)
 oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t n,
                         struct oj_error *err)
 {
-    /* one more byte, so that memory exists even if all texts are empty */
+    /* one byte per row more than needed, so that the memory exists even if all
+     * texts are empty */
     int64_t n_needed = column->n_bytes + n + 1;
     if (n_needed <= column->cap_bytes)
         return OJ_OK;

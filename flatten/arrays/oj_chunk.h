@@ -15,7 +15,8 @@
 
 #include <string.h>
 
-/** Column numbers; the requested fields follow in their order. */
+/** Indices of the columns; the requested fields follow in the order of the
+ *  request. */
 enum
 {
     OJ_CHUNK_FID,      /**< format l */
@@ -58,13 +59,14 @@ struct oj_lane_request
     /** 1: only coordinates are needed, and nearly all rows are plain points:
      *  geometries may have format P. */
     int are_points;
-    int64_t batch_rows; /**< maximum rows of a chunk */
+    int64_t batch_rows; /**< maximum number of rows of a chunk */
     /** Threads that decode rows, including the calling one. */
     int n_threads;
 
-    const char *all_rows_filter; /**< from oj_read_options */
+    const char *all_rows_filter; /**< see all_rows_filter in struct
+                                      oj_read_options */
 
-    /** NULL, or a box (minimum and maximum x, minimum and maximum y): only rows
+    /** NULL, or a box (minimum x, maximum x, minimum y, maximum y): only rows
      *  whose geometry intersects it are wanted. */
     const double *box;
 
@@ -73,49 +75,50 @@ struct oj_lane_request
     oj_status (*meets)(void *user, const uint8_t *wkb, size_t n, int *is_met,
                        struct oj_error *err);
     void *user;
-    const int *cancel; /**< may be NULL */
+    const int *cancel; /**< flag that stops the reading when it is nonzero; may
+                            be NULL */
 };
 
 /** A way to read the rows of a layer. */
 struct oj_lane
 {
-    /** Starts at the first row. Sets *stream, also on failure, to NULL or a
-     *  stream that the caller closes. OJ_ERR_UNSUPPORTED: GDAL has to read the
-     *  layer. */
+    /** Starts at the first row. Sets *stream, also on failure, to NULL or to a
+     *  stream that the caller must close. OJ_ERR_UNSUPPORTED: GDAL has to read
+     *  the layer. */
     oj_status (*open)(const struct oj_lane_request *request, void **stream,
                       struct oj_error *err);
-    /** 1: a row without geometry has none; 0: it may have one that the lane
-     *  could not read. */
+    /** 1: a NULL geometry means that the row has none; 0: the row may have one
+     *  that the lane could not read. */
     int nulls_are_sure;
 
     /** Returns the next rows; *chunk is NULL at the end. On OJ_ERR_IO, *text is
-     *  the lane's message, or NULL. OJ_ERR_UNSUPPORTED: GDAL has to read the
-     *  layer from here on. */
+     *  the lane's message, or NULL. OJ_ERR_UNSUPPORTED: GDAL has to read all
+     *  rows after those returned so far. */
     oj_status (*next)(void *stream, struct oj_chunk **chunk, const char **text,
                       struct oj_error *err);
-    /** Accepts NULL; chunks may outlive the stream. */
+    /** Frees the stream; accepts NULL. Chunks may outlive it. */
     void (*close)(void *stream);
     int is_by_fid; /**< 1: rows come in FID order */
-    /** 1: until the stream is closed, all readers of the layer see the state of
-     *  the data that the lane sees. */
+    /** 1: until the stream is closed, every reader of the layer sees the state
+     *  of the database that the lane sees. */
     int keeps_state;
 };
 
-/** Fails with OJ_ERR_UNSUPPORTED: the lane does not support something, so GDAL
- *  has to read it. */
+/** Returns OJ_ERR_UNSUPPORTED: the lane cannot read this, so that GDAL has to.
+ */
 static inline oj_status oj_leave_to_gdal(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
 }
 
-/** Makes a chunk without rows and with one reference. Columns of the n_fields
- *  fields, FID and geometry are empty; texts may be invalid UTF-8. On success
- *  the chunk owns owner. */
+/** Makes a chunk without rows, with one reference. The columns of FID, geometry
+ *  and the n_fields fields are empty; texts count as possibly invalid UTF-8. On
+ *  success the chunk owns `owner`. */
 OJ_MUST_USE oj_status oj_chunk_new(int n_fields, void *owner,
                                    void (*free_owner)(void *),
                                    struct oj_chunk **out, struct oj_error *err);
 
-/** Removes the first rows of *rest, at most max_rows, and returns them. */
+/** Splits off the first rows of *rest, at most max_rows, and returns them. */
 struct oj_slice oj_slice_cut(struct oj_slice *rest, int64_t max_rows);
 
 /** Drops the slice's reference and zeroes the slice. Any thread. */
@@ -143,8 +146,8 @@ static inline const uint8_t *oj_slice_wkb(const struct oj_slice *slice,
 /* ---- making chunks
  * -------------------------------------------------------- */
 
-/** A column that is being filled in row order; a row may have no value.  Its
- *  format is one of oj_column.h, but s, f, u and z. */
+/** A column that is filled in row order; rows may be NULL.  Its format is one
+ *  of oj_column.h, but not s, f, u or z. */
 struct oj_chunk_column
 {
     char format;
@@ -153,9 +156,10 @@ struct oj_chunk_column
     void *values;
     char *bytes;
     int64_t n_bytes, cap_bytes;
-    int64_t n_before; /* number of bytes before the current piece */
+    int64_t n_before; /* number of bytes before the piece that is being
+                         decoded */
     int n_null;
-    int has_bad_text; /* format U: a text is not valid UTF-8 */
+    int has_bad_text; /* format U: 1 if a text is not valid UTF-8 */
 };
 
 struct oj_chunk_rows
@@ -165,8 +169,8 @@ struct oj_chunk_rows
     struct oj_chunk_column column[];
 };
 
-/** Start of the rows that one thread decodes: position in the lane's data (at)
- *  and row of the chunk. */
+/** Where a thread starts to decode: `at` is a position in the lane's data,
+ *  `row` the row of the chunk that begins there. The next piece is its end. */
 struct oj_chunk_piece
 {
     int64_t at, row;
@@ -180,31 +184,32 @@ struct oj_chunk_piece
  *   chunk   | 0  | 1  | 2  | 3  | 4  |        appended in order, less the rows
  *                                            that are not wanted
  *
- *  Zeroed memory with the first members set is valid. It must be the first
- *  member of the lane's stream.
+ *  Zeroed memory in which read, add and field_size are set is valid. The maker
+ *  must be the first member of the lane's stream.
  */
 struct oj_chunk_maker
 {
-    size_t field_size; /**< size of a value of format F */
+    size_t field_size; /**< bytes of a value of format F */
 
-    /** Reads the next data if needed, and cuts rows first .. end - 1 of the
-     *  chunk, or fewer, by oj_chunk_cut(). No call of oj_chunk_cut(): there are
-     *  no more rows. */
+    /** Reads more data if needed, and divides rows first .. end - 1 of the
+     *  chunk, or fewer, into pieces by oj_chunk_cut(). If it makes no piece,
+     *  there are no more rows. */
     oj_status (*read)(void *stream, int64_t first, int64_t end,
                       struct oj_error *err);
 
-    /** Adds the values of a piece, except NULLs; the piece ends where the next
-     *  one begins. *n: number of its rows. Any thread. OJ_ERR_UNSUPPORTED: GDAL
-     *  has to read the following row and all after it. */
+    /** Decodes a piece, which ends where the next one begins: stores the values
+     *  that are not NULL. *n: number of its rows. Any thread.
+     *  OJ_ERR_UNSUPPORTED: GDAL has to read the row after them and all that
+     *  follow. */
     oj_status (*add)(void *stream, int thread,
                      const struct oj_chunk_piece *piece,
                      struct oj_chunk_rows *to, int64_t *n,
                      struct oj_error *err);
-    const char *broken; /**< message for OJ_ERR_IO of read and add */
+    const char *broken; /**< message if read or add fails with OJ_ERR_IO */
 
     struct oj_lane_request request;
     struct chunk_work *work; /**< [request.n_threads] owned */
-    /** [n_pieces] owned; the last one is an end. */
+    /** [n_pieces] owned; the last element only marks the end. */
     struct oj_chunk_piece *piece;
     int64_t n_pieces, cap_pieces;
     struct oj_chunk_rows *rows; /**< rows of the next chunk */
@@ -217,25 +222,25 @@ OJ_MUST_USE oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
                                           const struct oj_lane_request *request,
                                           struct oj_error *err);
 
-/** The lane's next(). Chunks of large rows have fewer rows. */
+/** Member `next` of the lane. A chunk of large rows has fewer rows. */
 OJ_MUST_USE oj_status oj_chunk_make(void *stream, struct oj_chunk **out,
                                     const char **text, struct oj_error *err);
 
-/** Begins a piece at row, which is the first row or a multiple of 8, and ends
- *  the piece before. The last call marks the end of all pieces. */
+/** Ends the current piece and begins one at `row`, which is the first row or a
+ *  multiple of 8. The last call only marks the end. */
 OJ_MUST_USE oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at,
                                    int64_t row, struct oj_error *err);
 
-/** Frees the maker's memory; accepts zeroed memory. */
+/** Frees the maker's memory; zeroed memory is accepted. */
 void oj_chunk_maker_free(struct oj_chunk_maker *maker);
 
-/** Marks that the row has a value, which the caller stores in values. */
+/** Marks the row as not NULL; the caller stores its value in `values`. */
 static inline void oj_chunk_mark(struct oj_chunk_column *column, int64_t row)
 {
     column->bits[row >> 3] |= (uint8_t)(1u << (row & 7));
 }
 
-/** Stores the row's value, of format P. */
+/** Stores a value of format P. */
 static inline void oj_chunk_add_point(struct oj_chunk_column *column,
                                       int64_t row, const uint8_t *point)
 {
@@ -250,11 +255,12 @@ static inline int oj_chunk_has(const struct oj_chunk_column *column,
     return (column->bits[row >> 3] >> (row & 7) & 1) != 0;
 }
 
-/** Makes room for n bytes after those of earlier rows, for format U or Z. */
+/** Makes room for n bytes behind those of earlier rows, in a column of format U
+ *  or Z. */
 OJ_MUST_USE oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t n,
                                     struct oj_error *err);
 
-/** Makes the n bytes that the caller has stored there the row's value. */
+/** Ends the row's value, whose n bytes the caller has stored in that room. */
 static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
                                       int64_t row, int64_t n)
 {
@@ -263,7 +269,7 @@ static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
     oj_chunk_mark(column, row);
 }
 
-/** Stores the row's value, of format U or Z. */
+/** Stores a value of format U or Z. */
 OJ_MUST_USE static inline oj_status
 oj_chunk_add_bytes(struct oj_chunk_column *column, int64_t row,
                    const void *bytes, int64_t n, struct oj_error *err)

@@ -19,11 +19,12 @@ struct oj_column_view
 {
     char format; /**< 0: no column; no row has a value */
     char gap;    /**< 1: a zero byte follows each value in bytes */
-    /** Bit per row, 0: no value; NULL: all rows have one. */
+    /** Validity bitmap: a bit that is 0 marks a NULL. bits == NULL: the column
+     * has no NULLs. */
     const uint8_t *bits;
     const void *values;
     const char *bytes;
-    int64_t first; /**< position of row 0, also in bits */
+    int64_t first; /**< offset of row 0 in values, offsets and bits */
 };
 
 static inline int oj_column_has(const struct oj_column_view *column,
@@ -35,7 +36,8 @@ static inline int oj_column_has(const struct oj_column_view *column,
             (column->bits[at >> 3] >> (at & 7) & 1) != 0);
 }
 
-/** Returns the bytes of a row with a value, of format u, z, U or Z. */
+/** Returns the text or binary of a row that is not NULL; format u, z, U or Z.
+ */
 static inline const char *oj_column_bytes(const struct oj_column_view *column,
                                           int64_t row, int64_t *n)
 {

@@ -9,9 +9,11 @@
 /* In the long form the offsets are valid after every call, also within a
  * feature: part_offset[n_features] is the first part of the unfinished feature,
  * ring_offset[n_parts] == n_rings and vertex_offset[n_rings] == n_vertices. So
- * the feature is dropped by setting the counts back to its start. */
+ * an unfinished feature is removed by resetting the counts to those at its
+ * start. */
 
-/* Returns 1 if joins accept the coordinate; 0 for NaN. */
+/* Returns 1 if joins accept the coordinate: its absolute value is at most
+ * OJ_FLAT_MOST. NaN gives 0. */
 static int is_joinable_coordinate(double x)
 {
     return fabs(x) <= OJ_FLAT_MOST;
@@ -19,7 +21,8 @@ static int is_joinable_coordinate(double x)
 
 int oj_flat_are_joinable(const double *x, int64_t n)
 {
-    /* compilers vectorise this form, but not a sum of integers */
+    /* a sum of doubles, because compilers vectorise it, but not a sum of
+     * integers */
     double refused = 0;
     for (int64_t i = 0; i < n; i++)
         refused = is_joinable_coordinate(x[i]) ? refused : 1;
@@ -108,7 +111,7 @@ static oj_status reserve_vertices(struct oj_flat_buf *buf, int64_t n,
     return OJ_OK;
 }
 
-/* Reserves memory for the features and one more, and fills in the offsets. */
+/* Gives every feature a part and a ring, with room for one more feature. */
 static oj_status convert_points_to_long_form(struct oj_flat_buf *buf,
                                              struct oj_error *err)
 {
@@ -396,7 +399,8 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
     return OJ_OK;
 }
 
-/* Adds four corners and the first one again; for a line, two opposite ones. */
+/* Adds the four corners of a box and the first one again; for a box without
+ * area two opposite corners. */
 static oj_status add_corners(struct oj_flat_buf *buf, double x0, double y0,
                              double x1, double y1, struct oj_error *err)
 {
@@ -463,7 +467,7 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     for (int64_t i = first; i < buf->n_features; i++)
     {
         if (isnan(buf->x[i]) && isnan(buf->y[i]))
-            continue; /* it had no geometry before */
+            continue; /* NaN NaN: the feature had no geometry before */
         if (are_vertices_in_range(buf, i, i + 1))
             continue;
         buf->x[i] = buf->y[i] = (double)NAN;
@@ -472,8 +476,9 @@ static int64_t drop_not_finite_points(struct oj_flat_buf *buf, int64_t first)
     return n;
 }
 
-/* If a vertex of the features from `first` on is out of range, copies them into
- * `rest` and back; the copy leaves out the geometries with such vertices. */
+/* If a vertex of the features from `first` on is out of range, copies these
+ * features into `rest` and back; the copy leaves out the geometries with such
+ * vertices. */
 oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first,
                                       int64_t *n_dropped, struct oj_error *err)
 {
@@ -507,7 +512,7 @@ oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first,
 
 /* ---- slices -------------------------------------------------------------- */
 
-/* to[i] = from[first + i] - from[first], n + 1 entries. */
+/* to[i] = from[first + i] - from[first], for n + 1 entries. */
 static oj_status rebase_offsets(const int64_t *from, int64_t first, int64_t n,
                                 int64_t **to, int64_t *capacity,
                                 struct oj_error *err)
@@ -597,7 +602,9 @@ static oj_status check_offsets(const int64_t *offset, int64_t n, int64_t total,
                            (long long)(i + 1));
     }
     if (offset[n] != total)
-        return oj_fail(err, OJ_ERR_ARG, "%s ends at %lld, but must end at %lld",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s ends at %lld, but must end at %lld, the number of "
+                       "elements that it divides",
                        name, (long long)offset[n], (long long)total);
     return OJ_OK;
 }
@@ -617,14 +624,18 @@ static oj_status check_part(const struct oj_flat *flat, int64_t part,
                        "part_kinds lacks the kind %d of part %lld", kind,
                        (long long)part);
     if (n_rings < 1 || (kind != OJ_PART_POLYGON && n_rings != 1))
-        return oj_fail(err, OJ_ERR_ARG, "part %lld of kind %d has %lld rings",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "part %lld of kind %d has %lld rings, but points and "
+                       "lines have one, and polygons at least one",
                        (long long)part, kind, (long long)n_rings);
     for (int64_t r = first_ring; r < first_ring + n_rings; r++)
     {
         int64_t first = flat->vertex_offset[r];
         int64_t end = flat->vertex_offset[r + 1];
         if (end == first || (kind == OJ_PART_POINT && end - first != 1))
-            return oj_fail(err, OJ_ERR_ARG, "ring %lld has %lld vertices",
+            return oj_fail(err, OJ_ERR_ARG,
+                           "ring %lld has %lld vertices, but points have one, "
+                           "and other rings at least one",
                            (long long)r, (long long)(end - first));
         if (kind == OJ_PART_POLYGON && is_ring_open(flat, r))
             return oj_fail(err, OJ_ERR_ARG, "polygon ring %lld is not closed",
@@ -637,7 +648,8 @@ static oj_status check_points(const struct oj_flat *flat, struct oj_error *err)
 {
     if (flat->n_vertices != flat->n_features)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%lld features in the short form have %lld vertices",
+                       "%lld features in the short form (no part_offset) have "
+                       "%lld vertices, but need one each",
                        (long long)flat->n_features,
                        (long long)flat->n_vertices);
     if ((flat->part_kinds & OJ_PART_POINT) != 0 && are_all_joinable(flat))
@@ -652,7 +664,9 @@ static oj_status check_points(const struct oj_flat *flat, struct oj_error *err)
                            "beyond %g",
                            (long long)i, OJ_FLAT_MOST);
         if (!isnan(x) && (flat->part_kinds & OJ_PART_POINT) == 0)
-            return oj_fail(err, OJ_ERR_ARG, "part_kinds lacks OJ_PART_POINT");
+            return oj_fail(err, OJ_ERR_ARG,
+                           "part_kinds must contain OJ_PART_POINT, since the "
+                           "features are points");
     }
     return OJ_OK;
 }
@@ -663,8 +677,9 @@ oj_status oj_flat_check(const struct oj_flat *flat, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG,
                        "n_features and n_vertices must be 0 or more");
     if (flat->n_vertices > 0 && (flat->x == NULL || flat->y == NULL))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "there are vertices, but x or y is NULL");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "x and y must not be NULL, because n_vertices is above 0");
     if (oj_flat_is_points(flat))
         return check_points(flat, err);
     if (flat->n_parts < 0 || flat->n_rings < 0)
@@ -673,8 +688,8 @@ oj_status oj_flat_check(const struct oj_flat *flat, struct oj_error *err)
     if (flat->ring_offset == NULL || flat->vertex_offset == NULL ||
         (flat->n_parts > 0 && flat->part_kind == NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "with part_offset, part_kind, ring_offset and "
-                       "vertex_offset must not be NULL");
+                       "if part_offset is given, part_kind, ring_offset and "
+                       "vertex_offset must be given, too");
     OJ_TRY(check_offsets(flat->part_offset, flat->n_features, flat->n_parts,
                          "part_offset", err));
     OJ_TRY(check_offsets(flat->ring_offset, flat->n_parts, flat->n_rings,

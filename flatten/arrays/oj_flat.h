@@ -52,10 +52,10 @@ enum oj_part_kind
     OJ_PART_POLYGON = 4
 };
 
-/** A view: owns nothing. */
+/** A layer as arrays. Owns nothing. */
 struct oj_flat
 {
-    /** n_parts and n_rings are unused in the short form. */
+    /** Counts; n_parts and n_rings are unused in the short form. */
     int64_t n_features, n_parts, n_rings, n_vertices;
     unsigned part_kinds;        /**< all enum oj_part_kind that occur, or'ed */
     const int64_t *fid;         /**< [n_features]; NULL: no FIDs */
@@ -66,7 +66,8 @@ struct oj_flat
     /** [n_vertices] in units of the layer's CRS. */
     const double *x, *y;
 
-    /* Columns for conditions of a join, [n_features] each, or NULL: */
+    /* Columns for conditions of a join, [n_features] each; NULL: the join has
+     * no such condition. */
 
     /** dwithin: maximum distance of the feature, which replaces the join's (at
      *  most one side has this column); NaN or negative: it matches nothing. */
@@ -77,11 +78,12 @@ struct oj_flat
     /** Features of equal class do not match, unless the class is < 0. Both
      *  sides have the column, or none. */
     const int32_t *exclude_class;
-    /** [n_texts], each with n_features rows (text/oj_token_sets.h): texts for
-     *  conditions; a feature without a token in one of them matches nothing. */
+    /** [n_texts], each with n_features rows (text/oj_token_sets.h): the texts
+     *  of conditions; a feature without a token in one of them matches nothing.
+     */
     const struct oj_token_sets *texts;
     int n_texts;
-    /** n_features rows: vectors for a condition. */
+    /** [n_features] vectors for a condition on vectors. */
     struct oj_vectors vectors;
     /** [n_spans], each with n_features rows: spans for conditions. */
     struct oj_spans spans[OJ_MOST_SPANS];
@@ -105,9 +107,9 @@ struct oj_flat_counts
     int64_t n_linearized;    /**< features whose curves became line strings */
 };
 
-/** A layer that grows. Owner; zeroed memory is a valid empty one. Read it
- *  through oj_flat_buf_view(), not by its members: after a clear, arrays that
- *  the short form lacks still have memory here, and are not NULL. */
+/** A layer that can grow. Owner; zeroed memory is a valid empty one. Read it
+ *  through oj_flat_buf_view(), not by its members: after a clear, pointers that
+ *  must be NULL in the short form still refer to memory here. */
 struct oj_flat_buf
 {
     struct oj_flat_counts counts;
@@ -128,7 +130,8 @@ static inline int oj_flat_is_points(const struct oj_flat *flat)
     return flat->part_offset == NULL;
 }
 
-/** Returns 1 if a feature is a single point; always in the short form. */
+/** Returns 1 if a feature is a single point, which is always so in the short
+ *  form. */
 static inline int oj_flat_is_one_point(const struct oj_flat *flat,
                                        int64_t feature)
 {
@@ -140,12 +143,12 @@ static inline int oj_flat_is_one_point(const struct oj_flat *flat,
            flat->part_kind[part] == OJ_PART_POINT;
 }
 
-/** Returns the kinds of the parts of a feature, enum oj_part_kind or'ed; 0: no
- *  parts. */
+/** Returns the kinds of a feature's parts, enum oj_part_kind or'ed; 0: the
+ *  feature has no parts. */
 unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature);
 
-/** Finds the vertices *first <= v < *end of a feature, in either form; none if
- *  it has no geometry. */
+/** Finds the range *first <= v < *end of a feature's vertices, in either form;
+ *  an empty range if the feature has no geometry. */
 static inline void oj_flat_vertices(const struct oj_flat *flat, int64_t feature,
                                     int64_t *first, int64_t *end)
 {
@@ -160,7 +163,7 @@ static inline void oj_flat_vertices(const struct oj_flat *flat, int64_t feature,
     *end = flat->vertex_offset[ring[flat->part_offset[feature + 1]]];
 }
 
-/** Returns the arrays of buf; valid until buf is changed. */
+/** Returns the arrays of buf, valid until buf is changed. */
 struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf);
 
 /** Removes all features and counts; keeps the memory. The next feature starts a
@@ -175,13 +178,13 @@ OJ_MUST_USE oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf, int64_t fid,
                                            struct oj_error *err);
 
 /** Adds a feature that is a single point. If a coordinate is not finite or
- *  beyond OJ_FLAT_MOST, the feature has no geometry; it is counted as empty if
- *  both are NaN (as WKB writes POINT EMPTY), else as not finite. */
+ *  beyond OJ_FLAT_MOST, the feature has no geometry: it is counted as empty if
+ *  both are NaN (WKB writes POINT EMPTY like this), else as not finite. */
 OJ_MUST_USE oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
                                             int64_t fid, double x, double y,
                                             struct oj_error *err);
 
-/** Adds a box as a polygon; as a line if its width or height is 0, as a point
+/** Adds a box: as a polygon, as a line if its width or height is 0, as a point
  *  if both are. */
 OJ_MUST_USE oj_status oj_flat_buf_add_box(struct oj_flat_buf *buf, int64_t fid,
                                           double x0, double y0, double x1,
@@ -223,17 +226,18 @@ OJ_MUST_USE oj_status oj_flat_buf_copy(struct oj_flat_buf *buf,
                                        int64_t feature, int64_t fid,
                                        struct oj_error *err);
 
-/** Removes the parts of those features >= first, *n_dropped of them, that have
- *  a coordinate which is not finite or beyond OJ_FLAT_MOST: for coordinates
- *  changed in place after end (a reprojection). buf->counts stays unchanged. In
- *  the short form NaN NaN still means that there was no geometry before. */
+/** Removes the parts of the features from `first` on that have a coordinate
+ *  which is not finite or beyond OJ_FLAT_MOST; *n_dropped: number of these
+ *  features. Needed after coordinates were changed in place (a reprojection).
+ *  buf->counts stays unchanged. In the short form NaN NaN still means that
+ *  there was no geometry before. */
 OJ_MUST_USE oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf,
                                                   int64_t first,
                                                   int64_t *n_dropped,
                                                   struct oj_error *err);
 
-/** Consecutive features of a layer as a layer. Owner of the offsets; zeroed
- *  memory is a valid empty one and may be used again. */
+/** Consecutive features of a layer, as a layer. Owner of the offsets; zeroed
+ *  memory is a valid empty one and may be reused. */
 struct oj_flat_slice
 {
     struct oj_flat flat; /**< borrows vertices and columns of the layer */
@@ -252,7 +256,7 @@ OJ_MUST_USE oj_status oj_flat_slice_make(const struct oj_flat *flat,
 /** Frees the memory of a slice, which is then a valid empty one. */
 void oj_flat_slice_free(struct oj_flat_slice *slice);
 
-/** Adds the counts of a batch to *sum. */
+/** Adds counts to *sum. */
 void oj_flat_counts_add(struct oj_flat_counts *sum,
                         const struct oj_flat_counts *counts);
 

@@ -29,7 +29,8 @@ static const uint8_t three_levels[256] = {
 static uint32_t code_of_cell(uint32_t x, uint32_t y)
 {
     uint32_t code = 0, entry = 0;
-    /* 18 levels for 16 bits; the top two levels are 0 and have no effect. */
+    /* The loop runs for 18 levels although coordinates have 16 bits: the top
+     * two levels are 0 and have no effect. */
     for (int k = 15; k >= 0; k -= 3)
     {
         entry = three_levels[(entry & 192) | (x >> k & 7) << 3 | (y >> k & 7)];
@@ -62,7 +63,7 @@ void oj_hilbert_sort(uint64_t *order[2], int64_t n)
         for (int64_t i = 0; i < n; i++)
             start[from[i] >> shift & 2047]++;
         if (n > 0 && start[from[0] >> shift & 2047] == n)
-            continue; /* all digits are equal */
+            continue; /* all numbers have the same digit here */
         for (int d = 0; d < 2048; d++)
         {
             int64_t n_digit = start[d];

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Replaces lent arrays by own ones of n entries; keeps the first n_used. */
+/* Copies the first n_used entries of lent arrays to own arrays of n entries. */
 static oj_status replace_lent_arrays(struct oj_matches *m, int64_t n_used,
                                      int64_t n, struct oj_error *err)
 {
@@ -63,9 +63,9 @@ oj_status oj_matches_grow(struct oj_matches *m, int64_t n_used,
                       sizeof *m->measure, err);
 }
 
-/* The caller changes the form at most once: so the memory of offset, which is
- * public and NULL in one-to-one form, is freed then instead of kept in a second
- * pointer. */
+/* Frees `offset` when the answer changes to one-to-one form, in which offset
+ * must be NULL. Callers change the form at most once, so that keeping the
+ * memory would not pay. */
 oj_status oj_matches_reserve(struct oj_matches *m, int64_t n_rows,
                              int64_t n_entries, int lists, struct oj_error *err)
 {

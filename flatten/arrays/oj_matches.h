@@ -31,7 +31,8 @@
 extern "C" {
 #endif
 
-/** join_row of the first tied row; one less for each tied row that follows. */
+/** Value of join_row for the first tied row; it decreases by 1 with each
+ *  further tied row. */
 #define OJ_TIED_ROW (-2)
 
 /** Owner; zeroed memory is a valid empty one, and an object may be used for
@@ -39,10 +40,10 @@ extern "C" {
 struct oj_matches
 {
     int64_t n_rows;    /**< input features */
-    int64_t n_entries; /**< of join_row and measure */
+    int64_t n_entries; /**< number of entries of join_row and measure */
     int64_t n_pairs;   /**< entries that are pairs */
     int64_t n_matched; /**< input rows with at least one pair */
-    /** [n_rows + 1]; scattered: [2 n_rows]; NULL: one-to-one form. */
+    /** [n_rows + 1]; scattered lists: [2 n_rows]; one-to-one form: NULL. */
     int64_t *offset;
     int scattered;     /**< 1: scattered lists, else 0 */
     int is_lent;       /**< 1: join_row and measure belong to another owner */
@@ -83,12 +84,13 @@ OJ_MUST_USE oj_status oj_matches_grow(struct oj_matches *matches,
                                       struct oj_error *err);
 
 /** Lends arrays of n entries to matches, which uses them instead of its own as
- *  long as they are large enough. They must outlive matches, or its next change
- *  to own arrays. */
+ *  long as they are large enough. They must outlive matches, or remain valid
+ *  until matches changes to arrays of its own. */
 void oj_matches_lend(struct oj_matches *matches, int32_t *join_row,
                      double *measure, int64_t n);
 
-/** If the entries are in lent arrays, copies them to own ones. */
+/** If the entries are in lent arrays, copies them to arrays that matches owns.
+ */
 OJ_MUST_USE oj_status oj_matches_unlend(struct oj_matches *matches,
                                         struct oj_error *err);
 
@@ -104,7 +106,8 @@ OJ_MUST_USE oj_status oj_matches_reserve_scattered(struct oj_matches *matches,
 
 void oj_matches_free(struct oj_matches *matches);
 
-/** First entry of a row, and one past the last, in any form. */
+/** Index of the first entry of a row, and index behind its last entry, in any
+ *  form. */
 static inline int64_t oj_matches_first(const struct oj_matches *m, int64_t row)
 {
     if (m->offset != NULL)

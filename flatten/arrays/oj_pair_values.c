@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Texts of matrices: eight digits of base 4 in the code, and the 2 at the end.
- */
+/* The code of a matrix is a number of eight digits of base 4; the ninth letter
+ * is always 2. */
 #define N_MATRICES 65536
 
 static char matrix_text[N_MATRICES][10];

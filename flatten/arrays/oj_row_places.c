@@ -62,8 +62,8 @@ void oj_row_places_begin_unmatched(struct oj_row_places *places, int64_t n_rows,
     places->n_rows = n_rows;
 }
 
-/* Returns 1 if a row of the answer becomes output rows; sets its entries first
- * .. end - 1, which may be none. */
+/* Returns 1 if a row of the answer becomes output rows. Sets the range first ..
+ * end - 1 of its entries, which may be empty. */
 static inline int row_gives_places(const struct oj_row_places *places,
                                    int64_t row, int64_t *first, int64_t *end)
 {
@@ -77,14 +77,16 @@ static inline int row_gives_places(const struct oj_row_places *places,
                           : how != OJ_HOW_ANTI;
 }
 
-/* Returns 1 if such a row becomes a single output row without an entry. */
+/* Returns 1 if a row with these entries becomes a single output row that refers
+ * to no entry. */
 static inline int row_is_one_place(const struct oj_row_places *places,
                                    int64_t first, int64_t end)
 {
     return first == end || places->how == OJ_HOW_SEMI;
 }
 
-/* Moves to the next row; it has no place if entry == end_entry afterwards. */
+/* Moves to the next row of the answer; if entry == end_entry afterwards, that
+ * row has no output row. */
 static void move_to_next_row(struct oj_row_places *places)
 {
     int64_t row = places->at++, first, end;
@@ -104,9 +106,10 @@ static void move_to_next_row(struct oj_row_places *places)
     places->end_entry = end;
 }
 
-/* Returns OJ_NO_FID if the FID exceeds 64 bits. FIDs below 0 are counted back
- * from the end of the feature's range, whose beginning may exceed 64 bits
- * although the FID does not. */
+/* FID of the pair with this rank of input feature `fid`; OJ_NO_FID if it
+ * exceeds 64 bits. FIDs below 0 are counted back from the end of the feature's
+ * range, because the start of the range may exceed 64 bits although the FID
+ * does not. */
 static int64_t fid_of_pair_rank(int64_t stride, int64_t fid, int32_t rank)
 {
     int64_t n = rank > 0 ? rank - 1 : 0, first;
@@ -123,7 +126,7 @@ static int64_t fid_of_pair_rank(int64_t stride, int64_t fid, int32_t rank)
                : first;
 }
 
-/* Describes the current entry and moves to the next one. */
+/* Describes the output row of the current entry and moves to the next entry. */
 static void set_place_of_next_entry(struct oj_row_places *places,
                                     struct oj_row_place *place)
 {
@@ -149,7 +152,8 @@ static void set_place_of_next_entry(struct oj_row_places *places,
 int64_t oj_row_places_take(struct oj_row_places *places,
                            struct oj_row_place *out, int64_t n)
 {
-    struct oj_row_places p = *places; /* a copy in registers */
+    struct oj_row_places p = *places; /* a copy, which the compiler can keep in
+                                         registers */
     int64_t n_taken = 0;
     while (n_taken < n)
     {

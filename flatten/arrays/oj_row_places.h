@@ -1,5 +1,5 @@
-/** The output rows of an answer, one after the other, as places: pairs, and
- *  rows of a side without pairs.
+/** Iterates over the output rows of an answer as places: a place names the pair
+ *  of an output row, or the row of a side that has no pair.
  *
  *   matches   row 0: pair pair   row 1: none   row 2: pair
  *   left      0 0 1 2            inner 0 0 2   semi 0 2       anti 1
@@ -21,7 +21,7 @@
 /** FID of rows without one. */
 #define OJ_NO_FID (-1)
 
-/** Origin of the values of an output row. */
+/** Where the values of an output row come from. */
 struct oj_row_place
 {
     int64_t row;      /**< row of the batch */
@@ -29,49 +29,52 @@ struct oj_row_place
     int64_t n_pairs;  /**< pairs of the input row, before -pick */
     int32_t rank;     /**< 1, 2, 3 within an input row; 0 without a pair */
     int32_t join_row; /**< -1: no pair */
-    int64_t fid;      /**< FID of the output row, or OJ_NO_FID */
+    int64_t fid;      /**< FID of the output row, or OJ_NO_FID if it has none */
 };
 
-/** State of the iteration. Plain values, initialised by oj_row_places_make();
+/** State of the iteration. Plain data, initialised by oj_row_places_make();
  *  borrows the arrays of an answer until the next begin or end. */
 struct oj_row_places
 {
-    enum oj_how how; /* one of the first four */
+    enum oj_how how; /* left, inner, semi or anti */
 
-    /* FIDs of output rows: */
-    const int64_t *input_fid; /* [rows of the batch]; NULL: number is used */
-    /* > 1: each input FID has this many FIDs of output rows. */
+    /* How output rows get their FIDs: */
+    const int64_t *input_fid; /* [rows of the batch] FIDs of the input; NULL:
+                                 rows are numbered from `number` on */
+    /* If > 1, each input feature has this many FIDs for its output rows. */
     int64_t stride;
-    int64_t number; /* next FID; < 0: none */
+    int64_t number; /* next FID of numbered rows; < 0: rows have no FIDs */
 
-    /* The answer: places of entries entry .. end_entry - 1 come next, then rows
-     * at .. n_rows - 1. */
+    /* The current answer. The next output rows are those of entries entry ..
+     * end_entry - 1, then those of rows at .. n_rows - 1. */
     const struct oj_matches *entries; /* NULL: rows without pairs */
     const struct oj_matches *all;     /* all pairs before -pick; or entries */
-    const uint8_t *is_matched;        /* used for rows without pairs */
+    const uint8_t *is_matched;        /* for a batch of the join side: nonzero
+                                         if a row has a pair; the other rows
+                                         become output rows */
     int64_t first_row, at, n_rows;
     int64_t entry, end_entry, first_entry;
-    int64_t row, n_pairs; /* of the current entries */
+    int64_t row, n_pairs; /* row and number of pairs of the current entries */
 };
 
-/** Initialises an iteration without an answer; output rows have no FIDs. how:
- *  left, inner, semi or anti. */
+/** Initialises an iteration without an answer; output rows have no FIDs. how
+ *  must be left, inner, semi or anti. */
 struct oj_row_places oj_row_places_make(enum oj_how how);
 
-/** For output rows that do not keep the input's FIDs: they get FIDs first,
- *  first + 1, ..., through all answers that follow; first < 0 (the default):
- *  none. */
+/** Gives output rows the FIDs first, first + 1, ..., through all answers that
+ *  follow; for rows that do not keep the input's FIDs. first < 0 (the default):
+ *  rows have no FIDs. */
 void oj_row_places_number(struct oj_row_places *places, int64_t first);
 
-/** For output rows with FIDs derived from the input: the pairs of input feature
- *  f get the FIDs f * stride, f * stride + 1, ..., and a row without a pair the
- *  first of these; f may be negative. A row whose FID exceeds 64 bits gets
- *  OJ_NO_FID. So FIDs do not depend on earlier rows. stride 1 (the default):
- *  one output row per input row. */
+/** Derives the FIDs of output rows from the input: the pairs of input feature f
+ *  get f * stride, f * stride + 1, ..., and a row without a pair gets f *
+ *  stride; f may be negative. So FIDs do not depend on earlier rows. A row
+ *  whose FID exceeds 64 bits gets OJ_NO_FID. stride 1 (the default): one output
+ *  row per input row. */
 void oj_row_places_spread(struct oj_row_places *places, int64_t stride);
 
-/** Returns the FID of the input feature to which the output row with this FID
- *  belongs; *n: number of the row within the feature, from 0. */
+/** Returns the FID of the input feature that the output row with this FID comes
+ *  from; *n: number of this row within the feature, from 0. */
 int64_t oj_row_places_unspread(int64_t fid, int64_t stride, int64_t *n);
 
 /** Begins an answer.
@@ -87,20 +90,20 @@ void oj_row_places_begin(struct oj_row_places *places,
                          const struct oj_matches *all, int64_t first_row,
                          const int64_t *input_fid);
 
-/** Begins an answer of the rows without pairs of a batch of the join layer:
- *  those with is_matched [n_rows] 0. */
+/** Begins an answer whose output rows are the rows of a batch of the join layer
+ *  for which is_matched [n_rows] is 0. */
 void oj_row_places_begin_unmatched(struct oj_row_places *places, int64_t n_rows,
                                    const uint8_t *is_matched);
 
 /** Ends the answer early: nothing is borrowed any more. */
 void oj_row_places_end(struct oj_row_places *places);
 
-/** Returns the next places, at most n; their number, 0 at the end of the
+/** Returns the next at most n places and their number; 0 at the end of the
  *  answer. */
 int64_t oj_row_places_take(struct oj_row_places *places,
                            struct oj_row_place *out, int64_t n);
 
-/** Returns the number of output rows that are left; O(input rows). */
+/** Returns the number of output rows that remain; O(input rows). */
 int64_t oj_row_places_count(const struct oj_row_places *places);
 
 #endif

@@ -15,11 +15,12 @@ enum
     OJ_MOST_DIMENSIONS = 1024
 };
 
-/** A view: owns nothing. */
+/** Vectors of the rows of a layer. Owns nothing. */
 struct oj_vectors
 {
     int64_t n_dimensions; /**< 1 .. OJ_MOST_DIMENSIONS */
-    const double *value;  /**< [n_rows * n_dimensions]; NULL: no such column */
+    const double *value;  /**< [n_rows * n_dimensions]; NULL: the layer has no
+                               vectors */
 };
 
 static inline const double *oj_vector_at(const struct oj_vectors *vectors,

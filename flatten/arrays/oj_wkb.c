@@ -33,8 +33,8 @@ struct wkb_reader
 struct header
 {
     uint32_t type;    /* enum wkb_type, without flags and dimensions */
-    int big_endian;   /* of this geometry; its members have their own */
-    size_t ordinates; /* numbers per vertex: 2 to 4 */
+    int big_endian;   /* byte order of this geometry; each member has its own */
+    size_t ordinates; /* doubles per vertex: 2 to 4 */
 };
 
 static oj_status fail_noncanonical_wkb(const struct wkb_reader *in)
@@ -74,7 +74,7 @@ static double get_double(const uint8_t *p, int big_endian)
 }
 
 /* ISO types encode dimensions in thousands, extended types in flags; a type may
- * have both. */
+ * use both. */
 static oj_status read_header(struct wkb_reader *in, struct header *out)
 {
     uint32_t type, dimensions;
@@ -119,7 +119,8 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     return OJ_OK;
 }
 
-/* Reads a count of elements that take at least min_bytes each. */
+/* Reads a count of elements and refuses one that the remaining bytes cannot
+ * hold, at min_bytes per element. */
 static oj_status read_count(struct wkb_reader *in, const struct header *header,
                             size_t min_bytes, uint32_t *count)
 {
@@ -147,7 +148,7 @@ static oj_status append_part_unless_checking(struct wkb_reader *in,
     return in->is_strict ? OJ_OK : oj_flat_buf_part(buf, kind, in->err);
 }
 
-/* Adds n vertices; their bytes have been checked. */
+/* Adds n vertices. The caller has checked that their bytes exist. */
 static oj_status read_vertices(struct wkb_reader *in,
                                const struct header *header, uint32_t n,
                                struct oj_flat_buf *buf)
@@ -184,8 +185,8 @@ static oj_status read_point(struct wkb_reader *in, const struct header *header,
 {
     if (bytes_left(in) < header->ordinates * 8)
         return fail_short(in);
-    /* An empty point is written as NaN NaN. NaN has many bit patterns, so OGR
-     * might not write these bytes again. */
+    /* Empty points are written as NaN NaN. NaN has many bit patterns, so OGR
+     * might write other bytes than these. */
     if (in->is_strict &&
         (isnan(oj_wkb_double(in->at)) || isnan(oj_wkb_double(in->at + 8))))
         return fail_noncanonical_wkb(in);
@@ -250,9 +251,9 @@ static oj_status read_geometry(struct wkb_reader *in, struct oj_flat_buf *buf,
         return oj_fail(in->err, OJ_ERR_DATA,
                        "WKB collections are nested more than %d deep",
                        OJ_WKB_MAX_DEPTH);
-    /* The shortest member has a header and a count: 9 bytes. */
+    /* The shortest member of a collection has a header and a count: 9 bytes. */
     OJ_TRY(read_count(in, &header, 9, &n));
-    if (n == 0 && depth > 0) /* counts as an empty member */
+    if (n == 0 && depth > 0) /* an empty collection inside another one */
         return oj_flat_buf_part(buf, OJ_PART_POINT, in->err);
     for (uint32_t i = 0; i < n; i++)
         OJ_TRY(read_geometry(in, buf, member_type(header.type), depth + 1));
@@ -283,7 +284,7 @@ int oj_wkb_is_iso(const uint8_t *wkb, size_t n)
            (read_geometry(&in, NULL, 0, 0) == OJ_OK && in.at == in.end);
 }
 
-/* Skips n vertices of n_ordinates numbers each and extends the box by them. */
+/* Skips n vertices of n_ordinates doubles each and extends the box by them. */
 static void skip_and_box_vertices(struct oj_wkb_walk *walk, int64_t n,
                                   int n_ordinates, int has_z)
 {
@@ -456,7 +457,8 @@ static uint8_t *write_part_as_wkb(uint8_t *at, const struct oj_flat *flat,
     return at;
 }
 
-/* Returns the type of a geometry that consists of several parts. */
+/* Returns the WKB type for a feature of several parts: a multi type if they are
+ * of one kind, else a collection. */
 static uint32_t multi_type_of_parts(const struct oj_flat *flat, int64_t first,
                                     int64_t end)
 {

@@ -1,9 +1,9 @@
-/** Well-known binary -> flat layer, and back. One parser for the WKB of OGR,
- *  GeoPackage and PostGIS: ISO types (Z 1000, M 2000, ZM 3000), extended flags
- *  (Z 0x80000000, M 0x40000000, SRID 0x20000000; OGR's old 2.5-D is the first),
- *  both byte orders, also mixed. Only x and y are kept. The bytes are not
- *  trusted: every length is checked before use, and memory is never allocated
- *  for more coordinates than the bytes can hold. */
+/** Converts well-known binary to a flat layer, and back. One parser for the WKB
+ *  of OGR, GeoPackage and PostGIS: ISO types (Z 1000, M 2000, ZM 3000),
+ *  extended flags (Z 0x80000000, M 0x40000000, SRID 0x20000000; OGR's old 2.5-D
+ *  uses the first), both byte orders, also mixed. Only x and y are kept. The
+ *  bytes are untrusted: every length is checked before use, and memory is never
+ *  allocated for more coordinates than the bytes can hold. */
 #ifndef OJ_WKB_H
 #define OJ_WKB_H
 
@@ -31,9 +31,9 @@ OJ_MUST_USE oj_status oj_wkb_add_parts(struct oj_flat_buf *buf,
                                        const uint8_t *wkb, size_t n,
                                        struct oj_error *err);
 
-/** Returns 1 if OGR would write the very same bytes after reading them: ISO
- *  types, little-endian, members of one dimension, no curve or surface, no
- *  empty part, no trailing bytes. The bytes are not trusted. */
+/** Returns 1 if OGR, after reading the geometry, would write identical bytes:
+ *  ISO types, little-endian, all members of one dimension, no curve or surface,
+ *  no empty part, no trailing bytes. The bytes are untrusted. */
 int oj_wkb_is_iso(const uint8_t *wkb, size_t n);
 
 /** A walk over geometries in valid, little-endian ISO WKB of any type, as OGR
@@ -45,29 +45,29 @@ struct oj_wkb_walk
     int64_t n_geometries; /**< geometries so far, including members */
     int has_curves;       /**< 1: there was a curve, a surface or a triangle */
 
-    /** NULL, or minimum and maximum x, y and z so far; doubt is NaN if a
+    /** NULL, or minimum and maximum x, y and z so far. `doubt` is NaN if a
      *  coordinate was not finite. */
     double *box;
     double doubt;
 };
 
-/** Moves behind a geometry. O(1) per run of vertices without a box. */
+/** Moves `at` behind the geometry. Without a box O(1) per line or ring. */
 void oj_wkb_pass(struct oj_wkb_walk *walk);
 
-/** Returns the bytes of a feature as ISO WKB; 0: it has no parts. One part is
- *  written as a point, line string or polygon, with multi as a multi type of
- *  one member; several parts as a multi type if they are of one kind, else as a
- *  collection. */
+/** Returns the number of bytes of a feature as ISO WKB; 0: it has no parts. One
+ *  part is written as a point, line string or polygon, with multi != 0 as a
+ *  multi type of one member; several parts as a multi type if they are of one
+ *  kind, else as a collection. */
 int64_t oj_wkb_size(const struct oj_flat *flat, int64_t feature, int multi);
 
-/** Writes these bytes, little-endian. */
+/** Writes the oj_wkb_size() bytes of the feature, little-endian. */
 void oj_wkb_write(const struct oj_flat *flat, int64_t feature, int multi,
                   uint8_t *to);
 
 #define OJ_WKB_POINT_BYTES 21
 
-/** Returns the address of x if wkb is a plain 2-D point, little-endian and of
- *  the right length n; else NULL. */
+/** Returns the address of the x coordinate if wkb is a little-endian 2-D point
+ *  of the right length n; else NULL. */
 static inline const uint8_t *oj_wkb_plain_point(const uint8_t *wkb, size_t n)
 {
     static const uint8_t head[5] = {1, 1};
@@ -91,7 +91,7 @@ static inline double oj_wkb_double(const uint8_t *bytes)
     return u.value;
 }
 
-/** Like oj_wkb_plain_point(), NULL for an empty point. */
+/** Like oj_wkb_plain_point(), but NULL for an empty point. */
 static inline const uint8_t *oj_wkb_iso_point(const uint8_t *wkb, size_t n)
 {
     const uint8_t *point = oj_wkb_plain_point(wkb, n);

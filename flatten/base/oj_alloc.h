@@ -23,9 +23,9 @@ void *oj_calloc(int64_t n, size_t size);
 /** Frees an array; accepts NULL. */
 void oj_free(void *array);
 
-/** Makes *array (elements of size bytes, n_used in use, *capacity allocated)
- *  hold at least n_needed elements; grows by half.  On failure both are
- *  unchanged. */
+/** Makes *array hold at least n_needed elements; grows by half. size: bytes of
+ *  an element; n_used: elements to keep; *capacity: elements allocated.  On
+ *  failure array and capacity are unchanged. */
 OJ_MUST_USE oj_status oj_reserve(void *array_pointer, int64_t n_used,
                                  int64_t n_needed, int64_t *capacity,
                                  size_t size, struct oj_error *err);
@@ -60,8 +60,8 @@ OJ_EXPORT int64_t oj_alloc_fail_at(int64_t n);
             return oj_fail_nomem((err), (n), sizeof *(pointer));               \
     } while (0)
 
-/** Returns OJ_ERR_NOMEM; the message has the megabytes of n elements of size
- *  bytes and advice for the user. */
+/** Returns OJ_ERR_NOMEM. The message states the size of n elements in megabytes
+ *  and advises the user. */
 oj_status oj_fail_nomem(struct oj_error *err, int64_t n, size_t size);
 
 #ifdef __cplusplus

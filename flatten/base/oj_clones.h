@@ -1,13 +1,13 @@
 /** Attributes for functions that are compiled once per instruction set; the
- *  loader chooses the version. Empty if the compiler or a sanitizer does not
- *  support this. */
+ *  loader chooses the version that fits the processor. Empty if the compiler or
+ *  a sanitizer does not support this. */
 #ifndef OJ_CLONES_H
 #define OJ_CLONES_H
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) &&    \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define OJ_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-/* For functions that count bits: popcnt is the only instruction they need. */
+/* For functions that only need the popcnt instruction, which counts bits. */
 #define OJ_COUNT_CLONES __attribute__((target_clones("popcnt", "default")))
 #else
 #define OJ_CLONES

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/** Neither number may be NaN. */
+/** Compares two doubles; neither may be NaN. */
 static inline int oj_compare_doubles(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;

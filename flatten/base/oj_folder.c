@@ -25,7 +25,8 @@ int oj_folder_each(int folder,
                    int (*visit)(int folder, const char *name, void *user),
                    void *user)
 {
-    /* A new descriptor: its reading position is independent of folder's. */
+    /* A new descriptor, because reading moves its position; that of `folder`
+     * stays. */
     int file = oj_folder_open(folder, "."), result = 0;
     DIR *names = file >= 0 ? fdopendir(file) : NULL;
     const struct dirent *entry;
@@ -77,7 +78,7 @@ static int remove_name(int folder, const char *name, void *user)
     return 0;
 }
 
-/* Reads the names again until nothing more can be removed: reading may miss
+/* Reads the names again until nothing more can be removed: one reading may miss
  * names while others are removed. */
 int oj_folder_clear(int folder, const char *last)
 {
@@ -124,7 +125,8 @@ int oj_folder_sync_member(int folder, const char *name)
                       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
         result, number;
     if (file < 0)
-        return errno == ELOOP ? 0 : -1; /* a link has no data of its own */
+        return errno == ELOOP ? 0 : -1; /* the folder's sync covers a link,
+                                           which has no data of its own */
     result = fstat(file, &info);
     if (result == 0 && S_ISREG(info.st_mode))
         result = fsync(file);

@@ -29,8 +29,8 @@ int oj_folder_clear(int folder, const char *last);
  *  success. */
 int oj_folder_sync(int folder);
 
-/** Writes a file in the folder to disk, or a folder in it with all its content.
- *  Returns 0, or -1 with errno. */
+/** Writes a member of the folder to disk (fsync): a file, or a folder with all
+ *  its content. Returns 0, or -1 with errno. */
 int oj_folder_sync_member(int folder, const char *name);
 
 #endif

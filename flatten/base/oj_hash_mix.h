@@ -1,12 +1,12 @@
-/** A step of a hash over numbers. For hash tables, where equal hashes are
- *  followed by a comparison, and to detect changes; not against adversaries. */
+/** One step of a hash over numbers. For hash tables, which compare the keys of
+ *  equal hashes, and to detect changes; it does not resist adversaries. */
 #ifndef OJ_HASH_MIX_H
 #define OJ_HASH_MIX_H
 
 #include <stdint.h>
 #include <string.h>
 
-/** Extends a hash by 8 bytes, those of an integer or of a double. */
+/** Extends a hash by the 8 bytes of an integer or a double. */
 static inline uint64_t oj_hash_mix(uint64_t hash, const void *number)
 {
     uint64_t bits;

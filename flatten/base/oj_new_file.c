@@ -29,7 +29,8 @@ int oj_new_file_create(int folder, const char *name, unsigned mode)
                   (mode_t)mode);
 }
 
-/* Returns 0, or -1 with errno. */
+/* Fills letters from the kernel's random source. Returns 0, or -1 with errno.
+ */
 static int put_random_letters(char letters[N_LETTERS])
 {
     static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz"
@@ -68,7 +69,8 @@ int oj_new_file_create_unpredictable(const char *folder, size_t n,
     return file;
 }
 
-/* Closes the descriptor; 0, or -1 with errno. */
+/* Writes the file by write(file, user), and closes the descriptor. Returns 0,
+ * or -1 with errno. */
 static int write_and_close(int descriptor, void (*write)(FILE *, const void *),
                            const void *user)
 {
@@ -86,7 +88,7 @@ static int write_and_close(int descriptor, void (*write)(FILE *, const void *),
     return fclose(file) == 0 && is_good ? 0 : -1;
 }
 
-/* Brings the new name in its folder to the disk. */
+/* Writes the folder to disk, so that the new name survives a crash. */
 static int sync_folder(const char *folder)
 {
     const int descriptor = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);

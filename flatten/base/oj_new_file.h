@@ -29,9 +29,9 @@ int oj_new_file_create(int folder, const char *name, unsigned mode);
 int oj_new_file_create_unpredictable(const char *folder, size_t n,
                                      unsigned mode, char *path, size_t size);
 
-/** Writes a file by write(file, user) under such a name next to path, brings it
- *  to the disk and renames it to path, so that path is what it was before or
- *  complete.  0, or -1 with errno, and nothing is left. */
+/** Replaces path atomically: writes a file by write(file, user) under such a
+ *  name next to path, syncs it to disk and renames it to path. Returns 0, or -1
+ *  with errno; then path is unchanged and no other file remains. */
 int oj_new_file_write(const char *path, void (*write)(FILE *, const void *),
                       const void *user);
 

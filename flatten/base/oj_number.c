@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static locale_t c_locale; /* 0: it could not be allocated */
+static locale_t c_locale; /* the locale "C"; 0: it could not be allocated */
 static pthread_once_t is_made = PTHREAD_ONCE_INIT;
 
 static void make_locale(void)

@@ -1,11 +1,12 @@
-/** Numbers in texts, in the notation of C, independent of the locale. */
+/** Converts numbers from and to text, in C notation and independent of the
+ *  locale. */
 #ifndef OJ_NUMBER_H
 #define OJ_NUMBER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/** Like strtod(), with a decimal point in any locale. */
+/** Like strtod(), but with a decimal point in any locale. */
 double oj_number_read(const char *text, char **end);
 
 /** Writes number with up to `digits` digits, like printf's %g; returns the
@@ -13,12 +14,11 @@ double oj_number_read(const char *text, char **end);
 int oj_number_write(double number, int digits, char *text, size_t size);
 
 /** Parses n bytes as a number, ignoring white space around it; NaN if they are
- *  none. */
+ *  not a number. */
 double oj_text_number(const char *text, int64_t n);
 
-/** Parses a list of numbers, "[1, 2.5]"; any other text is parsed as one
- *  number. Returns how many numbers it has; writes at most `most` (>= 1) of
- *  them. */
+/** Parses a list of numbers, "[1, 2.5]", or a single number. Returns how many
+ *  there are; writes at most `most` (>= 1) of them. */
 int64_t oj_text_numbers(const char *text, int64_t n, int64_t most, double *out);
 
 #endif

@@ -6,15 +6,16 @@
 
 enum oj_how
 {
-    OJ_HOW_LEFT = 0, /**< every input row; NULLs if nothing matched */
+    OJ_HOW_LEFT = 0, /**< every input row; NULLs if it has no pair */
     OJ_HOW_INNER,    /**< one row per pair */
-    OJ_HOW_SEMI,     /**< input rows that match, once, no join columns */
-    OJ_HOW_ANTI,     /**< input rows that do not match, no join columns */
-    OJ_HOW_RIGHT,    /**< inner, then the join rows that match nothing */
-    OJ_HOW_FULL      /**< left, then the join rows that match nothing */
+    OJ_HOW_SEMI,     /**< input rows that have a pair, once each, without join
+                          columns */
+    OJ_HOW_ANTI,     /**< input rows that have no pair, without join columns */
+    OJ_HOW_RIGHT,    /**< inner, then the join rows without a pair */
+    OJ_HOW_FULL      /**< left, then the join rows without a pair */
 };
 
-/** Maps right to inner and full to left: they treat input rows alike. */
+/** Maps right to inner and full to left, which treat input rows alike. */
 static inline enum oj_how oj_how_of_input_rows(enum oj_how how)
 {
     return how == OJ_HOW_RIGHT  ? OJ_HOW_INNER
@@ -22,14 +23,14 @@ static inline enum oj_how oj_how_of_input_rows(enum oj_how how)
                                 : how;
 }
 
-/** Returns 1 if join rows without a match become rows, too. */
+/** Returns 1 if join rows without a pair become output rows, too. */
 static inline int oj_how_has_join_rows(enum oj_how how)
 {
     return how == OJ_HOW_RIGHT || how == OJ_HOW_FULL;
 }
 
-/** Returns 1 if an input row becomes at most one row, without values of its
- *  pairs. */
+/** Returns 1 if an input row becomes at most one output row, without values of
+ *  its pairs. */
 static inline int oj_how_is_choice(enum oj_how how)
 {
     return how == OJ_HOW_SEMI || how == OJ_HOW_ANTI;
@@ -39,26 +40,29 @@ static inline int oj_how_is_choice(enum oj_how how)
  *  pair has no geometry, except the input's. */
 enum oj_write_geometry
 {
-    OJ_WRITE_INPUT = 0,     /**< of the input feature, as read */
-    OJ_WRITE_JOIN,          /**< of the join feature, from join_side */
-    OJ_WRITE_NEAREST_POINT, /**< point (OJ_PAIR_NEAREST_X, _Y) */
-    /** Line from (OJ_PAIR_FROM_X, _Y) to the nearest point. */
+    OJ_WRITE_INPUT = 0,     /**< geometry of the input feature, as read */
+    OJ_WRITE_JOIN,          /**< geometry of the join feature */
+    OJ_WRITE_NEAREST_POINT, /**< the join feature's nearest point
+                                 (OJ_PAIR_NEAREST_X, _Y) */
+    /** Line from the input feature's nearest point to the join feature's. */
     OJ_WRITE_CONNECTION,
-    OJ_WRITE_SHAPE /**< struct oj_pair_values.shapes */
+    OJ_WRITE_SHAPE /**< intersection of the pair (struct
+                        oj_pair_values.shapes) */
 };
 
-/** Origin of the values of a column; `source` is a number stored with it. */
+/** Where the values of a column come from; `source` is a number stored with the
+ *  column. */
 enum oj_column_origin
 {
     OJ_COLUMN_INPUT,      /**< field source of the input layer */
     OJ_COLUMN_JOIN,       /**< field source of the join layer */
     OJ_COLUMN_JOIN_FID,   /**< FID of the join feature */
-    OJ_COLUMN_MEASURE,    /**< distance */
+    OJ_COLUMN_MEASURE,    /**< the measure of the pair, such as the distance */
     OJ_COLUMN_RANK,       /**< 1, 2, 3 within an input row */
     OJ_COLUMN_COUNT,      /**< pairs of the input row before -pick */
     OJ_COLUMN_PAIR_VALUE, /**< source: enum oj_pair_value */
     OJ_COLUMN_AGGREGATE,  /**< source: number of the aggregate in -agg */
-    OJ_COLUMN_EVENT       /**< name of the event of an entry */
+    OJ_COLUMN_EVENT       /**< name of the entry's event */
 };
 
 #endif

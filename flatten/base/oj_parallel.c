@@ -1,4 +1,4 @@
-/* for sched_getaffinity and CPU_COUNT */
+/* _GNU_SOURCE: for sched_getaffinity and CPU_COUNT */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

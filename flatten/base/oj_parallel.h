@@ -18,9 +18,10 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
                      void *user);
 
 /** Runs body, which can fail, for every task. A thread that has finished a task
- *  calls end(task, thread, status, user, err) before its next task; calls of
- *  end are serialised in task order. status, err: result of body. No end is
- *  called after one that fails; its status and error are returned. */
+ *  calls end(task, thread, status, user, err), with the result of body, before
+ *  it takes another task; calls of end are serialised in task order. After an
+ *  end that fails no further end is called, and its status and error are
+ *  returned. */
 OJ_MUST_USE oj_status oj_parallel_in_order(
     int n_threads, int64_t n_tasks,
     oj_status (*body)(int64_t task, int thread, void *user,
@@ -29,15 +30,15 @@ OJ_MUST_USE oj_status oj_parallel_in_order(
                      struct oj_error *err),
     void *user, struct oj_error *err);
 
-/** Runs body for slices [first, end) of 0 <= i < n in parallel, as
- *  oj_parallel_for() does; each begins at a multiple of at_once. */
+/** Runs body in parallel for slices [first, end) that divide 0 <= i < n; each
+ *  begins at a multiple of at_once. */
 void oj_parallel_slices(int n_threads, int64_t n, int64_t at_once,
                         void (*body)(int64_t first, int64_t end, void *user),
                         void *user);
 
-/** Runs body, which can fail, for 0 <= i < n in parallel, in runs of at_once on
- *  one thread. After a failure no further one is begun; the status and error of
- *  the first failure (in time) are returned. */
+/** Runs body, which can fail, for 0 <= i < n in parallel; each thread takes
+ *  at_once consecutive i at a time. After a failure no more are taken, and the
+ *  status and error of the failure that came first in time are returned. */
 OJ_MUST_USE oj_status oj_parallel_try(int n_threads, int64_t n, int64_t at_once,
                                       oj_status (*body)(int64_t i, int thread,
                                                         void *user,

@@ -1,5 +1,5 @@
-/** Quoted names in options, for names with characters that have a meaning
- *  there: "a=b", 'x, y', "say ""x""". */
+/** Reads quoted names in options: "a=b", 'x, y', "say ""x""". Quotes are needed
+ *  for names with characters that otherwise separate the parts of an option. */
 #ifndef OJ_QUOTED_NAME_H
 #define OJ_QUOTED_NAME_H
 
@@ -7,8 +7,8 @@
 
 /** Copies the name in the quotes at *at (' or ") to *to, zero-terminated; a
  *  doubled quote stands for one. Moves *at behind the closing quote and *to
- *  behind the terminator; writes no more bytes than it reads. Returns 0 if the
- *  quote is not closed. to NULL: only skips the name. */
+ *  behind the terminator; never writes more bytes than it reads. Returns 0 if
+ *  the closing quote is missing. to NULL: only skips the name. */
 static inline int oj_quoted_name_read(const char **at, char **to)
 {
     const char quote = *(*at)++;

@@ -13,7 +13,7 @@ extern "C" {
 #if defined(__GNUC__)
 #define OJ_MUST_USE __attribute__((warn_unused_result))
 #define OJ_PRINTF(f, a) __attribute__((format(printf, f, a)))
-/* Exported from a module, whose symbols are looked up by name. */
+/* Marks functions that a module exports, and that are looked up by name. */
 #define OJ_EXPORT __attribute__((visibility("default")))
 #else
 #define OJ_MUST_USE
@@ -24,14 +24,14 @@ extern "C" {
 typedef enum oj_status
 {
     OJ_OK = 0,
-    OJ_ERR_ARG = 1,   /**< an argument makes no sense */
+    OJ_ERR_ARG = 1,   /**< an argument is invalid */
     OJ_ERR_NOMEM = 2, /**< an allocation failed */
     OJ_ERR_LIMIT = 3, /**< a documented size limit was exceeded */
     OJ_ERR_DATA = 4,  /**< invalid data: WKB, arrays, CRS */
     OJ_ERR_IO = 5,    /**< reading or writing failed */
-    /** Valid, but not supported or not in this build. */
+    /** Valid, but not supported, or not by this build. */
     OJ_ERR_UNSUPPORTED = 6,
-    OJ_ERR_NO_DEVICE = 7, /**< no device for the backend */
+    OJ_ERR_NO_DEVICE = 7, /**< no usable GPU for the backend */
     OJ_ERR_CANCELLED = 8, /**< the caller's cancel flag was set */
     OJ_ERR_INTERNAL = 9,  /**< a bug of ogrjoin */
 
@@ -48,8 +48,8 @@ struct oj_error
     char message[1024]; /**< UTF-8, zero-terminated, no newline */
 };
 
-/** Writes the message and returns status, for use in one statement: return
- *  oj_fail(err, OJ_ERR_ARG, "..."). err may be NULL. */
+/** Writes the message and returns status, so that a function can end with:
+ *  return oj_fail(err, OJ_ERR_ARG, "..."). err may be NULL. */
 oj_status oj_fail(struct oj_error *err, oj_status status, const char *format,
                   ...) OJ_PRINTF(3, 4);
 
@@ -64,8 +64,8 @@ OJ_MUST_USE oj_status oj_check_cancel(const int *cancel, struct oj_error *err);
  *  NULL. */
 const char *oj_status_name(oj_status status);
 
-/** Returns the status from the enclosing function if call does not return
- *  OJ_OK. */
+/** Evaluates call; if the result is not OJ_OK, returns it from the enclosing
+ *  function. */
 #define OJ_TRY(call)                                                           \
     do                                                                         \
     {                                                                          \

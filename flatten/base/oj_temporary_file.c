@@ -21,8 +21,8 @@ static oj_status fail_file(const char *what, struct oj_error *err)
                    what, strerror(errno));
 }
 
-/* Returns the descriptor of a file without a name in the folder given by n
- * bytes, or -1. */
+/* Opens a file without a name (O_TMPFILE, or unlinked at once) in the folder
+ * whose path has n bytes. Returns its descriptor, or -1. */
 static int open_unlinked_in(const char *folder, size_t n)
 {
     char path[PATH_SIZE];
@@ -87,7 +87,7 @@ int oj_read_at(int descriptor, int64_t at, void *bytes, int64_t n)
         if (read < 0 && errno == EINTR)
             continue;
         if (read == 0)
-            errno = ENODATA; /* the file ends before */
+            errno = ENODATA; /* the file ends before n bytes */
         if (read <= 0)
             return -1;
         to += read;

@@ -1,14 +1,14 @@
-/** Waits with a time limit, for threads that check a flag in between. They use
- *  the monotonic clock: a change of the system time does not lengthen a
- *  wait. */
+/** Waits with a time limit, for threads that must poll a flag meanwhile. They
+ *  use the monotonic clock, so that a change of the system time does not
+ *  lengthen a wait. */
 #ifndef OJ_TIMED_WAIT_H
 #define OJ_TIMED_WAIT_H
 
 #include <pthread.h>
 #include <time.h>
 
-/** Initialises a condition for oj_timed_wait(). Returns 1, or 0 on failure;
- *  pthread_cond_destroy() frees it. */
+/** Initialises a condition variable for oj_timed_wait(). Returns 1, or 0 on
+ *  failure; pthread_cond_destroy() frees it. */
 static inline int oj_timed_wait_init(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -21,11 +21,11 @@ static inline int oj_timed_wait_init(pthread_cond_t *condition)
     return is_made;
 }
 
-/** Time between two checks of the cancel flag by a waiting thread, in ms. */
+/** Milliseconds after which a waiting thread polls the cancel flag again. */
 #define OJ_LOOK_MS 50
 
-/** Waits for the condition, at most ms (below 1000) milliseconds; mutex must be
- *  locked. Returns 0 if it was signalled, or spuriously like
+/** Waits on the condition variable for at most ms (< 1000) milliseconds; mutex
+ *  must be locked. Returns 0 if it was signalled, or woke up spuriously like
  *  pthread_cond_wait(). */
 static inline int oj_timed_wait(pthread_cond_t *condition,
                                 pthread_mutex_t *mutex, int ms)
@@ -41,7 +41,8 @@ static inline int oj_timed_wait(pthread_cond_t *condition,
     return pthread_cond_timedwait(condition, mutex, &until);
 }
 
-/** Waits for the condition, at most until the next check of a cancel flag. */
+/** Waits on the condition variable until it is signalled or the cancel flag is
+ *  due to be polled. */
 static inline void oj_wait_or_look(pthread_cond_t *condition,
                                    pthread_mutex_t *mutex)
 {

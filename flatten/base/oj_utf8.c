@@ -8,9 +8,10 @@ enum
 {
     VECTOR = 32, /* bytes per vector */
     BLOCK = 64,  /* bytes per check */
-    BEFORE = 3,  /* bytes before a vector on which its check depends */
-    /* Blocks that are checked for three-byte code points after a block that has
-     * one: neighbours are usually alike. */
+    BEFORE = 3,  /* preceding bytes that the check of a vector reads */
+    /* After a block with a three-byte code point, this many blocks are checked
+     * by the routine for three-byte code points at once: neighbouring text is
+     * usually alike. */
     BLOCKS_ALIKE = 8
 };
 
@@ -40,24 +41,26 @@ int oj_utf8_is_ascii(const char *bytes, int64_t n)
     return (high | high_bits(bytes + n - 8)) == 0;
 }
 
-/* A vector of bytes in one or two registers of any processor (GCC and Clang). A
- * comparison gives -1 for each byte where it holds. Vectors are passed by
- * pointer: passed by value, the call would depend on the instruction set. */
+/* A vector of bytes in one or two registers, on any processor (GCC and Clang
+ * extension). A comparison gives -1 for each byte where it holds. Vectors are
+ * passed by pointer, since passing them by value depends on the instruction
+ * set. */
 typedef unsigned char bytes32 __attribute__((vector_size(VECTOR)));
 typedef signed char signed32 __attribute__((vector_size(VECTOR)));
 
 #define LOAD(v, s) memcpy(&(v), (s), sizeof(v))
 
-/* Sets the top bit of each byte of *found whose byte in the vector at s is
- * wrong, or may be. s[-3] .. s[-1] must be readable. */
+/* Checks the vector at s: sets the top bit of each byte of *found whose byte is
+ * invalid, or may be. s[-3] .. s[-1] must be readable. */
 typedef void find_bytes(const unsigned char *s, signed32 *found);
 
-/* A byte is wrong if it is a tail byte although the three bytes before it do
- * not demand one, or is none although they do:
+/* Finds invalid bytes exactly.  A byte is invalid if it is a continuation byte
+ * (80..BF) although the three bytes before it do not require one, or is none
+ * although they do:
  *
- *   C0..DF, E0..EF, F0..FF    are followed by 1, 2 or 3 bytes 80..BF
+ *   C0..DF, E0..EF, F0..FF    require 1, 2 or 3 continuation bytes
  *
- * or if the byte before never occurs (C0, C1, F5..FF) or limits this one:
+ * or if the byte before it is never valid (C0, C1, F5..FF) or restricts it:
  *
  *   E0 A0..BF, ED 80..9F, F0 90..BF, F4 80..8F
  */
@@ -78,9 +81,10 @@ OJ_INLINE void find_bad_bytes(const unsigned char *s, signed32 *found)
               ((signed32)(before == 0xF4) & (signed32)(c > 0x8F));
 }
 
-/* For texts whose code points have one or two bytes, as in most languages; a
- * third of the work. Tail bytes must follow C2..DF, and nothing else; bytes
- * before may be ASCII, C2..DF and tail bytes. */
+/* Check for texts of one- and two-byte code points, as in most languages; a
+ * third of the work of find_bad_bytes(). A continuation byte must follow
+ * C2..DF, and nothing else may. Longer code points count as possibly invalid.
+ */
 OJ_INLINE void find_bytes_beyond_two(const unsigned char *s, signed32 *found)
 {
     bytes32 c, before;
@@ -92,8 +96,9 @@ OJ_INLINE void find_bytes_beyond_two(const unsigned char *s, signed32 *found)
               ((signed32)before & ~(begins | ((signed32)before < -64)));
 }
 
-/* For texts whose code points have up to three bytes; half the work. Bytes
- * after E0 and ED, which limit them, also count as possibly wrong. */
+/* Check for texts with code points of up to three bytes; half the work of
+ * find_bad_bytes(). Four-byte code points, and the bytes after E0 and ED, count
+ * as possibly invalid. */
 OJ_INLINE void find_bytes_beyond_three(const unsigned char *s, signed32 *found)
 {
     bytes32 c, before, second;
@@ -117,7 +122,8 @@ OJ_INLINE int is_any_found(const signed32 *found)
     return (all & FIRST_BITS) != 0;
 }
 
-/* Checks blocks from `at` on; returns the start of the first one that fails. */
+/* Checks blocks from `at` on; returns the start of the first block that may be
+ * invalid. */
 OJ_INLINE int64_t pass_blocks(const unsigned char *s, int64_t n, int64_t at,
                               find_bytes find)
 {
@@ -132,8 +138,8 @@ OJ_INLINE int64_t pass_blocks(const unsigned char *s, int64_t n, int64_t at,
     return at;
 }
 
-/* The faster checks ignore code points of three or four bytes that begin before
- * the block: such blocks are left to the next check. */
+/* The faster checks do not recognise a three- or four-byte code point that
+ * begins before the block. Such a block is left to the next slower check. */
 OJ_CLONES static int64_t pass_blocks_up_to_two(const unsigned char *s,
                                                int64_t n, int64_t at)
 {
@@ -156,8 +162,10 @@ OJ_CLONES static int64_t pass_blocks_exactly(const unsigned char *s, int64_t n,
     return pass_blocks(s, n, at, find_bad_bytes);
 }
 
-/* Passes valid blocks from `at` on: by the fastest check; where it fails, some
- * blocks by the next one; where that fails, one block exactly. */
+/* Skips valid blocks from `at` on with the fastest check that succeeds: first
+ * the one for two bytes; where it fails, that for three bytes for some blocks;
+ * where that fails, the exact one for one block. Returns where an invalid
+ * block, or the incomplete last one, begins. */
 static int64_t pass_valid_blocks(const unsigned char *s, int64_t n, int64_t at)
 {
     int64_t from, end;
@@ -173,7 +181,8 @@ static int64_t pass_valid_blocks(const unsigned char *s, int64_t n, int64_t at)
     return at;
 }
 
-/* Checks the bytes from `at` on, n - at < BLOCK; some of them twice. */
+/* Checks the bytes from `at` on, n - at < BLOCK; reads some bytes before `at`
+ * again to fill a block. */
 OJ_CLONES static int is_end_valid(const unsigned char *s, int64_t n, int64_t at)
 {
     signed32 found = {0};
@@ -183,8 +192,8 @@ OJ_CLONES static int is_end_valid(const unsigned char *s, int64_t n, int64_t at)
     return !is_any_found(&found);
 }
 
-/* Returns 1 if the code points that begin before end are valid; *at: where the
- * next one begins. */
+/* Returns 1 if the code points that begin before `end` are valid; *at becomes
+ * the start of the next one. */
 static int are_code_points(const unsigned char *s, int64_t n, int64_t end,
                            int64_t *at)
 {

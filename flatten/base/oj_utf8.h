@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/** Returns the number of bytes of the code point at s, of which n > 0 bytes are
- *  readable; 0 if they are invalid: *code is then unchanged. */
+/** Decodes the code point at s, where n > 0 bytes are readable. Returns its
+ *  number of bytes; 0 if they are invalid, and *code is then unchanged. */
 static inline int oj_utf8_decode(const unsigned char *s, int64_t n,
                                  uint32_t *code)
 {
@@ -35,9 +35,9 @@ static inline int oj_utf8_decode(const unsigned char *s, int64_t n,
 /** Returns 1 if all n bytes are ASCII. */
 int oj_utf8_is_ascii(const char *bytes, int64_t n);
 
-/** Returns 1 if n bytes are valid UTF-8. All texts that are read are checked,
- *  so it uses vector instructions: with AVX2, half an instruction per byte if
- *  code points have one or two bytes, one if they have three. */
+/** Returns 1 if n bytes are valid UTF-8. It uses vector instructions, because
+ *  every text that is read is checked: with AVX2, half an instruction per byte
+ *  if code points have one or two bytes, one if they have three. */
 int oj_utf8_is_valid(const char *bytes, int64_t n);
 
 #endif

@@ -1,11 +1,11 @@
-/** Lists of words in one string: "a|b|c". */
+/** Lists of words in one string, separated by |: "a|b|c". */
 #ifndef OJ_WORD_LIST_H
 #define OJ_WORD_LIST_H
 
 #include <string.h>
 #include <strings.h>
 
-/** Returns the position of word in a list, ignoring case; -1 if it is not in
+/** Returns the position of word in a list, ignoring case; -1 if the list lacks
  *  it. */
 static inline int oj_words_find(const char *list, const char *word)
 {
@@ -22,7 +22,8 @@ static inline int oj_words_find(const char *list, const char *word)
     }
 }
 
-/** Returns word i of a list, of *n bytes; NULL past its end. */
+/** Returns word i of a list and its length *n; NULL past the end of the list.
+ */
 static inline const char *oj_words_at(const char *list, int i, int *n)
 {
     for (; i > 0; i--)

@@ -49,7 +49,7 @@ static inline uint64_t oj_flatbuffer_le64(const uint8_t *at)
            (uint64_t)oj_flatbuffer_le32(at + 4) << 32;
 }
 
-/** An unsigned number of 1, 2, 4 or 8 bytes. */
+/** Reads an unsigned little-endian integer of 1, 2, 4 or 8 bytes. */
 static inline int64_t oj_flatbuffer_le(const uint8_t *at, int size)
 {
     return size == 1   ? *at
@@ -96,7 +96,7 @@ static inline int oj_flatbuffer_root(struct oj_flatbuffer *buffer,
                                table);
 }
 
-/** A field of size bytes, or NULL if the table lacks it. */
+/** Returns a field of size bytes; NULL if the table lacks it. */
 static inline const uint8_t *
 oj_flatbuffer_field(struct oj_flatbuffer *buffer,
                     const struct oj_flat_table *table, int field, int size)
@@ -115,8 +115,8 @@ oj_flatbuffer_field(struct oj_flatbuffer *buffer,
     return buffer->bytes + table->at + place;
 }
 
-/** The offset to which a field points, a multiple of 4; 0 if the table lacks
- *  the field. */
+/** Follows the offset stored in a field and returns its target, a multiple of
+ *  4; 0 if field is NULL. */
 static inline int64_t oj_flatbuffer_target(struct oj_flatbuffer *buffer,
                                            const uint8_t *field)
 {
@@ -133,8 +133,8 @@ static inline int64_t oj_flatbuffer_target(struct oj_flatbuffer *buffer,
     return 0;
 }
 
-/** The elements of a vector or string, size bytes each; NULL and *n == 0 if the
- *  table lacks it. */
+/** Returns the elements of a vector or string, each of size bytes, and their
+ *  number *n; NULL and *n == 0 if the table lacks the field. */
 static inline const uint8_t *
 oj_flatbuffer_vector(struct oj_flatbuffer *buffer,
                      const struct oj_flat_table *table, int field, int size,

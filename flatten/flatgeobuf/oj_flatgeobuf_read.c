@@ -8,20 +8,21 @@
 #include <cpl_vsi.h>
 #include <ogr_api.h>
 
-/* Bytes of the file per thread and chunk: large enough to amortise starting
- * threads. */
+/* Bytes of the file per thread and chunk: enough to amortise starting threads.
+ */
 #define BLOCK_BYTES (1 << 19)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
 
-/* A box with fewer than 1/SMALL_PART of all rows is left to GDAL and its index.
- * At that share GDAL takes as long as a scan of the file. */
+/* A filter box that fewer than 1/SMALL_PART of all rows pass is left to GDAL,
+ * which uses the spatial index. At that share GDAL takes as long as a scan of
+ * the file. */
 #define SMALL_PART 8
 
-/* Nodes of the index per read. */
+/* Nodes of the spatial index per read. */
 #define NODES_AT_ONCE 256
 
-/* Features with more deeply nested collections, or with more tables (which GDAL
- * refuses), are left to GDAL. */
+/* Features with collections nested more deeply, or with more tables (GDAL
+ * refuses those), are left to GDAL. */
 #define MOST_DEPTH 32
 #define MOST_TABLES 1000000
 
@@ -36,9 +37,9 @@ enum
     N_TYPES = 15
 };
 
-/* For each type: its bytes in the file (0: a length and that many bytes) and
- * the field that GDAL makes of it: (u)byte, bool, (u)short, (u)int, (u)long,
- * float, double, string, JSON, datetime, binary. */
+/* Per column type of the file: its size in the file (0: variable, preceded by a
+ * length) and the type of GDAL's field. Order: (u)byte, bool, (u)short, (u)int,
+ * (u)long, float, double, string, JSON, datetime, binary. */
 static const struct type
 {
     int size;
@@ -62,25 +63,25 @@ struct oj_flatgeobuf_reader
 {
     struct oj_chunk_maker maker; /* must be the first member */
     VSILFILE *file;
-    int64_t left; /* bytes of the file after the block */
+    int64_t left; /* bytes of the file behind the block in memory */
     uint8_t *block;
-    /* at: offset of the next feature in block */
+    /* at: offset in block of the next feature */
     int64_t at, n_block, cap_block;
 
     int64_t n_features; /* 0: unknown */
-    int64_t n_done;     /* features cut so far */
-    /* features cut before this block, less the chunk's rows before it */
+    int64_t n_done;     /* features divided into pieces so far */
+    /* rows before this block, less the rows before the current chunk */
     int64_t before;
     int geometry_type, has_z, has_m;
 
     int n_columns;
-    struct file_column *column; /* [n_columns] columns of the file */
+    struct file_column *column; /* [n_columns] the columns of the file */
 };
 
 /* ---- bytes of the file --------------------------------------------------- */
 
-/* Ensures that n bytes from r->at on are in the block; leaves the file to GDAL
- * if it ends before. */
+/* Ensures that the block has n bytes from r->at on. If the file ends before, it
+ * is left to GDAL. */
 static oj_status ensure_bytes_in_block(struct oj_flatgeobuf_reader *r,
                                        int64_t n, struct oj_error *err)
 {
@@ -157,8 +158,8 @@ static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
     return OJ_OK;
 }
 
-/* Size in bytes of the index of n features: nodes of 40 bytes, node_size
- * children per node; -1: too large. */
+/* Size in bytes of a spatial index over n features: nodes of 40 bytes,
+ * node_size children each; -1: too large. */
 static int64_t size_of_spatial_index(int64_t n, int64_t node_size)
 {
     int64_t nodes = n;
@@ -176,9 +177,9 @@ static int64_t size_of_spatial_index(int64_t n, int64_t node_size)
     return 40 * nodes;
 }
 
-/* Leaves a box with few rows to GDAL, which uses the index. Estimates the share
- * from the nodes above the leaf nodes, which end at `end`. Keeps the file's
- * position. */
+/* Leaves the layer to GDAL and its spatial index if the box contains few rows.
+ * Estimates their share from the index nodes above the leaves; `end` is the end
+ * of these nodes in the file. Keeps the file's position. */
 static oj_status check_box_has_many_rows(struct oj_flatgeobuf_reader *r,
                                          const double *box, int64_t end,
                                          struct oj_error *err)
@@ -236,7 +237,7 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r,
     n_index = size_of_spatial_index(r->n_features, node_size);
     OJ_TRY(match_file_columns(r, from, &buffer, &header, err));
     r->at += buffer.size;
-    /* bytes of the index after the block */
+    /* bytes of the index that are not in the block */
     n_skipped = n_index - (r->n_block - r->at);
     if (buffer.is_broken || n_index < 0 || n_skipped > r->left ||
         r->geometry_type > OJ_FGB_COLLECTION)
@@ -281,7 +282,7 @@ static void add_number(struct oj_chunk_column *column, int64_t row, int type,
         ((int64_t *)column->values)[row] = whole;
 }
 
-/* A text that is not a time gives NULL, as in GDAL. */
+/* A text that is not a valid time gives NULL, as in GDAL. */
 static void add_time(struct oj_chunk_column *column, int64_t row,
                      const uint8_t *at, int64_t n)
 {
@@ -294,16 +295,16 @@ static void add_time(struct oj_chunk_column *column, int64_t row,
         oj_chunk_mark(column, row);
 }
 
-/* 1 when one of the eight bytes is 0. */
+/* Returns 1 if one of the eight bytes of word is 0. */
 static inline int has_nul(uint64_t word)
 {
     return ((word - UINT64_C(0x0101010101010101)) & ~word &
             UINT64_C(0x8080808080808080)) != 0;
 }
 
-/* OGR's texts end with their first NUL. Six bytes of the property and four of
- * the vector's count precede a text, so that its last eight bytes can be read
- * as one word. */
+/* Length of a text up to its first NUL byte, where OGR's texts end. At least
+ * ten bytes of the feature precede every text, so that its last eight bytes can
+ * be read as one word even if it is shorter. */
 static inline int64_t length_of_text(const uint8_t *at, int64_t n)
 {
     uint64_t word;
@@ -322,8 +323,8 @@ static inline int64_t length_of_text(const uint8_t *at, int64_t n)
     return has_nul(word) ? (int64_t)strnlen((const char *)at, (size_t)n) : n;
 }
 
-/* Adds the value of a property at `at`, of *n bytes; each column at most once.
- * *n becomes the bytes used. */
+/* Adds the value of a property that is stored at `at`, where `left` bytes
+ * remain; each column at most once. *n: number of bytes of the value. */
 static oj_status add_value(struct oj_chunk_rows *rows,
                            const struct file_column *from, int64_t row,
                            const uint8_t *at, int64_t left, int64_t *n,
@@ -407,9 +408,10 @@ static int put_head(struct wkb_writer *w, int type)
     return put_u32(w, type + 1000 * w->has_z + 2000 * w->has_m);
 }
 
-/* Verifies the fields from `first` on, which GDAL verifies even if this type of
- * geometry does not use them. Returns 0 if one is invalid, or if there are
- * parts, which are left to GDAL. Points and multi-points have no such field. */
+/* Checks the fields from `first` on that this type of geometry does not use,
+ * because GDAL's verifier checks them, too. Returns 0 if one is invalid, or if
+ * there are parts, which are left to GDAL. Points and multi-points have no such
+ * field. */
 static int are_unread_fields_sound(struct wkb_writer *w,
                                    const struct oj_flat_table *table, int first,
                                    int has_parts)
@@ -465,7 +467,7 @@ static int put_vertices(struct wkb_writer *w, const struct vertices *v,
     return 1;
 }
 
-/* Writes a count of vertices and the vertices. */
+/* Writes the number of vertices and the vertices. */
 static int put_counted_vertices(struct wkb_writer *w, const struct vertices *v,
                                 int64_t first, int64_t end)
 {
@@ -473,16 +475,16 @@ static int put_counted_vertices(struct wkb_writer *w, const struct vertices *v,
            put_vertices(w, v, first, end);
 }
 
-/* Lines without ends, or with an end before the last vertex, are left to GDAL,
- * whose versions differ in treating them. */
+/* Returns 0 for lines without ends, or with an end before the last vertex: they
+ * are left to GDAL, whose versions differ in treating them. */
 static int are_line_ends_plain(const struct vertices *v)
 {
     return v->n_ends > 1 ||
            (v->n_ends == 1 && oj_flatbuffer_le32(v->ends) == v->n);
 }
 
-/* Writes the rings of a polygon, or the points or lines of a multi-geometry. A
- * single ring has all vertices, regardless of `ends`. */
+/* Writes the rings of a polygon, or the members of a multi-geometry of points
+ * or lines. A single ring has all vertices, regardless of `ends`. */
 static int write_rings_or_members(struct wkb_writer *w,
                                   const struct vertices *v, int type)
 {
@@ -557,7 +559,8 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     struct oj_flat_table geometry;
     struct wkb_writer w = {feature, r->has_z, r->has_m, NULL, NULL, 0};
     struct vertices point = {0};
-    int64_t room = 8 * feature->size + 64; /* enough for valid features */
+    int64_t room = 8 * feature->size + 64; /* enough for the WKB of a valid
+                                              feature of this size */
     if (!oj_flatbuffer_table(feature, at, &geometry))
         return oj_leave_to_gdal(err);
     if (column->format == 'P')
@@ -620,9 +623,9 @@ static oj_status add_features(void *stream, int thread,
 
 /* ---- chunks -------------------------------------------------------------- */
 
-/* Divides the complete features of the block, at least one, into pieces for the
- * threads. Pieces start at rows that are multiples of 8, so that threads do not
- * share bytes of validity bits. */
+/* Divides the complete features of the block (it must have one) into pieces for
+ * the threads. Pieces start at rows that are multiples of 8, so that no two
+ * threads write to one byte of validity bits. */
 static oj_status cut_block_into_feature_runs(struct oj_flatgeobuf_reader *r,
                                              int64_t row, int64_t end,
                                              struct oj_error *err)

@@ -15,8 +15,8 @@
 
 #include "../arrays/oj_chunk.h"
 
-/** Refuses a file that does not match the layer or has an unknown version. The
- *  file must have each wanted field once. */
+/** The lane. It refuses files that do not match the layer or are of an unknown
+ *  version. Each wanted field must occur once in the file. */
 extern const struct oj_lane oj_flatgeobuf_lane;
 
 #endif

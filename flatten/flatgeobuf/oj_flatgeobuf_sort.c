@@ -8,17 +8,19 @@
 #include <math.h>
 #include <string.h>
 
-/* Bounds of the size of a block, which buckets have approximately, too. It
- * grows with the rows, to limit the number of places to read from. */
+/* Minimum and maximum bytes of a block; buckets have about the same size. The
+ * size grows with the number of rows, so that a bucket is not read from too
+ * many blocks. */
 #define LEAST_BYTES (INT64_C(2) << 20)
 #define MOST_BYTES (INT64_C(16) << 20)
 #define BLOCKS 64
 
-/* Approximate limit of the memory of all threads. */
+/* Approximate limit for the memory of all threads together. */
 #define MOST_HELD (INT64_C(400) << 20)
 
 #define MOST_BUCKETS 2048
-#define MOST_LEVELS 16     /* levels of 16-fold nodes: 2^64 rows */
+/* Maximum levels of the index: nodes have 16 children, so 2^64 rows. */
+#define MOST_LEVELS 16
 #define NODES_AT_ONCE 4096 /* nodes of an upper level per task */
 
 #define NODE_BYTES ((int64_t)sizeof(struct oj_flatgeobuf_node))
@@ -73,7 +75,8 @@ static oj_status record_end_of_block(struct oj_flatgeobuf_unsorted *rows,
     return OJ_OK;
 }
 
-/* Allocated once at full size: pages that are not written use no memory. */
+/* Allocates the memory at its full size: pages that are never written cost
+ * nothing. */
 static oj_status init_unsorted_rows(struct oj_flatgeobuf_unsorted *rows,
                                     struct oj_error *err)
 {
@@ -84,7 +87,7 @@ static oj_status init_unsorted_rows(struct oj_flatgeobuf_unsorted *rows,
     return OJ_OK;
 }
 
-/* Appends rows to the temporary file, after those in memory, if any. */
+/* Appends rows to the temporary file; moves those in memory to it first. */
 static oj_status
 write_rows_to_temporary_file(struct oj_flatgeobuf_unsorted *rows,
                              const uint8_t *bytes, int64_t n,
@@ -132,8 +135,8 @@ void oj_flatgeobuf_unsorted_free(struct oj_flatgeobuf_unsorted *rows)
 
 /* ---- plan ---------------------------------------------------------------- */
 
-/* Memory of one thread: sorted rows, in the form of the output file, with their
- * nodes. */
+/* Working memory of one thread: sorted rows in the form of the output file, and
+ * their nodes. */
 struct row_run
 {
     struct oj_flatgeobuf_extent n;
@@ -142,7 +145,8 @@ struct row_run
     uint8_t *from;
     uint8_t *to;
     struct oj_flatgeobuf_node *node;
-    /* [0]: key of each row, and its offset in units of 8 bytes; [1]: scratch */
+    /* [0]: pairs of key and offset (in units of 8 bytes) of each row; [1]:
+     * scratch memory of the sort */
     uint64_t *order[2];
 };
 
@@ -152,25 +156,26 @@ struct sorting
     int file, n_threads;
     int64_t rows_at; /* offset of the rows in the output file */
 
-    /* The index; level 0 are the nodes of the rows. */
+    /* The index. Level 0 has one node per row. */
     int n_levels;
     int64_t n_level[MOST_LEVELS], level_at[MOST_LEVELS];
-    /* index of a level's first node among all nodes */
+    /* number of the first node of each level, counted over all levels */
     int64_t first[MOST_LEVELS];
     int level; /* the level being made */
 
-    /* Bucket k has the keys from first_key[k] to below first_key[k + 1]. */
+    /* Bucket k holds the rows with first_key[k] <= key < first_key[k + 1]. */
     int n_buckets;
     uint32_t *first_key; /* [n_buckets] */
-    /* [n_blocks][n_buckets] start of each bucket in each sorted block; then the
-     * end */
+    /* [n_blocks][n_buckets] where each bucket starts in each sorted block; the
+     * end of the last block follows */
     struct oj_flatgeobuf_extent *stretch;
-    /* [n_buckets + 1] start of each bucket */
+    /* [n_buckets + 1] where each bucket starts in the output */
     struct oj_flatgeobuf_extent *bucket;
     struct row_run *run; /* [n_threads] */
 };
 
-/* The ascending sort key of a row. */
+/* The sort key of a row, for ascending order: from the Hilbert code of its box.
+ */
 static uint32_t hilbert_sort_key(const struct sorting *s, const double *box)
 {
     return UINT32_MAX - oj_hilbert_code(box, s->rows->box);
@@ -209,9 +214,9 @@ static void compute_bucket_offsets(struct sorting *s)
     s->bucket[s->n_buckets] = at;
 }
 
-/* Number of threads that may each hold two copies of any of the n blocks (or
- * buckets) that start at `at`. A bucket of a single key is processed block by
- * block, and does not count. */
+/* Number of threads, such that each may hold two copies of any of the n blocks
+ * (or buckets) in at[] within the memory limit. A bucket of a single key does
+ * not count, since it is processed block by block. */
 static int threads_within_memory(const struct sorting *s,
                                  const struct oj_flatgeobuf_extent *at,
                                  int64_t n)
@@ -262,8 +267,8 @@ nth_row_of_run(const struct sorting *s, const struct row_run *run, int64_t i)
     return row_at(s, run, (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
 }
 
-/* Appends the rows between two positions to run. Their keys are computed if
- * they are not set yet (in blocks). */
+/* Appends the rows between two positions to run. has_keys: their keys were
+ * computed before; otherwise they are computed and stored now. */
 static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
                                  const struct oj_flatgeobuf_extent *at,
                                  int has_keys, struct oj_error *err)
@@ -296,8 +301,8 @@ static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
     return OJ_OK;
 }
 
-/* Chooses the buckets from the sample. A key with more rows than a bucket
- * becomes a bucket of its own. */
+/* Chooses the limits of the buckets from the sample. A key that has more rows
+ * than a bucket should have becomes a bucket of its own. */
 static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
 {
     struct row_run *run = s->run;
@@ -355,8 +360,8 @@ static oj_status sort_block(int64_t b, int thread, void *user,
     return OJ_OK;
 }
 
-/* Converts sorted rows to the form of the output file, and makes their
- * nodes. */
+/* Converts the sorted rows of run to the form of the output file, and makes
+ * their nodes. */
 static oj_status make_rows_of_file(const struct sorting *s, struct row_run *run,
                                    struct oj_error *err)
 {
@@ -381,7 +386,8 @@ static oj_status make_rows_of_file(const struct sorting *s, struct row_run *run,
     return OJ_OK;
 }
 
-/* Writes rows and nodes to the output file at *at, which is advanced. */
+/* Writes the rows and nodes of run to the output file at *at, and advances *at.
+ */
 static oj_status write_rows_and_nodes(const struct sorting *s,
                                       const struct row_run *run,
                                       struct oj_flatgeobuf_extent *at,
@@ -399,8 +405,8 @@ static oj_status write_rows_and_nodes(const struct sorting *s,
                                   run->n.in_file, err);
 }
 
-/* Merges a bucket's stretches of all blocks. A bucket of a single key is
- * already in order, so it is written block by block. */
+/* Merges the rows of a bucket from all blocks. A bucket of a single key needs
+ * no sort, so it is written block by block. */
 static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
                                        struct oj_error *err)
 {
@@ -459,7 +465,7 @@ static void compute_index_level_offsets(struct sorting *s, int64_t at)
     s->rows_at = s->level_at[0] + NODE_BYTES * s->n_level[0];
 }
 
-/* The parent of n nodes, the first of which has the index `first`. */
+/* Makes the parent of n nodes; `first`: number of the first of them. */
 static struct oj_flatgeobuf_node
 parent_of_nodes(const struct oj_flatgeobuf_node *below, int64_t n,
                 int64_t first)
@@ -472,7 +478,7 @@ parent_of_nodes(const struct oj_flatgeobuf_node *below, int64_t n,
     return up;
 }
 
-/* Makes the nodes from task * NODES_AT_ONCE on of the current level. */
+/* Makes the nodes of the current level from task * NODES_AT_ONCE on. */
 static oj_status make_index_nodes_of_level(int64_t task, int thread, void *user,
                                            struct oj_error *err)
 {

@@ -37,18 +37,18 @@ struct oj_flatgeobuf_node
 /** A collected row, followed by n bytes, a multiple of 8. */
 struct oj_flatgeobuf_row
 {
-    uint32_t key; /**< sort key, once it is computed */
+    uint32_t key; /**< sort key, once it has been computed */
     uint32_t n : 31;
     uint32_t is_point : 1;
 
-    /** is_point: x, y, the rest of the row; in the file the head precedes them,
-     *  which begins with the size of the row.
-     *  Otherwise: minimum x, minimum y, maximum x, maximum y, the row. */
+    /** If is_point: x, y, then the rest of the row; in the output file the head
+     *  precedes them, and its first bytes are the size of the row.  Otherwise:
+     *  minimum x, minimum y, maximum x, maximum y, then the row. */
     double box[];
 };
 
-/** Counts of rows, of their bytes as collected, and of their bytes in the
- *  output file; a size, or a position. */
+/** A number of rows, their bytes as collected, and their bytes in the output
+ *  file. Used both as a size and as a position. */
 struct oj_flatgeobuf_extent
 {
     int64_t rows, bytes, in_file;
@@ -61,20 +61,23 @@ struct oj_flatgeobuf_unsorted
     struct oj_temporary_file rows;
     struct oj_flatgeobuf_extent n;
     double box[4]; /**< box of all rows; set by the caller */
-    /** maximum bytes in memory; beyond it all rows are in the file */
+    /** maximum bytes in memory; if rows need more, all go to the temporary file
+     */
     int64_t most_kept;
-    uint8_t head[96]; /**< [n_head] head of points; set by the caller */
+    uint8_t head[96]; /**< [n_head] bytes with which all plain points begin; set
+                           by the caller */
     uint32_t n_head;
 
     uint8_t *bytes; /**< [n.bytes] the rows, if in memory, or NULL */
     /** [n_blocks + 1] start of each block */
     struct oj_flatgeobuf_extent *block;
     int64_t n_blocks, cap_blocks;
-    double (*sample)[4]; /**< [n_samples] box of the first row of each add */
+    double (*sample)[4]; /**< [n_samples] box of the first row of each call of
+                              add */
     int64_t n_samples, cap_samples;
 };
 
-/** Adds n->rows > 0 consecutive rows. */
+/** Adds n->rows > 0 consecutive rows of n->bytes bytes. */
 OJ_MUST_USE oj_status oj_flatgeobuf_unsorted_add(
     struct oj_flatgeobuf_unsorted *rows, const uint8_t *bytes,
     const struct oj_flatgeobuf_extent *n, struct oj_error *err);
@@ -87,7 +90,7 @@ OJ_MUST_USE oj_status oj_flatgeobuf_sort(struct oj_flatgeobuf_unsorted *rows,
 
 void oj_flatgeobuf_unsorted_free(struct oj_flatgeobuf_unsorted *rows);
 
-/** Extends box to contain `by`. */
+/** Extends box to contain the box `by`. */
 void oj_flatgeobuf_grow_box(double *box, const double *by);
 
 /** Writes n bytes at an offset of a file. */

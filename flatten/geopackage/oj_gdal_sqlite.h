@@ -11,7 +11,7 @@
 #include <gdal.h>
 #include <sqlite3.h>
 
-/** GDAL's own connection to a GeoPackage, as oj_sqlite_connection_of(); NULL
+/** GDAL's own connection to a GeoPackage (see oj_sqlite_connection_of()); NULL
  *  also if GDAL uses another copy of SQLite than the one linked here. */
 sqlite3 *oj_sqlite_of(GDALDatasetH dataset);
 
@@ -32,8 +32,8 @@ OJ_MUST_USE oj_status oj_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **out,
                                         struct oj_error *err,
                                         const char *format, ...);
 
-/** Reads the first n values of the first row. Values stay unchanged if they are
- *  NULL or there is no row. */
+/** Reads the first n columns of the first result row. values stays unchanged
+ *  where a column is NULL, or if there is no row. */
 OJ_MUST_USE oj_status oj_sqlite_numbers(sqlite3 *connection, int n,
                                         double *values, struct oj_error *err,
                                         const char *format, ...);
@@ -44,33 +44,34 @@ OJ_MUST_USE oj_status oj_sqlite_step(sqlite3_stmt *statement,
 
 /* ---- rows as a virtual table --------------------------------------------- */
 
-/** Source of rows for INSERT INTO ... SELECT: one statement for many rows,
- *  which opens its tables and looks up the last rowid once (a quarter of the
- *  instructions of one statement per row). */
+/** A source of rows for INSERT INTO ... SELECT. One statement for many rows
+ *  opens its tables and looks up the last rowid only once: a quarter of the
+ *  instructions of one statement per row. */
 struct oj_sqlite_rows
 {
     const char *columns; /**< column definitions, in SQL */
 
-    /** Advances to the next row; *there is 0 after the last. The previous row
-     *  has then been inserted. */
+    /** Advances to the next row; *there is 0 after the last one. When it is
+     *  called, SQLite has inserted the previous row. */
     oj_status (*next)(void *user, int *there, struct oj_error *err);
 
-    /** Returns the value of a column to SQLite; it may borrow until next(). */
+    /** Passes the value of a column to SQLite, which may borrow it until
+     *  next(). */
     void (*column)(void *user, int column, sqlite3_context *to);
     void *user;
 
-    /** Set when next() fails; zero it before running a statement. */
+    /** Set when next() fails. Set it to OJ_OK before running a statement. */
     oj_status status;
     struct oj_error error;
     int there;
 };
 
-/** Registers rows as a virtual table of this name. rows must outlive it. */
+/** Registers rows as a virtual table with this name. rows must outlive it. */
 OJ_MUST_USE oj_status oj_sqlite_rows_open(sqlite3 *connection, const char *name,
                                           struct oj_sqlite_rows *rows,
                                           struct oj_error *err);
 
-/** Unregisters it. No statement may use it any more. */
+/** Unregisters the virtual table. No statement may use it any more. */
 void oj_sqlite_rows_close(sqlite3 *connection, const char *name);
 
 #endif

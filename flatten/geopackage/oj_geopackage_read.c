@@ -12,13 +12,13 @@
 #define BLOCK_BYTES (1 << 19)
 #define PIECE_BYTES (BLOCK_BYTES / 2)
 
-/* A box for which the R-tree counts fewer than max(rowid) / SMALL_PART rows is
- * left to GDAL, which reads them by that index.  Break-even with a scan of the
- * table was measured at half of this share; below it the index is faster. */
+/* A filter box for which the R-tree counts fewer than max(rowid) / SMALL_PART
+ * rows is left to GDAL, which reads the rows by the R-tree.  Measured: reading
+ * by the R-tree is faster below half of this share. */
 #define SMALL_PART 16
 
-/* Position of a row among the leaves in memory: the leaf, and the index in it
- * (low ROW_BITS). */
+/* Position of a row in the leaf pages in memory: index of the page, and in the
+ * low ROW_BITS bits the index of the row in it. */
 #define ROW_BITS 16
 #define ROW_MASK ((1 << ROW_BITS) - 1)
 
@@ -26,26 +26,28 @@ struct stored_column
 {
     OGRFieldType type;
     OGRFieldSubType subtype;
-    int to;          /* column of the chunk; -1: not used */
-    int has_default; /* rows that are older than the column have its default */
+    int to;          /* index of the chunk's column; -1: not wanted */
+    int has_default; /* rows stored before the column was added have its default
+                        value */
 };
 
 struct oj_geopackage_reader
 {
     struct oj_chunk_maker maker; /* must be the first member */
-    /* open statement at a row, which prevents changes of the file */
+    /* a statement stopped at a row; while it is open, nobody else can change
+     * the file */
     sqlite3_stmt *anchor;
     struct oj_sqlite_pages pages;
-    int64_t at; /* position of the next row */
+    int64_t at; /* position of the next row (see ROW_BITS) */
 
-    /* number of columns up to the last one that is used */
+    /* number of columns up to the last wanted one */
     int n_columns;
     struct stored_column *column; /* [n_columns] */
     struct record_layout *layout; /* [n_threads] */
 };
 
-/* A value of a record: a type above 11 means a blob if it is even, a text if
- * odd. */
+/* A value of a record. Types above 11 are blobs if they are even, texts if they
+ * are odd. */
 struct stored_value
 {
     const struct stored_column *column;
@@ -54,20 +56,24 @@ struct stored_value
     const uint8_t *at; /* address in the current record */
 };
 
-/* Offsets of the values that are used in a record. If the next record begins
- * with equal types, its values have these offsets, too.
- * Pays: sums of 10 M rows of a GeoPackage, a fifth of the reader's time. */
+/* Where a record's wanted values are. If the next record begins with equal
+ * types, its values have equal offsets. Pays: a fifth of the reader's time in
+ * sums of 10 M rows of a GeoPackage. */
 struct record_layout
 {
-    /* bytes of the types; mask: which of the first 8 bytes count */
+    /* first bytes of the record, which hold the types; mask: 1 bits for those
+     * of the first 8 bytes that belong to them */
     uint8_t head[64], mask[8];
-    size_t n_head; /* 0: unknown, or too long */
-    int64_t end;   /* size of the values up to the last column that is used */
-    /* maximum size of the record: `end` if it has no more columns */
+    size_t n_head; /* bytes of the types in head; 0: no layout known, or the
+                      types do not fit */
+    int64_t end;   /* end in the record of the last wanted value */
+    /* maximum size of such a record: `end` if it has no unwanted columns behind
+     */
     int64_t most;
     int n_values;
     struct stored_value *value;       /* [n_columns] owned */
-    struct oj_sqlite_record long_one; /* scratch for records on several pages */
+    struct oj_sqlite_record long_one; /* buffer for records that span several
+                                         pages */
 };
 
 /* ---- values -------------------------------------------------------------- */
@@ -77,8 +83,8 @@ static int is_blob(const struct stored_value *value)
     return value->type > 11 && value->type % 2 == 0;
 }
 
-/* Parses the format's only forms: YYYY-MM-DD and, for date-times, YYYY-MM-
- * DDThh:mm:ss.sssZ. Returns 0 for all others. */
+/* Parses the only forms that the format allows: YYYY-MM-DD, and YYYY-MM-
+ * DDThh:mm:ss.sssZ for date-times. Returns 0 for all others. */
 static int add_date_value(const struct stored_value *value,
                           struct oj_chunk_column *column, int64_t row)
 {
@@ -126,8 +132,9 @@ static inline int add_number(const struct stored_value *value,
                                   : 1;
 }
 
-/* A value of another type than the column's, or out of the range of its
- * subtype, is left to GDAL, whose versions differ in converting it. */
+/* Adds a value. If its type is not the column's, or it is out of the range of
+ * the column's subtype, it is left to GDAL, whose versions differ in converting
+ * it. */
 static inline oj_status add_value(const struct stored_value *value,
                                   struct oj_chunk_column *column, int64_t row,
                                   struct oj_error *err)
@@ -162,7 +169,7 @@ static inline oj_status add_value(const struct stored_value *value,
 
 /* ---- geometries ---------------------------------------------------------- */
 
-/* Offset of the WKB in a blob; 0: unknown encoding. */
+/* Returns the offset of the WKB in a geometry blob; 0: unknown encoding. */
 static int64_t header_bytes(const uint8_t *blob, int64_t n)
 {
     static const uint8_t envelope[8] = {0, 32, 48, 48, 64};
@@ -174,7 +181,8 @@ static int64_t header_bytes(const uint8_t *blob, int64_t n)
     return size < n ? size : 0;
 }
 
-/* 1 for the WKB of an empty line, polygon, multi-geometry or collection. */
+/* Returns 1 for the WKB of an empty line, polygon, multi-geometry or
+ * collection. */
 static int is_empty_non_point_wkb(const uint8_t *wkb, int64_t n)
 {
     static const uint8_t nothing[6] = {0};
@@ -183,7 +191,8 @@ static int is_empty_non_point_wkb(const uint8_t *wkb, int64_t n)
            code % 1000 >= 2 && code % 1000 <= 7 && code / 1000 < 4;
 }
 
-/* Copies the WKB if OGR would write equal bytes. */
+/* Copies the WKB if OGR would write identical bytes; otherwise leaves the row
+ * to GDAL. */
 static inline oj_status add_geometry(const struct stored_value *value,
                                      struct oj_chunk_column *column,
                                      int64_t row, struct oj_error *err)
@@ -216,14 +225,14 @@ static inline oj_status add_geometry(const struct stored_value *value,
 /* Maximum size of the list of types that SQLite accepts. */
 #define MOST_TYPE_BYTES 98307
 
-/* Size of a value, from its type. */
+/* Size of a stored value, from its serial type. */
 static inline int64_t size_of_serial_type(uint64_t type)
 {
     static const int32_t bytes[12] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
     return type < 12 ? bytes[type] : (int64_t)((type - 12) / 2);
 }
 
-/* Copies the bytes of the types, if they fit. */
+/* Copies the record's types into the layout's head, if they fit. */
 static void set_layout_head(struct record_layout *layout, const uint8_t *record,
                             int64_t n)
 {
@@ -235,8 +244,9 @@ static void set_layout_head(struct record_layout *layout, const uint8_t *record,
         layout->mask[i] = i < layout->n_head ? 255 : 0;
 }
 
-/* Adds the value of column c if it is used. Types 10 and 11 are reserved; the
- * FID is the row number, so nothing may be stored for it. */
+/* Records where the value of column c is, if the column is wanted. Types 10 and
+ * 11 are reserved and refused. The FID is the row number, so its stored value
+ * must be NULL. */
 static oj_status add_value_to_layout(const struct oj_geopackage_reader *r,
                                      int c, struct stored_value *value,
                                      struct record_layout *to,
@@ -251,10 +261,10 @@ static oj_status add_value_to_layout(const struct oj_geopackage_reader *r,
     return OJ_OK;
 }
 
-/* Finds the values of a record. Records older than a column end before it.
- * Refuses what SQLite refuses: a truncated type, a value beyond the end of the
- * record, and bytes after the last value. A record without types is left to
- * GDAL: SQLite treats all its columns as missing. */
+/* Finds the values of a record. Records stored before a column was added end
+ * before it. Refuses what SQLite refuses: a truncated type, a value beyond the
+ * end of the record, and bytes after the last value. A record without types is
+ * left to GDAL: SQLite treats all its columns as missing. */
 static oj_status find_values(const struct oj_geopackage_reader *r,
                              const uint8_t *record, int64_t n_record,
                              struct record_layout *to, struct oj_error *err)
@@ -298,7 +308,7 @@ static inline int has_layout(const uint8_t *record,
                              const struct record_layout *layout)
 {
     uint64_t own, head, mask;
-    /* the record is followed by readable bytes */
+    /* these eight bytes are readable even if the record is shorter */
     memcpy(&own, record, sizeof own);
     memcpy(&head, layout->head, sizeof head);
     memcpy(&mask, layout->mask, sizeof mask);
@@ -328,15 +338,15 @@ decode_record_to_row(const struct oj_geopackage_reader *r,
     return OJ_OK;
 }
 
-/* Bounds of the row numbers of a leaf: greater than `before`, at most
- * `greatest`, and ascending. */
+/* Limits of the next row number of a leaf: it must be greater than `before` and
+ * at most `greatest`. */
 struct row_numbers
 {
     int has_before;
     int64_t before, greatest;
 };
 
-/* Sets the bounds for the rows from row i on. */
+/* Sets the limits for the leaf's rows from row i on. */
 static oj_status begin_row_numbers(const struct oj_sqlite_pages *pages,
                                    int64_t leaf, int i,
                                    struct row_numbers *numbers,
@@ -436,8 +446,9 @@ static oj_status read_leaf_pages_and_cut_them(void *stream, int64_t row,
 
 /* ---- open and close ------------------------------------------------------ */
 
-/* Matches a column of the table by name with the layer's FID, geometry or
- * wanted fields; leaves unexpected types to GDAL. */
+/* Compares a column of the table by name with the layer's FID, geometry and
+ * wanted fields, and records where its values go. Unexpected types are left to
+ * GDAL. */
 static oj_status match_table_column(const struct oj_lane_request *from,
                                     const char *name,
                                     struct stored_column *column,
@@ -500,7 +511,7 @@ static oj_status match_table_columns(struct oj_geopackage_reader *r,
     return n_missing == 0 && n_geometries <= 1 ? OJ_OK : oj_leave_to_gdal(err);
 }
 
-/* Leaves a box with few rows to GDAL, which uses the index. */
+/* Leaves the layer to GDAL and its R-tree if the box contains few rows. */
 static oj_status check_box_has_many_rows(sqlite3 *db,
                                          const struct oj_lane_request *from,
                                          struct oj_error *err)
@@ -520,7 +531,7 @@ static oj_status check_box_has_many_rows(sqlite3 *db,
     return is_small > 0 ? oj_leave_to_gdal(err) : OJ_OK;
 }
 
-/* Opens the table. The file cannot change until the anchor is closed. */
+/* Opens the table. The file cannot change until r->anchor is finalised. */
 static oj_status open_table(struct oj_geopackage_reader *r, sqlite3 *db,
                             const struct oj_lane_request *from,
                             struct oj_error *err)
@@ -576,7 +587,8 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     sqlite3 *db = from->dataset != NULL ? oj_sqlite_of(from->dataset) : NULL;
     oj_status status;
     *out = NULL;
-    /* A writable connection may have uncommitted changes. */
+    /* A writable connection may have uncommitted changes, which the file does
+     * not show. */
     if (db == NULL || sqlite3_db_readonly(db, "main") != 1)
         return oj_leave_to_gdal(err);
     OJ_NEW_ZEROED(r, 1, err);

@@ -19,8 +19,8 @@
 
 #include "../arrays/oj_chunk.h"
 
-/** Refuses layers that are not plain tables or are open for writing, and fields
- *  of unknown types. */
+/** The lane. It refuses layers that are not plain tables or are open for
+ *  writing, and fields of unknown types. */
 extern const struct oj_lane oj_geopackage_lane;
 
 #endif

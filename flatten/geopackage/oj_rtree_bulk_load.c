@@ -14,18 +14,18 @@ enum
     LOOK_EACH = 1 << 16
 };
 
-/* If an index already has MANY_TIMES the new rows or more, they are inserted
- * one by one instead of packing all: packing takes a fifteenth of the time of
- * inserting per row. */
+/* If the index already has MANY_TIMES as many rows as are new, or more, the new
+ * ones are inserted one by one. Packing takes a fifteenth of the time per row,
+ * but has to pack the old rows, too. */
 #define MANY_TIMES 16
 
-/* The order stores row numbers in 32 bits. */
+/* Row numbers are stored in the lower 32 bits of the sort key. */
 #define MOST_ROWS 4294967295LL
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* Rounds outwards as SQLite does, so that queries find a row alike whether it
- * was packed or inserted. */
+/* Rounds outwards exactly as SQLite does, so that a query finds a row whether
+ * it was packed or inserted. */
 static float round_down(double value)
 {
     float single = (float)value;
@@ -55,7 +55,7 @@ void oj_rtree_free(struct oj_rtree *tree)
     memset(tree, 0, sizeof *tree);
 }
 
-/* State of packing an index, level by level, starting with the rows. */
+/* State of packing an index level by level, starting with the rows. */
 struct packing
 {
     const struct oj_rtree *tree;
@@ -133,9 +133,10 @@ static int64_t nodes_needed_for_cells(const struct packing *p, int64_t n_cells)
     return (n_cells + p->capacity - 1) / p->capacity;
 }
 
-/* Writes node i of a level with n_nodes, whose first node has the number
- * `first`, over the cells [i * capacity, end); also its parent, and its own
- * cell. The root has the number 1. */
+/* Writes node i of a level that has n_nodes nodes, numbered from `first` on; a
+ * single node is the root, number 1. The node gets the cells [i * capacity,
+ * end). Also records its parent, and stores its own cell for the level above.
+ */
 static oj_status write_node(const struct packing *p, int level, int64_t i,
                             int64_t n_nodes, int64_t first, int64_t end,
                             struct oj_error *err)
@@ -154,8 +155,8 @@ static oj_status write_node(const struct packing *p, int level, int64_t i,
         write_cell(p->node + HEAD_BYTES + (k - begin) * CELL_BYTES, cell);
         grow_box(own.box, cell->box);
     }
-    /* overwrites a cell that was read: those still needed have larger
-     * indices */
+    /* overwrites p->cell[i], which has been read: the cells still to be read
+     * have larger indices */
     p->cell[i] = own;
     sqlite3_bind_int64(p->put_node, 1, own.id);
     sqlite3_bind_blob(p->put_node, 2, p->node, p->node_bytes, SQLITE_STATIC);
@@ -192,12 +193,13 @@ static oj_status write_nodes(const struct packing *p, struct oj_error *err)
 
 /* ---- rows as a virtual table --------------------------------------------- */
 
-/* The rows of the tree as a virtual table. Usually ascending by id, so that
+/* Feeds the rows of the tree to SQLite. They usually ascend by id, so that
  * tables grow at their ends. */
 struct row_source
 {
     const struct oj_rtree *tree;
-    const uint64_t *node; /* [tree->n] node of each row; may be NULL */
+    const uint64_t *node; /* [tree->n] number of the leaf node that holds each
+                             row; may be NULL */
     const int *cancel;
     int64_t at; /* the current row */
 };
@@ -223,7 +225,7 @@ static void return_row_column(void *user, int column, sqlite3_context *to)
                                              : (int64_t)all->node[all->at]);
 }
 
-/* Runs a statement on the index and this virtual table. */
+/* Runs an INSERT that selects from the virtual table of rows. */
 static oj_status insert_rows(struct row_source *all, sqlite3 *connection,
                              const char *format, const char *name,
                              struct oj_error *err)
@@ -259,8 +261,8 @@ static oj_status write_rowid_table(const struct packing *p, sqlite3 *connection,
 
 /* ---- the index ----------------------------------------------------------- */
 
-/* Reads the node size that SQLite chose for the root; it depends on the page
- * size. */
+/* Reads from the root how many cells a node has room for; SQLite derives it
+ * from the page size. */
 static oj_status read_cells_per_node(struct packing *p, sqlite3 *connection,
                                      const char *name, struct oj_error *err)
 {
@@ -295,7 +297,7 @@ static oj_status pack_rtree(struct packing *p, sqlite3 *connection,
     return write_rowid_table(p, connection, name, err);
 }
 
-/* Moves the rows of the index into the tree and deletes all nodes but the
+/* Adds the rows of the existing index to the tree and deletes all nodes but the
  * root. */
 static oj_status take_rows_of_index(struct oj_rtree *tree, sqlite3 *connection,
                                     const char *name, struct oj_error *err)

@@ -21,28 +21,28 @@
 
 struct sqlite3;
 
-/** A row or node with its box. */
+/** A row or node with its bounding box. */
 struct oj_rtree_entry
 {
     int64_t id;
     float box[4]; /**< minimum x, minimum y, maximum x, maximum y */
 };
 
-/** Rows to be added to an index: 24 bytes each, and 16 more while it is
- *  written. A zeroed one is valid and empty. */
+/** Rows to be added to an index; 24 bytes each, and 16 more while the index is
+ *  written. Zeroed memory is a valid empty one. */
 struct oj_rtree
 {
     struct oj_rtree_entry *entry; /**< [n] owned */
     int64_t n, cap;
 };
 
-/** Adds a row with a box: minimum x, maximum x, minimum y, maximum y; rounded
- *  outwards. */
+/** Adds a row with its box (minimum x, maximum x, minimum y, maximum y), which
+ *  is rounded outwards. */
 OJ_MUST_USE oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id,
                                    const double box[4], struct oj_error *err);
 
-/** Adds the rows to the index of this name. Packs it anew with its existing
- *  rows, unless these are far more than the new ones. *tree is then empty. */
+/** Adds the rows to the index with this name, and empties *tree. Packs the
+ *  whole index anew, unless it already has far more rows than are added. */
 OJ_MUST_USE oj_status oj_rtree_write(struct oj_rtree *tree,
                                      struct sqlite3 *connection,
                                      const char *name, const int *cancel,

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* The SQLite functions that are used. */
+/* SQLite's functions, as found in GDAL's library. */
 static struct
 {
     int (*exec)(void *, const char *, void *, void *, char **);
@@ -25,7 +25,8 @@ static struct
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int is_gdals;
 
-/* Per thread, so that connections opened by other threads do not count. */
+/* Set when SQLite calls our extension on this thread; per thread, so that
+ * connections opened by other threads do not count. */
 static _Thread_local int was_called;
 
 /* ---- the library --------------------------------------------------------- */
@@ -64,7 +65,7 @@ static int mark_callback_called(void *db, char **text, const void *functions)
     return 0;
 }
 
-/* Uses the SQLite or GPKG driver, whichever exists. */
+/* Opens a database in memory by the driver SQLite or GPKG, whichever exists. */
 static GDALDatasetH open_database_in_memory(void)
 {
     GDALDriverH driver = GDALGetDriverByName("SQLite");
@@ -126,7 +127,8 @@ void oj_sqlite_connection_interrupt(void *connection)
 
 /* ---- reading ------------------------------------------------------------- */
 
-/* BEGIN alone takes no lock; the state is fixed by the first read. */
+/* BEGIN alone takes no lock: the transaction's state is fixed by the first
+ * read. */
 oj_status oj_sqlite_connection_begin_reading(void *connection,
                                              struct oj_error *err)
 {

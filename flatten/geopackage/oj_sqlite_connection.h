@@ -13,36 +13,36 @@
 #include <gdal.h>
 
 /** The connection, a sqlite3 *. NULL if the dataset's driver does not use
- *  SQLite, or if the SQLite library found is not GDAL's: two copies in one
- *  process break each other's locks. Tested once per process. */
+ *  SQLite, or if the SQLite library found is not GDAL's: two copies of SQLite
+ *  in one process break each other's locks. This is tested once per process. */
 void *oj_sqlite_connection_of(GDALDatasetH dataset);
 
-/** 1 when this function, to which the caller is linked, is the one found by
- *  name. */
+/** Returns 1 if `function`, to which the caller is linked, is the function
+ *  found under this name in GDAL's library. */
 int oj_sqlite_connection_library_has(const char *name, void (*function)(void));
 
 /** Runs statements; 0: one failed. */
 int oj_sqlite_connection_run(void *connection, const char *sql);
 
-/** 1 between a BEGIN and its end; an error can end a transaction, too. */
+/** Returns 1 if a transaction is open; errors can end one, too. */
 int oj_sqlite_connection_in_transaction(void *connection);
 
 /** Aborts the current statement, on any thread. */
 void oj_sqlite_connection_interrupt(void *connection);
 
-/** Begins a read transaction: until oj_sqlite_connection_end_reading()
- *  everything read, by pages or statements, is of one state of the database.
- *  With a rollback journal other connections cannot commit until then.
- *  OJ_ERR_IO with SQLite's reason; no transaction has then begun. */
+/** Begins a read transaction: until oj_sqlite_connection_end_reading(),
+ *  everything that is read by pages or statements belongs to one state of the
+ *  database.  With a rollback journal, other connections cannot commit until
+ *  then.  OJ_ERR_IO with SQLite's reason; no transaction has then begun. */
 OJ_MUST_USE oj_status oj_sqlite_connection_begin_reading(void *connection,
                                                          struct oj_error *err);
 void oj_sqlite_connection_end_reading(void *connection);
 
-/** Permission of a guarded connection. It stays guarded until it is closed. */
+/** What a guarded connection may do. It stays guarded until it is closed. */
 struct oj_sqlite_guard
 {
     int may_commit; /**< set by the owner; 0: commits are refused */
-    /** set when a transaction was rolled back, by SQLite or a statement:
+    /** set when a transaction was rolled back, by SQLite or by a statement;
      *  commits are then refused */
     int is_undone;
 };

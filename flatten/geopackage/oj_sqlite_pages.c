@@ -8,16 +8,16 @@
 enum
 {
     HEADER_BYTES = 100, /* header of the file */
-    /* header of a leaf page; the cell pointer array follows */
+    /* header of a leaf page; the cell pointer array follows it */
     LEAF_HEAD = 8,
     INTERIOR_HEAD = 12, /* header of an interior page */
-    IS_INTERIOR = 5,    /* page types of tables */
+    IS_INTERIOR = 5,    /* page types of a table: interior page, leaf page */
     IS_LEAF = 13,
     LEAST_CELL = 6,  /* minimum bytes of a cell with its pointer */
     MOST_LEVELS = 20 /* maximum depth of a tree */
 };
 
-/* The page that contains this byte is used for locks only. */
+/* Offset of SQLite's lock byte. The page that contains it stores no data. */
 #define LOCK_BYTE INT64_C(0x40000000)
 
 static int be16(const uint8_t *at)
@@ -33,7 +33,8 @@ static uint32_t be32(const uint8_t *at)
 
 /* ---- pages --------------------------------------------------------------- */
 
-/* Page 1 is refused: it has the schema. */
+/* Reads a page. Page 1 is refused, because it holds the schema and cannot
+ * belong to the table. */
 static oj_status read_page(struct oj_sqlite_pages *pages, int64_t number,
                            uint8_t *to, struct oj_error *err)
 {
@@ -48,8 +49,8 @@ static oj_status read_page(struct oj_sqlite_pages *pages, int64_t number,
     return code == SQLITE_OK ? OJ_OK : oj_leave_to_gdal(err);
 }
 
-/* 1 when the write-ahead log is empty. Later additions to it are not part of
- * the state that we read. */
+/* Returns 1 if the write-ahead log is empty. What is added to it later does not
+ * belong to the state that we read. */
 static int has_empty_wal(sqlite3 *connection)
 {
     sqlite3_file *log = NULL;
@@ -61,8 +62,9 @@ static int has_empty_wal(sqlite3 *connection)
            log->pMethods->xFileSize(log, &n) == SQLITE_OK && n == 0;
 }
 
-/* The header's page count is valid only if the file was last written by a
- * version of SQLite that maintains it: then two counters are equal. */
+/* Number of pages of the file. The count in the header is valid only if the
+ * file was last written by a version of SQLite that maintains it; then two
+ * counters in the header are equal. Otherwise the size of the file decides. */
 static int64_t count_pages(const uint8_t *header, int64_t n_bytes,
                            int64_t page_bytes)
 {
@@ -73,7 +75,8 @@ static int64_t count_pages(const uint8_t *header, int64_t n_bytes,
                : n_bytes / page_bytes;
 }
 
-/* Source: section 1.3 of the format. Returns 0 if the file is not supported. */
+/* Reads the file header (section 1.3 of the format). Returns 0 if the file is
+ * not supported. */
 static int read_file_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
 {
     uint8_t header[HEADER_BYTES];
@@ -83,7 +86,7 @@ static int read_file_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
         pages->file->pMethods->xRead(pages->file, header, HEADER_BYTES, 0) !=
             SQLITE_OK ||
         memcmp(header, "SQLite format 3", 16) != 0 || be32(header + 56) != 1)
-        return 0; /* not UTF-8 */
+        return 0; /* the encoding is not UTF-8 */
     pages->page_bytes = be16(header + 16) == 1 ? 65536 : be16(header + 16);
     if (pages->page_bytes < 512)
         return 0;
@@ -95,11 +98,12 @@ static int read_file_header(struct oj_sqlite_pages *pages, sqlite3 *connection)
 
 /* ---- tree ---------------------------------------------------------------- */
 
-/* The pages of one level of a tree, from left to right. */
+/* The pages of one level of a B-tree, from left to right. */
 struct tree_level
 {
     uint32_t *number;
-    int64_t *greatest; /* greatest row number in or below each page */
+    int64_t *greatest; /* upper bound of the row numbers in or below each
+                          page */
     int64_t n, cap_number, cap_greatest;
 };
 
@@ -109,8 +113,8 @@ static void free_tree_level(struct tree_level *level)
     oj_free(level->greatest);
 }
 
-/* Greatest row numbers must ascend along a level. This also excludes that a
- * page occurs twice, since its rows would not ascend the second time. */
+/* Adds a page. The upper bounds of row numbers must ascend along a level; so no
+ * page can occur twice. */
 static oj_status add_page_to_level(struct tree_level *level, uint32_t number,
                                    int64_t greatest, struct oj_error *err)
 {
@@ -123,8 +127,8 @@ static oj_status add_page_to_level(struct tree_level *level, uint32_t number,
     return OJ_OK;
 }
 
-/* 1 for a page of this type with at least one cell and consistent bounds.
- * n_head: size of its header. */
+/* Returns 1 for a page of this type with at least one cell and consistent
+ * limits. n_head: bytes of its header. */
 static int is_good_page(const struct oj_sqlite_pages *pages,
                         const uint8_t *page, int type, int n_head)
 {
@@ -134,8 +138,8 @@ static int is_good_page(const struct oj_sqlite_pages *pages,
            n_head + 2 * n <= area && area < pages->usable_bytes;
 }
 
-/* Adds the children of an interior page; the last one has the page's greatest
- * number. */
+/* Adds the children of an interior page; `greatest` is the upper bound of its
+ * row numbers, and so of its last child's. */
 static oj_status list_child_pages(const struct oj_sqlite_pages *pages,
                                   const uint8_t *page, int64_t greatest,
                                   struct tree_level *to, struct oj_error *err)
@@ -159,8 +163,8 @@ static oj_status list_child_pages(const struct oj_sqlite_pages *pages,
     return add_page_to_level(to, be32(page + 8), greatest, err);
 }
 
-/* Descends from the pages of one level (at first only number[0]) to the leaves,
- * which must all have equal depth. */
+/* Descends level by level from the root, number[0], to the leaves, which must
+ * all have equal depth. */
 static oj_status list_leaves(struct oj_sqlite_pages *pages,
                              struct oj_error *err)
 {
@@ -203,7 +207,7 @@ oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
         return oj_leave_to_gdal(err);
     pages->cap_leaves = n_bytes / pages->page_bytes + 1;
     OJ_NEW(pages->leaf, pages->cap_leaves * pages->page_bytes + 8,
-           err); /* readable bytes after the last leaf */
+           err); /* room for the bytes that are read behind the last leaf */
     OJ_NEW(pages->number, 1, err);
     OJ_NEW(pages->greatest, 1, err);
     pages->number[0] = (uint32_t)root;
@@ -222,7 +226,8 @@ void oj_sqlite_pages_close(struct oj_sqlite_pages *pages)
 
 /* ---- leaves -------------------------------------------------------------- */
 
-/* The only leaf of an empty table is empty. */
+/* Reads the next leaves. Only the single leaf of an empty table may be empty.
+ */
 oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
                                struct oj_error *err)
 {
@@ -247,9 +252,10 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* Source: section 1.6 of the format, payloads of table leaves. A record begins
- * in its leaf and continues on a chain of overflow pages.  Each page is read
- * over the last 4 bytes before its content, which are then restored. */
+/* Section 1.6 of the format, payloads of table leaves: a record begins in its
+ * leaf and continues on a chain of overflow pages.  Each page is read so that
+ * its 4-byte header lands on the last 4 bytes of the content before, which are
+ * then restored. */
 oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages, int64_t room,
                              uint64_t size, struct oj_sqlite_record *to,
                              const uint8_t **record, struct oj_error *err)
@@ -276,7 +282,8 @@ oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages, int64_t room,
         next = be32(page);
         memcpy(page, kept, 4);
     }
-    if (next != 0) /* or the chain has a loop */
+    if (next != 0) /* the chain of overflow pages is longer than the record, or
+                      has a loop */
         return oj_sqlite_fail_malformed(err);
     *record = to->bytes;
     return OJ_OK;

@@ -35,25 +35,26 @@ struct oj_sqlite_pages
     int64_t n_pages;       /**< page count of the file, from its header */
     int page_bytes, usable_bytes;
 
-    /** [n_numbers] page numbers of all leaves, of which n_done were read;
+    /** [n_numbers] page numbers of all leaves, of which n_done have been read;
      *  owned */
     uint32_t *number;
-    /** [n_numbers] upper bound of the row numbers of each leaf; the rows'
-     *  numbers exceed that of the leaf before; owned */
+    /** [n_numbers] upper bound of the row numbers of each leaf; its row numbers
+     *  also exceed the bound of the previous leaf; owned */
     int64_t *greatest;
     int64_t n_numbers, n_done;
-    uint8_t *leaf; /**< [n_leaves] the pages read last; owned */
+    uint8_t *leaf; /**< [n_leaves] the pages that were read last; owned */
     int64_t n_leaves, cap_leaves;
 };
 
-/** Buffer for a record on several pages. A zeroed one is valid and empty. */
+/** Buffer for a record that spans several pages. Zeroed memory is a valid empty
+ *  one. */
 struct oj_sqlite_record
 {
     uint8_t *bytes; /**< owned */
     int64_t cap;
 };
 
-/** Error text of OJ_ERR_IO in these functions. */
+/** Message of OJ_ERR_IO for malformed pages. */
 #define OJ_SQLITE_MALFORMED                                                    \
     "its pages are malformed (PRAGMA integrity_check of SQLite lists where)"
 
@@ -62,33 +63,33 @@ static inline oj_status oj_sqlite_fail_malformed(struct oj_error *err)
     return oj_fail(err, OJ_ERR_IO, "%s", OJ_SQLITE_MALFORMED);
 }
 
-/** Prepares reading the table with this root page; about n_bytes are read at a
- *  time. OJ_ERR_UNSUPPORTED: the pages are not the current state (part of it is
- *  in a log), or the file is of an unknown kind. OJ_ERR_IO: malformed. */
+/** Prepares reading the table with this root page, about n_bytes at a time.
+ *  OJ_ERR_UNSUPPORTED: the file does not show the current state (part of it is
+ *  in a log), or is of an unknown kind. OJ_ERR_IO: malformed. */
 OJ_MUST_USE oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
                                            int64_t n_bytes,
                                            struct oj_sqlite_pages *pages,
                                            struct oj_error *err);
 
-/** Frees what it owns. Accepts a zeroed one. */
+/** Frees the memory of pages; zeroed memory is accepted. */
 void oj_sqlite_pages_close(struct oj_sqlite_pages *pages);
 
-/** Reads the next leaves; n_leaves is 0 at the end. OJ_ERR_IO: one of them is
- *  malformed. OJ_ERR_UNSUPPORTED: one cannot be read. */
+/** Reads the next leaves; pages->n_leaves is 0 at the end. OJ_ERR_IO: a leaf is
+ *  malformed. OJ_ERR_UNSUPPORTED: a leaf cannot be read. */
 OJ_MUST_USE oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
                                            struct oj_error *err);
 
-/** Assembles a record of n bytes that starts at *record, of which at most
- *  `room` bytes are in the leaf, from its overflow pages. OJ_ERR_IO:
- *  malformed. */
+/** Copies a record of n bytes, which begins at *record and continues on
+ *  overflow pages, into one piece. At most `room` bytes are in the leaf.
+ *  OJ_ERR_IO: malformed. */
 OJ_MUST_USE oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages,
                                          int64_t room, uint64_t n,
                                          struct oj_sqlite_record *to,
                                          const uint8_t **record,
                                          struct oj_error *err);
 
-/** Reads a number of 1 to 9 bytes before `end`. Returns its size; 0: it is
- *  truncated. */
+/** Reads a varint of 1 to 9 bytes that must end before `end`. Returns its
+ *  number of bytes; 0: it is truncated. */
 static inline int oj_sqlite_varint(const uint8_t *at, const uint8_t *end,
                                    uint64_t *value)
 {
@@ -110,7 +111,7 @@ static inline int oj_sqlite_varint(const uint8_t *at, const uint8_t *end,
     return 0;
 }
 
-/** A signed number of n <= 8 bytes. 8 bytes must be readable. */
+/** Reads a signed integer of n <= 8 bytes. 8 bytes must be readable. */
 static inline int64_t oj_sqlite_integer(const uint8_t *at, int n)
 {
     uint64_t bits = (uint64_t)at[0] << 56 | (uint64_t)at[1] << 48 |
@@ -120,15 +121,15 @@ static inline int64_t oj_sqlite_integer(const uint8_t *at, int n)
     return n == 0 ? 0 : (int64_t)bits >> (64 - 8 * n);
 }
 
-/** A leaf in memory. */
+/** The address of one of the leaves in memory. */
 static inline const uint8_t *oj_sqlite_leaf(const struct oj_sqlite_pages *pages,
                                             int64_t leaf)
 {
     return pages->leaf + leaf * pages->page_bytes;
 }
 
-/** Number of cells: the rows of a leaf, or the children but one of an interior
- *  page. */
+/** Number of cells of a page: a leaf's rows, or the children of an interior
+ *  page, less one. */
 static inline int oj_sqlite_page_n_cells(const uint8_t *page)
 {
     return page[3] << 8 | page[4];
@@ -141,7 +142,7 @@ static inline int oj_sqlite_page_cell_area(const uint8_t *page)
 }
 
 /** Upper bound of the row numbers of the leaf before this one. *has: 0 for the
- *  first leaf. */
+ *  first leaf, which has none before it. */
 static inline int64_t
 oj_sqlite_greatest_before(const struct oj_sqlite_pages *pages, int64_t leaf,
                           int *has)
@@ -158,9 +159,9 @@ oj_sqlite_greatest_of_leaf(const struct oj_sqlite_pages *pages, int64_t leaf)
     return pages->greatest[pages->n_done - pages->n_leaves + leaf];
 }
 
-/** Returns the record of row i of a leaf, its size *n and the row's number;
+/** Returns the record of row i of a leaf; sets its size *n and the row number;
  *  NULL: malformed. A size of more than 5 bytes is refused: SQLite never writes
- *  it, and reads the ninth byte differently. */
+ *  one. */
 static inline const uint8_t *
 oj_sqlite_leaf_row(const struct oj_sqlite_pages *pages, const uint8_t *leaf,
                    int i, uint64_t *n, int64_t *number)
@@ -180,8 +181,9 @@ oj_sqlite_leaf_row(const struct oj_sqlite_pages *pages, const uint8_t *leaf,
     return n_head > 0 ? at + n_head : NULL;
 }
 
-/** Returns the record of n bytes that starts at `at`; it is copied only if it
- *  continues on other pages. Any thread may call it. OJ_ERR_IO: malformed. */
+/** Returns the record of n bytes that begins at `at`; copies it to long_one
+ *  only if it continues on other pages. Any thread may call it. OJ_ERR_IO:
+ *  malformed. */
 OJ_MUST_USE static inline oj_status
 oj_sqlite_record(struct oj_sqlite_pages *pages, const uint8_t *leaf,
                  const uint8_t *at, uint64_t n,

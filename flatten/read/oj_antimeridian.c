@@ -5,22 +5,23 @@
 
 #include <math.h>
 
-/* The plane ends between two points STEP degrees apart if their images are LEAP
- * times further apart than those of two points nearby. */
+/* A plane ends between two points STEP degrees apart if the distance of their
+ * images is LEAP times that of two points nearby. */
 #define STEP 1e-6
 #define LEAP 1e4
 
-/* Fraction of a turn: pieces end this far from the line (0.1 mm), unless it is
- * opposite to the meridian 0. PROJ reduces longitudes several times, so a point
- * exactly on the line can be mapped to either end of the plane; only 180 and
- * -180 degrees from 0 stay apart. */
+/* Fraction of a turn by which cut pieces stay away from the antimeridian (0.1
+ * mm), unless that is opposite to the meridian 0. PROJ reduces longitudes
+ * several times, so it can map a point exactly on the line to either end of the
+ * plane; only 180 and -180 degrees from meridian 0 stay apart. */
 #define GAP 2.5e-12
 
-/* Limit on the pieces of a geometry, in turns around the Earth; real data have
- * far fewer. */
+/* Maximum extent, in turns around the Earth, of a geometry that is cut. Real
+ * data have far less. */
 #define MOST_TURNS 64
 
-/* Distance between the images of two points; NaN: one has no image. */
+/* Distance between the images of (x0, y) and (x1, y); NaN if one has no image.
+ */
 static double image_distance(OGRCoordinateTransformationH transformation,
                              double x0, double x1, double y)
 {
@@ -54,7 +55,7 @@ static int has_degrees(OGRSpatialReferenceH srs)
            fabs(OSRGetAngularUnits(srs, NULL) - 0.0174532925199433) < 1e-12;
 }
 
-/* Finds the end of the plane of a transformation from degrees. */
+/* Finds where the plane ends for a transformation from degrees into a plane. */
 static void find_end_of_plane(OGRCoordinateTransformationH transformation,
                               struct oj_antimeridian *found)
 {
@@ -72,8 +73,8 @@ static void find_end_of_plane(OGRCoordinateTransformationH transformation,
     }
 }
 
-/* Finds the meridian of 180 degrees in the plane of a transformation into
- * degrees. It is a line x = const if meridians are parallel lines at equal
+/* Finds the meridian of 180 degrees in the source plane of a transformation
+ * into degrees. It is a line x = const if meridians are parallel lines at equal
  * distances, as in all cylindrical projections. */
 static void find_end_of_degrees(OGRCoordinateTransformationH transformation,
                                 struct oj_antimeridian *found)
@@ -123,7 +124,7 @@ oj_antimeridian_find(OGRCoordinateTransformationH transformation)
     return found;
 }
 
-/* The first line beyond x. */
+/* The next line beyond x: lines repeat at intervals of `turn`. */
 static double next_line(const struct oj_antimeridian *antimeridian, double x)
 {
     const double at = antimeridian->at, turn = antimeridian->turn;
@@ -168,8 +169,9 @@ static void shift_x(OGRGeometryH geometry, double by)
     }
 }
 
-/* Adds piece, or its members, if they have this dimension: where a polygon only
- * touches the meridian, the cut also returns lines. */
+/* Adds piece, or its members, if they have the wanted dimension. Where a
+ * polygon only touches the meridian, the cut also returns lines, which are
+ * dropped. */
 static void add_pieces(OGRGeometryH to, OGRGeometryH piece, int dimension)
 {
     if (OGR_GT_IsSubClassOf(OGR_G_GetGeometryType(piece),

@@ -1,9 +1,9 @@
 /** Cuts geometries that cross the meridian where a projection ends.
  *
- *  PROJ reduces longitudes modulo 360 degrees from the central meridian, so
- *  that a polygon from 157 to 193 degrees would be drawn the other way around
- *  the map. It is therefore cut at that meridian, and its parts lie at both
- *  ends of the map:
+ *  PROJ reduces longitudes modulo 360 degrees from the central meridian. So a
+ *  polygon from 157 to 193 degrees would be drawn the other way around the map.
+ *  It is therefore cut at the meridian where the map ends, and its parts lie at
+ *  both ends of the map:
  *
  *     157 ---- 180 ---- 193   ->   157 ---- 180  and  -180 ---- -167
  */
@@ -13,33 +13,35 @@
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 
-/** The place where a transformation tears geometries. Zeroed: it tears none. */
+/** Where a transformation tears geometries apart. Zeroed memory: nowhere. */
 struct oj_antimeridian
 {
-    /** 1: the transformation tears geometries that cross the line x = at */
+    /** 1: the transformation tears geometries that cross the line x = at, or
+     *  the line shifted by multiples of `turn` */
     int is_torn;
     double at;   /**< the x of the line, in coordinates of the source */
     double turn; /**< 360 degrees in these coordinates */
 
-    /** 1: the target is degrees, and the meridian of 180 degrees is not a
-     *  straight line in the source: torn geometries can only be detected
-     *  afterwards. */
+    /** 1: the transformation goes into degrees, and the meridian of 180 degrees
+     *  is not a straight line in the source. Torn geometries can then only be
+     *  detected after the transformation. */
     int is_curved;
 };
 
-/** Examines a transformation (may be NULL). From degrees into a plane: whether
- *  the plane ends opposite to the central meridian. From a plane into degrees:
- *  where the meridian of 180 degrees lies. */
+/** Examines a transformation; NULL is accepted. From degrees into a plane it
+ *  finds where the plane ends, opposite to the central meridian; from a plane
+ *  into degrees, where the meridian of 180 degrees lies. */
 struct oj_antimeridian
 oj_antimeridian_find(OGRCoordinateTransformationH transformation);
 
-/** 1 when the line, shifted by any number of turns, lies between the two
- *  longitudes. */
+/** Returns 1 if the line, shifted by any number of turns, lies between the two
+ *  x coordinates. */
 int oj_antimeridian_lies_between(const struct oj_antimeridian *antimeridian,
                                  double least, double greatest);
 
-/** Returns a copy of a line, polygon or collection, cut at the line, with all
- *  parts within one turn; curves become lines. NULL: it cannot be cut. */
+/** Returns a copy of a line, polygon or collection that is cut at the line and
+ *  has all parts within one turn; curves become lines. NULL: it cannot be cut.
+ */
 OGRGeometryH oj_antimeridian_cut(const struct oj_antimeridian *antimeridian,
                                  OGRGeometryH geometry);
 

@@ -8,12 +8,13 @@ struct table_column
 {
     OGRFieldType type;
     OGRFieldSubType subtype;
-    uint8_t *has_value; /* one bit per row */
-    /* array of int, int64_t, double, OGRField, or offsets into pool */
+    uint8_t *has_value; /* [bits] 1: the row has a value */
+    /* array of int, int64_t, double or OGRField; for texts and binaries offsets
+     * into pool */
     void *values;
     char *pool; /* bytes of strings and binaries */
     int64_t n_pool;
-    int64_t n_lists; /* values that are pointers to free, or zero */
+    int64_t n_lists; /* number of values in `values` that own memory (lists) */
     int64_t cap_has_value, cap_values, cap_pool;
 };
 
@@ -48,7 +49,8 @@ static oj_status init_column(struct table_column *column, OGRFieldType type,
     return OJ_OK;
 }
 
-/* Makes a table with the columns of `like`, or of these fields of defn. */
+/* Makes an empty table: with the columns of `like`, or if that is NULL with a
+ * column per field of defn. */
 static oj_status make_table(const struct oj_table *like, OGRFeatureDefnH defn,
                             const int *fields, int n_columns,
                             struct oj_table **out, struct oj_error *err)
@@ -95,8 +97,8 @@ oj_status oj_table_new_like(const struct oj_table *like, struct oj_table **out,
 
 /* ---- filling ------------------------------------------------------------- */
 
-/* Copies a list into one block, so that one free suffices; strings follow their
- * array of pointers. */
+/* Copies a list into one block of memory, so that one free suffices; texts
+ * follow their array of pointers. */
 static oj_status copy_list(OGRFieldType type, const OGRField *from,
                            OGRField *to, int64_t *n_bytes, struct oj_error *err)
 {
@@ -160,7 +162,8 @@ static void set_validity_bit(struct table_column *column, int64_t row,
         column->has_value[row >> 3] |= bit;
 }
 
-/* All members of the union OGRField start at its address. */
+/* Copies the value without a switch over types: all members of the union
+ * OGRField start at its address. */
 static void store_fixed_size_value(struct table_column *column, int64_t row,
                                    const OGRField *raw)
 {
@@ -174,7 +177,7 @@ static void store_fixed_size_value(struct table_column *column, int64_t row,
         memcpy(to, raw, sizeof *raw);
 }
 
-/* Stores a defined value, which is never read. */
+/* Stores a zero in place of a NULL; it is never read as a value. */
 static void append_null(struct table_column *column, int64_t row)
 {
     OGRField zero;
@@ -185,7 +188,7 @@ static void append_null(struct table_column *column, int64_t row)
         store_fixed_size_value(column, row, &zero);
 }
 
-/* Allocates for rows up to `end`. */
+/* Allocates memory for rows up to `end`. */
 static oj_status reserve_column(const struct oj_table *table,
                                 struct table_column *column, int64_t end,
                                 struct oj_error *err)
@@ -195,8 +198,9 @@ static oj_status reserve_column(const struct oj_table *table,
                       &column->cap_values, value_size(column->type), err));
     OJ_ROOM(column->has_value, (first + 7) / 8, (end + 7) / 8,
             column->cap_has_value, err);
-    if (oj_type_is_list(column->type)) /* so that a failure in between frees
-                                          only valid pointers */
+    if (oj_type_is_list(column->type)) /* zeroed, so that after a failure
+                                          half-way only valid pointers are
+                                          freed */
     {
         memset((OGRField *)column->values + first, 0,
                (size_t)(end - first) * sizeof(OGRField));

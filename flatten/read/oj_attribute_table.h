@@ -13,7 +13,7 @@
 #include "../arrays/oj_chunk.h"
 #include "oj_value.h"
 
-/** A table; opaque. */
+/** A table of attributes. */
 struct oj_table;
 struct oj_attributes;
 
@@ -33,8 +33,8 @@ OJ_MUST_USE oj_status oj_table_new_like(const struct oj_table *like,
                                         struct oj_table **out,
                                         struct oj_error *err);
 
-/* Append one row: call the first function once per column, then the second.
- * After a failure the table can only be freed. */
+/* These two functions append one row: call the first one once per column, then
+ * the second one. After a failure the table can only be freed. */
 OJ_MUST_USE oj_status oj_table_append_column_value(struct oj_table *table,
                                                    int column,
                                                    const struct oj_value *value,
@@ -46,62 +46,62 @@ int oj_table_columns(const struct oj_table *table);
 OGRFieldType oj_table_type(const struct oj_table *table, int column,
                            OGRFieldSubType *subtype);
 
-/** Prefetches a row into the cache for oj_table_value(): stage 0 everything but
- *  texts; stage 1, called some rows later, the texts. */
+/** Prefetches a row into the cache for oj_table_value(): stage 0 everything
+ *  except texts; stage 1, to be called some rows later, the texts. */
 void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage);
 
 /** Fills *value, which is valid as long as the table. */
 void oj_table_value(const struct oj_table *table, int64_t row, int column,
                     struct oj_value *value);
 
-/** A column's arrays, for loops over many rows. Valid until the table is freed
- *  or a row is added. */
+/** Returns a column's arrays, for loops over many rows. They are valid until
+ *  the table is freed or a row is added. */
 struct oj_column_view oj_table_view(const struct oj_table *table, int column);
 
 int64_t oj_table_bytes(const struct oj_table *table);
 
-/** Frees it. Accepts NULL. */
+/** Frees the table; accepts NULL. */
 void oj_table_free(struct oj_table *table);
 
 /* ---- attributes of a batch or a table ------------------------------------ */
 
 /** Attributes of consecutive rows, for the writer: a table, columns of a slice,
- *  or OGR features, whichever is set. */
+ *  or OGR features. The first one that is set is used. */
 struct oj_attributes
 {
     const struct oj_fields *fields; /**< fields of the reader */
-    /** if not NULL: the attributes are these rows */
+    /** if not NULL: the attributes are the rows of this table */
     const struct oj_table *table;
-    /** used if table is NULL; chunk NULL: `feature` is used instead */
+    /** used if table is NULL; if slice.chunk is NULL, too, `feature` is used */
     struct oj_slice slice;
     int64_t n_features, cap_features;
     OGRFeatureH *feature; /**< [n_features] owned */
 };
 
-/** Removes all rows, but keeps the memory for the next ones. Any thread may
- *  call it. */
+/** Removes all rows, but keeps the memory. Any thread may call it. */
 void oj_attributes_clear(struct oj_attributes *attributes);
 
-/** Frees it. Accepts NULL. */
+/** Frees the memory; accepts NULL. */
 void oj_attributes_free(struct oj_attributes *attributes);
 
-/** Appends feature, and owns it if it returns OJ_OK. */
+/** Appends a row as a feature; owns feature if the call succeeds. */
 OJ_MUST_USE oj_status oj_attributes_push(struct oj_attributes *attributes,
                                          OGRFeatureH feature,
                                          struct oj_error *err);
 
-/** Geometry of a row, if rows are features; NULL: none. */
+/** Geometry of a row; NULL if it has none or if rows are not features. */
 OGRGeometryH oj_attributes_geometry(const struct oj_attributes *attributes,
                                     int64_t row);
 
-/** Value of a field (by its index in the reader's options) or of a table's
- *  column. */
+/** Value of a row in a field (index in the reader's options) or in a column of
+ *  the table. */
 void oj_attributes_value(const struct oj_attributes *attributes, int field,
                          int64_t row, struct oj_value *value);
 
-/** Copies an OFTReal field of n rows: first, first + 1, ...; if order is not
- *  NULL: order[first], order[first + 1], ... Returns 1 if the values are stored
- *  as a column, else 0. is_null [n] is filled only if *any_null. */
+/** Copies the values of an OFTReal field for n rows: first, first + 1, ...; if
+ *  order is not NULL: order[first], order[first + 1], ... Returns 0 if the
+ *  values are not stored as a column; then nothing is copied. is_null [n] is
+ *  filled only if *any_null. */
 int oj_attributes_reals(const struct oj_attributes *attributes, int field,
                         int64_t first, int64_t n, const int32_t *order,
                         double *value, uint8_t *is_null, int *any_null);

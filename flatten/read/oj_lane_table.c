@@ -20,7 +20,7 @@
 #define ARROW_READER NULL
 #endif
 
-/* Indexed by enum oj_lane_id. */
+/* The table of lanes, indexed by enum oj_lane_id. */
 static const struct oj_lane_row lanes[OJ_N_LANES] = {
     {"FlatGeobuf", "FlatGeobuf", &oj_flatgeobuf_lane,
      OJ_LANE_WHOLE_LAYER | OJ_LANE_SOLE_LAYER, OJ_LANE_WRITES_FILE,

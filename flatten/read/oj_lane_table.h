@@ -37,61 +37,63 @@ enum oj_lane_id
 /** All lanes, one bit per enum oj_lane_id. */
 #define OJ_LANES_ALL ((1u << OJ_N_LANES) - 1u)
 
-/** Properties of a dataset, one bit each. */
+/** Facts about a dataset on which the use of a lane depends; one bit each. */
 enum oj_lane_fact
 {
-    /** read: all rows of a layer, or those in a box; no SELECT and no attribute
-     *  filter */
+    /** for reading: all rows of a layer, or those in a box, are wanted; no
+     *  SELECT, no attribute filter */
     OJ_LANE_WHOLE_LAYER = 1,
     OJ_LANE_SOLE_LAYER = 2, /**< the dataset has one layer */
-    OJ_LANE_PLAIN_OPEN = 4, /**< read: opened without open options */
-    /** read: the driver's Arrow stream is correct for this layer */
+    OJ_LANE_PLAIN_OPEN = 4, /**< for reading: the dataset was opened without
+                                 open options */
+    /** for reading: the driver's Arrow stream is correct for this layer */
     OJ_LANE_SOUND_STREAM = 8,
-    OJ_LANE_NEW_FILE = 16 /**< written: the file does not exist yet */
+    OJ_LANE_NEW_FILE = 16 /**< for writing: the file does not exist yet */
 };
 
-/** The destination into which a lane writes. */
+/** Where a lane writes. */
 enum oj_lane_target
 {
     OJ_LANE_WRITES_NOTHING,
-    OJ_LANE_WRITES_FILE,   /**< a separate file */
-    OJ_LANE_WRITES_DATASET /**< a layer of GDAL's dataset */
+    OJ_LANE_WRITES_FILE,   /**< into a file of its own */
+    OJ_LANE_WRITES_DATASET /**< into a layer of GDAL's dataset */
 };
 
-/** A row of the table. */
+/** A row of the table of lanes. */
 struct oj_lane_row
 {
-    const char *name;   /**< name in reports */
+    const char *name;   /**< name of the lane in reports */
     const char *driver; /**< driver of the format; NULL: any */
 
-    const struct oj_lane *reads; /**< the reader; NULL: not in this build */
+    const struct oj_lane *reads; /**< the lane's reader; NULL: not in this
+                                      build */
     unsigned reads_if;           /**< facts that must all hold for reading */
 
     enum oj_lane_target writes;
     unsigned writes_if; /**< facts that must all hold for writing */
-    /** required extension of a file to write; NULL: any */
+    /** extension that a file must have to be written; NULL: any */
     const char *extension;
 };
 
-/** Describes a dataset that is read, or will be written at path. */
+/** A dataset that is to be read, or to be written at path. */
 struct oj_lane_dataset
 {
-    GDALDriverH driver; /**< NULL: none */
-    const char *path;   /**< written: name of the file */
+    GDALDriverH driver; /**< driver; NULL: none */
+    const char *path;   /**< path of the file to write */
     unsigned facts;
 };
 
-/** Row of the table; 0 <= id < OJ_N_LANES. */
+/** Returns a row of the table; 0 <= id < OJ_N_LANES. */
 const struct oj_lane_row *oj_lane_at(int id);
 
-/** The facts on which the lanes of this driver's format depend; others, which
- *  can be expensive to determine, need not be set. */
+/** Returns the facts on which the lanes of this driver's format depend. Callers
+ *  need not determine other facts, which can be expensive. */
 unsigned oj_lane_facts_that_matter(GDALDriverH driver);
 
-/** The lanes that may read the layer, one bit per enum oj_lane_id. */
+/** Returns the lanes that may read the layer, one bit per enum oj_lane_id. */
 unsigned oj_lanes_that_read(const struct oj_lane_dataset *dataset);
 
-/** The lane that writes the rows, or NULL. */
+/** Returns the lane that may write the rows, or NULL. */
 const struct oj_lane_row *
 oj_lane_that_writes(const struct oj_lane_dataset *dataset);
 

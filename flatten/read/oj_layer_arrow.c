@@ -13,18 +13,18 @@
  * offsets. */
 #define MOST_ROWS 524288
 
-/* A column of the stream: its child, and the letter of its format: i s l f g u
- * U z Z. */
+/* A column of the Arrow stream: its child, and the letter of its format: i s l
+ * f g u U z Z. */
 struct arrow_column
 {
-    int child; /* index of the child; < 0: none */
+    int child; /* index of the child; < 0: the column is not used */
     char format;
 };
 
 struct oj_arrow_stream
 {
     struct ArrowArrayStream stream;
-    /* the layer on which this stream has set a filter; NULL: none */
+    /* the layer on which this lane has set a filter; NULL: no filter set */
     OGRLayerH filtered;
     int n_columns;
     struct arrow_column column[];
@@ -32,9 +32,10 @@ struct oj_arrow_stream
 
 /* ---- schema -------------------------------------------------------------- */
 
-/* Arrow format in which values of this type arrive; 0: not used, because values
- * would lose information (times lose their zone; GDAL 3.6 mixes up the bits of
- * booleans) or because it is not faster (lists). */
+/* The Arrow format in which values of this type arrive unchanged. 0: the stream
+ * is not used for them, because values would lose information (times lose their
+ * zone; GDAL 3.6 mixes up the bits of booleans) or because it is not faster
+ * (lists). */
 static char lossless_arrow_format(OGRFieldDefnH field)
 {
     OGRFieldSubType subtype = OGR_Fld_GetSubType(field);
@@ -66,7 +67,8 @@ static int has_format(const struct ArrowSchema *child, char format)
            child->format[1] == '\0' && child->dictionary == NULL;
 }
 
-/* Columns with a dictionary are refused: looking values up is not faster. */
+/* Finds the column of this name and format. Columns with a dictionary are
+ * refused: looking the values up is not faster than GDAL. */
 static int find_column(const struct ArrowSchema *schema, const char *name,
                        char format, struct arrow_column *column)
 {
@@ -175,14 +177,15 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
 
 /* ---- chunks -------------------------------------------------------------- */
 
-/* GeoPackage (seen in GDAL 3.6) returns empty chunks without end after a
- * corrupt page; it reports the error on a thread of its own, where it is
- * lost. */
+/* GeoPackage's stream (seen in GDAL 3.6) returns empty chunks without end after
+ * a corrupt page; its error message is lost, since it is sent from another
+ * thread. After this many empty chunks the stream counts as failed. */
 #define MAX_EMPTY_CHUNKS 16
 
-/* FlatGeobuf's stream (seen in GDAL 3.10) is wrong for layers with rows without
- * geometry: later geometries overwrite each other, which shows as a WKB of 0 or
- * fewer bytes in a row that is not NULL. */
+/* Returns 0 if the geometries of a chunk are wrong. FlatGeobuf's stream (seen
+ * in GDAL 3.10) lets later geometries overwrite each other if the layer has
+ * rows without geometry; this shows as a WKB of 0 or fewer bytes in a row that
+ * is not NULL. */
 static int are_geometry_bytes_sound(const struct oj_chunk *chunk)
 {
     const struct oj_column_view *column = &chunk->column[OJ_CHUNK_GEOMETRY];
@@ -228,7 +231,7 @@ static void free_array(void *owner)
     oj_free(array);
 }
 
-/* Reads one chunk, which may be empty; NULL at the end. */
+/* Reads one chunk, which may be empty; *out is NULL at the end. */
 static oj_status read_arrow_array_as_chunk(struct oj_arrow_stream *stream,
                                            struct oj_chunk **out,
                                            const char **text,
@@ -242,7 +245,8 @@ static oj_status read_arrow_array_as_chunk(struct oj_arrow_stream *stream,
     {
         array->release = NULL;
         *text = stream->stream.get_last_error(&stream->stream);
-        status = oj_fail(err, OJ_ERR_IO, "the stream of rows ended early");
+        status = oj_fail(err, OJ_ERR_IO,
+                         "the driver's Arrow stream ended before the last row");
     }
     else if (array->release != NULL)
         status = oj_chunk_new(stream->n_columns - OJ_CHUNK_FIELDS, array,

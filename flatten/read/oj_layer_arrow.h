@@ -13,8 +13,9 @@
 #define OJ_HAVE_ARROW 0
 #endif
 
-/** Respects the ignored fields at the time of opening. Refuses layers without
- *  stream, or with a field that the stream does not carry without loss. */
+/** The lane. Only fields that are not ignored when it is opened are read. It
+ *  refuses layers without a stream, or with a field that the stream does not
+ *  deliver without loss. */
 extern const struct oj_lane oj_arrow_lane;
 
 #endif

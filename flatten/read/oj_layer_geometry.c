@@ -39,8 +39,8 @@ static oj_status add_ring(struct oj_flat_buf *flat, OGRGeometryH line,
     return OJ_OK;
 }
 
-/* Converts a curve polygon ring by ring: for one with an open ring OGR's
- * conversion of the whole fails. */
+/* Converts a curve polygon ring by ring, because OGR's conversion of the whole
+ * fails if a ring is open. */
 static oj_status add_curve_polygon(struct oj_flat_buf *flat,
                                    OGRGeometryH curves, struct oj_error *err)
 {
@@ -84,8 +84,8 @@ static oj_status add_parts_without_curves(struct oj_layer_geometry *work,
     return status == OJ_OK ? oj_wkb_add_parts(flat, work->wkb, n, err) : status;
 }
 
-/* Adds collections and surfaces member by member: OGR converts curves inside a
- * collection, but not surfaces. */
+/* Adds the members of collections and surfaces one by one: OGR converts curves
+ * inside a collection, but not surfaces. */
 static oj_status append_members_recursively(struct oj_layer_geometry *work,
                                             struct oj_flat_buf *flat,
                                             OGRGeometryH geometry, int depth,

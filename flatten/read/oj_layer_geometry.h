@@ -1,5 +1,6 @@
-/** OGR geometries -> flat layer: points directly, other types through WKB,
- *  curves and surfaces after OGR converted them to lines and polygons. */
+/** Converts OGR geometries to a flat layer: points directly, other types
+ *  through WKB; OGR converts curves and surfaces to lines and polygons first.
+ */
 #ifndef OJ_LAYER_GEOMETRY_H
 #define OJ_LAYER_GEOMETRY_H
 
@@ -7,7 +8,7 @@
 
 #include <ogr_api.h>
 
-/** Scratch memory, reused for every geometry. A zeroed one is valid. */
+/** Buffers that are reused for every geometry. Zeroed memory is valid. */
 struct oj_layer_geometry
 {
     uint8_t *wkb;
@@ -22,7 +23,7 @@ OJ_MUST_USE oj_status oj_layer_geometry_wkb(struct oj_layer_geometry *work,
                                             struct oj_error *err);
 
 /** Adds one feature. geometry may be NULL. Curves become line strings with
- *  OGR's step (4 degrees unless OGR_ARC_STEPSIZE is set); surfaces become their
+ *  OGR's step (4 degrees unless OGR_ARC_STEPSIZE is set), surfaces become their
  *  patches; such features are counted as linearised. */
 OJ_MUST_USE oj_status oj_layer_geometry_add(struct oj_layer_geometry *work,
                                             struct oj_flat_buf *flat,

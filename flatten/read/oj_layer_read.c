@@ -15,11 +15,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of a whole layer between two progress reports or transformations. */
+/* oj_layer_read_all(): rows per progress report and transformation. */
 #define CHUNK_ROWS 65536
 
-/* Vertices per transformation call: they fit in a cache and amortise the
- * call. */
+/* Vertices per transformation call: few enough for a cache, enough to amortise
+ * the call. */
 #define CHUNK_VERTICES 16384
 
 struct oj_layer_reader
@@ -33,54 +33,54 @@ struct oj_layer_reader
     struct oj_read_counts counts;
     struct oj_ogr_errors errors;
     struct oj_layer_geometry geometry;
-    /* the line at which options.transformation tears geometries */
+    /* where options.transformation tears geometries */
     struct oj_antimeridian antimeridian;
 
-    /* Rows come from a lane's stream of chunks; with lane NULL or is_left from
-     * GDAL's features. After is_left the stream may stay open for memory that
-     * it owns. */
+    /* Source of rows: the chunks of a lane; GDAL's features if lane is NULL or
+     * is_left is set. After is_left the stream may stay open, since chunks use
+     * its memory. */
     const struct oj_lane *lane;
     int is_left;
     void *stream;
-    /* rows of the last chunk that were not returned yet */
+    /* the rows of the last chunk that were not yet returned */
     struct oj_slice rest;
 
-    /* GDAL reads on after a lane that reads in the order of FIDs: rows up to
-     * last_fid are skipped (skips_fids), and the FIDs of the rest must ascend
-     * (checks_fids). */
+    /* Used when GDAL continues after a lane that reads in FID order.
+     * skips_fids: rows up to last_fid are skipped; checks_fids: the FIDs of the
+     * other rows must ascend. */
     int64_t last_fid;
     int skips_fids, checks_fids;
     /* spatial filter: minimum x, maximum x, minimum y, maximum y */
     double box[4];
 
-    /* Destination of rows. carried: attributes are returned to the caller, so
+    /* Where rows are stored. carried: attributes are returned to the caller, so
      * their geometries must be transformed, too. */
     struct oj_flat_buf *flat;
     struct oj_attributes *attributes; /* NULL: none */
     int carried;
 
-    /* FIDs of rows without geometry, to be read again: GeoPackage's streams
-     * return NULL also for a corrupt blob. */
+    /* FIDs of rows without geometry, which are read again at the end:
+     * GeoPackage's streams return NULL also for a corrupt blob. */
     int64_t *null_fid;
     int64_t n_null_fids, cap_null_fids;
     int has_ignored_fields, at_end;
     int has_order_filter; /* all_rows_filter is set on the layer */
 
-    /* Scratch of one transformation call. */
+    /* Result of each vertex in one transformation call. */
     int is_good[CHUNK_VERTICES];
     uint8_t has_none[CHUNK_VERTICES];
 };
 
 /* ---- reprojection of the vertices, in bulk ------------------------------- */
 
-/* NaN in the short form means "no geometry" and is kept; infinity marks a
- * vertex that cannot be transformed. */
+/* Transforms n vertices. NaN in the short form means "no geometry" and is kept;
+ * a vertex that cannot be transformed becomes infinity. */
 static void transform_vertices(struct oj_layer_reader *reader, double *x,
                                double *y, int n)
 {
     for (int i = 0; i < n; i++)
     {
-        reader->is_good[i] = 0; /* kept if the call fails as a whole */
+        reader->is_good[i] = 0; /* stays 0 if the call fails as a whole */
         reader->has_none[i] = (uint8_t)(isnan(x[i]) != 0);
         if (reader->has_none[i])
             x[i] = y[i] = 0.0;
@@ -97,8 +97,8 @@ static void transform_vertices(struct oj_layer_reader *reader, double *x,
     }
 }
 
-/* Width of n > 1 vertices. Four minima and maxima are kept, since each depends
- * on the one before. */
+/* Difference of maximum and minimum of n > 1 values. Four minima and maxima are
+ * kept in parallel, because each step depends on the one before. */
 static double width_of(const double *x, int64_t n)
 {
     double least[4] = {x[0], x[0], x[0], x[0]};
@@ -120,8 +120,8 @@ static double width_of(const double *x, int64_t n)
            fmin(fmin(least[0], least[1]), fmin(least[2], least[3]));
 }
 
-/* Counts features from `first` on with a ring or line of a width in [least,
- * most). */
+/* Counts the features from `first` on that have a ring or line whose width is
+ * in [least, most). */
 static int64_t count_wide_features(const struct oj_flat_buf *flat,
                                    int64_t first, double least, double most)
 {
@@ -143,9 +143,10 @@ static int64_t count_wide_features(const struct oj_flat_buf *flat,
     return n_wide;
 }
 
-/* A feature nearly as wide as the Earth usually crosses the antimeridian and
- * would go the wrong way around in the plane. One of 360 degrees is a band
- * around the Earth. */
+/* Counts the features nearly as wide as the Earth, 350 to 360 degrees. They
+ * usually cross the antimeridian and would run the wrong way around in the
+ * plane. A width of 360 degrees is a band around the Earth and does not count.
+ */
 static void count_wide_in_source(struct oj_layer_reader *reader, int64_t first)
 {
     if (reader->options.has_degrees &&
@@ -154,8 +155,8 @@ static void count_wide_in_source(struct oj_layer_reader *reader, int64_t first)
             count_wide_features(reader->flat, first, 350.0, 360.0);
 }
 
-/* Counts features that became wider than half the Earth when a plane was
- * transformed into degrees: they were probably torn. */
+/* Counts the features that became wider than half the Earth in a transformation
+ * from a plane into degrees: it probably tore them apart. */
 static void count_torn_by_transformation(struct oj_layer_reader *reader,
                                          int64_t first)
 {
@@ -165,8 +166,8 @@ static void count_torn_by_transformation(struct oj_layer_reader *reader,
 }
 
 /* Transforms the vertices of the features from `first` on in place, unless OGR
- * transformed their geometries. A feature with a vertex that cannot be
- * transformed loses its parts. */
+ * has transformed their geometries already. A feature with a vertex that cannot
+ * be transformed loses its parts. */
 static oj_status transform_new_features(struct oj_layer_reader *reader,
                                         int64_t first, struct oj_error *err)
 {
@@ -199,8 +200,9 @@ static int is_field_wanted(const struct oj_fields *fields, int field)
     return i < fields->n && !fields->field[i].is_skipped;
 }
 
-/* OGR ignores fields by name. A name that finds another field (names may repeat
- * or differ in case only) is not ignored. */
+/* Sets the ignored fields of the layer. OGR ignores fields by name, so a field
+ * whose name finds another field (names may repeat or differ only in case) is
+ * not ignored. */
 static void ignore_fields(struct oj_layer_reader *reader)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(reader->layer);
@@ -251,8 +253,8 @@ static oj_status init_wanted_fields(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* Spatial filter as in OGR: compares boxes if these decide, otherwise asks
- * GEOS. */
+/* Spatial filter as in OGR: compares boxes, and asks GEOS where they do not
+ * decide. */
 static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
                                         size_t n, int *is_met,
                                         struct oj_error *err)
@@ -280,7 +282,8 @@ static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
     return OJ_OK;
 }
 
-/* OGR does not treat a filter of zero area as a rectangle. */
+/* Returns 0 if the filter is not a rectangle with an area, since OGR does not
+ * treat others as a rectangle. */
 static int init_filter_box(struct oj_layer_reader *reader)
 {
     OGREnvelope box;
@@ -301,8 +304,8 @@ static void close_fast_reader(struct oj_layer_reader *reader)
     reader->stream = NULL;
 }
 
-/* Sets all_rows_filter until the reader is closed. If the driver refuses it,
- * rows come in the order of the spatial index. */
+/* Sets all_rows_filter on the layer until the reader is closed. If the driver
+ * refuses it, rows come in the order of the spatial index. */
 static void set_order_filter(struct oj_layer_reader *reader)
 {
     if (reader->options.all_rows_filter != NULL &&
@@ -312,9 +315,9 @@ static void set_order_filter(struct oj_layer_reader *reader)
                 reader->layer, reader->options.all_rows_filter) == OGRERR_NONE;
 }
 
-/* Opens the first lane that can read this layer, if any. Lanes do not transform
- * carried geometries, and not every limit can be combined with a filter, whose
- * row order is up to GDAL. */
+/* Opens the first lane that can read this layer, if any. No lane transforms
+ * geometries that are returned. No lane is used for a limit together with a
+ * filter, because then GDAL's row order decides which rows are read. */
 static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
                                                  struct oj_error *err)
 {
@@ -384,7 +387,7 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
             set_order_filter(reader);
         oj_ogr_errors_end(&reader->errors);
     }
-    /* Owned by the caller, who may free them now. */
+    /* The caller owns the arrays and may free them after the call. */
     reader->options.fields = NULL;
     reader->options.file = NULL;
     if (status == OJ_OK)
@@ -436,8 +439,8 @@ static oj_status fail_read(const struct oj_layer_reader *reader, int64_t row,
                    OGR_L_GetName(reader->layer), (long long)row, text);
 }
 
-/* Returns the geometry cut where the CRS of the join ends. NULL: it does not
- * cross that meridian, or it cannot be cut, which is counted. */
+/* Returns the geometry cut at reader->antimeridian. NULL: it does not cross
+ * that line, or it cannot be cut, which is counted. */
 static OGRGeometryH cut_geometry(struct oj_layer_reader *reader,
                                  OGRGeometryH geometry)
 {
@@ -456,8 +459,8 @@ static OGRGeometryH cut_geometry(struct oj_layer_reader *reader,
     return cut;
 }
 
-/* cut_geometry() for the WKB of a lane. The box usually shows that no cut is
- * needed. */
+/* cut_geometry() for the WKB of a lane. Usually the box already shows that no
+ * cut is needed. */
 static OGRGeometryH cut_wkb(struct oj_layer_reader *reader,
                             const uint8_t *bytes, size_t n)
 {
@@ -482,7 +485,7 @@ static OGRGeometryH cut_wkb(struct oj_layer_reader *reader,
 }
 
 /* Transforms the geometry of a feature that is returned to the caller, so that
- * the written geometry equals the joined one. *is_lost: it cannot be
+ * the geometry written is the one that was joined. *is_lost: it cannot be
  * transformed. */
 static void transform_feature(struct oj_layer_reader *reader,
                               OGRFeatureH feature, int *is_lost)
@@ -505,7 +508,7 @@ static int is_bad_text(const char *text)
     return text != NULL && !oj_utf8_is_valid(text, (int64_t)strlen(text));
 }
 
-/* Counts texts that are not UTF-8, in the fields that are used. */
+/* Counts the texts in the wanted fields that are not valid UTF-8. */
 static int64_t count_bad_texts(const struct oj_fields *fields,
                                OGRFeatureH feature)
 {
@@ -548,7 +551,8 @@ static oj_status add_feature(struct oj_layer_reader *reader,
         status = fail_row(reader, fid, status, reason.message, err);
     else if (is_lost)
     {
-        reader->flat->counts.n_null--; /* counted as not transformed instead */
+        reader->flat->counts.n_null--; /* the feature is counted as not
+                                          transformed instead */
         reader->counts.n_not_transformed++;
     }
     if (status == OJ_OK && reader->attributes != NULL)
@@ -562,7 +566,7 @@ static oj_status add_feature(struct oj_layer_reader *reader,
     return status;
 }
 
-/* The first feature that the lane has not returned. */
+/* Returns the first feature that the lane has not returned yet. */
 static OGRFeatureH next_feature_after_lane(struct oj_layer_reader *reader)
 {
     OGRFeatureH feature = OGR_L_GetNextFeature(reader->layer);
@@ -575,8 +579,9 @@ static OGRFeatureH next_feature_after_lane(struct oj_layer_reader *reader)
     return feature;
 }
 
-/* Checks the order after a lane that read by FID: a smaller FID may come from a
- * malformed tree and may have been read or missed by the lane. */
+/* Returns 0 if FIDs do not ascend after a lane that read in FID order. A
+ * smaller FID comes from a malformed tree, and the lane may have read it
+ * already or have missed it. */
 static int does_fid_ascend(struct oj_layer_reader *reader, int64_t fid)
 {
     int ascends =
@@ -586,8 +591,9 @@ static int does_fid_ascend(struct oj_layer_reader *reader, int64_t fid)
     return ascends;
 }
 
-/* A NULL feature is the end of the layer only if the driver reported no error;
- * an error along with a feature means that part of it is missing. */
+/* Reads the next feature. A NULL feature is the end of the layer only if the
+ * driver reported no error; an error together with a feature means that a part
+ * of it is missing. */
 static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
                               OGRFeatureH *feature, struct oj_error *err)
 {
@@ -610,7 +616,8 @@ static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
                            err);
 }
 
-/* *has_more 1: the layer holds further rows, from its start on. */
+/* Asks options.refill for more rows. *has_more 1: the layer has new rows, which
+ * are read from its start. */
 static oj_status refill_layer(struct oj_layer_reader *reader, int *has_more,
                               struct oj_error *err)
 {
@@ -630,7 +637,7 @@ static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
     for (int64_t n = 0; n < max_rows; n++)
     {
         OGRFeatureH feature;
-        /* a batch can take a second to read */
+        /* polled within a batch, because a batch can take a second to read */
         if (n % 1024 == 0)
             OJ_TRY(oj_check_cancel(reader->options.cancel, err));
         OJ_TRY(next_feature(reader, reader->counts.n_rows + n, &feature, err));
@@ -640,7 +647,7 @@ static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
         {
             int has_more;
             OJ_TRY(refill_layer(reader, &has_more, err));
-            n--; /* no row */
+            n--; /* the NULL feature at the end is no row */
             if (has_more)
                 continue;
             reader->at_end = 1;
@@ -651,8 +658,8 @@ static oj_status read_features(struct oj_layer_reader *reader, int64_t max_rows,
     return OJ_OK;
 }
 
-/* Records a row to be read again, if the layer has random access; without it
- * each would be read by a scan. */
+/* Records a row without geometry that must be read again. Done only for layers
+ * with random access; otherwise each such row would cost a scan. */
 static oj_status record_null_fid(struct oj_layer_reader *reader, int64_t fid,
                                  struct oj_error *err)
 {
@@ -667,7 +674,8 @@ static oj_status record_null_fid(struct oj_layer_reader *reader, int64_t fid,
     return OJ_OK;
 }
 
-/* Called after the last row, when no thread of the driver reads any more. */
+/* Reads again the rows whose geometry was NULL. Called after the last row, when
+ * no thread of the driver is reading. */
 static oj_status reread_null_rows(struct oj_layer_reader *reader,
                                   struct oj_error *err)
 {
@@ -734,8 +742,8 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
 }
 
 /* Reads the remaining rows as features. Also used if a stream failed before its
- * first row: FlatGeobuf's stream does not end for an empty layer (GDAL 3.6),
- * nor GeoPackage's for a corrupt file; reading features shows which it is. */
+ * first row, because the reason is not clear then: FlatGeobuf's stream does not
+ * end for an empty layer (GDAL 3.6), nor GeoPackage's for a corrupt file. */
 static oj_status fall_back_to_features(struct oj_layer_reader *reader,
                                        int64_t max_rows, struct oj_error *err)
 {
@@ -818,7 +826,7 @@ static oj_status read_rows_up_to_limit(struct oj_layer_reader *reader,
     if (reader->at_end)
         return OJ_OK;
     oj_ogr_errors_begin(&reader->errors);
-    if (max_rows <= 0) /* the limit is reached */
+    if (max_rows <= 0) /* the limit on the number of rows is reached */
         status = reread_null_rows(reader, err);
     else if (reader->lane != NULL && !reader->is_left)
         status = read_and_append_chunk_rows(reader, max_rows, err);
@@ -846,7 +854,7 @@ void oj_batch_free(struct oj_batch *batch)
     memset(batch, 0, sizeof *batch);
 }
 
-/* Empties batch and makes it the destination of rows. */
+/* Empties batch and directs rows into it. */
 static oj_status clear_batch(struct oj_layer_reader *reader,
                              struct oj_batch *batch, struct oj_error *err)
 {
@@ -886,7 +894,8 @@ oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
 
 /* ---- one feature --------------------------------------------------------- */
 
-/* Drivers may or may not report an error for a FID that does not exist. */
+/* Reads a feature by FID. For a FID that does not exist some drivers report an
+ * error, others do not. */
 static oj_status get_feature(struct oj_layer_reader *reader, int64_t fid,
                              struct oj_error *err)
 {
@@ -918,7 +927,8 @@ oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
 
 /* ---- a whole layer ------------------------------------------------------- */
 
-/* reader->attributes holds one chunk at a time. */
+/* Reads all rows in chunks; reader->attributes holds one chunk at a time, which
+ * is then appended to table. */
 static oj_status read_all_rows_into_table(struct oj_layer_reader *reader,
                                           struct oj_table *table,
                                           struct oj_read_counts *counts,

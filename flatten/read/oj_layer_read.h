@@ -27,53 +27,52 @@ struct oj_batch
     struct oj_attributes *attributes; /**< fields, and the geometry as read */
 };
 
-/** Frees what a batch owns; it is then valid and empty. Any thread may call
- *  it. */
+/** Frees what a batch owns; the batch is then a valid empty one. Any thread may
+ *  call it. */
 void oj_batch_free(struct oj_batch *batch);
 
 struct oj_read_options
 {
     int64_t batch_rows; /**< rows per batch, > 0 */
     int64_t limit;      /**< maximum number of rows; < 0: all */
-    /** [n_fields] indices of the wanted fields */
+    /** [n_fields] indices of the wanted fields in the layer's definition */
     const int *fields;
-    int n_fields; /**< 0: none */
+    int n_fields; /**< number of wanted fields; may be 0 */
     /** [n_fields] nonzero: the field keeps its index, but its values are not
      *  used and need not be read; NULL: all are used */
     const unsigned char *skipped;
     int keep_attributes; /**< 1: batches have attributes */
-    /** 1, with keep_attributes: their geometry is not used, so that only `flat`
-     *  is transformed */
+    /** used with keep_attributes; 1: the geometry in the attributes is not
+     *  used, so that only `flat` is transformed */
     int fields_only;
-    /** lanes that may read, one bit per enum oj_lane_id; the first one that can
-     *  read is used; 0: features */
+    /** lanes that may be used, one bit per enum oj_lane_id; the first one that
+     *  can read the layer is used; 0: only GDAL's features */
     unsigned lanes;
 
-    /** For OJ_LANE_FLATGEOBUF: NULL, or the file of which the layer is the
-     *  whole content, if no attribute filter is set and any spatial filter is a
+    /** For OJ_LANE_FLATGEOBUF: the file whose whole content is the layer. NULL
+     *  unless no attribute filter is set and a spatial filter, if set, is a
      *  rectangle. */
     const char *file;
 
-    /** For OJ_LANE_GEOPACKAGE: NULL, or the dataset in which the layer is a
-     *  table, if no attribute filter is set. */
+    /** For OJ_LANE_GEOPACKAGE: the dataset in which the layer is a table. NULL
+     *  if an attribute filter is set. */
     GDALDatasetH geopackage;
 
     /** NULL, or an attribute filter that all rows pass. While GDAL's GeoPackage
-     *  driver reads, the reader sets it on the layer; no other filter may be
-     *  set until the reader is closed.
-     *  Without a filter, if a table's largest FID equals its row count, GDAL
-     *  reads its Arrow stream by ranges of FIDs on threads with their own
-     *  connections: these see other states of the file, and if the count is
-     *  wrong, rows are read twice (seen in GDAL 3.6). Under a spatial filter
-     *  alone it returns rows in the order of the spatial index. With this
-     *  filter GDAL uses a single statement in the order of FIDs, which is as
-     *  fast. */
+     *  driver reads, the reader sets this filter on the layer; no other filter
+     *  may be set until the reader is closed.  It makes GDAL use a single
+     *  statement in FID order, which is as fast.  Without any filter, if a
+     *  table's largest FID equals its row count, GDAL reads its Arrow stream by
+     *  ranges of FIDs on threads with their own connections: these see other
+     *  states of the file, and if the count is wrong, rows are read twice (seen
+     *  in GDAL 3.6). With only a spatial filter GDAL returns rows in the order
+     *  of the spatial index. */
     const char *all_rows_filter;
 
     /** 1: the driver ignores fields that are not wanted, which saves time. Must
      *  be 0 if an attribute filter is set: most drivers (FlatGeobuf, Shapefile,
-     *  CSV) evaluate it on the row as read, and drop every row if its fields
-     *  are ignored. */
+     *  CSV) evaluate the filter on the row as read, and drop every row if the
+     *  fields in it are ignored. */
     int ignore_unwanted;
 
     /** NULL, or the transformation into the CRS of the join, applied to `flat`
@@ -82,12 +81,13 @@ struct oj_read_options
     OGRCoordinateTransformationH transformation;
 
     /** 1: the layer is in degrees; features with a part nearly 360 degrees wide
-     *  are counted */
+     *  are then counted */
     int has_degrees;
 
-    /** Called when the layer has no more rows, after those read so far are
-     *  handed over: replaces them by the next ones, waiting if it must; sets
-     *  *n_rows to 0 at the end. NULL: none. Lanes are not used with it. */
+    /** NULL, or a function that is called at the end of the layer, when the
+     *  caller has all rows read so far. It replaces the rows by the next ones,
+     *  waiting for them if necessary, and sets *n_rows to 0 if there are no
+     *  more. No lane is used with it. */
     oj_status (*refill)(void *user, int64_t *n_rows, struct oj_error *err);
     void *refill_user;
 
@@ -102,13 +102,14 @@ struct oj_read_counts
     int64_t n_not_transformed;    /**< features that could not be transformed */
     struct oj_flat_counts shapes; /**< summed over batches */
     int64_t n_cut; /**< features cut where the CRS of the join ends */
-    /** features that should have been cut, but cannot be */
+    /** features that should have been cut there, but cannot be */
     int64_t n_torn;
     /** features with a part 350 to 360 degrees wide */
     int64_t n_wide;
     int64_t n_bad_texts;     /**< texts that are not valid UTF-8 */
     double seconds;          /**< wall time spent reading */
-    const char *lane;        /**< lane that read the rows; NULL: features */
+    const char *lane;        /**< name of the lane that read the rows; NULL:
+                                  GDAL's features */
     int64_t n_warnings;      /**< warnings of the driver while reading */
     char first_warning[256]; /**< the first warning, or "" */
     int64_t n_vertices;      /**< oj_layer_read_all(): vertices read so far */
@@ -120,25 +121,25 @@ struct oj_layer_reader;
 
 /** Opens a reader at the layer's first row, under the filters set on the layer.
  *  Sets ignored fields on the layer.  The layer and options->transformation
- *  must outlive the reader; the rest of options is copied. Lanes are not used
- *  if carried geometries must be transformed, nor for a limit together with a
- *  spatial filter. */
+ *  must outlive the reader; the rest of options is copied. No lane is used if
+ *  geometries in the attributes must be transformed, nor for a limit together
+ *  with a spatial filter. */
 OJ_MUST_USE oj_status
 oj_layer_reader_open(OGRLayerH layer, const struct oj_read_options *options,
                      struct oj_layer_reader **out, struct oj_error *err);
 
 /** Fills batch (zeroed before the first call; its memory is reused) with the
  *  next rows; batch->n_rows == 0 at the end; a batch may have fewer than
- *  batch_rows rows. OJ_ERR_DATA or OJ_ERR_IO, naming FID or index, for a row
- *  that OGR cannot read or whose WKB is invalid; the reader must then be
- *  closed. */
+ *  batch_rows rows. OJ_ERR_DATA or OJ_ERR_IO, with FID or row number in the
+ *  message: OGR cannot read a row, or its WKB is invalid; the reader must then
+ *  be closed. */
 OJ_MUST_USE oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
                                            struct oj_batch *batch,
                                            struct oj_error *err);
 
 /** Fills batch with the feature of this FID by random access, regardless of
- *  filters; batch->n_rows == 0: it does not exist. The reader must have lanes
- *  == 0, and oj_layer_reader_next() must not be used on it. */
+ *  filters; batch->n_rows == 0 if it does not exist. The reader must have been
+ *  opened with lanes == 0 and must not be used with oj_layer_reader_next(). */
 OJ_MUST_USE oj_status oj_layer_reader_get(struct oj_layer_reader *reader,
                                           int64_t fid, struct oj_batch *batch,
                                           struct oj_error *err);
@@ -146,16 +147,16 @@ OJ_MUST_USE oj_status oj_layer_reader_get(struct oj_layer_reader *reader,
 const struct oj_read_counts *
 oj_layer_reader_counts(const struct oj_layer_reader *reader);
 
-/** Closes it and restores the layer's ignored fields. Accepts NULL. Free all
- *  batches first. */
+/** Closes the reader and restores the layer's ignored fields; accepts NULL. All
+ *  batches must be freed before. */
 void oj_layer_reader_close(struct oj_layer_reader *reader);
 
 /* ------------------------------------------------------------------------ */
 
-/** Reads the whole layer: geometry into flat, the wanted fields into *table
- *  (column c is options->fields[c]); keep_attributes is ignored. progress(rows
- *  read, user) may be NULL; nonzero stops with OJ_ERR_CANCELLED. *counts is set
- *  even then. */
+/** Reads the whole layer: geometries into flat, the wanted fields into *table
+ *  (column c holds options->fields[c]). keep_attributes is ignored.
+ *  progress(rows read, user) may be NULL; if it returns nonzero, the reading
+ *  stops with OJ_ERR_CANCELLED. *counts is set even then. */
 OJ_MUST_USE oj_status oj_layer_read_all(OGRLayerH layer,
                                         const struct oj_read_options *options,
                                         struct oj_flat_buf *flat,

@@ -1,5 +1,5 @@
-/** Collects messages that OGR sends to CPLError(), to add them to our error
- *  texts and to detect failures that a driver reports in no other way. */
+/** Collects the messages that OGR sends to CPLError(): to quote them in our own
+ *  messages, and to detect failures that a driver reports in no other way. */
 #ifndef OJ_OGR_ERRORS_H
 #define OJ_OGR_ERRORS_H
 
@@ -18,18 +18,19 @@ struct oj_ogr_errors
 void oj_ogr_errors_begin(struct oj_ogr_errors *errors);
 void oj_ogr_errors_end(struct oj_ogr_errors *errors);
 
-/** Discards failures; warnings stay. */
+/** Discards the failures collected so far; warnings stay. */
 static inline void oj_ogr_errors_forget(struct oj_ogr_errors *errors)
 {
     errors->n_failures = 0;
     errors->failure[0] = '\0';
 }
 
-/** Clears GDAL's last error on this thread if it is harmless: language bindings
- *  turn it into an exception. oj_ogr_errors_end() includes this. */
+/** Clears GDAL's last error on this thread if it is harmless, because language
+ *  bindings would turn it into an exception. oj_ogr_errors_end() does this,
+ *  too. */
 void oj_ogr_errors_clear_harmless(void);
 
-/** The first failure, or a text that there is none. */
+/** The first failure, or a text which states that there is none. */
 const char *oj_ogr_errors_text(const struct oj_ogr_errors *errors);
 
 #endif

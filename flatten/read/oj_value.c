@@ -105,8 +105,8 @@ void oj_value_setter_free(struct oj_setter *setter)
     memset(setter, 0, sizeof *setter);
 }
 
-/* Formats with the fewest of 15, 16 or 17 digits that read back as the
- * value. */
+/* Writes the value with 15, 16 or 17 digits, the fewest that read back as
+ * exactly this value. */
 static void format_real(char *text, size_t size, double value)
 {
     for (int digits = 15; digits <= 17; digits++)
@@ -130,7 +130,8 @@ static void set_real(const struct oj_setter *s, OGRFeatureH feature,
                 OGR_F_SetFieldNull(feature, s->target);
             break;
         case OFTInteger64:
-            /* 2^63 itself is out of range; NaN fails both comparisons */
+            /* 2^63 itself is out of range; for NaN both comparisons are false
+             */
             if (value >= -9223372036854775808.0 &&
                 value < 9223372036854775808.0)
                 OGR_F_SetFieldInteger64(feature, s->target, (GIntBig)value);
@@ -163,7 +164,8 @@ static void convert_value(const struct oj_setter *s, OGRFeatureH feature)
 {
     GIntBig whole;
     if (s->from == s->to &&
-        !oj_type_is_number(s->from)) /* only the subtypes differ */
+        !oj_type_is_number(s->from)) /* the types are equal, and only subtypes
+                                        differ */
     {
         OGR_F_SetFieldRaw(feature, s->target,
                           OGR_F_GetRawFieldRef(s->scratch, 0));
@@ -217,8 +219,8 @@ oj_status oj_value_setter_set(struct oj_setter *s, OGRFeatureH feature,
         OGR_F_SetFieldRaw(feature, s->target, (OGRField *)raw);
         return OJ_OK;
     }
-    /* OGR leaves a field unchanged if it cannot convert a text, and this
-     * feature is reused for many rows. */
+    /* OGR leaves a field unchanged if it cannot convert a text. Since this
+     * feature is reused, the previous row's value would remain. */
     OGR_F_SetFieldNull(feature, s->target);
     OGR_F_SetFieldRaw(s->scratch, 0, (OGRField *)raw);
     convert_value(s, feature);

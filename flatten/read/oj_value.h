@@ -1,5 +1,5 @@
-/** One attribute value: from a layer, an Arrow column or a table to a field of
- *  an OGR feature. */
+/** One attribute value on its way from a layer, an Arrow column or a table to a
+ *  field of an OGR feature. */
 #ifndef OJ_VALUE_H
 #define OJ_VALUE_H
 
@@ -27,7 +27,7 @@ static inline int oj_type_is_list(OGRFieldType type)
            type == OFTRealList || type == OFTStringList;
 }
 
-/** A field that a reader reads. */
+/** A field of a layer as a reader reads it. */
 struct oj_field
 {
     int index; /**< index in the layer's definition */
@@ -36,24 +36,24 @@ struct oj_field
     int is_skipped; /**< 1: its values are not used and may be missing */
 };
 
-/** The fields that a reader reads. A view. */
+/** The fields that a reader reads. Owns nothing. */
 struct oj_fields
 {
     int n;
     const struct oj_field *field; /**< [n] */
-    /** the layer has a geometry (the first one is read) */
+    /** 1: the layer has a geometry; the first geometry field is read */
     int has_geometry;
 };
 
-/** A value. Borrowed: valid as long as its source. */
+/** A value. Borrowed: valid as long as its source is. */
 struct oj_value
 {
-    /** value in OGR's representation, including its markers of NULL and
+    /** the value as OGR represents it, including OGR's markers for NULL and
      *  unset */
     OGRField raw;
 
-    /** OFTString: -1 if raw.String is zero-terminated; else the length of a
-     *  text that is not. */
+    /** OFTString: length of a text that is not zero-terminated; -1: raw.String
+     *  is zero-terminated. */
     int64_t n_text;
 };
 
@@ -63,8 +63,8 @@ static inline void oj_value_set_null(struct oj_value *value)
     value->n_text = -1;
 }
 
-/** Prepares for a number: all bytes of raw are set, so that no marker of NULL
- *  or unset appears. */
+/** Sets all bytes of raw to zero, so that a number stored in it afterwards
+ *  never looks like a marker of NULL or unset. */
 static inline void oj_value_set_zero(struct oj_value *value)
 {
     value->raw.Set.nMarker1 = 0;
@@ -73,7 +73,7 @@ static inline void oj_value_set_zero(struct oj_value *value)
     value->n_text = -1;
 }
 
-/** The letter of the column format for values of this type. */
+/** The letter of the column format (oj_column.h) for values of this type. */
 static inline char oj_format_of(OGRFieldType type)
 {
     return type == OFTInteger     ? 'i'
@@ -88,14 +88,15 @@ static inline char oj_format_of(OGRFieldType type)
 void oj_column_value(const struct oj_column_view *column, int64_t row,
                      struct oj_value *value);
 
-/** 1 unless the value is NULL or unset. */
+/** Returns 1 unless the value is NULL or unset. */
 static inline int oj_value_is_there(const struct oj_value *value)
 {
     return !OGR_RawField_IsNull(&value->raw) &&
            !OGR_RawField_IsUnset(&value->raw);
 }
 
-/** The bytes of a text or binary that is not NULL. */
+/** Returns the bytes of a text or binary, and their number *n; the value must
+ *  not be NULL. */
 static inline const void *oj_value_bytes(const struct oj_value *value,
                                          OGRFieldType type, int64_t *n)
 {
@@ -114,39 +115,40 @@ struct oj_setter
 {
     OGRFieldType from, to;
     int target;  /**< index of the output field */
-    int is_same; /**< the value can be copied without conversion */
-    /** feature for conversions, with one field of type `from` */
+    int is_same; /**< 1: values are copied without conversion */
+    /** feature for converting values; has one field of the type of the source
+     */
     OGRFeatureH scratch;
     OGRFeatureDefnH defn; /**< definition of scratch */
-    char *text;           /**< zero-terminated copy of a text */
+    char *text;           /**< buffer for a zero-terminated copy of a text */
     int64_t cap_text;
 };
 
-/** Initialises *setter (zeroed) for values of this type and the field `target`
- *  of a layer with the definition `output`. */
+/** Prepares *setter (zeroed) for copying values of this type into the field
+ *  with index `target` of a layer with the definition `output`. */
 OJ_MUST_USE oj_status oj_value_setter_init(struct oj_setter *setter,
                                            OGRFieldType from,
                                            OGRFieldSubType subtype,
                                            OGRFeatureDefnH output, int target,
                                            struct oj_error *err);
 
-/** Frees what it owns; *setter is then zeroed. */
+/** Frees what the setter owns; it is then zeroed. */
 void oj_value_setter_free(struct oj_setter *setter);
 
-/** Sets the field of feature. A value of another type is converted as OGR does;
- *  a number out of the field's range becomes NULL. */
+/** Sets the field of feature to a value. A value of another type is converted
+ *  as OGR does; a number out of the field's range becomes NULL. */
 OJ_MUST_USE oj_status oj_value_setter_set(struct oj_setter *setter,
                                           OGRFeatureH feature,
                                           const struct oj_value *value,
                                           struct oj_error *err);
 
-/** A feature with one field, for conversions; NULL when out of memory. Destroy
- *  the feature, then release *defn. */
+/** Creates a feature with one field, for conversions; NULL when out of memory.
+ *  The caller destroys the feature first and then releases *defn. */
 OGRFeatureH oj_value_scratch(OGRFieldType type, OGRFieldSubType subtype,
                              OGRFeatureDefnH *defn);
 
-/** Days from 1 January 1970 to a date in the proleptic Gregorian calendar. Also
- *  for dates that do not exist. */
+/** Days from 1 January 1970 to a date in the proleptic Gregorian calendar. Days
+ *  and months that do not exist are accepted. */
 int64_t oj_value_days(const OGRField *raw);
 
 /** A date, a datetime or a time of a day in microseconds, rounded to
@@ -155,8 +157,8 @@ int64_t oj_value_days(const OGRField *raw);
 int64_t oj_value_microseconds(const OGRField *raw, OGRFieldType type);
 
 /** Formats a date, a time or both as in XML, 2026-01-31T10:20:30.500+02:00;
- *  with milliseconds if there are any, or if with_milliseconds. Returns the
- *  length of text. */
+ *  milliseconds are written if there are any, or if with_milliseconds is set.
+ *  Returns the length of text. */
 int oj_value_xml_time(const OGRField *raw, int with_milliseconds, char *text,
                       size_t size);
 

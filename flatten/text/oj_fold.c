@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Folded code points of each code point. */
+/* The code points to which each code point folds. */
 struct fold_map
 {
-    uint16_t place[OJ_FOLD_END]; /* index in pool; 0: folds to itself */
-    /* At each index: a count, then the code points. */
+    uint16_t place[OJ_FOLD_END]; /* index in pool; 0: the code point folds to
+                                    itself */
+    /* at each index the number of code points, followed by the code points */
     uint32_t pool[OJ_FOLD_POOL];
     uint32_t n_pool, n_codes; /* used while the map is made */
 };
@@ -21,10 +22,12 @@ struct fold_map
 static struct fold_map full, case_only;
 static pthread_once_t are_made = PTHREAD_ONCE_INIT;
 
-/* Adds the item at `at`; returns the place behind it. */
+/* Adds one item of the folding table, which starts at `at`; returns the address
+ * behind it. */
 static const char *expand_folding_item(struct fold_map *map, const char *at)
 {
-    uint32_t text[1 + OJ_FOLD_MOST] = {0}; /* a count, then the code points */
+    uint32_t text[1 + OJ_FOLD_MOST] = {0}; /* the number of code points, then
+                                              the code points */
     uint32_t n = 1, step, rise;
     char kind = '*', *end;
     while (strchr("*+/=;", *at) == NULL)
@@ -104,7 +107,8 @@ oj_status oj_fold(enum oj_fold fold, const char *bytes, int64_t n,
         n_bad += length == 0;
         i += length > 0 ? length : 1;
         folded = fold_code_point(fold, &code, &n_folded);
-        /* reserves one code point per remaining byte; few grow when folded */
+        /* room for one code point per remaining byte; few code points fold to
+         * more than one */
         if (to + n_folded + (n - i) > out->cap_code)
             OJ_ROOM(out->code, to, to + n_folded + (n - i), out->cap_code, err);
         for (int j = 0; j < n_folded; j++)

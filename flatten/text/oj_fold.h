@@ -26,18 +26,18 @@ enum oj_fold
 };
 
 /** A folded text as code points. Owner; zeroed memory is a valid empty one and
- *  may be used again. */
+ *  may be reused. */
 struct oj_folded
 {
     uint32_t *code; /**< [n] */
     int64_t n, n_bad_bytes, cap_code;
 };
 
-/** Folds n bytes. Takes some nanoseconds per character. */
+/** Folds n bytes. Cost: some nanoseconds per character. */
 OJ_MUST_USE oj_status oj_fold(enum oj_fold fold, const char *bytes, int64_t n,
                               struct oj_folded *out, struct oj_error *err);
 
-/** Returns 1 for a code point that ends a word. */
+/** Returns 1 for a code point that separates words. */
 static inline int oj_fold_is_blank(uint32_t code)
 {
     return code == ' ' || (code >= '\t' && code <= '\r');

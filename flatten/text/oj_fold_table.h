@@ -17,15 +17,17 @@
 
 enum
 {
-    /* First code point beyond the table: see oj_fold.c. */
+    /* First code point behind the table; oj_fold.c treats the rest. */
     OJ_FOLD_END = 0x31400,
-    OJ_FOLD_MOST = 18,   /* maximum code points to which one folds */
-    OJ_FOLD_POOL = 16384 /* maximum code points and counts of a list */
+    OJ_FOLD_MOST = 18,   /* maximum number of code points to which one folds */
+    OJ_FOLD_POOL = 16384 /* maximum size of oj_fold.c's pool: folded code points
+                            and their counts */
 };
 
 extern const char oj_fold_version[]; /**< version of the Unicode database */
-/** FNV-1a of the folded texts of all code points but surrogates, each followed
- *  by a zero, computed from the rules, not from the table: full, case. */
+/** FNV-1a hashes of the folded texts of all code points except surrogates, each
+ *  followed by a zero byte; computed from the rules of Unicode, not from the
+ *  table. [0]: full, [1]: case. */
 extern const uint64_t oj_fold_checksum[2];
 extern const char *const oj_fold_full[]; /**< NULL-terminated */
 extern const char *const oj_fold_case[]; /**< NULL-terminated */

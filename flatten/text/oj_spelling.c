@@ -3,7 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Ignores the rest of long words: they are not typing errors. */
+/* Ignores the ends of long words, since long words are not typing errors of
+ * option names. */
 static int edit_distance(const char *a, const char *b)
 {
     enum

@@ -12,7 +12,8 @@
 
 enum
 {
-    TRIGRAMS_OF_WORDS = 0, /* positions in OJ_TOKEN_NAMES; 1grams .. follow */
+    TRIGRAMS_OF_WORDS = 0, /* positions in OJ_TOKEN_NAMES; runs of q code points
+                              follow */
     WHOLE_WORDS = 1,
     SHORT_CODES = 3,   /* maximum code points of a short token */
     MOST_COUNTED = 32, /* maximum tokens of a set that is sorted by counting */
@@ -22,14 +23,16 @@ enum
 struct oj_dictionary
 {
     struct oj_token_rules rules;
-    /* Rare tokens first, after oj_token_dictionary_order(). */
+    /* Tokens numbered in the order of insertion; after
+     * oj_token_dictionary_order() rare tokens first. */
     struct oj_token_table table;
-    /* [table.n] rows with the token; used until then. */
+    /* [table.n] number of rows with the token; used until the order is made. */
     int64_t *n_rows;
     int64_t cap_n_rows;
 };
 
-/* The rows of one thread. Its tokens have numbers of its own. */
+/* The rows that one thread tokenises. Their tokens have numbers of their own,
+ * by table. */
 struct text_slice
 {
     int64_t first, end; /* rows first .. end - 1 */
@@ -40,7 +43,8 @@ struct text_slice
     int64_t n_tokens, n_bad_bytes;
     int64_t cap_last_row, cap_n_rows, cap_token;
     struct oj_folded folded, mapped;
-    uint32_t *number; /* [table.n] number in the dictionary, or NOT_THERE */
+    uint32_t *number; /* [table.n] number of the token in the dictionary, or
+                         NOT_THERE */
 };
 
 #define NOT_THERE UINT32_MAX
@@ -81,7 +85,7 @@ static oj_status add_token(struct text_slice *s, int64_t row,
     return OJ_OK;
 }
 
-/* Adds a token of 1 to 3 code points, which fit into its key. */
+/* Adds a token of 1 to 3 code points, which are packed into its key. */
 static oj_status add_packed_token(struct text_slice *s, int64_t row,
                                   const uint32_t *code, int64_t n,
                                   struct oj_error *err)
@@ -92,7 +96,8 @@ static oj_status add_packed_token(struct text_slice *s, int64_t row,
     return add_token(s, row, &token, err);
 }
 
-/* Adds all runs of three code points of " word ". */
+/* Adds all runs of three code points of the word, with a space before and after
+ * it. */
 static oj_status add_trigrams(struct text_slice *s, int64_t row,
                               const uint32_t *code, int64_t n,
                               struct oj_error *err)
@@ -131,7 +136,7 @@ static oj_status add_words(struct text_slice *s, int64_t row,
     return OJ_OK;
 }
 
-/* Adds all runs of q code points, or the whole text if it is shorter. */
+/* Adds all runs of q code points; a shorter text is added as a whole. */
 static oj_status add_grams(struct text_slice *s, int64_t row,
                            const struct oj_folded *text, int64_t q,
                            struct oj_error *err)
@@ -191,8 +196,8 @@ static oj_status tokenise_slice(int64_t i, int thread, void *user,
 {
     const struct tokenising *t = user;
     struct text_slice *s = &t->slice[i];
-    /* at most one token per byte and one more per word; unused memory costs
-     * nothing */
+    /* a text has at most one token per byte and one more per word; memory that
+     * stays unused costs nothing */
     int64_t n_bytes = t->texts->offset[s->end] - t->texts->offset[s->first];
     (void)thread;
     OJ_ROOM(s->token, 0, n_bytes + n_bytes / 2, s->cap_token, err);
@@ -215,8 +220,8 @@ struct counted_token
     struct oj_token token;
 };
 
-/* Compares by rows, then by the token itself: numbers do not depend on the
- * order of rows or threads. */
+/* Orders tokens by number of rows, then by the token itself, so that the order
+ * does not depend on the order of rows or threads. */
 static int compare_tokens_by_frequency(const void *left, const void *right)
 {
     const struct counted_token *a = left, *b = right;
@@ -233,7 +238,8 @@ static int compare_tokens_by_frequency(const void *left, const void *right)
     return order != 0 ? order : (n > m) - (n < m);
 }
 
-/* Adds the distinct tokens of all slices, and the number of rows with each. */
+/* Adds the distinct tokens of all slices to the dictionary, with the number of
+ * rows that contain each. */
 static oj_status merge_slice_tokens(const struct tokenising *t,
                                     struct oj_dictionary *all,
                                     struct oj_error *err)
@@ -302,8 +308,8 @@ oj_status oj_token_dictionary_order(struct oj_dictionary *dictionary,
     return OJ_OK;
 }
 
-/* Looks up the slice's tokens in the dictionary. Stores how many tokens of each
- * row were found in offset[row + 1]. */
+/* Looks up the slice's tokens in the dictionary. offset[row + 1] becomes the
+ * number of tokens of the row that were found. */
 static oj_status look_up_slice_tokens(int64_t i, int thread, void *user,
                                       struct oj_error *err)
 {
@@ -328,8 +334,8 @@ static oj_status look_up_slice_tokens(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* Places each token behind all smaller ones. There is no branch that depends on
- * the tokens, which are distinct. */
+/* Sorts by counting, for each token, the smaller ones. Tokens are distinct, so
+ * no branch depends on them. */
 static void rank_sort_few_tokens(uint32_t *token, int64_t n)
 {
     int32_t key[MOST_COUNTED], place[MOST_COUNTED] = {0};
@@ -344,7 +350,7 @@ static void rank_sort_few_tokens(uint32_t *token, int64_t n)
         token[place[i]] = (uint32_t)key[i] ^ UINT32_C(1) << 31;
 }
 
-/* Shell sort for larger sets: most have few tokens, none more than 2^20. */
+/* Shell sort, for sets of many tokens; none has more than 2^20. */
 static void sort_tokens(uint32_t *token, int64_t n)
 {
     int64_t gap = 1;
@@ -439,7 +445,7 @@ static oj_status tokenise_texts(struct tokenising *t, int n_threads,
                            err);
 }
 
-/* Makes the sets from tokenised slices and the dictionary. */
+/* Makes the token sets from the tokenised slices and the dictionary. */
 static oj_status fill_sets(struct tokenising *t, struct oj_error *err)
 {
     struct oj_token_sets_buf *sets = t->sets;
@@ -462,13 +468,14 @@ static oj_status fill_sets(struct tokenising *t, struct oj_error *err)
     return OJ_OK;
 }
 
-/* is_all: no other texts will follow. */
+/* is_all: the dictionary gets no other texts. */
 static oj_status add_texts_to_dictionary(struct tokenising *t, int n_threads,
                                          int is_all,
                                          struct oj_dictionary *dictionary,
                                          struct oj_error *err)
 {
-    /* Not needed: there are no sets with earlier numbers. */
+    /* No token set uses earlier numbers, so the map from old to new numbers is
+     * not needed. */
     uint32_t *number = NULL;
     OJ_TRY(tokenise_texts(t, n_threads, err));
     OJ_TRY(merge_slice_tokens(t, dictionary, err));

@@ -24,7 +24,7 @@ enum
     OJ_MOST_TOKENS = 1 << 20 /* maximum tokens of a text */
 };
 
-/** Consecutive texts. A view; a NULL is an empty text. */
+/** Consecutive texts. Owns nothing; a NULL is an empty text. */
 struct oj_texts
 {
     int64_t n;
@@ -32,38 +32,40 @@ struct oj_texts
     const char *bytes;     /**< UTF-8; an invalid byte counts as a space */
 };
 
-/** Rules that turn a text into tokens. Plain values; borrows the word map. */
+/** How a text is divided into tokens. Plain data; borrows the word map. */
 struct oj_token_rules
 {
     int fold;                           /**< position in OJ_FOLD_NAMES */
     int tokens;                         /**< position in OJ_TOKEN_NAMES */
-    const struct oj_word_map *word_map; /**< or NULL */
+    const struct oj_word_map *word_map; /**< replacements of words, or NULL */
 };
 
 #define OJ_FOLD_NAMES "full|case|none"
 #define OJ_TOKEN_NAMES                                                         \
     "trgm|words|1grams|2grams|3grams|4grams|5grams|6grams|7grams|8grams"
 
-/** A bitmap of a set. Bitmaps x, y of sets with a and b tokens, o of them in
- *  common, differ in at most a + b - 2 o bits: o <= (a + b - popcount(x ^ y)) /
- *  2. */
+/** A bitmap of a token set: each token sets one bit. The bitmaps x, y of two
+ *  sets with a and b tokens, o of them common, differ in at most a + b - 2 o
+ *  bits. Therefore o <= (a + b - popcount(x ^ y)) / 2. */
 struct oj_token_bits
 {
     uint64_t word[2];
 };
 
-/** Sets of tokens. A view. */
+/** Token sets of consecutive texts. Owns nothing. */
 struct oj_token_sets
 {
     int64_t n_rows;
     const int64_t *offset; /**< [n_rows + 1] offsets into token */
-    const uint32_t *token; /**< ascending within a row */
-    const int32_t *size;   /**< [n_rows] */
-    /** [n_rows] of all tokens of the row, also those not in the dictionary. */
+    const uint32_t *token; /**< token numbers, ascending within a row */
+    const int32_t *size;   /**< [n_rows] number of tokens of the row, including
+                                those not in the dictionary */
+    /** [n_rows] bitmaps of all tokens of the row, including those not in the
+     *  dictionary. */
     const struct oj_token_bits *bits;
 };
 
-/** Returns rows first .. first + n - 1 as a view. */
+/** Returns rows first .. first + n - 1, without a copy. */
 static inline struct oj_token_sets
 oj_token_sets_slice(const struct oj_token_sets *sets, int64_t first, int64_t n)
 {
@@ -72,14 +74,15 @@ oj_token_sets_slice(const struct oj_token_sets *sets, int64_t first, int64_t n)
     return slice;
 }
 
-/** Returns the number of bits that differ. Plain arithmetic: without a popcount
- *  instruction, the compiler's builtin calls a function with a table. */
+/** Returns the number of differing bits. Computed by plain arithmetic: without
+ *  a popcount instruction, the compiler's builtin calls a function with a
+ *  table. */
 static inline int64_t oj_token_bits_apart(const struct oj_token_bits *s,
                                           const struct oj_token_bits *t)
 {
     const uint64_t ones = ~UINT64_C(0) / 3, twos = ~UINT64_C(0) / 5;
     const uint64_t fours = ~UINT64_C(0) / 17;
-    uint64_t sum = 0; /* first sums of four bits, then of eight */
+    uint64_t sum = 0; /* sums of four bits each, then of eight bits each */
     for (int w = 0; w < 2; w++)
     {
         uint64_t x = s->word[w] ^ t->word[w];
@@ -90,8 +93,8 @@ static inline int64_t oj_token_bits_apart(const struct oj_token_bits *s,
     return (int64_t)(sum * (~UINT64_C(0) / 255) >> 56);
 }
 
-/** Returns an upper bound of the tokens that two rows have in common, by their
- *  sizes and bitmaps. */
+/** Returns an upper bound of the number of tokens that two rows have in common,
+ *  from their sizes and bitmaps. */
 static inline int64_t oj_token_sets_bound(const struct oj_token_sets *a,
                                           int64_t row_a,
                                           const struct oj_token_sets *b,
@@ -101,12 +104,12 @@ static inline int64_t oj_token_sets_bound(const struct oj_token_sets *a,
     return (both - oj_token_bits_apart(&a->bits[row_a], &b->bits[row_b])) / 2;
 }
 
-/** Sets of tokens that grow. Owner; zeroed memory is a valid empty one, and an
- *  object may be used for many batches (it keeps its memory). After an error it
- *  has no rows. */
+/** Token sets to which rows can be added. Owner; zeroed memory is a valid empty
+ *  one, and an object may be used for many batches (it keeps its memory). After
+ *  an error it has no rows. */
 struct oj_token_sets_buf
 {
-    /** n_without: rows without a token. */
+    /** n_without: number of rows without a token. */
     int64_t n_rows, n_bad_bytes, n_without;
     int64_t *offset;
     uint32_t *token;
@@ -117,7 +120,7 @@ struct oj_token_sets_buf
 
 struct oj_token_sets oj_token_sets_view(const struct oj_token_sets_buf *sets);
 
-/** Appends the set of a row of *from. */
+/** Appends the token set of a row of *from. */
 OJ_MUST_USE oj_status oj_token_sets_add(struct oj_token_sets_buf *to,
                                         const struct oj_token_sets *from,
                                         int64_t row, struct oj_error *err);
@@ -143,9 +146,9 @@ oj_token_dictionary_make(const struct oj_texts *texts, const int64_t *fid,
                          const int *cancel, struct oj_dictionary **out,
                          struct oj_token_sets_buf *sets, struct oj_error *err);
 
-/** For a side that is read in pieces: adds the tokens of some texts to
- *  *dictionary. *dictionary is NULL before the first piece; the caller owns it,
- *  also after an error. is_all: these are all texts; otherwise tokens get
+/** Adds the tokens of some texts to *dictionary, for a side that is read in
+ *  pieces. *dictionary is NULL before the first piece; the caller owns it, also
+ *  after an error. is_all: these are all texts; otherwise tokens get
  *  provisional numbers until oj_token_dictionary_order(). */
 OJ_MUST_USE oj_status oj_token_dictionary_add(
     const struct oj_texts *texts, const int64_t *fid,
@@ -153,12 +156,13 @@ OJ_MUST_USE oj_status oj_token_dictionary_add(
     const int *cancel, struct oj_dictionary **dictionary,
     struct oj_token_sets_buf *sets, struct oj_error *err);
 
-/** Call it after the last piece: renumbers the tokens by rarity. *number
+/** Must be called after the last piece: renumbers the tokens by rarity. *number
  *  [n_tokens], which the caller frees, maps old numbers to new ones. */
 OJ_MUST_USE oj_status oj_token_dictionary_order(
     struct oj_dictionary *dictionary, uint32_t **number, struct oj_error *err);
 
-/** Makes the sets of a batch of the other side, by the dictionary's rules. */
+/** Makes the token sets of a batch of the other side, with the rules and
+ *  numbers of the dictionary. */
 OJ_MUST_USE oj_status oj_token_dictionary_find(
     const struct oj_dictionary *dictionary, const struct oj_texts *texts,
     const int64_t *fid, int n_threads, const int *cancel,

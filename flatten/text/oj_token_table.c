@@ -26,8 +26,8 @@ static int is_same_token(const struct oj_token_table *table, int64_t number,
                   (size_t)token->n_codes * sizeof *token->code) == 0;
 }
 
-/* Returns the slot of a token, or the free slot where it belongs; there must be
- * one. */
+/* Returns the slot of a token; if the table lacks it, the free slot for it. A
+ * free slot must exist. */
 static uint32_t *find_slot(const struct oj_token_table *table,
                            const struct oj_token *token)
 {

@@ -1,11 +1,11 @@
 /** A table of distinct tokens, numbered in the order of insertion.
  *
- *  A token is short, up to three code points, or a run of any length:
+ *  A token is short (up to three code points) or long (any number):
  *
  *   short  key = three times 21 bits, each a code point + 1, or 0
  *   long   key = a hash; tokens are equal if their code points are
  *
- *  A table holds tokens of one kind.
+ *  A table holds either short or long tokens.
  */
 #ifndef OJ_TOKEN_TABLE_H
 #define OJ_TOKEN_TABLE_H
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** A token. A view. */
+/** A token. Owns nothing. */
 struct oj_token
 {
     uint64_t key;
@@ -23,19 +23,21 @@ struct oj_token
     int64_t n_codes;
 };
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The table. Owner; zeroed memory is a valid empty one. */
 struct oj_token_table
 {
     int64_t n; /**< number of tokens */
     uint64_t *key;
     int64_t *start; /**< [n + 1] offsets into code, for long tokens */
     uint32_t *code;
-    /** [n_slots], n_slots is a power of 2: number + 1, or 0 if free. */
+    /** [n_slots] hash table; n_slots is a power of 2. Number of a token + 1; 0:
+     *  free. */
     uint32_t *slot;
     int64_t n_slots, cap_key, cap_start, cap_code;
 };
 
-/** Mixes the key: each of its bits affects all bits of the result. */
+/** Mixes the bits of a key, so that each of them affects all bits of the hash.
+ */
 static inline uint64_t oj_token_mix(uint64_t key)
 {
     key *= UINT64_C(0x9e3779b97f4a7c15);

@@ -9,14 +9,14 @@
 struct oj_word_map
 {
     struct oj_token_table words;
-    /* [words.n + 1] offsets into code: the replacement of each word. */
+    /* [words.n + 1] where in code the replacement of each word starts. */
     int64_t *offset;
     uint32_t *code;
     int64_t cap_offset, cap_code;
 };
 
-/* Reads the next word of text and moves *at behind it. Returns 0 if there is
- * none. */
+/* Reads the next word of text and moves *at behind it. Returns 0 if there is no
+ * other word. */
 static int next_word(const struct oj_folded *text, int64_t *at,
                      struct oj_token *word)
 {

@@ -1,16 +1,17 @@
-/** Replacement of words: "st" by "street", or by nothing. */
+/** Replaces words in texts: "st" by "street", or by nothing. */
 #ifndef OJ_WORD_REPLACEMENTS_H
 #define OJ_WORD_REPLACEMENTS_H
 
 #include "oj_fold.h"
 
-/** Map of replacements. Read-only, and so thread-safe, once it is made. */
+/** A map from words to replacements. Read-only, and so thread-safe, once made.
+ */
 struct oj_word_map;
 
-/** Reads n bytes: a line per word, "St,street". The second column may be empty
- *  or have several words; either may be in double quotes. Empty lines are
- *  ignored. Both columns are folded, so the map belongs to one kind of folding.
- *  A replacement is not looked up again.
+/** Makes the map from n bytes of text: a line per word, "St,street". The second
+ *  column may be empty or have several words; either column may be in double
+ *  quotes. Empty lines are ignored. Both columns are folded, so the map belongs
+ *  to one kind of folding. Replacements are not replaced again.
  *  Errors  OJ_ERR_DATA, with the number of the line: no comma, a third column,
  *          no word or several words in the first column, or a word that was
  *          listed before with another replacement; OJ_ERR_NOMEM
@@ -20,7 +21,8 @@ OJ_MUST_USE oj_status oj_word_map_make(const char *text, int64_t n,
                                        struct oj_word_map **out,
                                        struct oj_error *err);
 
-/** Replaces the words of a folded text; words are joined by single spaces. */
+/** Replaces the words of a folded text; single spaces separate the words of the
+ *  result. */
 OJ_MUST_USE oj_status oj_word_map_apply(const struct oj_word_map *map,
                                         const struct oj_folded *text,
                                         struct oj_folded *out,

@@ -49,7 +49,7 @@
 /* Slices per thread between two calls of oj_row_cursor_take(). */
 #define SLICES_AT_ONCE 4
 
-/* How GDAL treats a row without geometry. */
+/* How GDAL writes a row without geometry. */
 enum empty_row
 {
     EMPTY_LEFT_OUT,
@@ -61,8 +61,9 @@ enum empty_row
 struct file_field
 {
     struct oj_row_column column;
-    int n_bytes;   /* bytes of a number in the file; 0: not a number */
-    int is_single; /* 1: float in the file, from a double */
+    int n_bytes;   /* bytes of a number in the file; 0: the field is not a
+                      number */
+    int is_single; /* 1: a float in the file, converted from a double */
 };
 
 /* Growing array of bytes. */
@@ -72,20 +73,20 @@ struct bytes
     int64_t n, cap;
 };
 
-/* Rows encoded by one thread. */
+/* What one thread encodes. */
 struct row_slice
 {
     struct oj_layer_geometry wkb;
-    OGRFeatureH scratch; /* feature for conversions */
+    OGRFeatureH scratch; /* feature for converting values */
 
-    /* encoded features, padded to multiples of 8 bytes; with an index each
-     * after an oj_flatgeobuf_row */
+    /* encoded features, padded to multiples of 8 bytes; with an index each is
+     * preceded by a struct oj_flatgeobuf_row */
     struct bytes bytes;
     struct oj_flatgeobuf_extent n;
-    double box[4]; /* box of all its rows */
+    double box[4]; /* bounding box of all rows of this thread */
 
-    /* The current row: its box, the offset of its first byte in the file, and
-     * the offset of the size of its properties. */
+    /* The current row: its bounding box, where its first byte is, and where the
+     * size of its properties is stored. */
     double row_box[4];
     int64_t start, properties;
 
@@ -99,18 +100,21 @@ struct flatgeobuf_rows
     struct file_field *field; /* [n_fields] */
 
     struct bytes header;
-    int64_t count_at, envelope_at; /* offsets in the header; 0: absent */
-    int type;                      /* WKB type of all rows; 0: any */
+    int64_t count_at, envelope_at; /* offsets in the header of row count and
+                                      envelope; 0: the header has none */
+    int type;                      /* WKB type of all rows; 0: rows may have any
+                                      type */
     int has_z, has_m, has_index;
     enum empty_row empty_row;
 
     int file, n_threads;
-    /* rows to be sorted; without index only counts, box and head are used. The
-     * head is the encoding of a plain point up to x */
+    /* rows to be sorted; without an index only its counts, box and head are
+     * used. The head holds the first bytes of an encoded plain point, up to x
+     */
     struct oj_flatgeobuf_unsorted sorted;
     struct row_slice *slice; /* [n_threads] */
 
-    /* Rows being encoded. */
+    /* The rows that are being encoded. */
     struct oj_row_place *place; /* [n_threads * SLICES_AT_ONCE * SLICE_ROWS] */
     int64_t n_places;
     struct oj_rows_written *written;
@@ -118,7 +122,7 @@ struct flatgeobuf_rows
 
 /* ---- header -------------------------------------------------------------- */
 
-/* Writes two rows, the second without geometry. Returns 0 on failure. */
+/* Writes two rows, the second one without geometry. Returns 0 on failure. */
 static int write_template_rows(struct flatgeobuf_rows *w, OGRLayerH layer)
 {
     static const char *const wkt[] = {"POINT (0 0)",
@@ -152,7 +156,8 @@ static int write_template_rows(struct flatgeobuf_rows *w, OGRLayerH layer)
     return is_written;
 }
 
-/* Makes a file with the layer's definition at path. Returns 0 on failure. */
+/* Makes a file at path by GDAL's driver, with the definition of layer. Returns
+ * 0 on failure. */
 static int make_template(struct flatgeobuf_rows *w, OGRLayerH layer,
                          const struct oj_flatgeobuf_file *file,
                          const char *path)
@@ -175,8 +180,8 @@ static int make_template(struct flatgeobuf_rows *w, OGRLayerH layer,
     return is_made;
 }
 
-/* Copies the header of the template and locates the parts that depend on the
- * rows. OJ_ERR_UNSUPPORTED: it is not as expected. */
+/* Copies the header of the template file and finds the parts of it that depend
+ * on the rows. OJ_ERR_UNSUPPORTED: the header is not as expected. */
 static oj_status parse_template_header(struct flatgeobuf_rows *w,
                                        const uint8_t *bytes, int64_t n,
                                        struct oj_error *err)
@@ -197,7 +202,7 @@ static oj_status parse_template_header(struct flatgeobuf_rows *w,
         oj_flatbuffer_field(&header, &table, OJ_FGB_HEADER_INDEX_NODE_SIZE, 2);
     w->has_index = node_size == NULL || oj_flatbuffer_le16(node_size) != 0;
     n_rows = count != NULL ? (int64_t)oj_flatbuffer_le64(count) : 0;
-    /* The count shows how GDAL treats empty rows. */
+    /* The template's row count shows how GDAL treats rows without geometry. */
     if (header.is_broken || (n_rows != 1 && n_rows != 2) ||
         (node_size != NULL && w->has_index &&
          oj_flatbuffer_le16(node_size) != OJ_FGB_NODE_SIZE))
@@ -258,9 +263,9 @@ static void set_empty_box(double *box)
     box[2] = box[3] = (double)-INFINITY;
 }
 
-/* Appends n zero bytes, after padding such that the byte n_before bytes after
- * the first is at a multiple of align. Returns the offset of the first.
- * Precondition: the memory is reserved. */
+/* Appends n zero bytes. Pads before them so that the offset of the byte
+ * n_before bytes after the first is a multiple of align. Returns the offset of
+ * the first. Precondition: the memory is reserved. */
 static int64_t grow_aligned(struct bytes *to, int64_t n, int64_t n_before,
                             int64_t align)
 {
@@ -270,8 +275,9 @@ static int64_t grow_aligned(struct bytes *to, int64_t n, int64_t n_before,
     return at;
 }
 
-/* Appends a table with these fields of 4 bytes (or none); place[slot] receives
- * the offset of a field. Returns the offset of the table. */
+/* Appends a FlatBuffers table that has the fields in slots[], of 4 bytes each
+ * (n_slots may be 0). place[slot] receives the offset of each field. Returns
+ * the offset of the table. */
 static int64_t put_flatbuffer_table(struct bytes *to, const int *slots,
                                     int n_slots, int64_t *place)
 {
@@ -289,8 +295,8 @@ static int64_t put_flatbuffer_table(struct bytes *to, const int *slots,
     return table;
 }
 
-/* Appends a vector of n elements and sets the field at `place` to point to it.
- * Returns its first element; NULL if place is 0. */
+/* Appends a vector of n elements and sets the offset field at `place` to refer
+ * to it. Returns the first element; NULL if place is 0 (no such field). */
 static uint8_t *put_flatbuffer_vector(struct bytes *to, int64_t place,
                                       int64_t n, int size)
 {
@@ -310,15 +316,16 @@ static int wkb_type_code(const uint8_t *wkb)
     return (int)oj_flatbuffer_le32(wkb + 1);
 }
 
-/* State of copying vertices from the WKB of one geometry. */
+/* State of copying the vertices of one WKB geometry into FlatBuffers vectors.
+ */
 struct vertex_run
 {
     const uint8_t *from;
-    /* destinations of the coordinates; NULL: not written */
+    /* where the next coordinates are written; NULL: these are not written */
     uint8_t *xy, *z, *m;
-    /* destination of the next end offset; NULL: not written */
+    /* where the next end offset is written; NULL: none are written */
     uint8_t *ends;
-    int64_t n; /* vertices so far */
+    int64_t n; /* vertices copied so far */
 };
 
 static int64_t read_vertex_count(struct vertex_run *v)
@@ -350,8 +357,8 @@ static void record_end_of_vertex_run(struct vertex_run *v)
     v->ends += 4;
 }
 
-/* Copies the vertices of a geometry without parts. Empty members are dropped,
- * empty rings of polygons are not. */
+/* Copies the vertices of a geometry without parts. Empty members are left out;
+ * empty rings of polygons are kept. */
 static void write_vertex_runs_of_wkb(struct vertex_run *v)
 {
     int code = wkb_type_code(v->from), type = code % 1000;
@@ -389,7 +396,8 @@ static int64_t put_geometry(const struct flatgeobuf_rows *rows,
                             struct bytes *to, const uint8_t *wkb,
                             int64_t n_vertices, int is_part);
 
-/* Appends the n members at wkb that are not empty. */
+/* Appends the members of a collection or multi-polygon as parts, except empty
+ * ones; n members start at wkb. */
 static void write_parts_as_flatbuffers(const struct flatgeobuf_rows *rows,
                                        struct bytes *to, const uint8_t *wkb,
                                        int64_t n, int64_t place)
@@ -427,7 +435,8 @@ static void write_ends_and_coordinate_vectors(struct bytes *to,
         set_uint32(ends - 4, (v.ends - ends) / 4);
 }
 
-/* Appends a geometry with vertices. Returns the offset of its table. */
+/* Appends a geometry that has vertices of its own. Returns the offset of its
+ * table. */
 static int64_t put_geometry(const struct flatgeobuf_rows *rows,
                             struct bytes *to, const uint8_t *wkb,
                             int64_t n_vertices, int is_part)
@@ -440,7 +449,7 @@ static int64_t put_geometry(const struct flatgeobuf_rows *rows,
     int64_t place[OJ_FGB_GEOMETRY_FIELDS] = {0};
     int64_t n = type != OJ_FGB_POINT ? oj_flatbuffer_le32(wkb + 5) : 0, table;
     int n_slots = 0;
-    /* A single ring needs no ends, but GDAL requires them for a multi line
+    /* A single ring needs no ends vector, but GDAL requires it for a multi line
      * string with one line. */
     if (has_ends && (n > 1 || type == OJ_FGB_MULTILINE))
         slots[n_slots++] = OJ_FGB_ENDS;
@@ -466,7 +475,8 @@ static int64_t put_geometry(const struct flatgeobuf_rows *rows,
 
 /* ---- features ------------------------------------------------------------ */
 
-/* Box of a geometry with curves: arcs extend beyond their vertices. */
+/* Finds the bounding box of a geometry with curves; arcs extend beyond their
+ * vertices, so OGR computes it. */
 static oj_status find_box_of_curves(double *to, const uint8_t *wkb, int64_t n,
                                     struct oj_error *err)
 {
@@ -484,7 +494,7 @@ static oj_status find_box_of_curves(double *to, const uint8_t *wkb, int64_t n,
     return OJ_OK;
 }
 
-/* OJ_OK, or GDAL's error if it would refuse the row. */
+/* Returns OJ_OK, or GDAL's error if GDAL would refuse the row. */
 static oj_status check_gdal_would_accept_row(const struct flatgeobuf_rows *rows,
                                              const uint8_t *wkb, int is_empty,
                                              struct oj_error *err)
@@ -498,8 +508,8 @@ static oj_status check_gdal_would_accept_row(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* Appends a feature with its geometry (n bytes of WKB that walk has passed;
- * omitted if it has no vertices), up to the size of its properties. */
+/* Appends a feature up to the size of its properties. Its geometry, n bytes of
+ * WKB over which walk has passed, is left out if it has no vertices. */
 static oj_status put_feature(const struct flatgeobuf_rows *rows,
                              struct row_slice *slice, const uint8_t *wkb,
                              int64_t n, const struct oj_wkb_walk *walk,
@@ -510,7 +520,7 @@ static oj_status put_feature(const struct flatgeobuf_rows *rows,
     struct bytes *to = &slice->bytes;
     int first = walk->n_vertices > 0 ? 0 : 1;
     int64_t place[2], at, table;
-    /* Tables, counts and padding take less than 128 bytes per geometry; a
+    /* Tables, counts and padding take less than 128 bytes per geometry. Each
      * vertex may get Z and M, 16 bytes. */
     OJ_TRY(reserve_bytes(
         to, n + 16 * walk->n_vertices + 128 * (walk->n_geometries + 1), err));
@@ -526,8 +536,8 @@ static oj_status put_feature(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* Appends a feature whose geometry is not a plain point. *is_left_out: this
- * version of GDAL drops rows without vertices, and so does this function. */
+/* Appends a feature whose geometry is not a plain point. *is_left_out: the row
+ * has no vertices and was dropped, as this version of GDAL drops it. */
 static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
                                         struct row_slice *slice,
                                         const uint8_t *wkb, int64_t n,
@@ -578,8 +588,8 @@ static oj_status put_plain_point(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* Makes the head of plain points, if the layer may have them: layers of points,
- * or of any type. */
+/* Makes the head that all plain points share, if the layer may have such
+ * points. */
 static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
                                      struct oj_error *err)
 {
@@ -595,8 +605,8 @@ static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* Appends the value `at` of field i, which is not NULL. Precondition: the
- * memory is reserved. */
+/* Appends the value of field i, which is stored at `at` and is not NULL.
+ * Precondition: the memory is reserved. */
 static void add_value(struct bytes *to, int i, const struct file_field *field,
                       const void *at, int64_t n)
 {
@@ -648,8 +658,8 @@ static oj_status add_values(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* Ends a feature: sets the size of its properties and pads it. Precondition:
- * memory for the padding is reserved. */
+/* Ends a feature: stores the size of its properties and pads the feature.
+ * Precondition: memory for the padding is reserved. */
 static oj_status end_feature(const struct flatgeobuf_rows *rows,
                              struct row_slice *slice, int64_t begin,
                              int is_point, struct oj_error *err)
@@ -713,8 +723,6 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
     return end_feature(rows, slice, begin, is_point, err);
 }
 
-/* ---- slices -------------------------------------------------------------- */
-
 static oj_status encode_slice(int64_t task, int thread, void *user,
                               struct oj_error *err)
 {
@@ -768,8 +776,8 @@ static oj_status write_slice_in_order(int64_t task, int thread,
     return status == OJ_OK ? write_slice(rows, slice, err) : status;
 }
 
-/* Finds the arrays of the columns' values. Returns 1 if rows of the answer can
- * be encoded on several threads. */
+/* Finds the arrays with the columns' values. Returns 1 if rows of the answer
+ * can be encoded on several threads. */
 static int can_rows_be_encoded_in_parallel(struct flatgeobuf_rows *rows)
 {
     int are_plain = 1;
@@ -818,7 +826,8 @@ static oj_status fail_write(struct oj_error *err)
     return oj_fail(err, OJ_ERR_IO, "cannot write: %s", strerror(errno));
 }
 
-/* OJ_ERR_UNSUPPORTED: the values of a field would not be written as by GDAL. */
+/* Plans the fields of the file. OJ_ERR_UNSUPPORTED: values of a field would not
+ * be written as GDAL writes them. */
 static oj_status plan_file_fields(struct flatgeobuf_rows *rows,
                                   OGRFeatureDefnH defn, struct oj_error *err)
 {
@@ -932,7 +941,7 @@ static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
     return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
 }
 
-/* If there are no rows, GDAL's own file is used. */
+/* An output without rows is left to GDAL. */
 static oj_status write_header_and_index(void *of, int *has_file,
                                         struct oj_error *err)
 {

@@ -1,5 +1,5 @@
-/* Writes the rows of a layer of pairs into a GeoPackage table, within GDAL's
- * layer and transaction. */
+/* Writes the output rows of a join directly into a GeoPackage table, within
+ * GDAL's layer and transaction. */
 #include "oj_direct_row_writer.h"
 
 #if OJ_HAVE_SQLITE
@@ -28,10 +28,12 @@ enum
     MOST_HEAD = 8 + 6 * 8
 };
 
-/* Who writes a column's values, or rows with a kind of geometry. */
+/* The writer of a column's values, or of rows with a kind of geometry: this
+ * file or GDAL. */
 enum
 {
-    /* undecided: GDAL writes the next one, which is compared with ours */
+    /* undecided: GDAL writes the next one, and it is compared with what we
+     * would write */
     UNSEEN = 0,
     OURS,
     GDALS
@@ -40,13 +42,13 @@ enum
 struct row_column
 {
     struct oj_row_column from;
-    int target; /* index of its field in the layer */
-    int width;  /* maximum width of texts; 0: any */
-    /* UNSEEN, OURS or GDALS, for values that are not NULL */
+    int target; /* index of the field in the layer */
+    int width;  /* maximum width of texts; 0: no limit */
+    /* UNSEEN, OURS or GDALS, for values of this column that are not NULL */
     uint8_t is_whose;
-    /* 1: a text is valid only until the next value is read */
+    /* 1: a text from this column is valid only until the next value is read */
     uint8_t is_fleeting;
-    char *copy; /* owned: copy of such a text */
+    char *copy; /* copy of such a text; owned */
     int64_t cap_copy;
 
     /* Value of the current row, from oj_row_column_value(). */
@@ -58,8 +60,9 @@ struct row_column
 /* Properties of a geometry, found without OGR. */
 struct shape
 {
-    /* Type, dimensions and emptiness as one number; 0: no geometry; -1: left to
-     * GDAL (curves, surfaces, coordinates that are not finite). */
+    /* Type, dimensions and emptiness as one number, an index of is_whose. 0: no
+     * geometry; -1: the row is left to GDAL (curves, surfaces, coordinates that
+     * are not finite). */
     int kind;
     int type, has_z, is_empty;
     double box[6]; /* minimum and maximum x, y and z; unset if empty */
@@ -70,9 +73,10 @@ struct geopackage_rows
     OGRLayerH layer;
     sqlite3 *db;
     const char *table, *fid, *geometry; /* names, owned by the layer */
-    /* owned; name of the spatial index; NULL: none */
+    /* name of the spatial index, owned; NULL: the table has none */
     char *index;
-    /* owned: statements that drop and recreate the index' triggers */
+    /* statements that drop and recreate the triggers of the spatial index;
+     * owned */
     char *drop, *restore;
     int32_t srs_id;
     sqlite3_stmt *insert, *compare, *update;
@@ -83,16 +87,18 @@ struct geopackage_rows
     int n;
     struct row_column *column; /* [n] as in the cursor */
     uint8_t is_whose[N_KINDS];
-    /* a trigger prevents direct inserts: GDAL writes all rows */
+    /* 1: the table has a trigger that prevents direct inserts, so GDAL writes
+     * all rows */
     int is_blocked;
 
     struct oj_sqlite_rows rows; /* this writer as a virtual table */
     char name[40];              /* name of that table */
     char *columns;              /* owned; column definitions of that table */
     int is_open;                /* the virtual table is registered */
-    /* the virtual table returns only the current row, once */
+    /* 1: the virtual table returns the current row, once, instead of the next
+     * rows */
     int is_again;
-    int has_row; /* a row was returned and not yet counted */
+    int has_row; /* 1: a row was returned to SQLite and is not yet counted */
 
     /* The current row. */
     struct oj_row_place place;
@@ -100,24 +106,24 @@ struct geopackage_rows
     const uint8_t *wkb; /* NULL: no geometry */
     int64_t n_wkb;
     struct shape shape;
-    uint8_t *blob; /* owned: its geometry in GeoPackage's encoding */
+    uint8_t *blob; /* the geometry in GeoPackage's encoding; owned */
     int64_t n_blob, cap_blob;
-    int is_odd;  /* 1: it has a text that OGR may change */
-    int is_left; /* 1: GDAL has to write it */
+    int is_odd;  /* 1: the row has a text that OGR may change */
+    int is_left; /* 1: GDAL has to write this row */
 
     struct oj_rtree tree;
     /* extent of the table: minimum and maximum x, minimum and maximum y */
     double box[4];
-    int64_t n_before; /* rows before the first one was added */
-    int has_count;    /* GDAL maintains a row count */
+    int64_t n_before; /* rows of the table before this writer added any */
+    int has_count;    /* 1: GDAL maintains a row count for the table */
     int64_t n_rows, n_of_gdal;
     struct oj_rows_written *written; /* counts of the current answer */
 };
 
 /* ---- geometries ---------------------------------------------------------- */
 
-/* Reads type, dimensions and box of ISO WKB, little-endian and valid (NULL: no
- * geometry). */
+/* Reads type, dimensions and box from little-endian, valid ISO WKB; NULL: no
+ * geometry. */
 static void describe_wkb_shape(const uint8_t *wkb, struct shape *shape)
 {
     struct oj_wkb_walk walk = {.at = wkb, .box = shape->box};
@@ -142,12 +148,11 @@ static void describe_wkb_shape(const uint8_t *wkb, struct shape *shape)
         shape->kind = -1;
 }
 
-/* Writes the header before the WKB and returns its length.  Like GDAL, without
- * envelope for points and empty geometries.
- *   "GP" | version 0 | flags | i32 srs_id | envelope | WKB
- *   flags   1: little-endian; 0, 2 or 4: no envelope, x and y, or x, y and z;
- *   16: empty
- * Source: OGC 12-128r18, 2.1.3. */
+/* Writes the header that precedes the WKB and returns its length.  Like GDAL,
+ * it writes no envelope for points and empty geometries. "GP" | version 0 |
+ * flags | i32 srs_id | envelope | WKB flags   1: little-endian; 0, 2 or 4: no
+ * envelope, x and y, or x, y and z; 16: empty Source: OGC 12-128r18, 2.1.3.
+ */
 static int put_head(const struct shape *shape, int32_t srs_id,
                     uint8_t head[MOST_HEAD])
 {
@@ -171,7 +176,7 @@ static oj_status make_blob(struct geopackage_rows *w, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Adds a row's box to the spatial index and the extent. */
+/* Adds the box of a row to the spatial index and to the extent of the table. */
 static oj_status add_box_to_rtree_and_extent(struct geopackage_rows *w,
                                              int64_t fid, const double box[4],
                                              struct oj_error *err)
@@ -186,15 +191,15 @@ static oj_status add_box_to_rtree_and_extent(struct geopackage_rows *w,
 
 /* ---- values -------------------------------------------------------------- */
 
-/* 1 when OGR may change the text: it can be too long for the field or invalid
- * UTF-8. */
+/* Returns 1 if OGR may change the text when it writes it, because it may be too
+ * long for the field or is invalid UTF-8. */
 static int needs_ogr_text_check(const struct row_column *column,
                                 const char *text, int64_t n)
 {
     return (column->width > 0 && n > column->width) || !CPLIsUTF8(text, (int)n);
 }
 
-/* Copies the text if it is valid only until the next value. */
+/* Copies a text that is valid only until the next value is read. */
 static oj_status fetch_text_value(struct geopackage_rows *rows,
                                   struct row_column *column,
                                   struct oj_error *err)
@@ -272,8 +277,8 @@ static void return_value_to_sqlite(const struct row_column *column,
 
 /* ---- rows as a table ----------------------------------------------------- */
 
-/* Reads the next row; *there 0: the answer has no more, or GDAL has to write
- * this row before the next ones. */
+/* Makes the next row current; *there is 0 if the answer has no more rows, or if
+ * GDAL has to write this row before the following ones. */
 static oj_status fetch_next_row(struct geopackage_rows *rows, int *there,
                                 struct oj_error *err)
 {
@@ -292,7 +297,7 @@ static oj_status fetch_next_row(struct geopackage_rows *rows, int *there,
     return OJ_OK;
 }
 
-/* Called after the current row was inserted. */
+/* Called after the current row was inserted: counts it. */
 static oj_status count_inserted_row(struct geopackage_rows *w,
                                     struct oj_error *err)
 {
@@ -338,8 +343,8 @@ static void return_column_to_sqlite(void *user, int column, sqlite3_context *to)
 
 /* ---- the table ----------------------------------------------------------- */
 
-/* Fields with defaults are not supported: unset and NULL are not distinguished
- * here. */
+/* Returns 0 if a field has a default: unset, which takes the default, and NULL
+ * are not distinguished here. */
 static int are_fields_supported(OGRLayerH layer)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
@@ -359,8 +364,8 @@ static int are_fields_supported(OGRLayerH layer)
     return 1;
 }
 
-/* 1 for a writable connection within a transaction that allows writing to the
- * tables of the spatial index. */
+/* Returns 1 for a writable connection within a transaction, which is allowed to
+ * write to the tables of the spatial index. */
 static int is_connection_in_transaction(sqlite3 *db)
 {
     int is_defensive = 0;
@@ -370,13 +375,13 @@ static int is_connection_in_transaction(sqlite3 *db)
     return !is_defensive && !sqlite3_get_autocommit(db);
 }
 
-/* Facts about the table and GDAL's metadata, as indices in an array. */
+/* Facts about the table and GDAL's metadata: indices of an array of counts. */
 enum
 {
     IS_TABLE,
     HAS_ROWS,
     SRS_ID,
-    N_INDEX_TABLES, /* the index, and its trigger on inserts */
+    N_INDEX_TABLES, /* the spatial index, and its trigger on inserts */
     N_COUNT_TABLES,
     N_OTHER_TRIGGERS, /* triggers on the table that GDAL does not create */
     N_FACTS
@@ -421,8 +426,9 @@ static oj_status read_count_and_extent(struct geopackage_rows *w,
     return OJ_OK;
 }
 
-/* *fits is 0 if the table differs from GDAL's, its row count is unknown, or it
- * has other triggers: these can depend on the statement's columns. */
+/* Checks whether this file can write the table. *fits is 0 if the table differs
+ * from those that GDAL creates, if its row count is unknown, or if it has
+ * triggers of its own, which can depend on the statement's columns. */
 static oj_status check_table(struct geopackage_rows *w, int is_update,
                              int *fits, struct oj_error *err)
 {
@@ -437,10 +443,10 @@ static oj_status check_table(struct geopackage_rows *w, int is_update,
         OJ_TRY(read_count_and_extent(w, err));
     *fits = facts[HAS_ROWS] == 0 || w->n_before > 0;
     w->srs_id = (int32_t)facts[SRS_ID];
-    /* Makes GDAL check the spatial index while it is still complete. */
+    /* Makes GDAL test for the spatial index while that is still complete. */
     (void)OGR_L_TestCapability(w->layer, OLCFastSpatialFilter);
-    /* If a table with rows has an index without triggers, the index is not
-     * maintained. */
+    /* If a table with rows has an index without triggers, nobody maintains the
+     * index. */
     if (facts[N_INDEX_TABLES] < (w->n_before > 0 ? 2 : 1))
     {
         CPLFree(w->index);
@@ -449,9 +455,9 @@ static oj_status check_table(struct geopackage_rows *w, int is_update,
     return OJ_OK;
 }
 
-/* Drops the triggers that maintain the index; for updates, which do not change
- * geometries, only those on updates. They are recreated in this transaction, so
- * that other connections never see them missing. */
+/* Drops the triggers that maintain the spatial index; before updates, which do
+ * not change geometries, only the triggers on updates. They are recreated in
+ * this transaction, so that other connections never see them missing. */
 static oj_status drop_index_triggers(struct geopackage_rows *w, int is_update,
                                      struct oj_error *err)
 {
@@ -477,12 +483,13 @@ static oj_status drop_index_triggers(struct geopackage_rows *w, int is_update,
 /* ---- statements ---------------------------------------------------------- */
 
 /* Creates the virtual table with the columns of the layer's table, whose fields
- * are a, ..., and prepares:
+ * are a, ..., and prepares these statements:
  *   INSERT INTO t (fid, geometry, a, ...) SELECT fid, geometry, a, ... FROM
  *   rows
  *   SELECT geometry IS ..., (fid, a, ...) IS (?1, a, ...) FROM rows
  *   UPDATE t SET (a, ...) = (SELECT a, ... FROM rows) WHERE fid = ?1
- * If the first fails at a row, the rows before it are kept. */
+ * If the INSERT fails at a row, the rows before it are kept.
+ */
 static oj_status prepare_row_statements(struct geopackage_rows *w,
                                         int is_update, struct oj_error *err)
 {
@@ -500,7 +507,7 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
     if (w->columns == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
     fields = w->columns + n_first;
-    /* Unique, since several layers can be written alternately on one
+    /* Unique, because several layers can be written alternately on one
      * connection. */
     snprintf(w->name, sizeof w->name, "ogrjoin_rows_%llx",
              (unsigned long long)(uintptr_t)w);
@@ -530,7 +537,7 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
 
 /* ---- open and close ------------------------------------------------------ */
 
-/* *fits is 0 if GDAL has to write the layer. */
+/* Opens the writer. *fits is 0 if GDAL has to write the whole layer. */
 static oj_status start_if_table_is_suitable(struct geopackage_rows *w,
                                             int is_update, int *fits,
                                             struct oj_error *err)
@@ -566,7 +573,7 @@ static oj_status init_row_columns(struct geopackage_rows *rows,
     return rows->scratch != NULL ? OJ_OK : oj_fail_nomem(err, 1, 1024);
 }
 
-/* Makes GDAL create the tables of a new layer and write its metadata. */
+/* Makes GDAL create the table of a new layer and write its metadata. */
 static oj_status sync_layer(OGRLayerH layer, struct oj_error *err)
 {
     CPLErrorReset();
@@ -662,8 +669,8 @@ static oj_status insert_rows_of_answer(void *rows,
         return OJ_OK;
     if (w->rows.status != OJ_OK)
         return oj_fail(err, w->rows.status, "%s", w->rows.error.message);
-    /* A full disk, for example, can end the transaction: nothing may be written
-     * then. */
+    /* An error such as a full disk can end the transaction; nothing may be
+     * written after that. */
     if ((code & 255) != SQLITE_CONSTRAINT || sqlite3_get_autocommit(w->db))
         return oj_sqlite_fail(w->db, "failed to execute insert", err);
     *is_left = 1; /* GDAL reports why the row is refused */
@@ -678,7 +685,7 @@ static oj_status update_row(void *rows, int64_t fid,
     int code;
     w->place = *place;
     w->shape.kind = -1;
-    /* GDAL must change one row itself to note that the layer changed */
+    /* GDAL must change one row itself, so that it marks the layer as changed */
     w->is_left = w->n_of_gdal == 0;
     OJ_TRY(fetch_row_values(w, err));
     *is_left = w->is_left;
@@ -692,7 +699,7 @@ static oj_status update_row(void *rows, int64_t fid,
     if (code != SQLITE_DONE &&
         ((code & 255) != SQLITE_CONSTRAINT || sqlite3_get_autocommit(w->db)))
         return oj_sqlite_fail(w->db, "failed to execute update", err);
-    /* no such row, or the change is refused */
+    /* no such row, or SQLite refuses the change: GDAL reports why */
     *is_left = code != SQLITE_DONE || sqlite3_changes(w->db) != 1;
     return OJ_OK;
 }
@@ -709,9 +716,10 @@ static oj_status add_box_of_ogr_geometry(struct geopackage_rows *w, int64_t fid,
         w, fid, (double[]){box.MinX, box.MaxX, box.MinY, box.MaxY}, err);
 }
 
-/* Called after GDAL's first row: a trigger on inserts may remain (GDAL drops
- * the one that counts rows). With a trigger SQLite would read all our rows
- * before it inserts the first. */
+/* Called after GDAL wrote its first row. GDAL then has dropped its trigger that
+ * counts rows; if another trigger on inserts remains, direct inserts are not
+ * used, because with a trigger SQLite would read all our rows before it inserts
+ * the first. */
 static oj_status check_insert_triggers(struct geopackage_rows *w,
                                        struct oj_error *err)
 {
@@ -745,8 +753,9 @@ static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
                : oj_sqlite_fail(w->db, "a statement failed", err);
 }
 
-/* Called after GDAL wrote the current row, or changed it (its kind is then
- * -1). */
+/* Called after GDAL wrote the current row, or changed an existing one
+ * (w->shape.kind is then -1). Decides from GDAL's row which columns and kinds
+ * of geometry we write from now on. */
 static oj_status account_for_row_written_by_gdal(void *rows,
                                                  OGRFeatureH feature,
                                                  struct oj_error *err)
@@ -774,9 +783,7 @@ static oj_status account_for_row_written_by_gdal(void *rows,
     return OJ_OK;
 }
 
-/* ---- finish -------------------------------------------------------------- */
-
-/* Writes the extent with as many digits as GDAL does. */
+/* Writes the extent of the layer with as many digits as GDAL does. */
 static oj_status set_extent(const struct geopackage_rows *w,
                             struct oj_error *err)
 {
@@ -784,7 +791,7 @@ static oj_status set_extent(const struct geopackage_rows *w,
     if (!(b[0] <= b[1]))
         return OJ_OK;
     if (!isfinite(b[0]) || !isfinite(b[1]) || !isfinite(b[2]) ||
-        !isfinite(b[3])) /* GDAL fails as well */
+        !isfinite(b[3])) /* GDAL fails in this case, too */
         return oj_fail(err, OJ_ERR_IO, "the extent of %s is not finite",
                        w->table);
     return oj_sqlite_run(w->db, err,
@@ -794,7 +801,7 @@ static oj_status set_extent(const struct geopackage_rows *w,
                          b[0], b[2], b[1], b[3], w->table);
 }
 
-/* Adds our rows to GDAL's count, if it maintains one. */
+/* Adds the rows inserted here to GDAL's row count, if it maintains one. */
 static oj_status update_feature_count(const struct geopackage_rows *w,
                                       struct oj_error *err)
 {
@@ -822,8 +829,8 @@ static oj_status write_rtree_count_and_extent(void *rows, int *has_file,
     }
     OJ_TRY(set_extent(w, err));
     OJ_TRY(update_feature_count(w, err));
-    /* With an attribute filter GDAL's layer counts the rows in the table
-     * instead of using a stale count. */
+    /* With an attribute filter, GDAL counts the rows of the table instead of
+     * using an outdated count. */
     OGR_L_SetAttributeFilter(w->layer, "1 = 1");
     return OJ_OK;
 }

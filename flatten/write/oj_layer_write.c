@@ -14,10 +14,11 @@ struct oj_layer_writer
 
     const struct oj_row_lane *lane;
     void *rows;      /* state of the lane; NULL: rows are written as features */
-    int is_deferred; /* 1: the lane is opened with the first answer */
+    int is_deferred; /* 1: the lane will be opened with the first answer */
     struct oj_write_counts counts;
     struct oj_ogr_errors errors;
-    int looks_for_infinite; /* the batch has features that are not finite */
+    int looks_for_infinite; /* 1: the batch has features with a coordinate that
+                               is not finite */
 };
 
 oj_status oj_layer_writer_open(OGRLayerH layer,
@@ -124,7 +125,7 @@ static oj_status create_row(struct oj_layer_writer *writer,
     return OJ_OK;
 }
 
-/* Completes the text of a failure that does not name the row yet. */
+/* Adds the row to the message of a failure that does not name it yet. */
 static oj_status explain_failed_row(const struct oj_layer_writer *writer,
                                     oj_status status, int64_t fid,
                                     const struct oj_error *reason,
@@ -137,8 +138,8 @@ static oj_status explain_failed_row(const struct oj_layer_writer *writer,
     return fail_row(writer, fid, side, reason->message, err);
 }
 
-/* Writes rows by the lane as far as it can, and then one as a feature, if
- * *there. */
+/* Writes rows by the lane until the end or a row that is left to GDAL; *there:
+ * there was such a row, and it was written as a feature. */
 static oj_status write_rows_by_direct_writer(struct oj_layer_writer *writer,
                                              int *there, struct oj_error *err)
 {
@@ -166,8 +167,8 @@ static oj_status write_rows_by_direct_writer(struct oj_layer_writer *writer,
                : oj_fail(err, status, "%s", reason.message);
 }
 
-/* Opens the lane at the first answer: an obstacle, such as another program that
- * writes, then causes GDAL's error here. */
+/* Opens the lane at the first answer, not earlier: an obstacle, such as another
+ * program that writes, then causes GDAL's error message. */
 static oj_status open_deferred_direct_writer(struct oj_layer_writer *writer,
                                              struct oj_error *err)
 {
@@ -184,7 +185,7 @@ static oj_status open_deferred_direct_writer(struct oj_layer_writer *writer,
                        : reason.message);
 }
 
-/* Writes the rows of the cursor's answer. */
+/* Writes the output rows of the cursor's answer. */
 static oj_status write_rows_of_answer(struct oj_layer_writer *writer,
                                       const struct oj_batch *batch,
                                       struct oj_error *err)

@@ -14,22 +14,23 @@ struct oj_row_cursor
     struct oj_write_options options;
     struct oj_flat join_side; /* copy of the current join side */
 
-    /* The columns, and how their values are set. */
+    /* The columns of output rows, and the setters of their values. */
     int n;
     struct oj_column *column; /* [n] copy */
-    /* [n] those of the input are set up with the first batch */
+    /* [n]; the setters of input columns are set up with the first batch */
     struct oj_setter *setter;
-    /* the reader's fields; NULL: no batch yet */
+    /* fields of the input's reader; NULL: no batch yet */
     const struct oj_fields *fields;
 
-    uint8_t *is_wanted; /* [n] 0: the field is ignored in defn */
+    uint8_t *is_wanted; /* [n] 0: the column is ignored in defn */
 
-    int has_geometry; /* rows have a geometry that is not ignored */
+    int has_geometry; /* 1: rows have a geometry that defn does not ignore */
 
     struct oj_row_places places;
     struct oj_row_sources sources; /* the current answer */
 
-    int64_t origin_fid; /* FID of the feature of the last row made */
+    int64_t origin_fid; /* FID of the feature from which the last row was
+                           made */
 };
 
 /* ---- columns and their fields -------------------------------------------- */
@@ -42,7 +43,7 @@ static OGRFieldType type_of_pair_value(enum oj_pair_value which)
     return types[oj_pair_value_kind(which)];
 }
 
-/* Initialises the setter of column i. For the input the types are known only
+/* Initialises the setter of column i. Types of input columns are known only
  * with the first batch. */
 static oj_status init_setter(struct oj_row_cursor *cursor, int i,
                              struct oj_error *err)
@@ -53,7 +54,8 @@ static oj_status init_setter(struct oj_row_cursor *cursor, int i,
     switch (column->origin)
     {
         case OJ_COLUMN_INPUT:
-            cursor->setter[i].target = column->target; /* used for NULL */
+            /* needed to set NULLs */
+            cursor->setter[i].target = column->target;
             if (cursor->fields == NULL)
                 return OJ_OK;
             if (column->source < 0 || column->source >= cursor->fields->n)
@@ -110,7 +112,7 @@ static oj_status init_setters(struct oj_row_cursor *cursor,
     return OJ_OK;
 }
 
-/* Sets up the setters of the input's columns, again if the reader has
+/* Prepares the setters of input columns, again if the input's reader has
  * changed. */
 static oj_status set_input_fields_of_reader(struct oj_row_cursor *cursor,
                                             const struct oj_fields *fields,
@@ -148,7 +150,7 @@ oj_status oj_row_cursor_open(OGRFeatureDefnH defn,
     memset(cursor, 0, sizeof *cursor);
     cursor->defn = defn;
     cursor->options = *options;
-    cursor->options.columns = NULL; /* owned by the caller; copied */
+    cursor->options.columns = NULL; /* the caller owns it; copied above */
     cursor->places = oj_row_places_make(options->how);
     status = init_setters(cursor, options, err);
     if (status == OJ_OK)
@@ -261,7 +263,7 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
 
 /* ---- places -------------------------------------------------------------- */
 
-/* Join rows are accessed in random order, so they are prefetched some rows
+/* Join features are accessed in random order, so they are prefetched some rows
  * ahead, in two steps: first the offsets of texts, then the texts. */
 #define FETCH_AHEAD 16
 
@@ -298,7 +300,7 @@ oj_row_cursor_sources(const struct oj_row_cursor *cursor)
 
 /* ---- geometry ------------------------------------------------------------ */
 
-/* A value of the pair; NaN: none. */
+/* Returns a value of the pair at this entry; NaN: the pair has none. */
 static double pair_value(const struct oj_row_sources *sources,
                          enum oj_pair_value which, int64_t entry)
 {
@@ -308,7 +310,8 @@ static double pair_value(const struct oj_row_sources *sources,
     return values->value[which][entry];
 }
 
-/* Makes the nearest point, or the line to it. */
+/* Makes the nearest point of a pair, or the line that connects its nearest
+ * points. */
 static void make_nearest_point_or_line(const struct oj_row_cursor *cursor,
                                        int64_t entry,
                                        struct oj_row_geometry *shape)
@@ -372,8 +375,8 @@ void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
 
 /* ---- columns ------------------------------------------------------------- */
 
-/* 1 when entries are events. The feature of an exit is no pair any more and has
- * no measure. */
+/* Returns 1 if entries are events. The feature of an exit is in no pair any
+ * more and has no measure. */
 static int has_events(const struct oj_row_sources *sources)
 {
     return sources->values != NULL && sources->values->event != NULL;
@@ -407,7 +410,7 @@ static void set_pair_value(const struct oj_row_sources *sources,
         value->raw.String = (char *)oj_pair_value_text(which, number);
 }
 
-/* The value of a column in a row with a pair. */
+/* Finds the value of a column for a row that has a pair. */
 static void find_pair_value(const struct oj_row_cursor *cursor,
                             const struct oj_column *column,
                             const struct oj_row_place *place,

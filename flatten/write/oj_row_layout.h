@@ -1,5 +1,5 @@
-/** Layout of the rows of a layer of pairs: which rows there are, the source of
- *  each column, and the geometry. */
+/** Layout of the output rows of a join: which rows there are, where each column
+ *  comes from, and which geometry rows have. */
 #ifndef OJ_ROW_LAYOUT_H
 #define OJ_ROW_LAYOUT_H
 
@@ -11,12 +11,12 @@
 
 #include <gdal.h>
 
-/** A column of the output and the source of its values. */
+/** A column of the output and where its values come from. */
 struct oj_column
 {
     enum oj_column_origin origin;
-    /** sides: index in the reader's options.fields or column of the table;
-     *  aggregates: argument of options.aggregate */
+    /** columns of a side: index in the reader's options.fields, or column of
+     *  the table; aggregates: argument of options.aggregate */
     int source;
     int target; /**< index of the field in the output layer */
 
@@ -37,26 +37,29 @@ struct oj_flatgeobuf_file
 
 struct oj_write_options
 {
-    enum oj_how how;                 /**< one of the first four values */
+    enum oj_how how;                 /**< left, inner, semi or anti */
     const struct oj_column *columns; /**< [n_columns]; copied */
     int n_columns;
     int keep_fids;        /**< 1: FIDs are the input's */
     int promote_to_multi; /**< 1: single geometries become multi-geometries */
     enum oj_write_geometry geometry;
-    /** assigned to features' geometries, which it must outlive; NULL: none */
+    /** assigned to the geometries of features, which it must outlive; NULL:
+     *  none */
     OGRSpatialReferenceH crs;
     /** 1: geometries made from arrays are always multi-geometries */
     int multi_shapes;
-    const struct oj_flat *join_side;   /**< for FIDs; must outlive the writer */
-    const struct oj_table *join_table; /**< must outlive the writer */
+    const struct oj_flat *join_side;   /**< features of the join side, for their
+                                            FIDs; must outlive the writer */
+    const struct oj_table *join_table; /**< attributes of the join side; must
+                                            outlive the writer */
     const int *cancel; /**< nonzero stops within a batch; may be NULL */
 
-    /** NULL, or a file that may be written instead of the layer's rows; read
+    /** NULL, or a file that may be written in place of the layer's rows; used
      *  when the writer is opened. oj_layer_writer_finish() returns whether it
-     *  was used. */
+     *  was written. */
     const struct oj_flatgeobuf_file *file;
 
-    /** NULL, or the layer's dataset, if a lane may write rows directly into it,
+    /** NULL, or the layer's dataset, if a lane may write rows directly into it
      *  within its transaction. */
     GDALDatasetH dataset;
 
@@ -68,17 +71,18 @@ struct oj_write_options
     void *aggregate_user;
 };
 
-/** Source of a row's geometry. */
+/** Where a row's geometry comes from. */
 struct oj_row_geometry
 {
-    int is_as_read; /**< 1: the geometry of the batch's row as read */
-    /** otherwise: feature `feature` of flat; NULL: no geometry */
+    int is_as_read; /**< 1: it is the geometry of the batch's row, as read */
+    /** if not is_as_read: it is feature `feature` of flat; NULL: the row has no
+     *  geometry */
     const struct oj_flat *flat;
     int64_t feature;
     int multi; /**< 1: single geometries become multi-geometries */
 
-    struct oj_flat own; /**< storage to which flat may point */
-    double x[2], y[2];  /**< storage to which own may point */
+    struct oj_flat own; /**< memory for flat to point to */
+    double x[2], y[2];  /**< memory for own to point to */
 };
 
 #endif

@@ -5,9 +5,9 @@
 #include "../read/oj_layer_geometry.h"
 #include "oj_row_cursor.h"
 
-/** Makes the geometry of a row as ISO WKB, little-endian, byte for byte as OGR
- *  writes it for the feature; NULL: none.  Valid until the next call with
- *  `work` and as long as the answer. */
+/** Makes the geometry of a row as little-endian ISO WKB, byte for byte as OGR
+ *  writes it; *wkb is NULL if the row has none.  Valid until the next call with
+ *  `work`, and at most as long as the answer. */
 OJ_MUST_USE oj_status oj_row_wkb_make(struct oj_layer_geometry *work,
                                       const struct oj_row_cursor *cursor,
                                       const struct oj_row_place *place,

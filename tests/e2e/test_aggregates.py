@@ -534,7 +534,7 @@ def check_names_of_pairs():
          [("join_distance", ogr.OFTReal), ("v", ogr.OFTInteger)])
     r = aggregate("-agg", "mean(join_distance)", "out.gpkg", "a.gpkg", "b.gpkg", op="nearest")
     same(Layer("out.gpkg").column("mean_join_distance"), [7.0])
-    true("hides the column of the pairs" in r.err, r)
+    true("means the field of the join layer" in r.err, r)
     r = aggregate("-overwrite", "-name_distance", "d", "-agg", "mean(d), max(v)", "out.gpkg", "a.gpkg", "b.gpkg",
                   op="nearest")
     same(Layer("out.gpkg").column("mean_d"), [5.0])

@@ -170,7 +170,7 @@ def check_packed_files():
     with gzip.open("l.geojson.gz", "wb") as packed, open("lots.geojson", "rb") as plain:
         packed.write(plain.read())
     for name, prefix in (("l.zip", "/vsizip/"), ("l.geojson.gz", "/vsigzip/")):
-        fails("o.gpkg", "points.gpkg", name, says=f"to GDAL a packed file is {prefix}{name}")
+        fails("o.gpkg", "points.gpkg", name, says=f"GDAL reads a packed file under the name {prefix}{name}")
         join("-overwrite", "-q", "-crs", "ignore", "o.gpkg", "points.gpkg", prefix + name)
     fails("o2.gpkg", "points.gpkg", "none.zip", says="none.zip: No such file")
 

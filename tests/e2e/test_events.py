@@ -250,7 +250,7 @@ def check_broken_states():
         fails(*words, "no.gpkg", "left.gpkg", "fences.gpkg", says="state", op=False)
     with open("state", "wb") as file:
         file.write(b"")
-    fails(*words, "no.gpkg", "left.gpkg", "fences.gpkg", says="no state of events", op=False)
+    fails(*words, "no.gpkg", "left.gpkg", "fences.gpkg", says="not a state file of events", op=False)
 
 
 def check_fids_that_repeat():
@@ -262,7 +262,7 @@ def check_fids_that_repeat():
     r = run(*words, "out.gpkg", "left.gpkg", "fences.gpkg")
     true(r.rc == 0, f"without a state they do: {r}")
     if len(set(Layer("out.gpkg").column("join_fid"))) == 1:
-        fails(*words, "-state", "state", "no.gpkg", "left.gpkg", "fences.gpkg", says="FID of several", op=False)
+        fails(*words, "-state", "state", "no.gpkg", "left.gpkg", "fences.gpkg", says="unique FIDs", op=False)
 
 
 # --- standard input ---------------------------------------------------------
@@ -591,12 +591,12 @@ def check_rows_of_csv_that_cannot_be_read():
                       (f"2,b,{x},{y},5\n", "it has 5 fields, and the first line 4"),
                       (f"2,b,east,{y}\n", "a coordinate is no number"),
                       (f"2,b,{x},{y}N\n", "a coordinate is no number"),
-                      (f'"2,b,{x},{y}\n', "a quotation begins in it that is not closed"),
-                      (f'2,b"ee,{x},{y}\n', "a quotation begins in it that is not closed")):
+                      (f'"2,b,{x},{y}\n', "a quotation mark without a partner"),
+                      (f'2,b"ee,{x},{y}\n', "a quotation mark without a partner")):
         same(unread_are([head, row, tail], "report 2 (line 3)", says, ["a"], ["a", "c", "d"]), 1)
     # The next quotation mark closes it.
     n = unread_are([head, f'"2,b,{x},{y}\n', f'3,c,{x},{y}\n"4,e,{x},{y}\n', f"5,d,{x},{y}\n"], "report 2 (line 3)",
-                     "does not end at the end of a field", ["a"], ["a", "c", "d"])
+                     "partner is not at the end of a field", ["a"], ["a", "c", "d"])
     same(n, 2)
     # The end of the input cuts the last row.
     unread_are([head + tail, f"5,e,{x}"], "report 4 (line 5)", "3 fields", ["a", "c", "d"], ["a", "c", "d"])
@@ -615,7 +615,7 @@ def check_rows_of_csv_that_cannot_be_read():
         r = send_pieces([row.replace(",", separator) for row in (head, f"2,b,{x}\n", tail)], "-skipfailures")
         true(r.rc == 0 and r.keys == ["a", "c", "d"] and "3 fields" in r.err, f"{separator}: {r}")
     wkt = ["WKT,vehicle\n", f"POINT ({x} {y}),a\n", ",b\n", "PINT (1 2),c\n", f'"POINT ({x} {y})",d\n']
-    unread_are(wkt, "report 3 (line 4)", "a text is no geometry", ["a"], ["a", "d"])
+    unread_are(wkt, "report 3 (line 4)", "is not WKT", ["a"], ["a", "d"])
 
 
 def check_quotations_end():
@@ -629,7 +629,7 @@ def check_quotations_end():
     f.send(f'"2,b,{x},{y}\n' + f"3,c,{x},{y}\n" * 120)
     r = f.wait()
     true(r.rc == 1 and ",c," not in r.out and "report 2 (line 3)" in r.err
-         and "not closed within 100 lines" in r.err, f"{r}")
+         and "without a partner within 100 lines" in r.err, f"{r}")
     f.process.stdin.close()
     lines = "\n".join("x" * 99)
     r = send_pieces([f'id,vehicle,x,y,note\n1,a,{x},{y},"', lines, f'"\n2,b,{x},{y},\n'])
@@ -670,7 +670,7 @@ def check_objects_that_cannot_be_read():
     whole = '{"type":"FeatureCollection","features":[\n' + a[:-1] + ",\n" + b + "]}\n"
     for text in (whole, whole.replace("\n", "") + "\n"):
         r = send_pieces([text])
-        true(r.rc == 1 and r.out == "" and "GeoJSONSeq has one a line" in r.err and "FeatureCollection" in r.err, f"{r}")
+        true(r.rc == 1 and r.out == "" and "GeoJSONSeq has one feature per line" in r.err and "FeatureCollection" in r.err, f"{r}")
     r = send_pieces(["{\n", "{}\n"], "-skipfailures")
     true(r.rc == 1 and "ends before the first report that can be read" in r.err, f"{r}")
     # A report beyond -limit is not read.

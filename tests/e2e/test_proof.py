@@ -121,7 +121,7 @@ def check_pairs_that_geos_cannot_decide():
                   s["pairs_left_out_of_validation"]), (0, 5, 0, 0), str(r))
             true(0 < n < 25, f"{op}: {n}")
             true(f"no difference; GEOS cannot decide {n} pair" in r.err and
-                 "exact arithmetic confirms ours (the first: TopologyException" in r.err, str(r))
+                 "exact arithmetic confirms the answer of the join (the first: TopologyException" in r.err, str(r))
             found.append((n, s["pairs"], s["pairs_validated"], s["rows_proved"]))
         same(found[0], found[1], op)
     # The backend geos itself leaves them out, in tiles, too, and -invalid fix helps.

@@ -195,7 +195,7 @@ def test_what_is_refused():
         (OnDevice(XY[:, 0]), "two columns"),
         ((OnDevice(XY[:, 0]), OnDevice(XY[1:, 1])), "same length"),
         ((OnDevice(XY[:, 0]), OnDevice(XY[:, 1], stream=2)), "one CUDA stream"),
-        (OnDevice(XY, data=(XY.ctypes.data, False)), "not memory of a CUDA device"),
+        (OnDevice(XY, data=(XY.ctypes.data, False)), "not in the memory of a CUDA device"),
     ):
         with pytest.raises(ogrjoin.Error, match=message):
             index.pairs(side)

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/** Message of a schema that the C data interface does not allow. */
+/** Error message for a schema that violates the C data interface. */
 #define OJ_ARROW_SCHEMA_IS_BROKEN                                              \
     "the Arrow schema is broken: it is NULL, has been released or moved, or "  \
     "has no format or children; export it anew for each call"

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Finds the extension name in metadata, which are pairs of length-prefixed
- * texts. *n is 0 if there is none. */
+/* Finds the extension name in Arrow metadata (pairs of length-prefixed texts);
+ * *n is 0 if there is none. */
 static const char *find_extension(const char *metadata, size_t *n)
 {
     static const char key[] = "ARROW:extension:name";
@@ -127,7 +127,7 @@ static int is_float64_field(const struct ArrowSchema *schema, const char *name)
            (schema->name == NULL || strcmp(schema->name, name) == 0);
 }
 
-/* Reads the format of coordinates: a struct of x, y and perhaps more, or
+/* Reads the format of coordinates: a struct of x, y and possibly more, or
  * fixed-size lists of two to four numbers. */
 static oj_status parse_coordinate_format(const struct ArrowSchema *column,
                                          const struct ArrowSchema *schema,
@@ -190,8 +190,8 @@ static oj_status parse_geometry_encoding(const struct ArrowSchema *schema,
     return OJ_OK;
 }
 
-/* The only child for which is_so() holds; -1 if none or several. With `first`,
- * the first such child. */
+/* Returns the only child for which is_so() holds, or with `first` the first of
+ * them; -1 if there is none, or several. */
 static int64_t only_child_that_matches(const struct ArrowSchema *schema,
                                        int (*is_so)(const struct ArrowSchema *),
                                        int first)

@@ -67,8 +67,8 @@ oj_status arrow_find_column(const struct ArrowArray *array, int64_t child,
     return OJ_OK;
 }
 
-/* Checks that the offsets first .. first + n start at 0 or later, never
- * decrease, and end at `most` at the latest. */
+/* Checks that the offsets first .. first + n are not negative, do not decrease,
+ * and do not exceed `most`. */
 static oj_status check_offsets(const void *offset, int is_large, int64_t first,
                                int64_t n, int64_t most, struct oj_error *err)
 {
@@ -83,7 +83,8 @@ static oj_status check_offsets(const void *offset, int is_large, int64_t first,
     return OJ_OK;
 }
 
-/* An array without rows may lack the buffer. */
+/* Returns the buffer of offsets. An array without rows may lack it; returns a
+ * single zero then. */
 static const void *offset_buffer_or_zero(const struct ArrowArray *array)
 {
     static const int64_t none[1] = {0};

@@ -1,8 +1,7 @@
-/** Access to the values of Arrow arrays of any kind: validity, offsets, and
- *  texts or bytes, contiguous or in views. Arrow does not state the lengths of
- *  buffers, so that they cannot be checked; all else is checked. Source:
- *  https://arrow.apache.org/docs/format/Columnar.html.
- */
+/** Access to the values of Arrow arrays: validity, offsets, and texts or bytes,
+ * contiguous or in views. Everything is checked except the lengths of buffers,
+ * which Arrow does not state. Source:
+ * https://arrow.apache.org/docs/format/Columnar.html. */
 #ifndef ARROW_VALUES_H
 #define ARROW_VALUES_H
 
@@ -19,16 +18,17 @@ oj_status arrow_fail(struct oj_error *err);
 /** Fails with OJ_ERR_DATA: the offsets of an array are invalid. */
 oj_status arrow_fail_offsets(struct oj_error *err);
 
-/** Fails with OJ_ERR_LIMIT: offsets or indices of a type cannot hold a row. */
+/** Fails with OJ_ERR_LIMIT: a row is too large for the offsets or indices of
+ * its type. */
 oj_status arrow_fail_limit(struct oj_error *err);
 
-/** Checks that an array exists, has at least n_buffers buffers, and n_children
- * children. */
+/** Checks that an array is not NULL, has at least n_buffers buffers, and has
+ * n_children children. */
 OJ_MUST_USE oj_status arrow_check(const struct ArrowArray *array,
                                   int64_t n_buffers, int64_t n_children,
                                   struct oj_error *err);
 
-/** The validity bitmap; NULL if no element is NULL. */
+/** The validity bitmap; NULL if all elements are valid. */
 static inline const uint8_t *arrow_validity(const struct ArrowArray *array)
 {
     return array->null_count == 0 ? NULL : (const uint8_t *)array->buffers[0];
@@ -39,7 +39,7 @@ static inline int arrow_bit(const uint8_t *bits, int64_t i)
     return bits == NULL || (bits[i >> 3] >> (i & 7) & 1) != 0;
 }
 
-/** Sets bit i, which is 0 so far, to value. */
+/** Sets bit i, which must be 0 before, to value. */
 static inline void arrow_add_bit(uint8_t *bits, int64_t i, int value)
 {
     bits[i >> 3] = (uint8_t)(bits[i >> 3] | (unsigned)value << (i & 7));
@@ -52,17 +52,19 @@ static inline void arrow_put_bit(uint8_t *bits, int64_t i, int value)
     arrow_add_bit(bits, i, value);
 }
 
-/** Number of bits that are 1 among the first n. */
+/** Number of 1 bits among the first n. */
 int64_t arrow_count_bits(const uint8_t *bits, int64_t n);
 
-/** Validity of the rows of a column. */
+/** Validity of the rows of a column, which may be in a struct. */
 struct arrow_presence
 {
-    const uint8_t *valid, *outer_valid; /**< bitmaps of the column and of the
-                                             struct around it */
-    int64_t first;   /**< element of the buffers that is row 0 */
-    int64_t skipped; /**< elements of the column before row 0, including the
-                          struct's offset */
+    const uint8_t *valid, *outer_valid; /**< validity bitmaps of the column, and
+                                             of the struct that contains it;
+                                             NULL: all valid */
+    int64_t first;   /**< index of row 0 in the buffers of the column: the
+                          column's own offset plus `skipped` */
+    int64_t skipped; /**< elements of the column before row 0: the offset of the
+                          surrounding struct; 0 without one */
 };
 
 static inline int arrow_is_there(const struct arrow_presence *p, int64_t row)
@@ -71,8 +73,8 @@ static inline int arrow_is_there(const struct arrow_presence *p, int64_t row)
            arrow_bit(p->outer_valid, p->skipped + row);
 }
 
-/** Finds a child of a struct, or array itself if child is -1, and checks that
- * it has as many rows as array. */
+/** Finds a child of a struct, or array itself if child is -1. Checks that it
+ * has at least as many rows as array. */
 OJ_MUST_USE oj_status arrow_find_column(const struct ArrowArray *array,
                                         int64_t child,
                                         const struct ArrowArray **column,
@@ -86,7 +88,7 @@ static inline int64_t arrow_offset_at(const void *offset, int is_large,
                     : ((const int32_t *)offset)[i];
 }
 
-/** Sets offset i of an array of offsets of 4 or 8 bytes. */
+/** Writes entry i of an array of offsets of 4 or 8 bytes. */
 static inline void arrow_put_offset(void *offset, int64_t size, int64_t i,
                                     int64_t value)
 {
@@ -98,18 +100,20 @@ static inline void arrow_put_offset(void *offset, int64_t size, int64_t i,
 
 struct arrow_list
 {
-    const void *offset; /**< [first + length + 1] */
+    const void *offset; /**< [first + length + 1] offsets of 4 or 8 bytes */
     int is_large;
-    int64_t first, length; /**< range of the array of lists */
+    int64_t first, length; /**< elements first .. first + length - 1 of the
+                                array */
 };
 
-/** Reads an array of lists and checks its offsets against its child. */
+/** Reads an array of lists. Checks its offsets against the length of its child.
+ */
 OJ_MUST_USE oj_status arrow_list_read(const struct ArrowArray *array,
                                       int is_large, struct arrow_list *out,
                                       struct oj_error *err);
 
-/** Returns the first child element of list `at`; *end: the end of its elements.
- */
+/** Returns the first child element of list `at`; *end: the element after its
+ * last. */
 static inline int64_t arrow_list_range(const struct arrow_list *list,
                                        int64_t at, int64_t *end)
 {
@@ -117,43 +121,47 @@ static inline int64_t arrow_list_range(const struct arrow_list *list,
     return arrow_offset_at(list->offset, list->is_large, list->first + at);
 }
 
-/** Texts or binaries; views refer to blocks instead of bytes. */
+/** Column of texts or binaries. Contiguous ones use offset and bytes, views use
+ * block. */
 struct arrow_bytes
 {
     int is_view, is_large;
-    int64_t first; /* element of the buffers that is row 0 */
+    int64_t first; /* index of row 0 in the buffers */
     const void *offset;
     const uint8_t *bytes;
-    int64_t n_bytes; /* end of the last row's bytes */
+    int64_t n_bytes; /* end of the last row's bytes in `bytes` */
     const uint8_t *const *block;
     const int64_t *block_bytes;
     int64_t n_blocks;
 };
 
-/** Reads n_rows strings or binaries of array, starting at element `skipped`.
- * format: z Z vz u U vu. */
+/** Reads n_rows strings or binaries, starting at element `skipped` of array.
+ * format: Arrow's format string: z Z vz (binary) or u U vu (text). */
 OJ_MUST_USE oj_status arrow_bytes_read(const struct ArrowArray *array,
                                        const char *format, int64_t skipped,
                                        int64_t n_rows, struct arrow_bytes *out,
                                        struct oj_error *err);
 
-/** The bytes of a row that is not NULL. */
+/** Gets the bytes of a row. Precondition: the row is not NULL. */
 OJ_MUST_USE oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
                                        const uint8_t **bytes, size_t *n,
                                        struct oj_error *err);
 
 enum
 {
-    ARROW_VIEW_BYTES = 16, /**< length, then up to 12 bytes; or the length, a
-                                prefix of 4, the number of a block, and the
-                                offset in it */
-    ARROW_MOST_INSIDE = 12 /**< maximum bytes inside of a view */
+    ARROW_VIEW_BYTES = 16, /**< size of an Arrow binary view. Short values:
+                                length and up to 12 bytes of data. Others:
+                                length, first 4 bytes, block number, offset in
+                                the block */
+    ARROW_MOST_INSIDE = 12 /**< maximum length of data stored in the view
+                                itself */
 };
 
 struct arrow_view
 {
     int32_t length;
-    int32_t block, at; /**< only if length > ARROW_MOST_INSIDE */
+    int32_t block, at; /**< block number and offset, if length >
+                            ARROW_MOST_INSIDE */
 };
 
 static inline struct arrow_view arrow_view_read(const void *view)
@@ -165,8 +173,8 @@ static inline struct arrow_view arrow_view_read(const void *view)
     return v;
 }
 
-/** Number of bytes that a view has in a block; 0: they are inside of the view;
- * -1: the view is invalid. */
+/** Number of bytes of a view's value that are stored in a block; 0 if the value
+ * is in the view itself; -1 if the view is invalid. */
 int64_t arrow_view_outside(const void *view, int64_t n_blocks,
                            const uint8_t *const *block,
                            const int64_t *block_bytes);
@@ -174,14 +182,15 @@ int64_t arrow_view_outside(const void *view, int64_t n_blocks,
 /** Fails with OJ_ERR_DATA: the views of an array are invalid. */
 oj_status arrow_fail_views(struct oj_error *err);
 
-/** Bytes of the ends of runs, by their format: s, i or l. */
+/** Size in bytes of the run ends of a run-end encoded array, by Arrow format s,
+ * i or l. */
 int64_t arrow_run_end_size(const char *format);
 
-/** Where run i ends. */
+/** Returns the end (exclusive) of run i, as an element index. */
 int64_t arrow_run_end(const struct ArrowArray *ends, int64_t size, int64_t i);
 
-/** The first run that ends behind element at, counted behind the offset of the
- *  array of runs. O(log runs). */
+/** Finds the run that contains element `at`. The array's offset must have been
+ * added to `at`. O(log runs). */
 int64_t arrow_run_find(const struct ArrowArray *ends, int64_t size, int64_t at);
 
 #endif

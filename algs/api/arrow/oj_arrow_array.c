@@ -5,8 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* ---- arrays that own their buffers ---------------------------------------
- */
+/* ---- arrays that own their buffers --------------------------------------- */
 
 static void release_children(struct ArrowArray *array)
 {
@@ -58,8 +57,7 @@ oj_status oj_arrow_array_add_dictionary(struct ArrowArray *array,
     return OJ_OK;
 }
 
-/* ---- arrays that several own ---------------------------------------------
- */
+/* ---- arrays with shared ownership ---------------------------------------- */
 
 struct oj_arrow_shared
 {
@@ -105,8 +103,9 @@ static void release_view(struct ArrowArray *array)
     oj_arrow_unshare(shared);
 }
 
-/* Makes a view of a node. Consumers may move a child out of its parent, so each
- * child has a struct of its own and keeps the shared array alive itself. */
+/* Makes a view of an array and of its children. Each child holds its own
+ * reference to the shared array, because consumers may move a child out of its
+ * parent. */
 static oj_status view_node(struct oj_arrow_shared *shared,
                            const struct ArrowArray *node,
                            struct ArrowArray *out, struct oj_error *err)
@@ -145,8 +144,7 @@ oj_status oj_arrow_view(struct oj_arrow_shared *shared,
     return OJ_OK;
 }
 
-/* ---- schemas ---------------------------------------------------------------
- */
+/* ---- schemas ------------------------------------------------------------- */
 
 static void release_schema(struct ArrowSchema *schema)
 {
@@ -163,7 +161,7 @@ static void release_schema(struct ArrowSchema *schema)
     memset(schema, 0, sizeof *schema);
 }
 
-/* Reads the length of the key or value at *at and advances past the length. */
+/* Reads the length of a key or value at *at and advances past it. */
 static int32_t read_count(const char **at)
 {
     int32_t n;

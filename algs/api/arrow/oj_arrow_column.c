@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* ---- open and close --------------------------------------------------------
- */
+/* ---- open and close ------------------------------------------------------ */
 
 static int has_offsets(const struct oj_arrow_column *column)
 {
@@ -83,8 +82,7 @@ void oj_arrow_column_free(struct oj_arrow_column *column)
     memset(column, 0, sizeof *column);
 }
 
-/* ---- rows ------------------------------------------------------------------
- */
+/* ---- storing rows -------------------------------------------------------- */
 
 oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
                                     int64_t first, int64_t n,
@@ -99,7 +97,8 @@ oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
     if (is_bits)
         OJ_TRY(oj_reserve(&column->values, (first + 7) / 8, end / 8 + 1,
                           &column->cap_values, 1, err));
-    else /* first + 1 offsets are in use, and one more than rows is needed */
+    else /* a column with rows needs one more offset than rows; first + 1 of
+            them are in use */
         OJ_TRY(oj_reserve(&column->values, first + has_offsets(column),
                           end + has_offsets(column), &column->cap_values,
                           (size_t)column->type.size, err));
@@ -110,7 +109,8 @@ oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
     return OJ_OK;
 }
 
-/* Makes `valid` cover the first n rows, or all that values have room for. */
+/* Enlarges the validity bitmap to at least n rows; to the capacity of `values`
+ * if that is more. */
 static oj_status cover_rows_with_validity(struct oj_arrow_column *column,
                                           int64_t n, struct oj_error *err)
 {
@@ -169,7 +169,8 @@ oj_status oj_arrow_column_put_real(struct oj_arrow_column *column, int64_t row,
     return OJ_OK;
 }
 
-/* Offsets of a row with n bytes or values more; *first -1: beyond the limit. */
+/* Writes the offset that ends a row with n bytes or list values. *first: where
+ * its data start; -1 if they exceed the limit of the column. */
 static oj_status put_offsets(struct oj_arrow_column *column, int64_t row,
                              int64_t n, int64_t *first, struct oj_error *err)
 {
@@ -208,10 +209,9 @@ oj_status oj_arrow_column_put_list(struct oj_arrow_column *column, int64_t row,
     return put_offsets(column, row, n, first, err);
 }
 
-/* ---- arrays ----------------------------------------------------------------
- */
+/* ---- arrays -------------------------------------------------------------- */
 
-/* Moves the validity, if a row is NULL. */
+/* Moves the validity bitmap to the array, unless no row is NULL. */
 static oj_status move_validity(struct oj_arrow_column *column, int64_t n_rows,
                                struct ArrowArray *out, struct oj_error *err)
 {
@@ -248,7 +248,8 @@ oj_status oj_arrow_column_finish(struct oj_arrow_column *column, int64_t n_rows,
     OJ_TRY(
         oj_arrow_array_make(is_bytes ? 3 : 2, column->item != NULL, out, err));
     OJ_TRY(oj_arrow_column_make_room(column, n_rows, 0, err));
-    if (column->values == NULL) /* only the buffer of validity may be NULL */
+    if (column->values == NULL) /* Arrow requires every buffer except
+                                   validity */
         OJ_TRY(oj_arrow_column_make_room(column, 0, 1, err));
     if (has_offsets(column))
     {

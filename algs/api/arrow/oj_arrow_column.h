@@ -1,5 +1,5 @@
-/** Builds an Arrow column of a type, row by row: numbers, bits, texts, binaries
- *  and lists.  Both doors to Arrow use it: JOIN: and the library.
+/** Builds an Arrow column row by row: numbers, bits, texts, binaries or lists.
+ *  Used by the Arrow streams of JOIN: and of the library.
  *
  *   storage   values                            others
  *   bits      one bit per row
@@ -11,9 +11,9 @@
  *   [1 1 0 1 1 1 1 1]               valid: made with the first NULL; rows
  *                                   beyond it have a value
  *
- *  A value is written at the position of its row, so that rows that are given
- *  up are overwritten by later ones. Rows come in order, without gaps. NULL is
- *  stored as zero, or as no bytes.
+ *  Rows are written in order, without gaps. A row may be written again, if the
+ *  caller discards the rows from there on. NULL is stored as zero, or as no
+ *  bytes.
  */
 #ifndef OJ_ARROW_COLUMN_H
 #define OJ_ARROW_COLUMN_H
@@ -22,37 +22,40 @@
 #include "oj_arrow_array.h"
 #include "oj_arrow_type.h"
 
-/** A column that is being filled. Owner; zeroed memory can be freed. */
+/** A column that is being built. Owner; zeroed memory can be freed. */
 struct oj_arrow_column
 {
     struct oj_arrow_type type;
-    int is_nullable; /**< 0: NULL is stored as zero and not marked */
-    int64_t limit; /**< maximum number of bytes, or of list values; at most what
-                        the offsets can hold */
-    struct oj_arrow_column *item; /**< lists: column of the values; owned */
+    int is_nullable; /**< 0: the column has no validity bitmap; NULL is stored
+                          as zero */
+    int64_t limit; /**< maximum number of bytes, or of list values, in all rows
+                        together; at most what the offsets can address */
+    struct oj_arrow_column *item; /**< for lists: the column of their values;
+                                       owned */
 
-    void *values; /**< numbers may be written here, after
+    void *values; /**< array of the rows' numbers or offsets. The caller may
+                       write numbers here directly after
                        oj_arrow_column_make_room() */
     char *bytes;
     uint8_t *valid;
-    int64_t n_room; /**< rows that values have room for */
+    int64_t n_room; /**< number of rows that values has room for */
     int64_t cap_values, cap_bytes, cap_valid;
 
-    /** rows and bytes to allocate at first; the caller may set them. They
-     * become those of the last array, for the next one */
+    /** Number of rows and of bytes to allocate first. The caller may set them;
+     * oj_arrow_column_finish() sets them to the sizes of the array it has made.
+     */
     int64_t n_expected, n_expected_bytes;
 };
 
-/** Initialises an empty column for values of a schema's type. n_expected: its
- * rows, if they are known, else 0.
- * OJ_ERR_UNSUPPORTED: dictionaries, and types whose storage is not listed above
- * or whose values have more than 8 bytes. */
+/** Initialises an empty column for values of a schema's type. n_expected:
+ * expected number of rows, or 0. OJ_ERR_UNSUPPORTED: dictionaries, storage
+ * other than that listed above, and values of more than 8 bytes. */
 OJ_MUST_USE oj_status oj_arrow_column_open(const struct ArrowSchema *schema,
                                            int64_t n_expected,
                                            struct oj_arrow_column *out,
                                            struct oj_error *err);
 
-/** Likewise, for a nullable column of a format that has no children. */
+/** Likewise, for a nullable column of a type without children. */
 OJ_MUST_USE oj_status oj_arrow_column_open_format(const char *format,
                                                   int64_t n_expected,
                                                   struct oj_arrow_column *out,
@@ -60,7 +63,8 @@ OJ_MUST_USE oj_status oj_arrow_column_open_format(const char *format,
 
 void oj_arrow_column_free(struct oj_arrow_column *column);
 
-/** Makes room for rows first .. first + n - 1; those before first are kept. */
+/** Makes room for the rows first .. first + n - 1. Rows before first are kept.
+ */
 OJ_MUST_USE oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
                                                 int64_t first, int64_t n,
                                                 struct oj_error *err);
@@ -70,7 +74,7 @@ OJ_MUST_USE oj_status oj_arrow_column_put_null(struct oj_arrow_column *column,
                                                int64_t row,
                                                struct oj_error *err);
 
-/** Marks a row as one that has a value. For numbers that the caller writes. */
+/** Marks a row as not NULL, after the caller has written its number. */
 static inline void oj_arrow_column_mark(struct oj_arrow_column *column,
                                         int64_t row)
 {
@@ -78,7 +82,7 @@ static inline void oj_arrow_column_mark(struct oj_arrow_column *column,
         arrow_put_bit(column->valid, row, 1);
 }
 
-/** Makes room for a row and marks it as one that has a value. */
+/** Makes room for a row and marks it as not NULL. */
 OJ_MUST_USE static inline oj_status
 oj_arrow_column_begin_value(struct oj_arrow_column *column, int64_t row,
                             struct oj_error *err)
@@ -89,34 +93,33 @@ oj_arrow_column_begin_value(struct oj_arrow_column *column, int64_t row,
     return OJ_OK;
 }
 
-/** Stores an integer, or a bit, as the value of a row; only the bits that the
- * type holds. */
+/** Stores an integer or a bit; bits that the type cannot hold are dropped. */
 OJ_MUST_USE oj_status
 oj_arrow_column_put_integer(struct oj_arrow_column *column, int64_t row,
                             int64_t value, struct oj_error *err);
 
-/** Stores a number in a column of float (4 bytes) or double (8). */
+/** Stores a number in a column of float (4 bytes) or double (8 bytes). */
 OJ_MUST_USE oj_status oj_arrow_column_put_real(struct oj_arrow_column *column,
                                                int64_t row, double value,
                                                struct oj_error *err);
 
-/** Makes room for n bytes as the value of a row, which the caller writes to
- * *to. *to NULL: the limit would be exceeded, and nothing was stored. */
+/** Makes room for a value of n bytes, which the caller writes to *to. *to is
+ * NULL if the limit would be exceeded; nothing is stored then. */
 OJ_MUST_USE oj_status oj_arrow_column_put_bytes(struct oj_arrow_column *column,
                                                 int64_t row, int64_t n,
                                                 char **to,
                                                 struct oj_error *err);
 
-/** Begins a list of n values as the value of a row: the caller stores them in
- * column->item, as its rows *first to *first + n - 1. *first -1: the limit
- * would be exceeded, and nothing was stored. */
+/** Starts a list of n values. The caller stores them as rows *first .. *first +
+ * n - 1 of column->item. *first is -1 if the limit would be exceeded; nothing
+ * is stored then. */
 OJ_MUST_USE oj_status oj_arrow_column_put_list(struct oj_arrow_column *column,
                                                int64_t row, int64_t n,
                                                int64_t *first,
                                                struct oj_error *err);
 
-/** Moves the first n_rows rows into an array; the column is then empty and can
- * be filled again. On failure, too, out is to be released. */
+/** Moves the first n_rows rows into an array, and empties the column for the
+ * next array. out must be released, also on failure. */
 OJ_MUST_USE oj_status oj_arrow_column_finish(struct oj_arrow_column *column,
                                              int64_t n_rows,
                                              struct ArrowArray *out,

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- kinds -----------------------------------------------------------------
- */
+/* ---- kinds of values ----------------------------------------------------- */
 
 static enum oj_field_kind kind_of_time(const char *format)
 {
@@ -98,8 +97,7 @@ enum oj_field_kind oj_arrow_kind(const struct ArrowSchema *schema)
     }
 }
 
-/* ---- where a value lies ----------------------------------------------------
- */
+/* ---- dictionaries and run ends ------------------------------------------- */
 
 static int64_t integer_at(const struct ArrowArray *array, char format,
                           int64_t row)
@@ -131,8 +129,8 @@ static int is_null_at(const struct ArrowArray *array, int64_t row)
            !arrow_bit(arrow_validity(array), array->offset + row);
 }
 
-/* Follows dictionaries and run ends to the array that has the value of row;
- * *row is -1 for NULL. */
+/* Follows dictionaries and run-end encoding to the array that stores the value
+ * of row *row. *row becomes the row in that array; -1 if the value is NULL. */
 static oj_status find_value(const struct ArrowSchema **schema,
                             const struct ArrowArray **array, int64_t *row,
                             struct oj_error *err)
@@ -168,8 +166,7 @@ static oj_status find_value(const struct ArrowSchema **schema,
     }
 }
 
-/* ---- numbers ---------------------------------------------------------------
- */
+/* ---- numbers ------------------------------------------------------------- */
 
 static double half_to_double(uint16_t half)
 {
@@ -185,11 +182,12 @@ static double half_to_double(uint16_t half)
 enum
 {
     MOST_WORDS = 8,   /* 32-bit words of a decimal of 256 bits */
-    MOST_DIGITS = 100 /* of such a decimal, with sign and exponent */
+    MOST_DIGITS = 100 /* maximum length of a 256-bit decimal as text, with sign
+                         and exponent */
 };
 
-/* Writes the digits of a number of n words in reverse order; the number becomes
- * 0. */
+/* Writes the decimal digits of an integer of n words, the last digit first.
+ * Sets the integer to 0. */
 static int write_digits(uint32_t *word, int n, char *to)
 {
     int n_digits = 0;
@@ -209,7 +207,8 @@ static int write_digits(uint32_t *word, int n, char *to)
     }
 }
 
-/* Reads a decimal "d:precision,scale[,bits]" as a double, rounded once. */
+/* Reads a decimal, format "d:precision,scale[,bits]", as a double that is
+ * rounded once. */
 static double decimal_at(const struct ArrowArray *array, const char *format,
                          int64_t row)
 {
@@ -219,7 +218,8 @@ static double decimal_at(const struct ArrowArray *array, const char *format,
     int size, n;
     uint32_t word[MOST_WORDS] = {0};
     char backwards[MOST_DIGITS], text[MOST_DIGITS + 20];
-    (void)oj_arrow_type_read(format, &type); /* its schema has been checked */
+    (void)oj_arrow_type_read(format, &type); /* cannot fail: the schema was
+                                                checked */
     size = (int)type.size;
     n = size / 4;
     memcpy(word, (const char *)array->buffers[1] + (array->offset + row) * size,
@@ -252,7 +252,7 @@ static double real_at(const struct ArrowArray *array, const char *format,
     return ((const double *)values)[at];
 }
 
-/* Reads a number; integers beyond int64 become reals. */
+/* Reads a number. Integers beyond int64_t become reals. */
 static struct oj_plain_value number_at(const struct ArrowArray *array,
                                        const char *format, int64_t row)
 {
@@ -268,10 +268,10 @@ static struct oj_plain_value number_at(const struct ArrowArray *array,
     return oj_plain_integer(integer);
 }
 
-/* ---- times -----------------------------------------------------------------
- */
+/* ---- times --------------------------------------------------------------- */
 
-/* Size of a time in bytes, and its units per second (0: days). */
+/* Returns the size in bytes of a time and its units per second (0: the unit is
+ * a day). */
 static int unit_of_time(const char *format, int64_t *per_second)
 {
     static const char units[] = "smun";
@@ -302,8 +302,8 @@ static int64_t divide_down(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Source: Hinnant, chrono-compatible low-level date algorithms,
- * civil_from_days. */
+/* Year, month and day from days since 1970-01-01. Source: Hinnant,
+ * chrono-compatible low-level date algorithms, civil_from_days. */
 static void date_of_days(int64_t days, int64_t *year, int *month, int *day)
 {
     int64_t era, of_era, year_of_era, of_year, m;
@@ -320,8 +320,8 @@ static void date_of_days(int64_t days, int64_t *year, int *month, int *day)
     *year = year_of_era + era * 400 + (*month <= 2);
 }
 
-/* Writes a time like OGR: 2020/01/31, 12:30:00, or both; with milliseconds
- * unless they are 0, and +00 if there is a time zone. */
+/* Writes a time like OGR: 2020/01/31, 12:30:00, or both. Milliseconds are
+ * written unless they are 0, and +00 if the type has a time zone. */
 static int64_t write_time(int64_t time, const char *format, char *to,
                           size_t size)
 {
@@ -352,8 +352,7 @@ static int64_t write_time(int64_t time, const char *format, char *to,
     return n;
 }
 
-/* ---- values ----------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------- */
 
 static oj_status text_at(const struct ArrowArray *array, const char *format,
                          int64_t row, struct oj_plain_value *out,

@@ -7,7 +7,7 @@
  *   utf8, views              text       text
  *   dictionary, run ends     that of their values
  *   date, time, timestamp    times      text as OGR writes it
- *   all others               bytes ...  none that is compared
+ *   all others               bytes ...  none: not compared
  */
 #ifndef OJ_ARROW_PLAIN_VALUES_H
 #define OJ_ARROW_PLAIN_VALUES_H
@@ -18,20 +18,20 @@
 
 enum oj_field_kind oj_arrow_kind(const struct ArrowSchema *schema);
 
-/** The schema of the values: for dictionaries and run ends, that of their
- * values. */
+/** The type of the values that are encoded by a dictionary or by runs; for
+ * other columns schema itself. */
 const struct ArrowSchema *
 oj_arrow_value_schema(const struct ArrowSchema *schema);
 
-/** Buffer for a value; one per thread, for one value at a time. */
+/** Buffer for the text of one value; one per thread. */
 struct oj_arrow_room
 {
     char text[80];
 };
 
-/** Reads the value of a row of an array that oj_arrow_check_array() has
- * accepted; NULL for kinds without plain values. OJ_ERR_DATA: offsets or
- * indices are invalid. */
+/** Reads the value of a row. Precondition: oj_arrow_check_array() has accepted
+ * the array. The result is NULL for kinds without plain values. OJ_ERR_DATA:
+ * offsets or indices are invalid. */
 OJ_MUST_USE oj_status oj_arrow_plain_value(const struct ArrowSchema *schema,
                                            const struct ArrowArray *array,
                                            int64_t row,
@@ -39,8 +39,8 @@ OJ_MUST_USE oj_status oj_arrow_plain_value(const struct ArrowSchema *schema,
                                            struct oj_plain_value *out,
                                            struct oj_error *err);
 
-/** Reads the time of a row in the unit of its column, as an integer; NULL if it
- * is NULL or no time. */
+/** Reads the time of a row as an integer in the unit of its column. The result
+ * is NULL if the row is NULL or the column has no times. */
 OJ_MUST_USE oj_status oj_arrow_time(const struct ArrowSchema *schema,
                                     const struct ArrowArray *array, int64_t row,
                                     struct oj_plain_value *out,
@@ -54,13 +54,13 @@ OJ_MUST_USE oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
                                             struct oj_plain_value *out,
                                             struct oj_error *err);
 
-/** Sets *has to 1 if the row is not NULL. */
+/** Sets *out to 1 if the row is not NULL. */
 OJ_MUST_USE oj_status oj_arrow_has_value(const struct ArrowSchema *schema,
                                          const struct ArrowArray *array,
                                          int64_t row, int *out,
                                          struct oj_error *err);
 
-/** Reads the number of a row; NaN if it is NULL or no number. */
+/** Reads the number of a row as a double; NaN if it is NULL or no number. */
 OJ_MUST_USE oj_status oj_arrow_number(const struct ArrowSchema *schema,
                                       const struct ArrowArray *array,
                                       int64_t row, double *out,

@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- types -----------------------------------------------------------------
- */
+/* ---- check of types ------------------------------------------------------ */
 
-/* Number of children of a type; -1: any number. */
+/* Number of children that a type requires; -1: any number. */
 static int64_t children_of_type(struct oj_arrow_type type)
 {
     switch (type.storage)
@@ -63,8 +62,7 @@ oj_status oj_arrow_check_type(const struct ArrowSchema *schema,
                             err);
 }
 
-/* ---- arrays ----------------------------------------------------------------
- */
+/* ---- check of arrays ----------------------------------------------------- */
 
 static int64_t buffers_of_type(struct oj_arrow_type type)
 {
@@ -85,7 +83,7 @@ static int64_t buffers_of_type(struct oj_arrow_type type)
     }
 }
 
-/* Checks that the buffers with entries per element exist. */
+/* Fails if a buffer that has an entry for each element is NULL. */
 static oj_status check_buffers(struct oj_arrow_type type,
                                const struct ArrowArray *array,
                                struct oj_error *err)
@@ -107,7 +105,8 @@ static oj_status check_buffers(struct oj_arrow_type type,
     return OJ_OK;
 }
 
-/* Checks that children of structs and fixed-size lists are long enough. */
+/* Checks that the children of a struct or of fixed-size lists are long enough.
+ */
 static oj_status check_length_of_children(struct oj_arrow_type type,
                                           const struct ArrowArray *array,
                                           struct oj_error *err)
@@ -148,13 +147,16 @@ oj_status oj_arrow_check_array(const struct ArrowSchema *schema,
                : OJ_OK;
 }
 
-/* Runs of consecutive elements; also used for the child elements of lists. */
+/* The elements to take, as runs of consecutive elements. Also used for child
+ * elements of lists. */
 struct runs
 {
     int64_t n;
-    const int32_t *chunk; /* [n] chunk of each; NULL: chunk 0 */
-    const int64_t *row;   /* [n] first element; -1: all NULL */
-    const int64_t *count; /* [n] number of elements; NULL: 1 each */
+    const int32_t *chunk; /* [n] chunk of each run; NULL: all are of chunk 0 */
+    const int64_t *row;   /* [n] first element of each run; -1: all elements of
+                             the run become NULL */
+    const int64_t *count; /* [n] number of elements of each run; NULL: one
+                             each */
     int64_t total;
 };
 
@@ -172,8 +174,7 @@ static oj_status take_runs(const struct oj_arrow_chunks *from,
                            const struct runs *r, struct ArrowArray *out,
                            struct oj_error *err);
 
-/* ---- which elements are there ----------------------------------------------
- */
+/* ---- validity ------------------------------------------------------------ */
 
 static const uint8_t *validity_of(const struct ArrowArray *array)
 {
@@ -196,7 +197,8 @@ static int may_have_nulls(const struct oj_arrow_chunks *from,
     return 0;
 }
 
-/* Copies the bits of buffer `which`; 0: of the validity. */
+/* Copies the bits of all runs from a buffer of bits: `which` 0 is the validity
+ * bitmap, 1 the values of booleans. */
 static void copy_bits(const struct oj_arrow_chunks *from, const struct runs *r,
                       int which, uint8_t *to)
 {
@@ -235,10 +237,9 @@ static oj_status take_validity(const struct oj_arrow_chunks *from,
     return OJ_OK;
 }
 
-/* ---- values of a fixed size ------------------------------------------------
- */
+/* ---- values of a fixed size ---------------------------------------------- */
 
-/* Sets the address of value 0 for each chunk. */
+/* Sets, for each chunk, the address of its first value. */
 static oj_status find_values(const struct oj_arrow_chunks *from, int64_t size,
                              const char ***out, struct oj_error *err)
 {
@@ -252,7 +253,8 @@ static oj_status find_values(const struct oj_arrow_chunks *from, int64_t size,
     return OJ_OK;
 }
 
-/* Copies one value per run; the size is a compile-time constant. */
+/* Copies one value per run. A macro with the type as argument, because copies
+ * of a constant size are faster. */
 #define COPY_EACH(type)                                                        \
     do                                                                         \
     {                                                                          \
@@ -329,12 +331,11 @@ static oj_status take_bits(const struct oj_arrow_chunks *from,
     return OJ_OK;
 }
 
-/* ---- offsets ---------------------------------------------------------------
- */
+/* ---- offsets ------------------------------------------------------------- */
 
-/* Makes buffer 1, the offsets, from those of the chunks, and for each run the
- * first child element and the number of child elements.  most: child length of
- * each chunk; NULL: up to its last offset. */
+/* Computes the offsets (buffer 1) of the result. first, count: range of child
+ * elements of each run. most: length of each chunk's child, to check the
+ * offsets against; NULL: not checked. */
 static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
                               const struct runs *r, const int64_t *most,
                               struct ArrowArray *out, int64_t *first,
@@ -354,7 +355,8 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
         const void *there = NULL;
         first[i] = -1;
         count[i] = 0;
-        if (row >= 0 && elements > 0) /* an empty array may lack the offsets */
+        if (row >= 0 && elements > 0) /* an array without elements may lack the
+                                         offsets */
         {
             int64_t chunk = chunk_of(r, i), last;
             array = from->array[chunk];
@@ -389,7 +391,8 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
     return OJ_OK;
 }
 
-/* Allocates the results of take_offsets(). */
+/* Allocates the arrays first and count of take_offsets(), an element for each
+ * run. */
 static oj_status make_ranges(const struct runs *r, int64_t **first,
                              int64_t **count, struct oj_error *err)
 {
@@ -398,8 +401,7 @@ static oj_status make_ranges(const struct runs *r, int64_t **first,
     return OJ_OK;
 }
 
-/* ---- texts and binaries ----------------------------------------------------
- */
+/* ---- texts and binaries -------------------------------------------------- */
 
 static oj_status copy_bytes(const struct oj_arrow_chunks *from,
                             const struct runs *r, const int64_t *first,
@@ -447,8 +449,8 @@ static int64_t bytes_outside(const struct ArrowArray *array, const char *view)
                               array->buffers[array->n_buffers - 1]);
 }
 
-/* Total bytes in blocks of the views taken; views of NULL elements are
- * undefined and become empty. */
+/* Replaces the views of NULL elements, which Arrow leaves undefined, by empty
+ * ones. Returns the number of bytes that the other views have in blocks. */
 static oj_status empty_views_of_nulls(const struct oj_arrow_chunks *from,
                                       const struct runs *r,
                                       const uint8_t *valid, char *view,
@@ -504,7 +506,8 @@ static void copy_bytes_of_views(const struct oj_arrow_chunks *from,
     }
 }
 
-/* The buffers are: validity, views, the only block, sizes of blocks. */
+/* Takes binary views. The result has the buffers validity, views, one block of
+ * data, and the size of the block. */
 static oj_status take_byte_views(const struct oj_arrow_chunks *from,
                                  const struct runs *r, struct ArrowArray *out,
                                  struct oj_error *err)
@@ -528,10 +531,10 @@ static oj_status take_byte_views(const struct oj_arrow_chunks *from,
     return OJ_OK;
 }
 
-/* ---- lists and structs -----------------------------------------------------
- */
+/* ---- lists and structs --------------------------------------------------- */
 
-/* Collects child i of all chunks; free it with oj_free(). */
+/* Makes *out the list of child i of each chunk. The caller frees *children with
+ * oj_free(). */
 static oj_status find_children(const struct oj_arrow_chunks *from, int64_t i,
                                struct oj_arrow_chunks *out,
                                const struct ArrowArray ***children,
@@ -592,7 +595,8 @@ static oj_status take_lists(const struct oj_arrow_chunks *from, int64_t size,
     return status;
 }
 
-/* Makes a run for each list view, in order; NULLs have none. */
+/* Makes a run of the child elements of each list view, in order; none for NULL.
+ */
 static oj_status find_viewed_lists(const struct oj_arrow_chunks *from,
                                    int64_t size, const struct runs *r,
                                    struct ArrowArray *out, int32_t *chunk,
@@ -663,8 +667,8 @@ static oj_status take_list_views(const struct oj_arrow_chunks *from,
     return status;
 }
 
-/* Takes the child elements that belong to r: n_each per element, after the
- * offset of their array. */
+/* Takes the child elements of all elements in r, each of which has n_each.
+ * Child elements are counted from the parent array's offset. */
 static oj_status take_below(const struct oj_arrow_chunks *from, int64_t n_each,
                             const struct runs *r, struct ArrowArray *out,
                             struct oj_error *err)
@@ -709,10 +713,10 @@ static oj_status take_structs(const struct oj_arrow_chunks *from,
     return take_below(from, 1, r, out, err);
 }
 
-/* ---- runs of equal values --------------------------------------------------
- */
+/* ---- runs of equal values ------------------------------------------------ */
 
-/* Runs that are taken: those of the values, and where each ends. */
+/* Output of run-end encoded columns: the values of runs, and the end of each
+ * run. */
 struct taken_runs
 {
     int32_t *chunk;
@@ -815,10 +819,9 @@ static oj_status take_run_ends(const struct oj_arrow_chunks *from,
     return status;
 }
 
-/* ---- dictionaries ----------------------------------------------------------
- */
+/* ---- dictionaries -------------------------------------------------------- */
 
-/* 1 if two arrays share all buffers. */
+/* 1 if two arrays have identical buffers, offset and length. */
 static int is_one_array(const struct ArrowArray *a, const struct ArrowArray *b)
 {
     if (a->length != b->length || a->offset != b->offset ||
@@ -839,8 +842,8 @@ static int is_one_array(const struct ArrowArray *a, const struct ArrowArray *b)
             is_one_array(a->dictionary, b->dictionary));
 }
 
-/* 1 if two dictionaries of texts, binaries or fixed-size values are equal byte
- * by byte; other types are never equal. */
+/* 1 if two dictionaries have equal bytes. Types other than texts, binaries and
+ * fixed-size values are never equal. */
 static int are_equal_values(const struct ArrowSchema *schema,
                             const struct ArrowArray *a,
                             const struct ArrowArray *b)
@@ -881,12 +884,13 @@ static int are_equal_values(const struct ArrowSchema *schema,
     return 1;
 }
 
-/* A dictionary for all chunks: the position of each chunk's values in it, -1
- * for unused chunks. */
+/* A common dictionary for all chunks: a concatenation of the dictionaries of
+ * the chunks, without duplicates. */
 struct common_dictionary
 {
-    int64_t *first; /* [chunks] */
-    int32_t *chunk; /* [n] chunks whose dictionaries are concatenated */
+    int64_t *first; /* [chunks] index in the common dictionary of the chunk's
+                       first value; -1: no row of the chunk is taken */
+    int32_t *chunk; /* [n] chunk of each concatenated dictionary */
     int64_t *row, *count;
     int64_t n, total;
 };
@@ -908,7 +912,8 @@ static void mark_used_chunks(const struct runs *r, int64_t *first)
     }
 }
 
-/* Index of an equal dictionary among those found so far; -1: none. */
+/* Index of an equal dictionary among those listed so far; -1 if there is none.
+ */
 static int64_t find_equal_dictionary(const struct oj_arrow_chunks *from,
                                      const struct common_dictionary *d,
                                      int64_t chunk)
@@ -955,7 +960,7 @@ static oj_status find_common_dictionary(const struct oj_arrow_chunks *from,
     return OJ_OK;
 }
 
-/* Greatest index that an index type can hold. */
+/* Maximum index of an index type, given by its Arrow format. */
 static int64_t most_place(const char *format)
 {
     switch (format[0])
@@ -977,7 +982,8 @@ static int64_t most_place(const char *format)
     }
 }
 
-/* Adds the position of each chunk's dictionary to its indices. */
+/* Converts dictionary indices of each chunk to indices in the common
+ * dictionary. */
 static void move_places(const struct runs *r, const int64_t *first,
                         int64_t size, char *to)
 {
@@ -1049,8 +1055,7 @@ static oj_status take_dictionary(const struct oj_arrow_chunks *from,
     return status;
 }
 
-/* ---- any type --------------------------------------------------------------
- */
+/* ---- any type ------------------------------------------------------------ */
 
 static oj_status take_nothing(const struct runs *r, struct ArrowArray *out,
                               struct oj_error *err)
@@ -1060,7 +1065,7 @@ static oj_status take_nothing(const struct runs *r, struct ArrowArray *out,
     return OJ_OK;
 }
 
-/* out->release may be set also after an error. */
+/* On an error out->release may be set. */
 static oj_status take_runs(const struct oj_arrow_chunks *from,
                            const struct runs *r, struct ArrowArray *out,
                            struct oj_error *err)
@@ -1094,7 +1099,8 @@ static oj_status take_runs(const struct oj_arrow_chunks *from,
     return arrow_fail(err);
 }
 
-/* The chunk, if all places are consecutive rows of it; else -1. */
+/* If all places are consecutive rows of one chunk, returns the chunk; otherwise
+ * -1. */
 static int64_t find_run_of_places(const struct oj_arrow_places *places)
 {
     int32_t chunk;
@@ -1129,8 +1135,7 @@ oj_status oj_arrow_take(const struct oj_arrow_chunks *chunks,
     return status;
 }
 
-/* ---- sizes -----------------------------------------------------------------
- */
+/* ---- sizes --------------------------------------------------------------- */
 
 static int64_t bytes_of_views(const struct ArrowArray *array, int64_t first,
                               int64_t n)
@@ -1146,8 +1151,8 @@ static int64_t bytes_of_views(const struct ArrowArray *array, int64_t first,
     return sum;
 }
 
-/* Number of child elements or bytes between offsets first and first + n; 0 if
- * they are invalid. */
+/* Number of child elements or bytes from offset `first` to offset first + n; 0
+ * if the offsets are invalid. */
 static int64_t range_of_offsets(const struct ArrowArray *array, int64_t size,
                                 int64_t first, int64_t n, int64_t *begin)
 {
@@ -1158,7 +1163,7 @@ static int64_t range_of_offsets(const struct ArrowArray *array, int64_t size,
     return *begin >= 0 && end > *begin ? end - *begin : 0;
 }
 
-/* Bytes of n rows of the children from row `first` on; n < 0: of all rows. */
+/* Bytes of rows first .. first + n - 1 in all children; n < 0: of all rows. */
 static int64_t bytes_of_children(const struct ArrowSchema *schema,
                                  const struct ArrowArray *array, int64_t first,
                                  int64_t n)
@@ -1200,7 +1205,7 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                                   (array->offset + first) * size, n * size);
         case OJ_STORES_STRUCTS:
             return bytes_of_children(schema, array, array->offset + first, n);
-        default: /* estimate: values evenly spread over the elements */
+        default: /* an estimate, as if all elements had equally many values */
             sum = bytes_of_children(schema, array, 0, -1);
             return (int64_t)((double)sum /
                              (double)(array->length > 0 ? array->length : 1) *
@@ -1209,7 +1214,7 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
     }
 }
 
-/* Maximum difference of neighbours among n + 1 offsets. */
+/* Maximum number of bytes or values of any of n rows, by their offsets. */
 static int64_t most_between_offsets(const struct ArrowArray *array,
                                     int64_t size, int64_t first, int64_t n)
 {
@@ -1275,7 +1280,7 @@ int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
             return oj_arrow_most_bytes(schema->children[1], array->children[1],
                                        0, array->children[1]->length);
         default:
-            return INT32_MAX; /* list views may share child elements: no
-                                 bound */
+            return INT32_MAX; /* list views may overlap, so their total size has
+                                 no useful bound */
     }
 }

@@ -19,7 +19,7 @@ static int64_t size_of_temporal(const char *format)
         return format[2] == 's' || format[2] == 'm' ? 4 : 8;
     if (format[1] == 'i')
         return format[2] == 'M' ? 4 : format[2] == 'D' ? 8 : 16;
-    return 8; /* ts., tD. */
+    return 8; /* timestamps and durations */
 }
 
 static int read_nested_type(const char *format, struct oj_arrow_type *out)

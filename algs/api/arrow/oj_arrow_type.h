@@ -1,4 +1,4 @@
-/** How the values of an Arrow type are stored, read from its format. Source:
+/** How the values of an Arrow type are stored, by its format string. Source:
  *  https://arrow.apache.org/docs/format/CDataInterface.html.
  *
  *   format       storage                    size
@@ -20,7 +20,7 @@
 
 enum oj_arrow_storage
 {
-    OJ_STORES_NOTHING, /**< the null type */
+    OJ_STORES_NOTHING, /**< the null type, which has no buffers */
     OJ_STORES_BITS,
     OJ_STORES_FIXED,
     OJ_STORES_BYTES,
@@ -35,14 +35,15 @@ enum oj_arrow_storage
 struct oj_arrow_type
 {
     enum oj_arrow_storage storage;
-    int64_t size; /**< see the table above */
+    int64_t size; /**< unit by storage: see the table above */
 };
 
-/** Reads the type of a format, without its dictionary. Returns 0 for types that
- * are not supported, such as unions. */
+/** Parses the format of a type; a dictionary is not part of it. Returns 0 for
+ * types that are not supported, such as unions. */
 int oj_arrow_type_read(const char *format, struct oj_arrow_type *out);
 
-/** The type of a schema whose format oj_arrow_type_read() accepts. */
+/** The type of a schema. Precondition: oj_arrow_type_read() accepts its format.
+ */
 struct oj_arrow_type oj_arrow_type_of(const struct ArrowSchema *schema);
 
 #endif

@@ -13,6 +13,7 @@ static const struct oj_engine *const on_cpu[] = {&oj_span_slices,
                                                  &oj_cpu_near_points,
                                                  &oj_cpu_distance,
                                                  &oj_cpu_sphere,
+                                                 &oj_cpu_equal_points,
                                                  &oj_cpu_predicate,
                                                  &oj_cpu_similar,
                                                  &oj_cpu_similar_vectors,
@@ -21,7 +22,7 @@ static const struct oj_engine *const on_cpu[] = {&oj_span_slices,
 _Static_assert(sizeof on_cpu / sizeof *on_cpu <= OJ_MOST_ENGINES + 1,
                "a join has room for so many");
 
-/* A list of engines with a single one. */
+/* A NULL-terminated list with a single engine. */
 #define ONLY(engine)                                                           \
     (const struct oj_engine *const[])                                          \
     {                                                                          \
@@ -53,7 +54,7 @@ static const struct oj_backend backends[] = {
     {"geos_sorted",
      "the same with the input in Morton order and prepared geometries", 1, 1, 0,
      OJ_NO_DEVICE, ONLY(oj_geos_sorted_engine)},
-#ifdef OJ_SPATIALINDEX /* not part of the library for other programs */
+#ifdef OJ_SPATIALINDEX /* libogrjoin is built without it */
     {"spatialindex",
      "reference: libspatialindex R-tree and GEOS predicates, one thread", 1, 1,
      0, OJ_NO_DEVICE, ONLY(oj_spatialindex_engine)},

@@ -5,23 +5,24 @@
 #include <math.h>
 #include <string.h>
 
-/* Minimum rows per sample; the second if earlier parts are so sparse that the
- * whole batch would have far fewer pairs than allowed. */
+/* Minimum rows that one sample represents (a stretch). The second value is used
+ * if earlier parts had so few pairs that the whole batch probably fits. */
 #define LEAST_STRETCH 128
 #define LEAST_SPARSE_STRETCH 256
 
-/* With fewer samples, none are taken. */
+/* Batches that would have fewer samples than this are not sampled. */
 #define LEAST_SAMPLES 4
 
-/* If nothing is known of the rows, the first part is this fraction of the
+/* Without earlier parts and samples, the first part is this fraction of the
  * batch. */
 #define FIRST_PART 16
 
-/* Samples before and after one that also count for its stretch: if only some
- * rows, in any order, have pairs, a single sample says little. */
+/* Number of samples, before and after, that also influence the prediction for a
+ * stretch of rows. A single sample is not reliable if rows with and without
+ * pairs are mixed. */
 #define NEIGHBOURS 4
 
-/* Copies of the sampled rows, as a layer. */
+/* Copies of the sampled rows, as a layer of their own. */
 struct oj_sampled_rows
 {
     struct oj_flat_buf buf;
@@ -43,8 +44,8 @@ void oj_batch_parts_free(struct oj_batch_parts *parts)
 
 /* --- samples -------------------------------------------------------------- */
 
-/* Picks a row of stretch i, pseudo-randomly, since rows may repeat with a
- * period. */
+/* Chooses the row that represents stretch i of the batch, pseudo-randomly,
+ * because rows may repeat periodically. */
 static int64_t choose_row_of_stretch(int64_t i, int64_t stretch, int64_t n_rows)
 {
     uint64_t mixed = (uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15);
@@ -53,8 +54,8 @@ static int64_t choose_row_of_stretch(int64_t i, int64_t stretch, int64_t n_rows)
     return first + (int64_t)((mixed >> 33) % (uint64_t)n);
 }
 
-/* 1 if rows can be copied; columns of texts and vectors are not copied, so such
- * batches are not sampled. */
+/* 1 if sampled rows can be copied. Batches with texts or vectors are not
+ * sampled, because these columns are not copied. */
 static int can_copy_rows(const struct oj_flat *batch)
 {
     return batch->n_texts == 0 && batch->vectors.value == NULL &&
@@ -100,17 +101,18 @@ static oj_status copy_sampled_rows(const struct oj_flat *batch, int64_t n,
     return OJ_OK;
 }
 
-/* Pairs of sampled row i; beyond the ends, those of the first or last sample.
- */
+/* Number of pairs of sampled row i; beyond either end, of the first or last
+ * sample. */
 static double count_sampled_pairs(const struct oj_matches *found, int64_t i)
 {
     i = i < 0 ? 0 : i < found->n_rows ? i : found->n_rows - 1;
     return (double)(oj_matches_end(found, i) - oj_matches_first(found, i));
 }
 
-/* Predicted pairs per row of stretch i. The maximum of: the pairs of its
- * sample; the mean over its neighbours; and, on either side, the minimum of the
- * next two samples, since a dense area may begin or end within the stretch. */
+/* Predicted pairs per row of stretch i. It is the maximum of three numbers:
+ * pairs of its sample; mean of the neighbouring samples; minimum of the next
+ * two samples on either side, because a dense area may start or end within the
+ * stretch. */
 static double predict_rate(const struct oj_matches *found, int64_t i)
 {
     double rate = count_sampled_pairs(found, i), mean = 0.0;
@@ -135,15 +137,16 @@ static void learn_from_sample(struct oj_batch_parts *parts,
         parts->rate[i] = predict_rate(found, i);
     }
     parts->more = 1.0;
-    /* The mean plus twice its standard error: if few rows have many pairs, a
-     * sample may have missed most of them. */
+    /* the mean plus twice its standard error, because a sample can miss rows
+     * with many pairs if such rows are few */
     parts->pairs_per_row =
         fmax(parts->pairs_per_row,
              (sum + 2.0 * sqrt(squares)) / (double)parts->n_samples);
 }
 
-/* Samples the batch: joins one row of each of n_samples stretches; fewer if
- * they have too many pairs.  n_samples of parts stays 0 if even one has. */
+/* Samples the batch: joins one row of each of n_samples stretches of rows. If
+ * these have too many pairs, retries with fewer samples. parts->n_samples is 0
+ * if even one row has too many. */
 static oj_status sample_batch(struct oj_batch_parts *parts,
                               const struct oj_flat *batch, int64_t n_samples,
                               struct oj_matches *out, struct oj_error *err)
@@ -185,8 +188,9 @@ static int64_t count_samples(const struct oj_batch_parts *parts, int64_t n_rows)
     return n < OJ_MOST_SAMPLED_ROWS ? n : OJ_MOST_SAMPLED_ROWS;
 }
 
-/* Number of rows of the next part that cannot have too many pairs: if all that
- * are left can, an equal share of them; 0: not known. */
+/* Number of rows for the next part that is safe because a row has at most
+ * most_per_row pairs. The `left` remaining rows are divided into equal parts.
+ * 0: no such maximum. */
 static int64_t count_safe_rows(const struct oj_batch_parts *parts, int64_t left)
 {
     int64_t most, n_parts;
@@ -213,8 +217,8 @@ static oj_status begin_batch(struct oj_batch_parts *parts,
 
 /* --- prediction ----------------------------------------------------------- */
 
-/* Number of rows from `first` on, up to end - 1, that are predicted to have at
- * most `most` pairs together; *predicted: their predicted pairs. */
+/* Returns how many of the rows first .. end - 1 have at most `most` predicted
+ * pairs in total; *predicted is this total. */
 static int64_t count_rows_with_pairs(const struct oj_batch_parts *parts,
                                      int64_t first, int64_t end, double most,
                                      double *predicted)
@@ -240,7 +244,8 @@ static int64_t count_rows_with_pairs(const struct oj_batch_parts *parts,
     return row - first;
 }
 
-/* Number of rows of the next part; `left` rows of the batch are left. */
+/* Predicted number of rows for the next part; `left` rows of the batch are not
+ * joined yet. */
 static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
                             int64_t left)
 {
@@ -261,8 +266,9 @@ static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
     return n < 1 ? 1 : n;
 }
 
-/* The old rate, faded after n more rows: to a quarter if they were expected to
- * have half of the allowed pairs, less for fewer rows, which say little. */
+/* The previous estimate of pairs per row, reduced after n more rows. The more
+ * pairs the n rows were expected to have, the more it is reduced: to a quarter
+ * for half of the allowed pairs. */
 static double fade_rate(const struct oj_batch_parts *parts, int64_t n)
 {
     double expected = parts->pairs_per_row * (double)n;
@@ -280,7 +286,7 @@ static void learn_from_part(struct oj_batch_parts *parts, int64_t first,
                                     &predicted);
     parts->pairs_per_row = fmax(rate, fade_rate(parts, n));
     parts->n_joined++;
-    /* after a failed part, the limit grows again, slowly */
+    /* a part with too many pairs has set this limit: relax it slowly */
     if (parts->most_rows > 0 && parts->most_rows < INT64_MAX / 2)
         parts->most_rows += (parts->most_rows + 3) / 4;
     if (predicted > 0.0)

@@ -22,32 +22,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which engine answers a batch.
+/* Chooses the engine that joins a batch, and the device.
  *
- * On the CPU: the first engine of the backend's list that takes it; its index
- * is made when a batch needs it.  The index of the engine that is expected to
- * be used is made at once, so that errors of the join side are reported early.
+ *  On the CPU, the first engine of the backend's list that takes the batch
+ *  joins it. Indexes are built when a batch needs them, except that of the
+ *  engine that is expected to be used: it is built at once, so that errors of
+ *  the join side are reported early.
  *
- * OJ_DEVICE: a batch goes to the CUDA module if one of its kernels takes it,
- * else to the CPU.  For lines and polygons on both sides, the module finds the
- * pairs whose boxes pass and decides which of them intersect (oj_screen.h); the
- * CPU decides the rest.  If the module cannot hold the data, because of
- * coordinates or memory, the CPU answers.
+ *  OJ_DEVICE: the CUDA module joins a batch if it has kernels for it, otherwise
+ *  the CPU. For lines and polygons on both sides, the module is a screen
+ *  (oj_screen.h): it finds the pairs whose boxes pass and decides most of them;
+ *  the CPU decides the rest. If the module cannot hold the data, because of
+ *  coordinates or memory, the CPU joins.
  *
- * OJ_DEVICE_IF_PAYS: the choice is made at open if the number of input rows is
- * known (n_expected of the options); else by the size of the first batch. If a
- * device fails, the CPU takes over.
+ *  OJ_DEVICE_IF_PAYS: the device is chosen at open if the number of input rows
+ *  is known (n_expected of the options), otherwise by the size of the first
+ *  batch. If a device fails, the CPU takes over. The result does not depend on
+ *  the choice.
  *
- * The answers do not depend on the choice.
+ *  A join by similar texts with a maximum distance runs as a distance join with
+ *  the texts as a condition; its pairs are then ranked by similarity.
  *
- * A join by similar texts with a maximum distance is run as a distance join
- * with the texts as a condition; its pairs are then ranked by similarity.
+ *  If no device can be used, each thread joins with a copy; the original only
+ *  holds the join side (oj_join_take()).
  *
- * If no device can be used, each thread works with a copy of the join, which
- * itself only prepares the join side (oj_join_take()).
- *
- * In this file err is never NULL: its text becomes the reason why another
- * engine has to answer. */
+ *  In this file err is never NULL: its text becomes the reason why another
+ *  engine is used.
+ */
 
 #define REASON_SIZE 320
 
@@ -55,7 +56,8 @@
 #define IN_PART "ran in part on the CPU, since "
 #define NOT_TAKEN "no CUDA kernel answers such a join"
 
-/* A waiting thread's entry in the queue, on its stack. */
+/* Queue entry of a thread that waits for the join; on the stack of that thread.
+ */
 struct join_turn
 {
     struct join_turn *next;
@@ -64,67 +66,77 @@ struct join_turn
 struct oj_join
 {
     const struct oj_backend *backend;
-    struct oj_index_args args; /* its join_side is the next member */
-    struct oj_flat join_side;  /* the caller's layer, densified if wanted,
-                                  with overlaps set */
-    struct oj_dense dense[2];  /* buffers of the densified join side and
+    struct oj_index_args args; /* its member join_side points to `join_side`
+                                  below */
+    struct oj_flat join_side;  /* the caller's layer, densified if the relation
+                                  asks for it, with its member overlaps set */
+    struct oj_dense dense[2];  /* buffers for the densified join side and
                                   batch */
-    uint8_t *overlaps;         /* [features] marks of oj_self_overlap.h;
-                                  NULL: none, or not needed */
-    int has_overlaps;          /* set when overlaps was computed: points must
-                                  be tested against the union of the parts */
-    struct oj_overlapping_points *overlapping; /* NULL: not used yet */
-    int32_t *tie_rank; /* [features]; NULL: the ordinal is the rank */
+    uint8_t *overlaps;         /* [features] 1: polygon parts of the feature
+                                  overlap (oj_self_overlap.h); NULL: none do, or
+                                  not needed */
+    int has_overlaps;          /* 1: `overlaps` was computed, so features with
+                                  overlapping parts are joined separately */
+    struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
+    int32_t *tie_rank; /* [features] rank of each join feature in the order that
+                          decides ties; NULL: its ordinal */
     struct oj_stats stats;
 
-    int is_ranked; /* 1: args.relation only finds the pairs; they are ranked */
-    struct oj_relation ranked; /* by this relation: by similarity, cut at k */
-    struct oj_matches found;   /* pairs before the ranking; the memory is
-                                  reused */
+    int is_ranked; /* 1: args.relation only finds candidates for `ranked` */
+    struct oj_relation ranked; /* if is_ranked: the relation of the user, which
+                                  ranks pairs by similarity */
+    struct oj_matches found;   /* if is_ranked: pairs before the ranking */
 
-    /* Guards members that copies share: the indexes and stats of a join that is
-     * not itself taken, and the members below. */
+    /* Guards what all copies of a join share: the members below; also indexes
+     * and stats, unless the original is itself in use by a thread. */
     pthread_mutex_t lock;
     pthread_cond_t was_given_back;
-    int is_taken;             /* the join itself is taken, not a copy */
-    struct join_turn *line;   /* queue of threads that wait to take it */
-    struct oj_join *original; /* of a copy: its original; else NULL */
+    int is_taken;             /* 1: the original is taken, not a copy */
+    struct join_turn *line;   /* queue of threads that wait for the join
+                                 itself */
+    struct oj_join *original; /* if this is a copy: the join it was copied from;
+                                 otherwise NULL */
     struct oj_join *idle;     /* free list of copies */
     struct oj_join *next;     /* next copy in the free list */
 
-    int has_cpu;                          /* the index of the expected engine
-                                             is ready */
-    struct oj_index *of[OJ_MOST_ENGINES]; /* index of each engine of the
-                                             backend; NULL: not used yet */
+    int has_cpu;                          /* 1: the index for the expected kinds
+                                             of input is built */
+    struct oj_index *of[OJ_MOST_ENGINES]; /* [engines of the backend] index of
+                                             each engine; NULL: not built */
 
-    /* For OJ_DEVICE_IF_PAYS. */
-    int is_settled[2];        /* [input is points] 1: the choice is final */
+    /* Members for OJ_DEVICE_IF_PAYS. */
+    int is_settled[2];        /* element 1 for batches of points, 0 for
+                                 others: 1: CPU or GPU was chosen for all
+                                 later batches */
     char choice[REASON_SIZE]; /* reason of the choice */
 
-    /* The members below are used while a device is in use. */
+    /* Members for joins on a device. */
     int uses_gpu;
     const struct oj_gpu_module *module;
-    struct oj_gpu_index *on_gpu; /* NULL: not used yet */
-    int sums_refused; /* the module cannot sum pairs of such a join, or lacks
-                         memory for it */
-    int n_sum_words;  /* words per join feature in the last batch that was
-                         summed */
-    int is_refused;   /* the module cannot hold the data: the CPU answers */
-    char reason[REASON_SIZE]; /* why the CPU answered, after ON_CPU; "": it
-                                 did not */
-    char slower[REASON_SIZE]; /* why a slower method was used on the GPU; "" */
+    struct oj_gpu_index *on_gpu; /* the module's index; NULL: not built */
+    int sums_refused; /* 1: do not try again to sum pairs on the device: it
+                         failed for this join */
+    int n_sum_words;  /* words per join feature of the last sum request */
+    int is_refused;   /* 1: the module refused the join side, so the CPU
+                         joins */
+    char reason[REASON_SIZE]; /* why the CPU was used instead of the GPU, for
+                                 messages; "": the GPU was used */
+    char slower[REASON_SIZE]; /* why the GPU used a slower method, for messages;
+                                 "": it did not */
 
-    /* For the module as a screen of joins by predicate on the CPU. */
+    /* Members for joins by predicate with a GPU screen (oj_screen.h). */
     int has_screen;                    /* -1: not determined yet */
-    struct oj_screen_pairs candidates; /* of a batch; reused */
+    struct oj_screen_pairs candidates; /* candidates of the current batch */
     struct oj_screen_rule rule;
-    struct oj_gpu_screen *screen_index; /* NULL: not used yet */
-    int screen_refused; /* it cannot be made, or the device is lost */
+    struct oj_gpu_screen *screen_index; /* the screen's index; NULL: not
+                                           built */
+    int screen_refused; /* 1: do not use the screen again: it cannot be built,
+                           or the device was lost */
     char screen_reason[REASON_SIZE]; /* why a batch was joined without the
-                                        screen, after IN_PART */
+                                        screen, for messages */
 };
 
-/* Set once a join of the process has used a device. */
+/* 1: some join of this process has used a device, so CUDA is started. */
 static atomic_int is_started;
 
 const char *oj_version(void)
@@ -134,8 +146,9 @@ const char *oj_version(void)
 
 /* --- tie order ------------------------------------------------------------ */
 
-/* Tie order is (FID, reading order), or reading order if FIDs are missing or
- * repeat. *out stays NULL if that is the order of the ordinals. */
+/* Computes the order that decides ties: by (FID, reading order); by reading
+ * order alone if FIDs are missing or repeated. *out is NULL if this is the
+ * order of the ordinals. */
 static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
                                struct oj_error *err)
 {
@@ -153,7 +166,8 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
     OJ_NEW(at, 2 * n, err);
     for (i = 0; i < n; i++)
     {
-        /* so that negative FIDs sort before others */
+        /* flips the sign bit, so that negative FIDs are ordered before positive
+         * ones */
         at[i].key = (uint64_t)flat->fid[i] ^ (UINT64_C(1) << 63);
         at[i].value = i;
     }
@@ -169,9 +183,10 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
     return status;
 }
 
-/* --- the CPU -------------------------------------------------------------- */
+/* --- joins on the CPU ----------------------------------------------------- */
 
-/* Index of the first engine that takes such a batch; -1: none. */
+/* Index, in the backend's list, of the first engine that supports such a batch;
+ * -1 if none does. */
 static int choose_engine(const struct oj_join *join,
                          const struct oj_flat *input)
 {
@@ -186,8 +201,8 @@ static int choose_engine(const struct oj_join *join,
     return -1;
 }
 
-/* Index of the engine for the batches that are expected: usually points, one
- * per feature. */
+/* Index, in the backend's list, of the engine for the expected input: points,
+ * unless input_kinds says otherwise. */
 static int choose_expected_engine(const struct oj_join *join)
 {
     static const int64_t none[1] = {0};
@@ -238,9 +253,9 @@ static void free_cpu_indexes(struct oj_join *join)
     join->has_cpu = 0;
 }
 
-/* --- the module as a screen ----------------------------------------------- */
+/* --- the CUDA module as a screen ------------------------------------------ */
 
-/* 1 if points may come as input. */
+/* 1 if the input may contain points. */
 static int may_input_have_points(const struct oj_join *join)
 {
     unsigned kinds = join->args.options.input_kinds;
@@ -252,7 +267,7 @@ static int may_input_have_shapes(const struct oj_join *join)
     return join->args.options.input_kinds != OJ_PART_POINT;
 }
 
-/* 1 for errors of the module that the CPU does not have. */
+/* 1 for errors of the module that the CPU would not have. */
 static int is_memory_or_unsupported_error(oj_status status)
 {
     return status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NOMEM;
@@ -271,8 +286,8 @@ static int uses_gpu_screen_for_batch(const struct oj_join *join,
            !oj_flat_is_points(input);
 }
 
-/* Runs the screen. After a lack of memory it may work again for the next batch;
- * other errors switch it off. */
+/* Finds candidates by the GPU screen. After a lack of memory it is tried again
+ * for the next batch; after other errors never. */
 static oj_status run_gpu_screen(struct oj_join *join,
                                 const struct oj_flat *input, int64_t most,
                                 struct oj_screen_pairs *out,
@@ -300,7 +315,8 @@ static oj_status run_gpu_screen(struct oj_join *join,
     return status;
 }
 
-/* *are_found 0: the engine must find the candidates of the batch itself. */
+/* Finds the candidates of a batch by the GPU screen. *are_found is 0 if it
+ * could not, so that the engine must find them. */
 static oj_status find_candidates_on_gpu(struct oj_join *join,
                                         const struct oj_engine *engine,
                                         const struct oj_flat *input,
@@ -346,8 +362,8 @@ static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
                : engine->join(join->of[i], input, out, &join->stats, err);
 }
 
-/* Installs the module's screen if it supports the join. Existing CPU indexes
- * are freed, since they were made for finding candidates without it. */
+/* Enables the GPU screen if the module supports it for this join. Frees the
+ * existing CPU indexes, because with a screen they are built differently. */
 static void install_gpu_screen(struct oj_join *join)
 {
     if (join->has_screen >= 0)
@@ -362,7 +378,7 @@ static void install_gpu_screen(struct oj_join *join)
     join->args.gets_candidates = 1;
 }
 
-/* --- the module ----------------------------------------------------------- */
+/* --- the CUDA module ------------------------------------------------------ */
 
 static int gpu_module_supports_join(const struct oj_join *join,
                                     const struct oj_flat *input)
@@ -371,7 +387,7 @@ static int gpu_module_supports_join(const struct oj_join *join,
            join->module->takes(&join->args.relation, &join->join_side, input);
 }
 
-/* Makes the CPU answer the batch, wholly or in part; why: the reason. */
+/* Notes that the CPU joins this batch, or part of it, for the reason `why`. */
 static oj_status turn_to_cpu(struct oj_join *join, const char *why,
                              struct oj_error *err)
 {
@@ -388,8 +404,8 @@ static void free_gpu_index(struct oj_join *join)
     join->on_gpu = NULL;
 }
 
-/* Makes the CPU answer all further batches. advice: appended if memory ran out.
- */
+/* Notes that the CPU joins all further batches. advice is appended to the
+ * reason if memory ran out. */
 static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
                                              oj_status status,
                                              const char *advice,
@@ -402,8 +418,8 @@ static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
     return turn_to_cpu(join, err->message, err);
 }
 
-/* Called after each success of the module: it may have switched to another
- * method. */
+/* Notes why the GPU uses a slower method. Called after each success of the
+ * module, because its method may have changed. */
 static void record_slower_gpu_method(struct oj_join *join)
 {
     const char *why = join->module->why_refused(join->on_gpu);
@@ -412,8 +428,8 @@ static void record_slower_gpu_method(struct oj_join *join)
                  "took a slower method on the GPU, since %.260s", why);
 }
 
-/* Makes the module's index. Only this shows whether the module can hold the
- * data. */
+/* Builds the GPU index, which can fail: only this shows whether the module can
+ * hold the data. */
 static oj_status build_gpu_index_if_needed(struct oj_join *join,
                                            struct oj_error *err)
 {
@@ -434,9 +450,9 @@ static oj_status build_gpu_index_if_needed(struct oj_join *join,
     return status;
 }
 
-/* Prepares the module for a batch; *is_taken is 0 if no kernel takes it or the
- * index cannot be made.  A column that one side lacks is an error, as on the
- * CPU. */
+/* Builds the GPU index if the module supports the batch; *is_taken is 0 if it
+ * does not, or if building failed. A missing column of one side is an error, as
+ * on the CPU. */
 static oj_status prepare_gpu_for_batch(struct oj_join *join,
                                        const struct oj_flat *input,
                                        int *is_taken, struct oj_error *err)
@@ -452,7 +468,7 @@ static oj_status prepare_gpu_for_batch(struct oj_join *join,
     return OJ_OK;
 }
 
-/* 1 if the kernels take features of any kinds. */
+/* 1 if the module's kernels accept features of any kinds. */
 static int gpu_join_ignores_geometry_kind(const struct oj_join *join)
 {
     const struct oj_relation *relation = &join->args.relation;
@@ -460,7 +476,7 @@ static int gpu_join_ignores_geometry_kind(const struct oj_join *join)
            oj_relation_compares_shapes(relation);
 }
 
-/* Opens the devices; prepares the index for points at once, as on the CPU. */
+/* Opens the devices. Builds the index for points at once, as on the CPU. */
 static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
 {
     struct oj_options *options = &join->args.options;
@@ -516,30 +532,33 @@ static oj_status join_with_gpu(struct oj_join *join,
     return OJ_OK;
 }
 
-/* --- whether a device pays ------------------------------------------------ */
+/* --- choice between CPU and GPU ------------------------------------------- */
 
-/* Assumed minimum of vertices per line or polygon if only their number is
- * known. */
+/* Assumed minimum number of vertices of a line or polygon, if only the number
+ * of rows is known. */
 #define LEAST_VERTICES 4
 
-/* Rates in seconds, fitted to joins of 0.3 to 100 million rows on 2 and 16
- * threads and on one H200 (BENCHMARKS.md). Rates for points on the CPU are
- * those of the engines.  On other hardware the switch to the GPU comes a little
- * early or late; answers never differ. */
+/* Seconds per row and per vertex on the GPU. Fitted to joins of 0.3 to 100
+ * million rows with 2 and 16 threads and one H200 (BENCHMARKS.md). The rates of
+ * the CPU are in the engines (struct oj_engine_cost). On other hardware the
+ * choice is less accurate, but the result does not change. */
 static const double gpu_row_s = 5e-9, gpu_vertex_s = 7e-9;
 
-/* For lines and polygons that intersect, per vertex of either side. */
+/* Joins of lines and polygons that intersect: seconds per vertex of either
+ * side. */
 static const double cpu_shape_vertex_s = 140e-9;
 static const double gpu_shape_vertex_s = 3e-9;
-static const double stage_shape_vertex_s = 30e-9; /* on one core */
+/* seconds per vertex, on one core, to prepare data for the GPU */
+static const double stage_shape_vertex_s = 30e-9;
 
-/* The speed of n threads is n to this power. */
+/* The speed of n threads is estimated as n to this power. */
 static const double thread_gain = 0.8;
 
-/* Starting CUDA and allocating memory, once per process. */
+/* Time to start CUDA and allocate memory, once per process. */
 static const double gpu_start_s = 0.25;
 
-/* The estimates are rough: the GPU must be faster by this factor. */
+/* The GPU is chosen only if its estimate is better by this factor, because
+ * estimates are rough. */
 static const double clear_gain = 1.15;
 
 static double n_vertices(const struct oj_flat *flat)
@@ -556,7 +575,7 @@ static const struct oj_engine_cost *cost_of(const struct oj_join *join,
     return i >= 0 ? join->backend->engines[i]->points_cost : NULL;
 }
 
-/* Estimated time to join `rows` points on one core. */
+/* Estimated seconds to join `rows` points on one core. */
 static double estimate_cpu_seconds(const struct oj_join *join,
                                    const struct oj_engine_cost *cost,
                                    double rows)
@@ -568,8 +587,8 @@ static double estimate_cpu_seconds(const struct oj_join *join,
            rows * (cost->row_s + (k > 1 ? (double)k * cost->place_s : 0.0));
 }
 
-/* 1 if a device is clearly faster, judged by a batch, or by the expected input
- * if batch is NULL; writes the reason to choice. */
+/* 1 if the GPU is expected to be clearly faster for this batch; batch NULL: for
+ * the expected input. Writes the reason to join->choice. */
 static int is_gpu_clearly_faster(struct oj_join *join,
                                  const struct oj_flat *batch)
 {
@@ -623,9 +642,9 @@ static int is_gpu_clearly_faster(struct oj_join *join,
     return cpu_s > clear_gain * gpu_s;
 }
 
-/* OJ_OK if the join can run on a device: module, driver and devices exist, and
- * a kernel takes points or the other expected input.  The first call in a
- * process that finds a kernel starts CUDA, which takes tenths of a second. */
+/* OJ_OK if the join can run on a device: the module, a driver and a device
+ * exist, and the module has a kernel for points or the expected input. The
+ * first such call in a process starts CUDA, which takes tenths of a second. */
 static oj_status check_gpu_can_join(const struct oj_join *join,
                                     struct oj_error *err)
 {
@@ -655,8 +674,8 @@ static void abandon_gpu(struct oj_join *join, const char *why)
     join->is_settled[0] = join->is_settled[1] = 1;
 }
 
-/* If the device is optional and cannot hold the data, switches to the CPU for
- * good. */
+/* If the GPU is optional and has refused the data, switches to the CPU for all
+ * further batches. */
 static void abandon_gpu_if_refused(struct oj_join *join)
 {
     if (!is_gpu_use_optional(join))
@@ -669,7 +688,7 @@ static void abandon_gpu_if_refused(struct oj_join *join)
                               : "");
 }
 
-/* 1 if the CPU can take over after this error of a device. */
+/* 1 if the CPU can join in place of the GPU after this error. */
 static int can_go_on_without_gpu(const struct oj_join *join, oj_status status)
 {
     return is_gpu_use_optional(join) &&
@@ -693,8 +712,8 @@ static oj_status open_gpu_or_fall_back(struct oj_join *join,
     return OJ_OK;
 }
 
-/* Chooses CPU or GPU when the join side is known. For lines and polygons, the
- * first batch may change the choice. */
+/* Chooses CPU or GPU when the join side was read. For lines and polygons, the
+ * first batch may change this choice. */
 static oj_status choose_processor_at_open(struct oj_join *join,
                                           struct oj_error *err)
 {
@@ -710,8 +729,8 @@ static oj_status choose_processor_at_open(struct oj_join *join,
     return join->uses_gpu ? OJ_OK : build_cpu_index_if_needed(join, err);
 }
 
-/* Chooses CPU or GPU by the first batch, or by every batch if the number of
- * rows is unknown. */
+/* Chooses CPU or GPU by the size of the first batch; by that of every batch if
+ * the number of rows is not known. */
 static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
                                               const struct oj_flat *input,
                                               struct oj_error *err)
@@ -724,7 +743,7 @@ static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
                                               : OJ_OK;
 }
 
-/* --- open ----------------------------------------------------------------- */
+/* --- opening and closing a join ------------------------------------------- */
 
 static int may_use_device(const struct oj_join *join)
 {
@@ -733,8 +752,9 @@ static int may_use_device(const struct oj_join *join)
            (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
 }
 
-/* 1 if an engine uses all rings of a feature together, as kernels do, so that
- * features with overlapping parts must be joined separately. */
+/* 1 if the join is by the even-odd rule over all rings of a feature, which is
+ * wrong for features with overlapping parts: they must be found and joined
+ * separately. */
 static int must_find_overlapping_parts(const struct oj_join *join)
 {
     return join->args.relation.n_spans == 0 &&
@@ -760,7 +780,7 @@ static oj_status mark_overlapping_parts(struct oj_join *join,
     return OJ_OK;
 }
 
-/* Densifies a side if the relation asks for it. */
+/* Densifies a side if the relation asks for it; otherwise *out is *flat. */
 static oj_status densify(struct oj_join *join, const struct oj_flat *flat,
                          struct oj_dense *dense, struct oj_flat *out,
                          struct oj_error *err)
@@ -774,7 +794,7 @@ static oj_status densify(struct oj_join *join, const struct oj_flat *flat,
     return OJ_OK;
 }
 
-/* Makes the index that the chosen backend needs for the expected input. */
+/* Builds the index that the backend needs for the expected input. */
 static oj_status prepare_and_index_join_side(struct oj_join *join,
                                              const struct oj_flat *join_side,
                                              struct oj_error *err)
@@ -886,7 +906,7 @@ void oj_join_close(struct oj_join *join)
     oj_free(join);
 }
 
-/* --- several threads ------------------------------------------------------ */
+/* --- use by several threads ----------------------------------------------- */
 
 int oj_join_may_sample(const struct oj_join *join)
 {
@@ -894,8 +914,8 @@ int oj_join_may_sample(const struct oj_join *join)
            oj_relation_gives_lists(&join->args.relation);
 }
 
-/* 1 if a batch changes only the index of its engine, so that copies of the join
- * can share everything else. */
+/* 1 if a batch changes only the index of its engine, so that several threads
+ * can use copies of the join that share everything else. */
 static int can_share_indexes_in_copies(const struct oj_join *join)
 {
     const struct oj_engine *engine;
@@ -922,7 +942,8 @@ static void set_options_of_copy(struct oj_join *copy, const int *cancel,
     }
 }
 
-/* The lock of join must be held. */
+/* Copies the join for another thread. Precondition: the calling thread holds
+ * the lock. */
 static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
                                                 const int *cancel,
                                                 int64_t max_batch_pairs,
@@ -958,8 +979,8 @@ static void leave_line(struct oj_join *join, const struct join_turn *turn)
     *at = turn->next;
 }
 
-/* Waits until it is this thread's turn and the join itself is not taken. The
- * lock must be held. */
+/* Waits until it is this thread's turn and no thread uses the join itself.
+ * Precondition: the calling thread holds the lock. */
 static oj_status wait_until_join_is_free(struct oj_join *join,
                                          const int *cancel,
                                          struct oj_error *err)
@@ -977,7 +998,7 @@ static oj_status wait_until_join_is_free(struct oj_join *join,
         status = oj_check_cancel(cancel, NULL);
     }
     leave_line(join, &turn);
-    /* wakes the next waiting thread, which may be able to go on, too */
+    /* the next waiting thread may now be first in the queue */
     pthread_cond_broadcast(&join->was_given_back);
     return status == OJ_OK ? OJ_OK
                            : oj_fail(err, status, "interrupted while waiting");
@@ -1018,8 +1039,8 @@ oj_status oj_join_take(struct oj_join *join, const int *cancel,
     return oj_join_take_bounded(join, cancel, 0, out, err);
 }
 
-/* Bytes that batches of a copy added to shared indexes are counted in the
- * original. */
+/* A copy may have enlarged indexes that it shares: adds these bytes to the
+ * stats of the original. */
 void oj_join_give_back(struct oj_join *taken)
 {
     struct oj_join *join = taken->original != NULL ? taken->original : taken;
@@ -1049,10 +1070,10 @@ int64_t oj_join_index_bytes(struct oj_join *taken)
     return n_bytes;
 }
 
-/* --- a batch -------------------------------------------------------------- */
+/* --- joining a batch ------------------------------------------------------ */
 
-/* Checks that a dwithin has a maximum distance, and not from both sides. A side
- * without features need not have the array. */
+/* Checks that dwithin has a maximum distance, for the join or for the features
+ * of one side (not of both). A side without features may lack the array. */
 static oj_status check_max_distances_are_given(const struct oj_join *join,
                                                const struct oj_flat *input,
                                                struct oj_error *err)
@@ -1071,8 +1092,8 @@ static oj_status check_max_distances_are_given(const struct oj_join *join,
     return OJ_OK;
 }
 
-/* For points that were not expected: indexes made so far contain features that
- * must be left out. */
+/* Called for the first batch of points, if none were expected: removes features
+ * with overlapping parts from the indexes that exist already. */
 static oj_status exclude_overlapping_from_indexes(struct oj_join *join,
                                                   struct oj_error *err)
 {
@@ -1098,7 +1119,8 @@ static oj_status check_batch_and_mark_overlaps(struct oj_join *join,
                : OJ_OK;
 }
 
-/* 1 if the engine left out features that the batch must be joined with. */
+/* 1 if points of the batch must also be joined with the features that the
+ * engine leaves out because their parts overlap. */
 static int needs_points_in_overlapping_parts(const struct oj_join *join,
                                              const struct oj_flat *input)
 {
@@ -1174,10 +1196,10 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
                                      &join->stats, err);
 }
 
-/* --- counts and sums in place of pairs ------------------------------------ */
+/* --- counts and sums instead of pairs ------------------------------------- */
 
-/* Sums are fetched once per batch: if they are so many times more than rows,
- * fetching the pairs is cheaper. */
+/* Maximum number of sums per row of a batch. With more, copying the sums from
+ * the device costs more than copying the pairs. */
 #define WORDS_PER_ROW 4
 
 static int are_sums_smaller_than_batch(const struct oj_join *join,
@@ -1195,7 +1217,8 @@ static oj_status fail_sums(const struct oj_join *join, int is_sum,
                    is_sum ? "summed" : "counted", join->backend->name);
 }
 
-/* Counts (one word) or sums for each join feature instead of pairs. */
+/* Counts the pairs of each join feature (one word), or sums columns over them.
+ */
 static oj_status sum_pairs_by_module(struct oj_join *join,
                                      const struct oj_flat *input,
                                      const struct oj_sum_request *request,
@@ -1272,7 +1295,7 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
     return oj_aggregates_add_sums(aggregates, &request, err);
 }
 
-/* --- what there is to say of it ------------------------------------------- */
+/* --- information about a join --------------------------------------------- */
 
 const struct oj_stats *oj_join_stats(const struct oj_join *join)
 {

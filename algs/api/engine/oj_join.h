@@ -1,5 +1,5 @@
-/** A join: the indexed join side, with which batches of input features are
- *  joined by the engine that fits.
+/** An indexed join side, with which batches of input features are joined.
+ *  Chooses the engine for each batch.
  *
  *  struct oj_flat lots = ..., pickups = ...;            // views, oj_flat.h
  *  struct oj_relation relation = oj_relation_default(); // nearest
@@ -39,9 +39,9 @@ const char *oj_version(void);
 
 /** Checks and indexes the join side.
  *  join_side  must outlive *out; struct oj_flat documents its contents, and
- *             oj_flat_check() checks a hand-made one
+ *             oj_flat_check() validates it
  *  relation   the parameters of the join; copied
- *  backend    name of a backend, NULL or "auto": the fastest that can do it
+ *  backend    name of a backend; NULL or "auto": the fastest possible
  *  options    copied; NULL: all threads
  *  Errors     OJ_ERR_ARG: relation or backend are invalid; OJ_ERR_LIMIT:
  *             more than 2^31 - 1 join features or segments; OJ_ERR_NOMEM;
@@ -55,35 +55,35 @@ OJ_MUST_USE oj_status oj_join_open(const struct oj_flat *join_side,
 
 /** Joins a batch of input features, in their order.
  *  input      features of any kinds (on the sphere: points), up to 2^31 - 1 of
- *             them.  The answer for a feature does not depend on the other
- *             features of its batch, on threads or on the backend.
+ *             them.  The pairs of a feature do not depend on the other features
+ *             of its batch, on threads or on the backend.
  *  out        owned by the caller; its memory is reused.  Pairs of a row are
- *             sorted by (measure, FID, ordinal); where the join side has no
- *             FIDs, or repeated ones, by (measure, ordinal).
+ *             sorted by (measure, FID, ordinal); if the join side has no FIDs,
+ *             or repeated FIDs, by (measure, ordinal).
  *  Errors     as above; OJ_ERR_UNSUPPORTED: the backend cannot join such
  *             features; OJ_ERR_TOO_MANY_PAIRS: see max_batch_pairs of the
  *             options.  *out is then undefined, but can be freed.
- *  One thread at a time. */
+ *  Not thread-safe. */
 OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
                                     const struct oj_flat *input,
                                     struct oj_matches *out,
                                     struct oj_error *err);
 
-/** For several threads: gives the calling thread a join with the join side of
- * `join`, until oj_join_give_back().  If only the CPU can be used, *out is a
- * copy with working memory and stats of its own, so batches run concurrently;
- * otherwise *out is join itself, and threads take turns in the order of their
- * calls.  While copies are in use, join itself must have no batches and must
- * not be closed.
- * cancel     flag that stops the waiting and, if *out is a copy, its batches;
+/** For use by several threads: gives the calling thread a join with the join
+ *  side of `join`, until oj_join_give_back().  If only the CPU can be used,
+ *  *out is a copy with its own working memory and stats, so batches run
+ *  concurrently; otherwise *out is join itself, and threads take turns in the
+ *  order of their calls.  While copies are in use, join itself must have no
+ *  batches and must not be closed.
+ * cancel     flag that ends the wait and, if *out is a copy, its batches;
  *            must outlive the use of *out.  NULL: the flag of the options;
- *            waiting is then not limited
+ *            the wait cannot be ended then
  * Errors     OJ_ERR_NOMEM; OJ_ERR_CANCELLED while waiting */
 OJ_MUST_USE oj_status oj_join_take(struct oj_join *join, const int *cancel,
                                    struct oj_join **out, struct oj_error *err);
 
 /** oj_join_take() with another max_batch_pairs for the batches of a copy; 0:
- * that of the options. If *out is join itself, the options hold. */
+ * the value of the options. It has no effect if *out is join itself. */
 OJ_MUST_USE oj_status oj_join_take_bounded(struct oj_join *join,
                                            const int *cancel,
                                            int64_t max_batch_pairs,
@@ -91,30 +91,29 @@ OJ_MUST_USE oj_status oj_join_take_bounded(struct oj_join *join,
                                            struct oj_error *err);
 void oj_join_give_back(struct oj_join *taken);
 
-/** Frees the working memory of idle copies, except n_kept of them. After a
- * large batch it is as large as the batch. */
+/** Frees the working memory of unused copies, except n_kept of them. A copy's
+ * memory is as large as its largest batch. */
 void oj_join_trim(struct oj_join *join, int n_kept);
 
-/** Bytes of all indexes of the join side. taken: a join that the calling thread
- * has taken. */
+/** Bytes of all indexes of the join side. taken: result of oj_join_take(). */
 int64_t oj_join_index_bytes(struct oj_join *taken);
 
-/** 1 if only the CPU can be used: oj_join_take() then gives copies, and nothing
- * depends on how rows are cut into batches. */
+/** 1 if the GPU is never used: oj_join_take() then makes copies, and the result
+ * does not depend on how rows are split into batches. */
 int oj_join_is_on_cpu(struct oj_join *join);
 
-/** 1 if joining some rows beforehand, to count their pairs, is cheap and has no
- * side effect: rows may have several pairs, and no device is chosen by the
- * number of rows. */
+/** 1 if a few rows may be joined first, to count their pairs. 0 if rows have at
+ * most one pair, or if the number of rows decides between CPU and GPU. */
 int oj_join_may_sample(const struct oj_join *join);
 
-/** 1 if oj_join_sum_pairs() with columns pays for batches like input. */
+/** 1 if oj_join_sum_pairs() is faster than oj_join_batch() for batches like
+ * input. */
 int oj_join_sums(const struct oj_join *join, const struct oj_flat *input);
 
-/** Counts the pairs of a batch, and sums columns over them, without making
- * pairs: adds both to aggregates, which must take sums and have a row per join
- * feature. The rows of columns are those of input; *n_pairs is the number of
- * pairs.
+/** Counts the pairs of a batch and sums columns over them, per join feature,
+ *  without storing pairs. The results are added to aggregates, which must
+ *  accept sums and have a row per join feature. The rows of columns are those
+ *  of input; *n_pairs is the number of pairs.
  * Errors     those of oj_join_batch(); OJ_ERR_UNSUPPORTED, always on the CPU:
  *            aggregates are unchanged, use oj_join_batch() for this batch */
 OJ_MUST_USE oj_status oj_join_sum_pairs(
@@ -122,30 +121,30 @@ OJ_MUST_USE oj_status oj_join_sum_pairs(
     const struct oj_aggregate_column *columns, struct oj_aggregates *aggregates,
     int64_t *n_pairs, struct oj_error *err);
 
-/** Times and counts since oj_join_open(). */
+/** Times and counts of all batches so far. */
 const struct oj_stats *oj_join_stats(const struct oj_join *join);
 
-/** The backend in use; for "auto" the chosen one, which may change with a
+/** The backend in use. For "auto" it is the one chosen, which may change with a
  * batch. */
 const struct oj_backend *oj_join_backend(const struct oj_join *join);
 
-/** Why "auto" chose the backend, or why "cuda" left something to the CPU or to
- * a slower method; "" if there is nothing to report. */
+/** Why "auto" chose the backend, or why "cuda" used the CPU or a slower method;
+ * "" if there is nothing to report. */
 const char *oj_join_reason(const struct oj_join *join);
 
-/** Description of the method that joins a batch like input: a backend can have
- * several. input NULL: a batch of points. */
+/** Description of the method that joins batches like input, since a backend can
+ * have several. input NULL: batches of points. */
 const char *oj_join_method(const struct oj_join *join,
                            const struct oj_flat *input);
 
 /** Number of threads in use. */
 int oj_join_threads(const struct oj_join *join);
 
-/** [join features] tie ranks, by FID; NULL if they are the ordinals. Valid as
- * long as join. */
+/** [join features] tie ranks (by FID); NULL if they equal the ordinals. Valid
+ * as long as the join. */
 const int32_t *oj_join_tie_rank(const struct oj_join *join);
 
-/** Accepts NULL. */
+/** join may be NULL. */
 void oj_join_close(struct oj_join *join);
 
 #ifdef __cplusplus

@@ -6,33 +6,36 @@
 
 #include <pthread.h>
 
-/* An answer in the ring. */
+/* The result of one part of a batch, in the ring between join thread and
+ * caller. */
 struct joined_part
 {
     struct oj_pipeline_part part;
-    struct oj_flat_slice slice; /* part.flat, unless it is the whole batch */
+    struct oj_flat_slice slice; /* the rows of part.flat, if the part is not the
+                                   whole batch */
     struct oj_matches matches;
     int ends_batch;
 };
 
-/* Batch b lives in slot b % OJ_PIPELINE_SLOTS, answer a in answer a %
- * OJ_PIPELINE_SLOTS.  n_released <= n_read <= n_released + SLOTS and n_written
- * <= n_joined <= n_written + SLOTS always hold. The stages communicate by these
- * counters only. */
+/* Batch b is in slot b % OJ_PIPELINE_SLOTS; the result of part a is in
+ * answers[a % OJ_PIPELINE_SLOTS]. Invariants: n_released <= n_read <=
+ * n_released + SLOTS, n_written <= n_joined <= n_written + SLOTS. The threads
+ * communicate only by these counters. */
 struct oj_pipeline
 {
     struct oj_pipeline_work work;
-    struct oj_pipeline_counts counts; /* each stage writes its own members */
+    struct oj_pipeline_counts counts; /* each stage writes different members */
     pthread_t reader, joiner;
     struct oj_flat batches[OJ_PIPELINE_SLOTS];
     struct joined_part answers[OJ_PIPELINE_SLOTS];
 
-    /* Used by the join thread only. */
+    /* Members that only the join thread uses. */
     int64_t n_batches_joined;
     struct oj_batch_parts parts;
 
-    /* Used by the calling thread only. */
-    struct joined_part *in_use; /* NULL: none */
+    /* Members that only the calling thread uses. */
+    struct joined_part *in_use; /* result that the caller uses at present; NULL:
+                                   none */
     double in_use_since;
 
     pthread_mutex_t mutex; /* guards the members below */
@@ -40,14 +43,16 @@ struct oj_pipeline
     int64_t n_read;        /* number of batches read */
     int64_t n_released;    /* number of batches whose slot may be reused */
     int64_t n_joined;      /* number of answers made */
-    int64_t n_written;     /* number of answers used */
+    int64_t n_written;     /* number of results that the caller has finished
+                              with */
     int64_t read_ended;    /* 1: n_read is final */
     int64_t join_ended;    /* 1: n_joined is final */
     oj_status status;
     struct oj_error error;
 };
 
-/* Stores the first error; later ones are its consequences. */
+/* Stores the first error and stops all threads. Later errors only follow from
+ * it, so they are ignored. */
 static void stop_pipeline(struct oj_pipeline *p, oj_status status,
                           const struct oj_error *error)
 {
@@ -61,7 +66,8 @@ static void stop_pipeline(struct oj_pipeline *p, oj_status status,
     pthread_mutex_unlock(&p->mutex);
 }
 
-/* Waits until *ready(p) or *ended(p), or an error; returns 1 if ready. */
+/* Waits until ready(p) or ended(p) is true, or an error occurs. Returns 1 if
+ * ready(p). */
 static int wait_until_ready_or_ended(struct oj_pipeline *p,
                                      int (*ready)(const struct oj_pipeline *),
                                      int (*ended)(const struct oj_pipeline *))
@@ -151,7 +157,7 @@ static void read_batches_until_end(struct oj_pipeline *p)
     }
 }
 
-/* A part that is being joined. */
+/* Arguments of join_part(). */
 struct part_to_join
 {
     struct oj_pipeline *pipeline;
@@ -189,8 +195,8 @@ static oj_status join_rows_within_pair_limit(struct oj_pipeline *p,
 static oj_status join_batch_in_parts(struct oj_pipeline *p, int slot,
                                      struct oj_error *err)
 {
-    /* Read once: after the last answer of the batch its slot may be
-     * overwritten. */
+    /* read here, because the slot may be overwritten after the last part of the
+     * batch */
     int64_t n_rows = p->batches[slot].n_features, first = 0, n = 0;
     if (p->n_batches_joined == 0 && p->work.sample != NULL &&
         p->work.may_sample(p->work.user))
@@ -250,9 +256,9 @@ static void *join_main(void *pipeline)
     return run_stages(pipeline, join_batches_until_end);
 }
 
-/* ---- the caller --------------------------------------------------------- */
+/* ---- the caller ---------------------------------------------------------- */
 
-/* *answer is NULL after the last one. */
+/* Sets *answer to the next answer, or to NULL after the last. */
 static oj_status wait_for_next_answer(struct oj_pipeline *p,
                                       struct joined_part **answer,
                                       struct oj_error *err)
@@ -274,7 +280,7 @@ static oj_status wait_for_next_answer(struct oj_pipeline *p,
     return status;
 }
 
-/* Releases an answer after its use. */
+/* Lets the join thread reuse the result that the caller has finished with. */
 static oj_status release_answer(struct oj_pipeline *p, struct oj_error *err)
 {
     struct oj_pipeline_counts *counts = &p->counts;
@@ -378,8 +384,7 @@ oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
     return status;
 }
 
-/* Stops the threads as if cancelled; after the last answer they have already
- * ended, so this changes nothing. */
+/* Cancels the threads. If all results were used, they have ended already. */
 oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
                             struct oj_pipeline_counts *counts,
                             struct oj_error *err)
@@ -395,7 +400,7 @@ oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
     p->counts.n_pairs_again = p->parts.n_pairs_again;
     if (counts != NULL)
         *counts = p->counts;
-    /* a thread may have noticed the caller's end before the caller's own error
+    /* a thread may have seen the cancellation before it saw the caller's error
      */
     if (status != OJ_OK && p->status != OJ_ERR_CANCELLED)
         status = oj_fail(err, p->status, "%s", p->error.message);

@@ -1,19 +1,19 @@
-/** Read | join | use, overlapped.
+/** Runs three stages concurrently: reading batches, joining them, and using the
+ *  answers.
  *
  *  reader thread                   join thread            calling thread
  *  read(slot) --[ring of slots]--> join() --[its ring]--> oj_pipeline_next()
  *
  *  Batches pass through a ring of slots in order; memory is reused, so at most
  *  OJ_PIPELINE_SLOTS batches are held, however long the input is.  A batch with
- *  too many pairs for one answer is joined in parts, runs of its rows; answers
- *  have a ring of their own. The caller defines what a slot is (an element of
- *  its array of batches, for example) and provides read() and join(); this file
- *  is independent of OGR, files and backends.
+ *  too many pairs for one answer is joined in parts (runs of rows); answers
+ *  have a ring of their own. The caller provides read() and join(), and owns
+ *  what a slot number refers to (for example an element of an array of
+ *  batches); this file is independent of OGR, files and backends.
  *
- *  Only read() runs on the reader thread, and only join() on the join thread;
- *  the calling thread fetches the answers one by one, and progress() runs
- *  during that.  The first error stops all stages and is returned to the
- *  caller.
+ *  Only read() runs on the reader thread, and only join() on the join thread.
+ *  The calling thread gets the answers one by one; progress() is called
+ *  meanwhile.  The first error stops all stages and is returned to the caller.
  */
 #ifndef OJ_PIPELINE_H
 #define OJ_PIPELINE_H
@@ -24,92 +24,95 @@
 
 struct oj_pipeline;
 
-/** A run of rows of a batch (or all) that is joined and used at once. */
+/** A run of rows of a batch, or all of them, that is joined and used together.
+ */
 struct oj_pipeline_part
 {
-    int slot;                   /**< slot of the batch: argument of read() */
-    int answer;                 /**< below OJ_PIPELINE_SLOTS: index for data
-                                     that the caller stores beside the
-                                     matches; reused by join() only after
-                                     this part is released */
-    int64_t first_row;          /**< number in the batch of the part's first
-                                     row, which is row 0 of the matches */
-    const struct oj_flat *flat; /**< the rows; row 0 is first_row of the
+    int slot;                   /**< slot of the batch, an argument of read() */
+    int answer;                 /**< index below OJ_PIPELINE_SLOTS for the
+                                     caller's own data about this part; join()
+                                     does not use it for another part until this
+                                     one is released */
+    int64_t first_row;          /**< ordinal within the batch of the part's
+                                     first row, which is row 0 of the matches */
+    const struct oj_flat *flat; /**< the rows; row 0 is row first_row of the
                                      batch */
 };
 
 /** The functions and limits of a pipeline. */
 struct oj_pipeline_work
 {
-    /** Fills slot with the next batch, and *flat with a view of it that stays
-     * valid until the slot is read into again; n_features == 0: the end. */
+    /** Reads the next batch into slot. *flat becomes a view of it that stays
+     * valid until the next read() into this slot. n_features == 0: end of the
+     * input. */
     oj_status (*read)(void *user, int slot, struct oj_flat *flat,
                       struct oj_error *err);
 
-    /** Joins a part; *out is owned by the pipeline.  If it fails with
-     * OJ_ERR_TOO_MANY_PAIRS for several rows, it is called again with fewer
-     * (oj_batch_parts.h). */
+    /** Joins a part; *out is owned by the pipeline. After OJ_ERR_TOO_MANY_PAIRS
+     * for several rows, it is called again with fewer (oj_batch_parts.h). */
     oj_status (*join)(void *user, const struct oj_pipeline_part *part,
                       struct oj_matches *out, struct oj_error *err);
 
-    /** Called after each part with the number of rows done; nonzero stops the
-     * pipeline. May be NULL. */
+    /** Called after each part with the total number of rows so far; nonzero
+     * stops the pipeline. May be NULL. */
     int (*progress)(int64_t rows_done, void *user);
 
-    /** Runs stages(pipeline) on one of the two threads, with thread-local
-     * settings of the caller before and after. NULL: stages is called
-     * directly. */
+    /** Called on each new thread in place of stages(pipeline), which it must
+     * call. So the caller can set up thread-local state before, and remove it
+     * afterwards. NULL: stages is called directly. */
     void (*on_thread)(void *user, void (*stages)(struct oj_pipeline *),
                       struct oj_pipeline *pipeline);
     void *user;
 
     const int *cancel; /**< nonzero stops the pipeline, also while the caller
                             waits; may be NULL */
-    int64_t max_pairs; /**< > 0: more pairs in total are OJ_ERR_LIMIT */
+    int64_t max_pairs; /**< > 0: a higher total of pairs is OJ_ERR_LIMIT */
 
-    /** Number of batches and of answers in the rings, at most
-     * OJ_PIPELINE_SLOTS; the first read() may still set it. NULL:
+    /** Number of batches, and of answers, in the rings; at most
+     * OJ_PIPELINE_SLOTS. The first read() may still change it. NULL:
      * OJ_PIPELINE_SLOTS. */
     const int *n_slots;
 
-    int64_t max_part_pairs; /**< maximum pairs of a part, above which join()
-                                 fails; 0: unknown */
+    int64_t max_part_pairs; /**< maximum pairs of a part, beyond which join()
+                                 fails; 0: not known */
 
-    /** Joins sampled rows to count their pairs, on the join thread; may be NULL
-     * (struct oj_batch_parts.sample). */
+    /** Joins sampled rows to count their pairs (struct oj_batch_parts.sample);
+     * called on the join thread; may be NULL. */
     oj_rows_join sample;
 
-    /** 1 if sample() may be called and parts may be small; called on the join
-     * thread once the first batch is read. */
+    /** 1 if sample() may be called and parts may be small. Called on the join
+     * thread after the first batch was read. */
     int (*may_sample)(void *user);
 };
 
-/** Sums over all parts used. Wall-clock seconds in each function, and between
- * calls of oj_pipeline_next(); the stages overlap. */
+/** Totals of all parts that the caller has used. Times are wall-clock seconds
+ * in read(), in join(), and between calls of oj_pipeline_next(); they overlap.
+ */
 struct oj_pipeline_counts
 {
     int64_t n_parts, n_rows, n_matched, n_pairs;
-    int64_t n_pairs_again; /**< approximate number of pairs found and
+    int64_t n_pairs_again; /**< approximate number of pairs found and then
                                 discarded (struct oj_batch_parts) */
     double read_s, join_s, write_s;
 };
 
-/** Starts both threads. work is copied. */
+/** Starts both threads; work is copied. */
 OJ_MUST_USE oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
                                        struct oj_pipeline **out,
                                        struct oj_error *err);
 
-/** Releases the answer before and waits for the next one; *part is NULL after
- * the last.  Both are valid until the next call.  After an error only
- * oj_pipeline_close() is allowed.  OJ_ERR_CANCELLED: by *cancel or progress().
- */
+/** Releases the previous answer and waits for the next. *part is NULL after the
+ * last. *part and *matches are valid until the next call. After an error only
+ * oj_pipeline_close() may be called. OJ_ERR_CANCELLED: by *cancel or by
+ * progress(). */
 OJ_MUST_USE oj_status oj_pipeline_next(struct oj_pipeline *pipeline,
                                        const struct oj_pipeline_part **part,
                                        const struct oj_matches **matches,
                                        struct oj_error *err);
 
-/** Ends both threads, after their present call, and frees everything.
- *     status, err  in: the caller's reason to end; OJ_OK: no error of its own
+/** Stops both threads, after the function they are in has returned, and frees
+ *  everything.
+ *     status, err  in: the caller's error; OJ_OK: none
  *     counts       counts of the answers released; NULL: not wanted
  * Returns the first error of the stages or the caller, with *err. Accepts
  * NULL. */

@@ -13,21 +13,22 @@ struct point_pair
 
 struct oj_overlapping_points
 {
-    struct oj_index_args args; /* as for the join's own engine */
-    uint8_t *others;           /* [features] 1: features without overlaps */
-    struct oj_flat flat;       /* the join side; features in `others` are
-                                  left out */
-    struct oj_box box;         /* box of all remaining features */
+    struct oj_index_args args; /* as for the engine of the join */
+    uint8_t *others;           /* [features] 1: features without overlapping
+                                  parts */
+    struct oj_flat flat;       /* the join side without the features marked in
+                                  `others` */
+    struct oj_box box;         /* box of the features in flat */
     struct oj_index *index;
     struct oj_matches found; /* pairs of `points` with flat */
 
-    /* For a batch. */
-    struct oj_flat_buf points; /* [n_pairs] by row, then in tie order */
-    struct point_pair *pair;   /* [n_pairs] by row, in tie order */
+    /* The following are for the current batch. */
+    struct oj_flat_buf points; /* points of the batch within box */
+    struct point_pair *pair;   /* [n_pairs] by row, then in tie order */
     int64_t n_pairs, cap_pairs;
 };
 
-/* --- the features --------------------------------------------------------- */
+/* --- features with overlapping parts -------------------------------------- */
 
 static oj_status
 mark_features_without_overlaps(struct oj_overlapping_points *self,
@@ -45,7 +46,7 @@ mark_features_without_overlaps(struct oj_overlapping_points *self,
     }
     self->flat = *flat;
     self->flat.overlaps = self->others;
-    /* conditions are tested on the found pairs instead */
+    /* no conditions here: find_pairs() tests them for each pair found */
     self->flat.max_distance = NULL;
     self->flat.on_class = self->flat.exclude_class = NULL;
     self->flat.n_texts = 0;
@@ -54,7 +55,8 @@ mark_features_without_overlaps(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* The index has no exclusions and no bounds: these are tested later. */
+/* Builds the index of these features, without exclusions and limits, which are
+ * tested later for each pair. */
 static oj_status build_index_of_overlapping(struct oj_overlapping_points *self,
                                             struct oj_stats *stats,
                                             struct oj_error *err)
@@ -98,7 +100,7 @@ void oj_overlapping_points_free(struct oj_overlapping_points *self)
     oj_free(self);
 }
 
-/* --- points --------------------------------------------------------------- */
+/* --- pairs of points with these features ---------------------------------- */
 
 static oj_status select_points_in_box(struct oj_overlapping_points *self,
                                       const struct oj_flat *input,
@@ -115,7 +117,8 @@ static oj_status select_points_in_box(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* Fills pair with the pairs of the batch. */
+/* Finds all pairs of the batch with these features and stores them in
+ * self->pair. */
 static oj_status find_pairs(struct oj_overlapping_points *self,
                             const struct oj_flat *input, struct oj_stats *stats,
                             struct oj_error *err)
@@ -148,10 +151,10 @@ static oj_status find_pairs(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* --- one answer ----------------------------------------------------------- */
+/* --- merging with the engine's pairs -------------------------------------- */
 
-/* Merges the pairs with the engine's own, from the end: each entry moves once,
- * into free room. */
+/* Merges the pairs into the engine's result in place. Starts at the end, so
+ * that each pair is moved only once. */
 static void merge_pairs_into_matches(const struct oj_overlapping_points *self,
                                      struct oj_matches *out)
 {

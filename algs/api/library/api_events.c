@@ -28,11 +28,10 @@ oj_status api_events_read_words(const char *words, int *with_stays,
                                           with_stays, err);
 }
 
-/* ---- what a state belongs to ----------------------------------------------
- */
+/* ---- identification of the join in a state file -------------------------- */
 
-/* Writes the relation and conditions as a text: equal texts mean equal
- * relations. */
+/* Writes all that decides the pairs of the join as a text, to compare it with a
+ * state file. */
 static oj_status write_options(const struct oj_relation *r,
                                const char *conditions, char **out,
                                struct oj_error *err)
@@ -145,8 +144,7 @@ oj_status api_events_save(const struct ogrjoin_events *e, const char *path,
                    strerror(errno));
 }
 
-/* ---- reports --------------------------------------------------------------
- */
+/* ---- reports ------------------------------------------------------------- */
 
 static oj_status join_reports(struct ogrjoin_events *e,
                               const struct oj_flat *flat, struct oj_error *err)
@@ -160,8 +158,8 @@ static oj_status join_reports(struct ogrjoin_events *e,
     return api_check_max_pairs(status, most, 0, e->pairs.n_pairs, err);
 }
 
-/* Memory is allocated before the reports are added, since adding cannot be
- * undone. */
+/* Adds a joined batch of reports to the events. Memory is allocated first,
+ * because a failure half-way could not be undone. */
 static oj_status add_joined_reports(struct ogrjoin_events *e,
                                     const struct oj_event_keys *keys,
                                     const struct oj_flat *flat, int64_t first,
@@ -219,8 +217,7 @@ static oj_status add_reports(struct ogrjoin_events *e,
     return status;
 }
 
-/* ---- the entries ----------------------------------------------------------
- */
+/* ---- public functions ---------------------------------------------------- */
 
 int ogrjoin_events_new(struct ogrjoin_index *index, const char *which,
                        int has_texts, struct ogrjoin_events **out,

@@ -1,4 +1,4 @@
-/** Internal structs and functions of layers and indexes. */
+/** Internals of layers and indexes, shared by the files of the library. */
 #ifndef API_INDEX_H
 #define API_INDEX_H
 
@@ -13,37 +13,40 @@ struct ogrjoin_layer
 {
     atomic_int n_users;
     struct oj_flat flat;
-    struct arrow_features features; /* owner of flat's arrays; zeroed if they
-                                       are the caller's */
-    struct arrow_columns columns;   /* owner of texts and vectors, likewise */
-    const int64_t *score;           /* the caller's array, or NULL */
+    struct arrow_features features; /* owns the arrays of flat; zeroed if they
+                                       belong to the caller */
+    struct arrow_columns columns;   /* owns texts and vectors; zeroed if they
+                                       belong to the caller */
+    const int64_t *score;           /* [features] the caller's array; NULL: no
+                                       scores */
     struct oj_texts texts[OJ_MOST_TEXTS];
     int n_texts;
-    const int64_t *number_offset; /* [features + 1]; NULL: no vectors */
+    const int64_t *number_offset; /* [features + 1] first number of each
+                                     feature; NULL: no vectors */
     const double *number;
-    int64_t first_row;    /* number of the first feature in its stream */
+    int64_t first_row;    /* ordinal of the first feature in its stream */
     pthread_mutex_t lock; /* guards row_number */
-    int64_t *row_number;  /* [features] row numbers as FIDs; NULL: not used
-                             yet */
+    int64_t *row_number;  /* [features] row numbers, in place of missing FIDs;
+                             NULL until needed */
 
-    struct ogrjoin_layer *of; /* layer whose features and texts this one
-                                 shares, or NULL */
+    struct ogrjoin_layer *of; /* layer that owns the arrays, if this layer only
+                                 adds columns to it; otherwise NULL */
 
-    /* Columns that the layer itself owns, or NULL. */
+    /* Columns that this layer owns, or NULL. */
     double *own_x, *own_y, *own_max_distance;
     int64_t *own_id, *own_score;
     int32_t *own_on_class, *own_exclude_class;
     int64_t *own_from[OJ_MOST_SPANS], *own_until[OJ_MOST_SPANS];
 };
 
-/* Layout of a schema: its geometries, and the columns to compare. */
+/* Columns of an Arrow schema: the geometries, and the columns to compare. */
 struct arrow_record
 {
     struct arrow_layout layout;
     struct arrow_fields fields;
 };
 
-/* The texts of a layer as token sets, and its vectors. Zeroed: none. */
+/* Token sets and vectors of a layer. Zeroed memory is a valid empty value. */
 struct layer_sets
 {
     double *vector;
@@ -56,30 +59,32 @@ struct ogrjoin_index
     atomic_int n_users;
     struct ogrjoin_layer *join_side;
     struct ogrjoin_settings settings;
-    struct oj_flat flat;  /* view of the join side, as it is joined */
-    struct oj_join *join; /* each batch takes it (oj_join_take()) */
+    struct oj_flat flat;  /* view of the join side, with token sets and vectors
+                             made for this index */
+    struct oj_join *join; /* oj_join_take() is called for each batch */
     struct api_pair_maker maker;
     struct compared_fields compared;
-    int64_t n_dimensions; /* dimensions of vectors; 0: not known yet */
+    int64_t n_dimensions; /* dimensions of vectors; 0: not known yet, since no
+                             vector was seen */
     struct oj_word_map *word_map;
     struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
     struct layer_sets sets; /* token sets and vectors of the join side */
     struct device_joins devices;
 };
 
-/** Makes an empty layer with one user. */
+/** Makes an empty layer with a reference count of 1. */
 OJ_MUST_USE oj_status api_layer_new(struct ogrjoin_layer **out,
                                     struct oj_error *err);
 
-/** Makes a layer with columns of its own that shares features, FIDs and texts
- * of another layer, which it keeps alive. */
+/** Makes a layer with its own columns that otherwise shares the data of another
+ * layer. It holds a reference to that layer. */
 OJ_MUST_USE oj_status api_layer_show(struct ogrjoin_layer *of,
                                      struct ogrjoin_layer **out,
                                      struct oj_error *err);
 
-/** Reads a schema into zeroed *out. compared: columns to read for this side
- * (enum api_layer_side); geometries may be missing if the join does not use
- * them. */
+/** Finds the columns of a schema that a layer needs; *out must be zeroed. side:
+ * enum api_layer_side, selects which columns of `compared`. Geometries may be
+ * missing if the join does not use them. */
 OJ_MUST_USE oj_status api_record_read(const struct ArrowSchema *schema,
                                       const char *column,
                                       const struct compared_fields *compared,
@@ -88,25 +93,25 @@ OJ_MUST_USE oj_status api_record_read(const struct ArrowSchema *schema,
                                       struct arrow_record *out,
                                       struct oj_error *err);
 
-/** 1 if geometries play no part in the join. */
+/** 1 if the join does not use geometries. */
 int api_compares_only_attributes(const struct oj_relation *relation);
 
-/** Adds the rows of array to a layer that is being made; array is moved, also
- * on failure. */
+/** Appends the rows of array to an incomplete layer. array is moved, also on
+ * failure. */
 OJ_MUST_USE oj_status api_layer_add(struct ogrjoin_layer *layer,
                                     const struct arrow_record *record,
                                     struct ArrowArray *array,
                                     struct oj_error *err);
 
-/** Completes a layer after its last array. settings: for threads and cancel;
- * may be NULL. */
+/** Completes a layer after its last array. settings gives threads and cancel
+ * flag; may be NULL. */
 OJ_MUST_USE oj_status api_layer_finish(struct ogrjoin_layer *layer,
                                        const struct arrow_record *record,
                                        const struct ogrjoin_settings *settings,
                                        struct oj_error *err);
 
-/** Views the layer as it is joined with index; its token sets and vectors are
- * made in sets, which must be zeroed. */
+/** Makes the view of a layer with which index joins it. Token sets and vectors
+ * are made in *sets, which must be zeroed. */
 OJ_MUST_USE oj_status api_index_view_input(struct ogrjoin_index *index,
                                            struct ogrjoin_layer *input,
                                            struct layer_sets *sets,
@@ -115,74 +120,73 @@ OJ_MUST_USE oj_status api_index_view_input(struct ogrjoin_index *index,
 
 void api_layer_sets_free(struct layer_sets *sets);
 
-/** ogrjoin_index_new(), for settings that are not NULL. */
+/** ogrjoin_index_new() with settings that are not NULL. */
 OJ_MUST_USE oj_status api_index_new(struct ogrjoin_layer *join_side,
                                     const struct ogrjoin_settings *settings,
                                     struct ogrjoin_index **out,
                                     struct oj_error *err);
 
-/** ogrjoin_join(), or with is_lists ogrjoin_join_lists(). */
+/** ogrjoin_join(), or with is_lists 1 ogrjoin_join_lists(). */
 OJ_MUST_USE oj_status api_index_join(struct ogrjoin_index *index,
                                      struct ogrjoin_layer *input, int is_lists,
                                      struct ogrjoin_pairs **out,
                                      struct oj_error *err);
 
-/** 1: index answers a join with these settings: its own are equal, its features
- *  have no classes or distances that would change the pairs, and no ids, so
- *  that it returns row numbers of the layer.
- *  Distances of settings are in units of the CRS. */
+/** 1 if index gives the pairs of a join with these settings: its own settings
+ * are equal, and its features have no classes, maximum distances or ids of
+ * their own. Distances in settings must be in units of the CRS. */
 int api_index_answers(const struct ogrjoin_index *index,
                       const struct ogrjoin_settings *settings);
 
-/* ---- Arrow streams --------------------------------------------------------
- */
+/* ---- Arrow streams ------------------------------------------------------- */
 
-/** Reads the schema into *schema. The caller releases it, also after an error.
- */
+/** Reads the schema of a stream into *schema. The caller releases it, also
+ * after an error. */
 OJ_MUST_USE oj_status api_stream_schema(struct ArrowArrayStream *stream,
                                         struct ArrowSchema *schema,
                                         struct oj_error *err);
 
-/** Reads the next array; array->release is NULL at the end. */
+/** Reads the next array of a stream; array->release is NULL at the end. */
 OJ_MUST_USE oj_status api_stream_next(struct ArrowArrayStream *stream,
                                       struct ArrowArray *array,
                                       struct oj_error *err);
 
-/** The errno that get_next() and get_schema() return for a status. */
+/** The errno that get_next() and get_schema() of a stream return for a status.
+ */
 int api_errno_of(oj_status status);
 
-/* ---- events ---------------------------------------------------------------
- */
+/* ---- events -------------------------------------------------------------- */
 
-/** The events of an index, with what their state belongs to (api_events.c). */
+/** Events of an index (ogrjoin_events_new()). */
 struct ogrjoin_events
 {
-    struct ogrjoin_index *index; /**< one of its users */
+    struct ogrjoin_index *index; /**< the index, with a reference */
     struct oj_events *events;
-    char *options; /**< of the state */
+    char *options; /**< text that identifies the join in a state file */
 
-    /* Of the latest batch. */
+    /* The following are for the last batch. */
     struct oj_matches pairs;
     struct oj_event_rows rows;
     int64_t *report, *feature;
     int64_t cap_report, cap_feature;
 };
 
-/** 1: "all", 0: "changes"; OJ_ERR_ARG: another word. words NULL: changes. */
+/** Parses the setting events: *with_stays is 1 for "all", 0 for "changes" or
+ * NULL. OJ_ERR_ARG for other words. */
 OJ_MUST_USE oj_status api_events_read_words(const char *words, int *with_stays,
                                             struct oj_error *err);
 
-/** Without keys.
- *  conditions  what decides pairs beside the relation of the index, as words;
- *              ""
- *  OJ_ERR_ARG: a join that has no events */
+/** Makes the events of an index; no key is inside of a feature yet. conditions:
+ * text of all other settings that decide pairs, "" for none; it is compared
+ * with that of a state file. OJ_ERR_ARG: the join cannot have events. */
 OJ_MUST_USE oj_status api_events_new(struct ogrjoin_index *index,
                                      int with_stays, int has_texts,
                                      const char *conditions,
                                      struct ogrjoin_events **out,
                                      struct oj_error *err);
 
-/** *is_there NULL: a file that is not there is an error. */
+/** Loads the state from a file. A missing file sets *is_there to 0; it is an
+ * error if is_there is NULL. */
 OJ_MUST_USE oj_status api_events_load(struct ogrjoin_events *events,
                                       const char *path, int *is_there,
                                       struct oj_error *err);

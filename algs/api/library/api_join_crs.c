@@ -51,8 +51,8 @@ struct oj_distance_frame api_join_crs_frame(const struct ogrjoin_settings *s,
         oj_distance_frame_of_crs_text("", s->relation.metric, crs);
     frame.takes_plain_numbers = s->rows.crs == API_CRS_IGNORE;
     if (frame.takes_plain_numbers && s->relation.metric == OJ_METRIC_SPHERE)
-        frame.kind = OJ_CRS_KIND_NONE; /* the user states that coordinates
-                                          are in degrees */
+        frame.kind = OJ_CRS_KIND_NONE; /* the user states that coordinates are
+                                          degrees */
     return frame;
 }
 
@@ -70,8 +70,7 @@ oj_status api_join_crs_convert(struct ogrjoin_settings *s,
     return oj_distances_convert(frame, &request, &s->relation, err);
 }
 
-/* ---- for joins of layers, which have no CRS --------------------------------
- */
+/* ---- joins of layers, which have no CRS of their own --------------------- */
 
 static oj_status read_side_crs(const struct ogrjoin_settings *s,
                                const char *words, const char *whose,

@@ -21,8 +21,7 @@ oj_status api_check_max_pairs(oj_status status, int64_t most, int64_t n_before,
     return status;
 }
 
-/* --- opening ---------------------------------------------------------------
- */
+/* --- opening a pair maker ------------------------------------------------- */
 
 static int wants_overlap(const struct api_pair_settings *s)
 {
@@ -120,8 +119,7 @@ void api_pair_maker_close(struct api_pair_maker *maker)
     maker->stage = NULL;
 }
 
-/* --- one to one ------------------------------------------------------------
- */
+/* --- choice of pairs one to one ------------------------------------------- */
 
 oj_status api_one_to_one_matches(const struct oj_one_to_one *choice,
                                  int64_t n_rows, struct oj_matches *out,
@@ -167,11 +165,11 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
     return status;
 }
 
-/* --- pairs -----------------------------------------------------------------
- */
+/* --- arrays of pairs ------------------------------------------------------ */
 
-/* Number of pairs to allocate: if more rows are expected, extrapolated from the
- * rows so far. Pages that are never touched cost nothing. */
+/* Number of pairs to allocate. If the pairs of more rows will follow,
+ * extrapolates from those so far; memory that is never touched costs nothing.
+ */
 static int64_t estimate_pairs_of_all_rows(const struct ogrjoin_pairs *pairs,
                                           int64_t n_rows, int64_t n_pairs)
 {
@@ -202,7 +200,7 @@ static oj_status reserve_pair_arrays(struct ogrjoin_pairs *pairs,
     return OJ_OK;
 }
 
-/* Allocates room for the pairs of matches after the existing ones. */
+/* Allocates room for the pairs of matches behind the existing pairs. */
 static oj_status make_room_for_matches(struct ogrjoin_pairs *pairs,
                                        const struct oj_matches *matches,
                                        struct oj_error *err)
@@ -213,20 +211,21 @@ static oj_status make_room_for_matches(struct ogrjoin_pairs *pairs,
     int64_t more = estimate_pairs_of_all_rows(pairs, n_rows, n_pairs);
     int64_t rows = n_rows > pairs->n_expected ? n_rows : pairs->n_expected;
     if (n_pairs == 0)
-        n_pairs = 1; /* so that the arrays exist even without pairs */
+        n_pairs = 1; /* allocates the arrays even if there are no pairs */
     if (more > n_pairs &&
         reserve_pair_arrays(pairs, rows, more, &too_much) == OJ_OK)
         return OJ_OK;
     return reserve_pair_arrays(pairs, n_rows, n_pairs, err);
 }
 
-/* -1 for similarities, which answers hold negated; else 1. */
+/* -1 for similarities, which matches hold negated; otherwise 1. */
 static double sign_of_measure(const struct api_pair_maker *maker)
 {
     return oj_relation_ranks_by_similarity(&maker->relation) ? -1 : 1;
 }
 
-/* 1 if the arrays of matches have the layout of lists. */
+/* 1 if the arrays of matches have the layout of the public lists, so that they
+ * need not be copied. */
 static int are_matches_dense_lists(const struct oj_matches *matches)
 {
     return matches->offset != NULL && !matches->scattered &&
@@ -288,8 +287,8 @@ static void copy_dense_matches_to_lists(const struct oj_matches *matches,
                (size_t)n * sizeof *matches->measure);
 }
 
-/* 1 if the join wrote its pairs into the arrays of *pairs, after the existing
- * ones (api_pairs_lend_room()). */
+/* 1 if the join has written its pairs directly into the arrays of *pairs
+ * (api_pairs_lend_room()). */
 static int are_matches_in_place(const struct ogrjoin_pairs *pairs,
                                 const struct oj_matches *matches)
 {
@@ -308,7 +307,8 @@ void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
         oj_matches_lend(matches, NULL, NULL, 0);
 }
 
-/* Allocates room for what is not in place already. */
+/* Allocates the arrays of lists, except those that the join has filled already.
+ */
 static oj_status make_room_for_lists(struct ogrjoin_pairs *pairs,
                                      int is_in_place,
                                      const struct oj_matches *matches,
@@ -321,8 +321,8 @@ static oj_status make_room_for_lists(struct ogrjoin_pairs *pairs,
                       sizeof *pairs->offset, err);
 }
 
-/* Appends the pairs as lists; is_all: matches are for the whole side, so their
- * arrays may be taken over. */
+/* Appends the pairs as lists. is_all: 1: matches are for all rows, so that
+ * their arrays can be moved. */
 static oj_status append_lists(const struct api_pair_maker *maker, int is_all,
                               struct oj_matches *matches,
                               struct ogrjoin_pairs *pairs, struct oj_error *err)
@@ -371,7 +371,7 @@ static oj_status append_columns(const struct api_pair_maker *maker,
     return OJ_OK;
 }
 
-/* Stores the computed values of the pairs, in their order. */
+/* Stores the computed values, in the order of the pairs. */
 static oj_status fill_pair_values(const struct api_pair_maker *maker,
                                   const struct oj_matches *matches,
                                   const struct oj_pair_values *values,
@@ -407,7 +407,7 @@ static oj_status fill_pair_values(const struct api_pair_maker *maker,
     return OJ_OK;
 }
 
-/* Writes the intersections of all pairs as WKB, one after another. */
+/* Writes the intersections of all pairs as WKB, without gaps. */
 static oj_status write_intersections_as_wkb(const struct oj_matches *matches,
                                             const struct oj_pair_values *values,
                                             struct ogrjoin_pairs *pairs,
@@ -436,8 +436,8 @@ static oj_status write_intersections_as_wkb(const struct oj_matches *matches,
     return OJ_OK;
 }
 
-/* The lock guards the stage, which threads share; values belongs to this call.
- */
+/* Computes the values of pairs. Threads share the stage that computes them, so
+ * the lock is held. */
 static oj_status compute_pair_values_locked(struct api_pair_maker *maker,
                                             const struct oj_flat *input,
                                             const struct oj_matches *matches,
@@ -458,7 +458,8 @@ static oj_status compute_pair_values_locked(struct api_pair_maker *maker,
     return status;
 }
 
-/* Values are computed first, because lists may be taken over from matches. */
+/* Adds pairs with their values. Values are computed first, because the arrays
+ * of matches may be moved. */
 static oj_status add_values_and_pairs(struct api_pair_maker *maker,
                                       const struct oj_flat *input, int is_all,
                                       struct oj_matches *matches,
@@ -466,7 +467,8 @@ static oj_status add_values_and_pairs(struct api_pair_maker *maker,
                                       struct oj_error *err)
 {
     struct oj_pair_values values = {0};
-    struct oj_matches *of = matches; /* or the picked pairs */
+    struct oj_matches *of = matches; /* the pairs to add: all, or those
+                                        picked */
     oj_status status = OJ_OK;
     if (maker->stage != NULL)
     {
@@ -595,7 +597,7 @@ const char *api_pairs_value_name(enum oj_pair_value which)
     return value_names[which];
 }
 
-/* The value with this name; -1: none. */
+/* Finds a value of pairs by name; -1 if there is none. */
 static int find_value(const char *name)
 {
     for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
@@ -621,7 +623,7 @@ const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
         return pairs->value[which];
     if (strcmp(name, "change") == 0)
         return pairs->change;
-    /* similarity_2 is that of the second condition, and so on */
+    /* similarity_2 belongs to the second condition on texts, and so on */
     if (sscanf(name, "similarity_%d", &condition) == 1 && condition >= 2 &&
         condition <= pairs->n_similar)
         return pairs->value[OJ_PAIR_SIMILARITY + condition - 1];
@@ -635,8 +637,7 @@ const uint8_t *ogrjoin_pairs_intersection(const struct ogrjoin_pairs *pairs,
     return pairs->shape;
 }
 
-/* --- aggregates ------------------------------------------------------------
- */
+/* --- aggregates ----------------------------------------------------------- */
 
 static oj_status make_byte_views(const struct ogrjoin_values *values, int64_t n,
                                  struct oj_aggregate_bytes **out,
@@ -765,8 +766,8 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
     return OJ_OK;
 }
 
-/* The percentage of percentile is given as its separator; that of q1 and q3 by
- * the function. */
+/* Gets the percentage of a percentile function: q1 and q3 have a fixed one;
+ * percentile gets it in the argument `text`. */
 static oj_status read_percent(const struct oj_aggregate_function *function,
                               const char *text, double *percent,
                               struct oj_error *err)
@@ -789,7 +790,7 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
                                  struct oj_error *err)
 {
     const struct oj_aggregate_function *function;
-    /* the values, and the weights of weighted_mean */
+    /* values, and weights for weighted_mean */
     enum oj_aggregate_type types[] = {OJ_AGG_INTEGER, OJ_AGG_REAL};
     static const uint8_t is_of_pairs[] = {0, 1};
     struct oj_aggregate what = {

@@ -1,5 +1,5 @@
 /** Makes the pairs of the public interface from the matches of a join: picks
- *  (one per row, or one to one), computes the requested values, and aggregates.
+ *  pairs (one per row, or one to one) and computes values and aggregates.
  *
  *   matches --one to one--> matches --pick, values--> left right measure values
  */
@@ -16,38 +16,37 @@
 
 #include <pthread.h>
 
-/** Converts an error to its public form; err may be NULL. Returns the status.
+/** Copies an error to its public form, unless err is NULL. Returns the status.
  */
 int api_error_export(oj_status status, const struct oj_error *from,
                      struct ogrjoin_error *err);
 
-/** Maximum bytes of one_to_one lists in memory. */
+/** A one-to-one choice holds its lists in files above this number of bytes. */
 #define API_MOST_ONE_TO_ONE_BYTES (INT64_C(512) << 20)
 
-/** Refuses more pairs than the setting max_pairs allows.
- * status  of a join, which is returned, unless it found too many
- * most    max_pairs; 0: no bound
- * n       pairs of the join, after n_before others */
+/** Fails if a join has more pairs than the setting max_pairs allows. status:
+ * that of the join, returned unchanged if it has not too many pairs; most:
+ * max_pairs, 0: no limit; n: pairs of the join, after n_before earlier ones. */
 OJ_MUST_USE oj_status api_check_max_pairs(oj_status status, int64_t most,
                                           int64_t n_before, int64_t n,
                                           struct oj_error *err);
 
-/** Settings of pairs, in the types of the settings table; 0: not set. */
+/** Settings of pairs, with the types of the settings table; 0: not set. */
 struct api_pair_settings
 {
     int pick; /**< enum oj_pick_rule */
     int one_to_one;
     int overlap_area, overlap_length, overlap_percent;
     int nearest_point, from_point, bearing, share, intersection;
-    int named[OJ_N_NAMED_PAIR_VALUES]; /**< values from
-                                            OJ_FIRST_NAMED_PAIR_VALUE on */
+    int named[OJ_N_NAMED_PAIR_VALUES]; /**< 1: compute this value; element 0 is
+                                            OJ_FIRST_NAMED_PAIR_VALUE */
 };
 
 #define API_PICK_NAMES                                                         \
     "all|first|nearest|largest_overlap|smallest_area|largest_area|"            \
     "most_similar|score"
 
-/** Makes pairs from the answers of joins with one join side; thread-safe. */
+/** Makes pairs from the matches of joins with one join side. Thread-safe. */
 struct api_pair_maker
 {
     struct api_pair_settings settings;
@@ -55,52 +54,56 @@ struct api_pair_maker
     int n_threads;
     struct oj_flat join_side;    /**< a view; its arrays must outlive the
                                       maker */
-    struct oj_pair_stage *stage; /**< NULL: no values or picks are wanted */
+    struct oj_pair_stage *stage; /**< computes values and picks pairs; NULL: the
+                                      user wants neither */
     pthread_mutex_t lock;        /**< guards stage */
 };
 
-/** Opens a maker. score: [join features] for OJ_PICK_SCORE, else NULL. tie_rank
- * may be NULL. These arrays and those of join_side must outlive *maker.
- * OJ_ERR_ARG: the settings do not fit the join. */
+/** Opens a maker. score: [join features], for OJ_PICK_SCORE, otherwise NULL.
+ * tie_rank may be NULL. These arrays and those of join_side must outlive
+ * *maker. OJ_ERR_ARG: the settings do not fit the join. */
 OJ_MUST_USE oj_status api_pair_maker_open(
     struct api_pair_maker *maker, const struct api_pair_settings *settings,
     const struct oj_relation *relation, const struct oj_options *options,
     const struct oj_flat *join_side, const int64_t *score,
     const int32_t *tie_rank, struct oj_error *err);
 
-/** Closes an opened or zeroed maker. */
+/** Closes a maker, which may be zeroed. */
 void api_pair_maker_close(struct api_pair_maker *maker);
 
 struct ogrjoin_pairs
 {
-    int64_t n, n_rows, first; /**< number of pairs; of left rows; number of
-                                   the first row */
+    int64_t n, n_rows, first; /**< number of pairs; number of input rows;
+                                   ordinal of the first of these rows */
     int64_t n_undecided;
     int has_measure, n_similar;
-    int is_lists; /**< 1: offset and right32 instead of left and right; a
-                       measure only if the join has one */
+    int is_lists; /**< 1: pairs are lists, in offset and right32 instead of left
+                       and right */
     int64_t *left, *right;
-    int64_t *offset;  /**< [n_rows + 1] if is_lists, else NULL */
-    int32_t *right32; /**< [n] if is_lists, else NULL */
+    int64_t *offset;  /**< [n_rows + 1] first pair of each left row; only if
+                           is_lists */
+    int32_t *right32; /**< [n] right rows; only if is_lists */
     double *measure;
-    int64_t n_expected; /**< expected number of rows; 0: unknown */
+    int64_t n_expected; /**< expected number of rows, for allocation; 0: not
+                             known */
     int64_t cap_left, cap_right, cap_offset, cap_right32, cap_measure;
-    double *value[OJ_N_PAIR_VALUES]; /**< [n], or NULL: not wanted */
-    double *share;                   /**< [n] or NULL */
-    int64_t *shape_offset;           /**< [n + 1] of intersections in shape,
-                                          or NULL */
-    uint8_t *shape;                  /**< the intersections as WKB */
-    struct ogrjoin_layer *join_side; /**< kept alive until
-                                          ogrjoin_pairs_free() */
-    const int64_t *join_id;          /**< ids of the join side; NULL: row
-                                          numbers */
+    double *value[OJ_N_PAIR_VALUES]; /**< [n] values of the pairs; NULL: not
+                                          wanted */
+    double *share;                   /**< [n] share of each pair, or NULL */
+    int64_t *shape_offset;           /**< [n + 1] start of each intersection in
+                                          `shape`, or NULL */
+    uint8_t *shape;                  /**< intersections as WKB */
+    struct ogrjoin_layer *join_side; /**< reference, so that join_id stays
+                                          valid */
+    const int64_t *join_id;          /**< ids of the join side's features; NULL:
+                                          they are row numbers */
     int64_t n_join;
-    int are_ids;    /**< right holds ids of a kept index, not row numbers */
-    double *change; /**< [n] of near pairs, or NULL */
+    int are_ids;    /**< 1: right holds ids of a live index, not row numbers */
+    double *change; /**< [n] changes of near pairs, or NULL */
 };
 
-/** Appends the pairs of the answer for the next rows.  Before the first call,
- * *pairs is zeroed except first, is_lists and n_expected. After an error,
+/** Appends the pairs of the next rows of the input.  Before the first call,
+ * *pairs must be zeroed except first, is_lists and n_expected. After an error,
  * ogrjoin_pairs_free() frees it.
  * is_all   1: input is the whole side; then the arrays of *matches may be
  * taken
@@ -112,18 +115,18 @@ OJ_MUST_USE oj_status api_pairs_add(struct api_pair_maker *maker,
                                     struct ogrjoin_pairs *pairs,
                                     struct oj_error *err);
 
-/** The name of a value as ogrjoin_pairs_value() has it. */
+/** The name by which ogrjoin_pairs_value() returns a value. */
 const char *api_pairs_value_name(enum oj_pair_value which);
 
-/** Makes matches of a one-to-one choice whose labels are rows 0 to n_rows - 1.
- */
+/** Converts a one-to-one choice to matches. The choice must label pairs by
+ * their row, 0 to n_rows - 1. */
 OJ_MUST_USE oj_status api_one_to_one_matches(const struct oj_one_to_one *choice,
                                              int64_t n_rows,
                                              struct oj_matches *out,
                                              struct oj_error *err);
 
-/** Lends the free room of the pairs' arrays to matches, so that the next join
- * writes its pairs in place. */
+/** Lets the next join write its pairs behind the existing ones, into the arrays
+ * of *pairs, to save a copy. */
 void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
                          struct oj_matches *matches);
 

@@ -13,17 +13,17 @@
 #include <string.h>
 #include <strings.h>
 
-/* 2^53: up to here doubles are exact integers */
+/* 2^53: all integers up to this are exact in a double */
 #define MOST_WHOLE 9007199254740992.0
 
 #define VALUE(type, field)                                                     \
     .kind = OJ_PARAMETER_##type,                                               \
     .offset = offsetof(struct ogrjoin_settings, field)
 
-/* Joins by distance, whose pairs have a place on a line. */
+/* Joins by distance: only their pairs have a position along a line. */
 #define LINE_OPS "nearest|dwithin"
 
-/* Settings other than the parameters of joins. */
+/* Settings that are not parameters of joins. */
 static const struct oj_parameter own_settings[] = {
     {"op", .help = "what makes a pair: nearest (default), intersects, ...",
      VALUE(OP, relation.op)},
@@ -164,8 +164,8 @@ static const struct oj_parameter own_settings[] = {
      VALUE(INT, changes), .most = 1},
 };
 
-/* Settings of joins of rows only. Texts that are parsed when rows are opened
- * are stored as given. */
+/* Settings of joins of rows only. Texts are parsed later, when the columns are
+ * known. */
 static const struct oj_parameter row_settings[] = {
     {"how", OJ_HOW_WORDS,
      .help = "rows: left (default), every input row; inner, one for each pair; "
@@ -329,7 +329,8 @@ static const struct oj_parameter row_settings[] = {
      VALUE(COUNT, rows.input_rows), .most = MOST_WHOLE},
 };
 
-/* So that offsets in the relation are valid in the settings. */
+/* the table's offsets are of struct oj_relation, but are used on struct
+ * ogrjoin_settings */
 _Static_assert(offsetof(struct ogrjoin_settings, relation) == 0,
                "the relation comes first");
 
@@ -343,7 +344,7 @@ static const struct oj_parameter *setting_at(int i)
                               : oj_parameter_at(i - n_own - n_rows);
 }
 
-/* The setting with the most similar name, or NULL. */
+/* Name of the setting that is most similar to a wrong name, or NULL. */
 static const char *closest_setting(const char *name)
 {
     const struct oj_parameter *setting;
@@ -479,7 +480,8 @@ static oj_status set_backend(struct ogrjoin_settings *s, const char *value,
     return OJ_OK;
 }
 
-/* Parses a list of similar: columns with thresholds, or thresholds alone. */
+/* Parses the setting similar: a list of columns with thresholds, or of
+ * thresholds alone. */
 static oj_status parse_similar(const char *list, struct compared_fields *out,
                                struct oj_error *err)
 {
@@ -572,7 +574,8 @@ static oj_status set_vector(struct ogrjoin_settings *settings,
     return OJ_OK;
 }
 
-/* The distance with a unit that this setting sets, or NULL. */
+/* The member that stores this setting, a distance with its unit; NULL for other
+ * settings. */
 static struct oj_distance *distance_of_setting(struct ogrjoin_settings *s,
                                                const struct oj_parameter *of)
 {
@@ -588,7 +591,7 @@ static struct oj_distance *distance_of_setting(struct ogrjoin_settings *s,
                : NULL;
 }
 
-/* Sets a distance such as "100ft". With a unit, the number is converted later,
+/* Sets a distance such as "100ft". A number with a unit is converted later,
  * when the CRS is known. */
 static oj_status set_distance(struct ogrjoin_settings *settings,
                               const struct oj_parameter *setting,
@@ -604,8 +607,8 @@ static oj_status set_distance(struct ogrjoin_settings *settings,
     return OJ_OK;
 }
 
-/* For rows, a score is a column, whose name is resolved when they are opened.
- */
+/* Sets the rule of pick. For rows, the rule may name a column, which is looked
+ * up when the rows are opened. */
 static oj_status set_pick(struct ogrjoin_settings *settings, const char *value,
                           struct oj_error *err)
 {
@@ -666,7 +669,7 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
         case OJ_PARAMETER_DISTANCE:
             OJ_TRY(set_distance(settings, setting, value, err));
             break;
-        case OJ_PARAMETER_PATTERN: /* sets the op that uses it as well */
+        case OJ_PARAMETER_PATTERN: /* a pattern also sets the op that uses it */
             OJ_TRY(oj_mask_read("", name, value, at, err));
             OJ_TRY(set_op(settings, setting->ops, err));
             break;
@@ -676,8 +679,8 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
     return duplicate_text(&settings->given[place], value, err);
 }
 
-/* Converts 0.6 to the decimal fraction that was meant, not to the nearest
- * double. */
+/* Sets a threshold to the decimal fraction that was meant: 0.6 to 6/10, not to
+ * the nearest double. */
 static oj_status set_threshold(const char *name, double value, int64_t *to,
                                struct oj_error *err)
 {
@@ -802,8 +805,7 @@ int api_settings_threads(const struct ogrjoin_settings *settings)
                : oj_cpu_count();
 }
 
-/* ---- copies ----------------------------------------------------------------
- */
+/* ---- copies -------------------------------------------------------------- */
 
 struct ogrjoin_settings
 api_settings_view(const struct ogrjoin_settings *settings)
@@ -849,7 +851,7 @@ oj_status api_settings_copy(const struct ogrjoin_settings *settings,
     return status;
 }
 
-/* Settings that do not affect which pairs are found. */
+/* Names of settings that do not change which pairs are found. */
 static const char of_rows[] =
     "pick|one_to_one|overlap_area|overlap_length|overlap_percent|nearest_point|"
     "from_point|intersection|bearing|share|side|how|agg|overlap|"
@@ -863,7 +865,8 @@ static const char of_rows[] =
     "left_y|left_select|right_select|left_fid|left_crs|right_crs|crs|"
     "batch_rows|input_rows|events|key|state";
 
-/* Settings of the names in but are not looked at; "": all are. */
+/* 1 if a and b have equal values in all settings, except those named in `but`;
+ * "": no exceptions. */
 static int are_given_alike(const struct ogrjoin_settings *a,
                            const struct ogrjoin_settings *b, const char *but)
 {
@@ -892,8 +895,7 @@ int api_settings_are_equal(const struct ogrjoin_settings *a,
     return are_given_alike(a, b, "");
 }
 
-/* ---- what goes together ----------------------------------------------------
- */
+/* ---- checks of combinations of settings ---------------------------------- */
 
 oj_status api_settings_check_units(const struct ogrjoin_settings *settings,
                                    struct oj_error *err)
@@ -915,7 +917,7 @@ oj_status api_settings_check_units(const struct ogrjoin_settings *settings,
     return OJ_OK;
 }
 
-/* Command options that correspond to several settings. */
+/* Options of the command that correspond to several settings. */
 static const struct
 {
     const char *option, *settings;
@@ -934,7 +936,7 @@ static const struct
     {"join_select", "right_select"},
 };
 
-/* Index of the first setting of the list that was set; -1: none. */
+/* Index of the first setting of the list that was set; -1 if none was. */
 static int find_given(const struct ogrjoin_settings *settings, const char *list)
 {
     const struct oj_parameter *setting;
@@ -957,14 +959,14 @@ static const char *settings_of_option(const char *option)
     return option;
 }
 
-/* 1 if a setting that was set is a number of 0. */
+/* 1 if a setting was set to the number 0. */
 static int is_switched_off(const struct ogrjoin_settings *settings, int place)
 {
     return setting_at(place)->kind == OJ_PARAMETER_INT &&
            strcmp(settings->given[place], "0") == 0;
 }
 
-/* The value of an option as set; NULL if it was not set, or to 0. */
+/* The value of an option as text; NULL if it was not set, or was set to 0. */
 static const char *word_given(const void *user, const char *option)
 {
     const struct ogrjoin_settings *settings = user;
@@ -983,12 +985,13 @@ static void spell_setting(const void *user, const char *option,
              word != NULL ? "=" : "", word != NULL ? word : "");
 }
 
-/* Clashes of settings that the command does not have, and settings that have no
- * effect alone. */
+/* Combinations of settings that the library refuses. (Those that the command
+ * refuses, too, are in oj_option_clash.c.) */
 static const struct
 {
-    const char *setting, *others, *why; /* why NULL: the setting needs one of
-                                           others */
+    const char *setting, *others, *why; /* why: reason; NULL: `setting` has
+                                           no effect unless one of `others`
+                                           is set */
 } beside[] = {
     {"unordered", "unordered_pairs", "they are one setting"},
     {"left_column", "left_x|left_y", "both say where the input is"},
@@ -1089,10 +1092,9 @@ oj_status api_settings_check_rows(const struct ogrjoin_settings *settings,
     return check_option_clashes(settings, err);
 }
 
-/* ---- pairs -----------------------------------------------------------------
- */
+/* ---- settings of joins that return pairs --------------------------------- */
 
-/* Settings beside those of pairs that joins of layers take, too. */
+/* Settings of rows that joins of layers also accept. */
 static const char of_pairs_too[] =
     "unordered_pairs|nearest_point_fields|bearing_field|crs";
 

@@ -1,5 +1,5 @@
-/** The settings of the library by name: parameters of joins, how they run,
- * values of pairs, and the content of rows. */
+/** The settings of the library, by name: parameters of joins, how joins run,
+ * values of pairs, and contents of rows. */
 #ifndef API_SETTINGS_H
 #define API_SETTINGS_H
 
@@ -18,7 +18,7 @@ enum
     API_MOST_SETTINGS = 144
 };
 
-/** The side for which a layer is read from Arrow. */
+/** The side of the join that a layer is read for. */
 enum api_layer_side
 {
     API_SIDE_NONE = 0,
@@ -26,17 +26,18 @@ enum api_layer_side
     API_SIDE_RIGHT
 };
 
-/** Settings of joins of rows, except texts that are stored as given. */
+/** Settings for joins of rows, except those that are stored as text. */
 struct api_row_settings
 {
     int how;      /**< enum oj_how */
     int geometry; /**< enum oj_write_geometry, or API_GEOMETRY_NONE */
-    int parts;    /**< 0: all; else 1 + the argument of oj_row_keep_parts() */
+    int parts;    /**< 0: all parts; otherwise 1 + the argument of
+                       oj_row_keep_parts() */
     int crs;      /**< enum api_crs_mode */
     int64_t batch_rows, input_rows;
     struct oj_distance max_distance, min_distance, densify;
 
-    /* Callbacks; api_settings_find_alike() ignores them. */
+    /* Callbacks; they do not count when settings are compared. */
     int (*report)(void *user, int64_t rows, int64_t n_rows);
     void *report_user;
     void (*notice)(void *user, const char *message);
@@ -56,8 +57,8 @@ enum api_crs_mode
     API_CRS_IGNORE
 };
 
-/** relation must be the first member: the table of parameters has offsets into
- * it. */
+/** All settings. relation must be the first member: the table of parameters has
+ * offsets into it. */
 struct ogrjoin_settings
 {
     struct oj_relation relation;
@@ -65,28 +66,28 @@ struct ogrjoin_settings
     char backend[API_BACKEND_NAME];
     struct api_pair_settings pairs;
     struct oj_token_rules rules; /**< tokenisation of texts */
-    int measure;                 /**< enum oj_text_measure, for all
-                                      conditions */
-    int64_t min_similarity[2];   /**< numerator, denominator; 0, 0: not set */
+    int measure;                 /**< enum oj_text_measure, common to all
+                                      conditions on texts */
+    int64_t min_similarity[2];   /**< minimum similarity as numerator and
+                                      denominator; 0, 0: not set */
     int has_k;
-    int side; /**< enum api_layer_side, for layers that are read from Arrow */
+    int side; /**< enum api_layer_side for layers read from Arrow */
     struct api_row_settings rows;
-    int tree;    /**< of a kept index, enum oj_live_tree */
-    int changes; /**< of near pairs: only those that came or went */
+    int tree;    /**< of a live index: enum oj_live_tree */
+    int changes; /**< of near pairs: 1: only pairs that are new or have gone */
 
-    /* Owned; NULL in the copy that an index has. */
-    char *word_map;                 /**< content of the file, or NULL */
-    char *similar, *vector;         /**< values of the settings, or NULL */
-    char *given[API_MOST_SETTINGS]; /**< last value of each setting; NULL:
-                                         not set, or reset to the default by
-                                         "" */
+    /* Owned texts; NULL in the copy that an index holds. */
+    char *word_map;                 /**< contents of the file, or NULL */
+    char *similar, *vector;         /**< text of the settings, or NULL */
+    char *given[API_MOST_SETTINGS]; /**< value of each setting as the user gave
+                                         it; NULL: not set, or reset by "" */
 };
 
-/** The value of a setting as it was given; NULL: not set. */
+/** The value of a setting as it was given, as text; NULL: not set. */
 const char *api_setting_given(const struct ogrjoin_settings *settings,
                               const char *name);
 
-/** A copy of the struct without the owned texts. */
+/** A copy of the struct without the texts that it owns. */
 struct ogrjoin_settings
 api_settings_view(const struct ogrjoin_settings *settings);
 
@@ -95,14 +96,14 @@ OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
                                         struct ogrjoin_settings **out,
                                         struct oj_error *err);
 
-/** 1 if a and b have equal values in all settings that affect which pairs are
- *  found. Settings of the rows that are made from pairs (pick, agg, geometry
- *  ..) are not compared. */
+/** 1 if joins with the settings a and b find equal pairs. Only settings that
+ * decide which pairs are found are compared, not those of the rows that are
+ * made from them (pick, agg, geometry ..). */
 int api_settings_find_alike(const struct ogrjoin_settings *a,
                             const struct ogrjoin_settings *b);
 
-/** 1 if all settings were given equal values in a and b, and both have one
- *  cancel flag. Callbacks are not compared. */
+/** 1 if all settings have equal values in a and b, with one cancel flag.
+ * Callbacks may differ. */
 int api_settings_are_equal(const struct ogrjoin_settings *a,
                            const struct ogrjoin_settings *b);
 
@@ -121,11 +122,11 @@ OJ_MUST_USE oj_status api_settings_spans(
     const struct ogrjoin_settings *settings,
     struct oj_span_words words[OJ_MOST_SPANS], int *n, struct oj_error *err);
 
-/** Sets k of relation to the default of its op, if settings do not give k. */
+/** Sets relation->k to the default of its op, unless the settings give k. */
 void api_settings_complete_k(const struct ogrjoin_settings *settings,
                              struct oj_relation *relation);
 
-/** OJ_ERR_ARG if a distance has a unit: only joins of rows have a CRS to
+/** OJ_ERR_ARG if a distance has a unit. Only joins of rows have a CRS to
  * convert it. */
 OJ_MUST_USE oj_status api_settings_check_units(
     const struct ogrjoin_settings *settings, struct oj_error *err);
@@ -135,7 +136,7 @@ OJ_MUST_USE oj_status api_settings_check_units(
 OJ_MUST_USE oj_status api_settings_check_rows(
     const struct ogrjoin_settings *settings, struct oj_error *err);
 
-/** Calls the notice of settings, if there is one. */
+/** Calls the notice callback of the settings, if there is one. */
 void api_settings_notify(const struct ogrjoin_settings *settings,
                          const char *format, ...) OJ_PRINTF(2, 3);
 

@@ -14,7 +14,7 @@ enum
     N_COMPARISONS = OJ_COMPARE_NUMBERS + 1
 };
 
-/* The values of one side. */
+/* The values of one side, as an Arrow column. */
 struct value_column
 {
     struct ArrowSchema schema;
@@ -23,18 +23,19 @@ struct value_column
     struct oj_arrow_room room;
 };
 
-/* The classes of the join side's values as they are compared with one kind of
- * input. */
+/* Classes of the join side's values for one way of comparison: as numbers or as
+ * texts. */
 struct comparison_classes
 {
     struct oj_value_classes classes;
-    int32_t *class_of; /* [join rows]; NULL: not made yet */
+    int32_t *class_of; /* [join rows] class of each row; NULL: not computed
+                          yet */
 };
 
 struct ogrjoin_classes
 {
     struct value_column join;
-    pthread_mutex_t lock; /* protects the members below */
+    pthread_mutex_t lock; /* guards the members below */
     struct comparison_classes of[N_COMPARISONS];
 };
 
@@ -44,7 +45,7 @@ static void free_column(struct value_column *column)
     oj_arrow_array_release(&column->array);
 }
 
-/* Opens a zeroed column. array is moved in any case. */
+/* Opens a zeroed column. array is moved, also on failure. */
 static oj_status open_column(const struct ArrowSchema *schema,
                              struct ArrowArray *array,
                              struct value_column *column, struct oj_error *err)
@@ -82,8 +83,8 @@ static oj_status find_classes(struct value_column *column,
     return status;
 }
 
-/* Makes the classes of the join side if there are none yet for this way to
- * compare. */
+/* Computes the classes of the join side for a way of comparison, on first use.
+ */
 static oj_status make_classes_once(struct ogrjoin_classes *self,
                                    enum oj_value_comparison comparison,
                                    struct oj_error *err)
@@ -134,8 +135,8 @@ int ogrjoin_classes_new(const struct ArrowSchema *schema,
     return api_error_export(classes_new(schema, values, out, &why), &why, err);
 }
 
-/* Holds the lock while the join side's classes are made; afterwards they are
- * only read. */
+/* Finds the classes of input values. The lock is held while the join side's
+ * classes are computed; later they are only read. */
 static oj_status classes_find(struct ogrjoin_classes *self,
                               struct value_column *input, int32_t *class_of,
                               const int32_t **join_class, struct oj_error *err)

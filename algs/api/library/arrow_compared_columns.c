@@ -19,8 +19,7 @@ void compared_fields_free(struct compared_fields *fields)
     fields->n_similar = 0;
 }
 
-/* --- the schema ------------------------------------------------------------
- */
+/* --- the schema ----------------------------------------------------------- */
 
 static int is_text(const char *format)
 {
@@ -51,7 +50,7 @@ static oj_status fail_format(const struct ArrowSchema *column,
                    column->dictionary != NULL ? ", a dictionary" : "");
 }
 
-/* Parses a list format; other formats are left to the caller. */
+/* Parses the format of a list column; for other columns sets nothing. */
 static oj_status parse_list_column_format(const struct ArrowSchema *column,
                                           struct arrow_field *out,
                                           struct oj_error *err)
@@ -169,8 +168,7 @@ void arrow_fields_free(struct arrow_fields *fields)
     memset(fields, 0, sizeof *fields);
 }
 
-/* --- values of an array ----------------------------------------------------
- */
+/* --- values of compared columns in an array ------------------------------- */
 
 struct field_values
 {
@@ -178,11 +176,11 @@ struct field_values
     struct arrow_presence is;
     struct arrow_bytes bytes;
 
-    const uint8_t *word_valid; /* validity of a dictionary's values */
+    const uint8_t *word_valid; /* validity of the dictionary's values */
     int64_t n_words;
 
-    const void *number; /* the numbers: of rows, of list elements, or
-                           dictionary indices */
+    const void *number; /* numbers of rows, numbers of list elements, or indices
+                           into the dictionary */
     struct arrow_list list;
     const uint8_t *element_valid;
     int64_t first_element;
@@ -258,7 +256,7 @@ static int64_t integer_of_format_at(char format, const void *number, int64_t i)
             return ((const int32_t *)number)[i];
         case 'I':
             return ((const uint32_t *)number)[i];
-        default: /* l and L have equal sizes */
+        default: /* Arrow's l and L: 8 bytes */
             return ((const int64_t *)number)[i];
     }
 }
@@ -278,11 +276,10 @@ static double number_at(char format, const void *number, int64_t i)
     }
 }
 
-/* --- texts -----------------------------------------------------------------
- */
+/* --- reading texts -------------------------------------------------------- */
 
-/* written: room for the digits of a number; *text is NULL if the value is NULL.
- */
+/* Gets the text of a field in a row; *text is NULL if the value is NULL. A
+ * number is written to the buffer `written`. */
 static oj_status text_of_field_in_row(const struct field_values *v, int64_t row,
                                       char written[24], const char **text,
                                       size_t *n, struct oj_error *err)
@@ -346,16 +343,15 @@ static oj_status append_row_texts(struct arrow_text_column *to,
         }
         to->offset[n_before + row + 1] = at;
     }
-    /* so that the address is valid even if all texts are empty */
+    /* allocates the array even if all texts are empty */
     OJ_ROOM(to->bytes, at, at + 1, to->cap_bytes, err);
     return OJ_OK;
 }
 
-/* --- numbers ---------------------------------------------------------------
- */
+/* --- reading numbers ------------------------------------------------------ */
 
-/* Reads the numbers of a row that is not NULL into out, which has room for
- * `most`; returns how many there are. */
+/* Reads the numbers of a row into out, which has room for `most`; returns their
+ * number. Precondition: the row is not NULL. */
 static oj_status numbers_of_field_in_row(const struct field_values *v,
                                          int64_t row, int64_t most, double *out,
                                          int64_t *n, struct oj_error *err)
@@ -397,7 +393,7 @@ static oj_status numbers_of_field_in_row(const struct field_values *v,
     return OJ_OK;
 }
 
-/* Total of numbers in all rows, if they are lists. */
+/* Number of numbers in all rows of a list column. */
 static int64_t count_numbers(const struct field_values *v, int64_t n_rows)
 {
     int64_t first, end;

@@ -1,5 +1,5 @@
-/** Copies the columns that a join compares from Arrow record batches: texts
- *  (concatenated per condition) and numbers of vectors.
+/** Copies from Arrow record batches the columns that a join compares: texts
+ *  (concatenated for each condition) and the numbers of vectors.
  *
  *   similar name+street   u U vu, dictionaries of them, and whole numbers as
  *                         they are written
@@ -7,7 +7,7 @@
  *   vector embedding      of one column also lists +l +L +w: of numbers, and
  *                         texts as "[0.1, 2]"
  *
- *  They are copied.  A NULL adds nothing to a text, and is NaN among numbers.
+ *  A NULL adds nothing to a text, and is NaN as a number.
  */
 #ifndef ARROW_COMPARED_COLUMNS_H
 #define ARROW_COMPARED_COLUMNS_H
@@ -21,9 +21,9 @@
 struct compared_fields
 {
     struct oj_similar similar[OJ_MOST_TEXTS];
-    int n_similar; /**< a condition has no fields if only its threshold was
-                        given */
-    struct oj_vector_words vector; /**< n 0: vector was not set */
+    int n_similar; /**< number of conditions; a condition without fields has
+                        only a threshold */
+    struct oj_vector_words vector; /**< vector.n 0: vector was not set */
 };
 
 void compared_fields_free(struct compared_fields *fields);
@@ -31,31 +31,33 @@ void compared_fields_free(struct compared_fields *fields);
 struct arrow_field
 {
     int64_t child;     /**< index of the column in the struct */
-    char list;         /**< list format: l, L or w; 0: no list */
-    int64_t list_size; /**< for w */
+    char list;         /**< format of the list, l, L or w (fixed size); 0: not a
+                            list */
+    int64_t list_size; /**< for w: the size of each list */
     char format[4];    /**< format of the values */
-    char index;        /**< format of the indices into a dictionary of
-                            values; 0: no dictionary */
+    char index;        /**< Arrow format of the indices, if the column has a
+                            dictionary; otherwise 0 */
 };
 
-/** The compared columns of a schema. Owner; zeroed memory is a valid empty one.
- */
+/** The compared columns of a schema. Owner; zeroed memory is a valid empty
+ * value. */
 struct arrow_fields
 {
-    int n_texts, n_vector; /**< number of text conditions; of vector fields */
+    int n_texts, n_vector; /**< number of conditions on texts; number of fields
+                                of the vector */
     int n_fields[OJ_MOST_TEXTS];
-    struct arrow_field *field; /**< fields of the texts, then those of the
+    struct arrow_field *field; /**< fields of all texts, then those of the
                                     vector */
 };
 
-/** The values of compared columns. Owner; zeroed memory is a valid empty one.
+/** Values of the compared columns. Owner; zeroed memory is a valid empty value.
  */
 struct arrow_columns
 {
     int64_t n_rows;
     struct arrow_text_column
     {
-        int64_t *offset; /**< [n_rows + 1] */
+        int64_t *offset; /**< [n_rows + 1] start of each row in `bytes` */
         char *bytes;
         int64_t cap_offset, cap_bytes;
     } text[OJ_MOST_TEXTS];
@@ -64,9 +66,9 @@ struct arrow_columns
     int64_t cap_offset, cap_number;
 };
 
-/** Finds the columns to compare for side 0 (left) or 1 in a schema that
- * arrow_layout_read() has accepted.  Errors: OJ_ERR_ARG if a column is
- * missing; OJ_ERR_UNSUPPORTED for its format. */
+/** Finds the columns to compare of one side (0 left, 1 right) in a schema that
+ * arrow_layout_read() has accepted. Errors: OJ_ERR_ARG if a column is missing;
+ * OJ_ERR_UNSUPPORTED for its format. */
 OJ_MUST_USE oj_status arrow_fields_find(const struct ArrowSchema *schema,
                                         const struct compared_fields *compared,
                                         int side, struct arrow_fields *out,
@@ -74,7 +76,7 @@ OJ_MUST_USE oj_status arrow_fields_find(const struct ArrowSchema *schema,
 
 void arrow_fields_free(struct arrow_fields *fields);
 
-/** Appends the rows of an array; fields must be equal in all calls. */
+/** Appends the rows of an array. All calls must have equal fields. */
 OJ_MUST_USE oj_status arrow_columns_add(struct arrow_columns *columns,
                                         const struct arrow_fields *fields,
                                         const struct ArrowArray *array,

@@ -9,11 +9,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Minimum rows of a piece. */
+/* Minimum rows of a slice, the unit of work of a thread. */
 #define SLICE_ROWS 4096
 
-/* --- a column, checked -----------------------------------------------------
- */
+/* --- the geometry column of an array -------------------------------------- */
 
 struct geometry_column
 {
@@ -24,14 +23,14 @@ struct geometry_column
 
     struct arrow_bytes wkb;
 
-    /* Coordinates */
+    /* Members for coordinates in lists. */
     struct arrow_list list[ARROW_MOST_LISTS];
     const double *x, *y;
     int64_t stride;
     int64_t n_coordinates;
 };
 
-/* NULLs inside of a geometry are refused. */
+/* Fails if a part, ring or coordinate of a geometry is NULL. */
 static oj_status check_no_nulls_inside_geometry(const struct ArrowArray *array,
                                                 int is_row,
                                                 struct oj_error *err)
@@ -98,7 +97,8 @@ static oj_status read_separated(struct geometry_column *c,
     return OJ_OK;
 }
 
-/* List offsets are relative to the first element of the child. */
+/* Reads a column of geoarrow coordinates. An offset of a list counts from the
+ * first element of the child. */
 static oj_status read_native_column(struct geometry_column *c,
                                     const struct ArrowArray *array,
                                     struct oj_error *err)
@@ -134,8 +134,7 @@ static oj_status read_column(const struct ArrowArray *array,
                             out->n_rows, &out->wkb, err);
 }
 
-/* --- rows ------------------------------------------------------------------
- */
+/* --- geometries of rows --------------------------------------------------- */
 
 static oj_status add_ring(const struct geometry_column *c,
                           struct oj_flat_buf *buf, int64_t first, int64_t end,
@@ -153,7 +152,8 @@ static oj_status add_ring(const struct geometry_column *c,
     return OJ_OK;
 }
 
-/* Appends one part: element `at` of list i, or coordinate `at`. */
+/* Appends one part of a geometry: element `at` of the lists at nesting level i,
+ * or for points coordinate `at`. */
 static oj_status append_part_of_lists(const struct geometry_column *c,
                                       struct oj_flat_buf *buf, int i,
                                       int64_t at, struct oj_error *err)
@@ -235,8 +235,7 @@ static oj_status append_geometry_of_row(const struct geometry_column *c,
                    why.message);
 }
 
-/* --- rows in pieces, for threads -------------------------------------------
- */
+/* --- slices of rows, for threads ------------------------------------------ */
 
 /** An array that is kept until the layer is complete. */
 struct arrow_held
@@ -245,8 +244,8 @@ struct arrow_held
     struct geometry_column column;
 };
 
-/* Counts of some rows; after prefix_sum_extents(), counts of all rows before.
- */
+/* Number of parts, rings and vertices of some rows; later their position: the
+ * number in all previous rows. */
 struct extent
 {
     int64_t parts, rings, vertices;
@@ -255,8 +254,8 @@ struct extent
 struct arrow_piece
 {
     const struct geometry_column *column;
-    int64_t first, end;   /* range of rows of the column */
-    struct extent extent; /* for shapes in simple WKB */
+    int64_t first, end;   /* range of rows in the column */
+    struct extent extent; /* counts for the fast path of simple WKB */
 };
 
 struct reading
@@ -266,9 +265,9 @@ struct reading
     int64_t n_pieces;
     int n_threads;
     const int *cancel;
-    struct oj_flat_buf *to; /* the arrays of the layer, or a buffer per piece */
-    atomic_int has_others;  /* 1: some geometry needs the general way, by
-                               buffers */
+    struct oj_flat_buf *to; /* the arrays of the layer, or a buffer for each
+                               slice */
+    atomic_int has_others;  /* 1: some geometry needs the general path */
     atomic_uint kinds;
 };
 
@@ -295,10 +294,10 @@ static oj_status cut_rows_into_pieces(struct reading *r, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Runs body(piece i) on all threads, with a contiguous run of pieces for each
- * thread: threads that fill neighbouring pieces of new memory would each clear
- * the huge page they share, which took an eighth of the time for a million
- * points. */
+/* Runs body for each slice on all threads. Each thread gets consecutive slices:
+ * otherwise threads that write neighbouring slices of new memory would each
+ * clear the huge page that they share, which took an eighth of the time for a
+ * million points. */
 static oj_status run_for_each_slice(struct reading *r,
                                     oj_status (*body)(int64_t i, int thread,
                                                       void *user,
@@ -321,11 +320,10 @@ static oj_status append_geometries_of_slice(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* --- coordinates in place ---------------------------------------------------
- */
+/* --- fast path: coordinates used in place --------------------------------- */
 
-/* 1 if elements first .. end - 1 are valid rings or lines of a layer: none is
- * empty, and those of polygons are closed. */
+/* 1 if elements first .. end - 1 of the lists at level i are valid rings or
+ * lines: none is empty, and rings are closed. */
 static int are_rings_nonempty_and_closed(const struct geometry_column *c, int i,
                                          int64_t first, int64_t end)
 {
@@ -341,8 +339,8 @@ static int are_rings_nonempty_and_closed(const struct geometry_column *c, int i,
     return 1;
 }
 
-/* Copies n + 1 offsets of list i from element `first` on; list -1: one element
- * each. */
+/* Copies n + 1 offsets of the lists at level i, from element `first` on. i -1:
+ * makes offsets of one element each. */
 static oj_status copy_offsets(const struct geometry_column *c, int i,
                               int64_t first, int64_t n, int64_t **out,
                               int64_t *begin, int64_t *end,
@@ -370,9 +368,9 @@ static oj_status copy_offsets(const struct geometry_column *c, int i,
     return OJ_OK;
 }
 
-/* Views shapes without copying coordinates; *fits is 0 if a row is not valid
- * for a layer. Parts, rings and vertices have a list each; a level that the
- * kind lacks has one element per element above. */
+/* Uses the coordinates of an Arrow array in place, with offsets for parts,
+ * rings and vertices. If the kind of geometry has no such level, it gets one
+ * element per element above. *fits is 0 if a row is not valid for a layer. */
 static oj_status view_shapes_in_place(const struct geometry_column *c,
                                       struct arrow_features *features,
                                       int *fits, struct oj_error *err)
@@ -430,11 +428,10 @@ static oj_status view_points_in_place(const struct geometry_column *c,
     return OJ_OK;
 }
 
-/* --- WKB in place ----------------------------------------------------------
- */
+/* --- fast path: WKB of simple geometries ---------------------------------- */
 
-/* A point with coordinates that a layer does not accept becomes NaN: it has no
- * pairs. */
+/* Reads a point. Coordinates that a layer does not accept become NaN, so that
+ * the point has no pairs. */
 static void write_point_or_nan(const uint8_t *xy, double *x, double *y)
 {
     *x = *y = NAN;
@@ -472,7 +469,7 @@ static oj_status read_piece_wkb_points(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* Views the points that were read as a layer. */
+/* Views the points read so far as a layer. */
 static void view_read_points_as_layer(const struct reading *r,
                                       struct oj_flat *flat)
 {
@@ -483,7 +480,7 @@ static void view_read_points_as_layer(const struct reading *r,
     flat->y = r->to->y;
 }
 
-/* Reads WKB that consists of two-dimensional points and NULLs only. */
+/* Fast path for WKB that contains only two-dimensional points and NULLs. */
 static oj_status read_wkb_points(struct reading *r, struct oj_flat *flat,
                                  struct oj_error *err)
 {
@@ -499,15 +496,16 @@ enum
 {
     WKB_LINE = 2,
     WKB_POLYGON = 3,
-    WKB_MULTI = 3 /* type of a multi geometry minus type of its members */
+    WKB_MULTI = 3 /* offset between the WKB type of a multi geometry and that of
+                     its members */
 };
 
-/* Cursor in simple WKB: little-endian lines and polygons, also multi. */
+/* Cursor in simple WKB: little-endian lines and polygons, single or multi. */
 struct plain_wkb
 {
     const uint8_t *at, *end;
     struct extent extent;   /* counts so far */
-    struct oj_flat_buf *to; /* NULL: only count */
+    struct oj_flat_buf *to; /* arrays to write to; NULL: only count */
     int is_taken;           /* 0: a coordinate is out of range */
     unsigned kinds;
 };
@@ -543,7 +541,8 @@ static void put_vertices(struct plain_wkb *w, const uint8_t *from, int64_t n)
     w->to->vertex_offset[w->extent.rings + 1] = w->extent.vertices + n;
 }
 
-/* Returns 0 if the ring is not valid for a layer, or is truncated. */
+/* Reads a ring or line. Returns 0 if it is truncated or not valid for a layer.
+ */
 static int read_ring(struct plain_wkb *w, int is_closed)
 {
     const uint8_t *last;
@@ -603,8 +602,8 @@ static int read_shape(struct plain_wkb *w)
     return w->at == w->end;
 }
 
-/* Counts the shapes of a piece, or writes them from the position in its extent
- * on. */
+/* First pass: counts the geometries of a slice. Second pass: writes them, from
+ * the position in its extent on. */
 static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
                                        struct oj_error *err)
 {
@@ -637,7 +636,8 @@ static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* Replaces each extent by the sum of those before; returns the total. */
+/* Replaces the counts of each slice by their position, the sum of all previous
+ * counts. Returns the total. */
 static struct extent prefix_sum_extents(struct reading *r)
 {
     struct extent all = {0, 0, 0};
@@ -667,7 +667,7 @@ static oj_status allocate_layer_arrays(struct oj_flat_buf *to,
     return OJ_OK;
 }
 
-/* Reads WKB that consists of simple shapes and NULLs only. */
+/* Fast path for WKB that contains only simple geometries and NULLs. */
 static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
                                  struct oj_error *err)
 {
@@ -691,8 +691,7 @@ static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
     return OJ_OK;
 }
 
-/* --- one layer of all slices -----------------------------------------------
- */
+/* --- general path: slices concatenated into a layer ----------------------- */
 
 static void copy_offsets_shifted(int64_t *to, const int64_t *from, int64_t n,
                                  int64_t shift)
@@ -701,7 +700,7 @@ static void copy_offsets_shifted(int64_t *to, const int64_t *from, int64_t n,
         to[i] = from[i] + shift;
 }
 
-/* from may be NULL if n is 0. */
+/* Copies n items; from may be NULL if n is 0. */
 static void copy_items(void *to, const void *from, int64_t n, size_t size)
 {
     if (n > 0)
@@ -712,7 +711,8 @@ struct joined_slices
 {
     struct oj_flat_buf *slice;
     struct oj_flat_buf *to;
-    struct oj_flat_buf *first; /* [slices] counts of all slices before */
+    struct oj_flat_buf *first; /* [slices] position of each slice: number of
+                                  items in all previous slices */
 };
 
 static void copy_slice_into_layer(int64_t i, int thread, void *user)
@@ -737,7 +737,7 @@ static void copy_slice_into_layer(int64_t i, int thread, void *user)
                          at->n_vertices);
 }
 
-/* A slice of single points is converted to parts if other slices have parts. */
+/* Converts a slice of single points to parts, if other slices have parts. */
 static oj_status convert_points_to_parts(struct oj_flat_buf *slice,
                                          struct oj_error *err)
 {
@@ -797,8 +797,7 @@ static oj_status read_slices(struct reading *r, struct oj_flat *flat,
     return status;
 }
 
-/* --- arrays ----------------------------------------------------------------
- */
+/* --- arrays --------------------------------------------------------------- */
 
 static oj_status add_array(struct arrow_features *features,
                            const struct arrow_layout *layout,
@@ -841,7 +840,7 @@ static void release_all(struct arrow_features *features)
     features->n_held = features->cap_held = 0;
 }
 
-/* Prepares to read everything again in another way. */
+/* Discards what was read, before everything is read in another way. */
 static void reset_before_reading_again(struct reading *r, struct oj_flat *flat)
 {
     oj_flat_buf_free(r->to);
@@ -851,7 +850,7 @@ static void reset_before_reading_again(struct reading *r, struct oj_flat *flat)
     atomic_store(&r->has_others, 0);
 }
 
-/* Makes a layer of points that are all NaN. */
+/* Makes a layer in which all points are NaN (no geometry). */
 static oj_status fill_layer_of_missing_points(struct reading *r,
                                               struct oj_flat *flat,
                                               struct oj_error *err)
@@ -879,7 +878,8 @@ static oj_status read_wkb(struct reading *r, struct oj_flat *flat,
     return read_slices(r, flat, err);
 }
 
-/* Uses the coordinates of a single array without a copy, if *fits. */
+/* Fast path for a single array: uses its coordinates without a copy. *fits is 0
+ * if that is not possible. */
 static oj_status use_arrow_coordinates_in_place(struct arrow_features *features,
                                                 int *fits, struct oj_error *err)
 {

@@ -1,7 +1,7 @@
-/** Geometries of Arrow arrays -> the arrays of a layer.
+/** Converts geometries of Arrow arrays to the arrays of a layer.
  *
- *  All arrays are kept until the last has come. Then pieces of their rows are
- *  read on all threads, in the first of these ways that fits all rows:
+ *  All arrays are kept until the last was added. Then their rows are read by
+ *  all threads, in the first of these ways that is possible for all rows:
  *
  *  separated coordinates, one array --> x, y in place, offsets as int64
  *  WKB of single points, 2-D        --> x, y
@@ -13,7 +13,7 @@
 
 #include "../arrow/arrow_schema.h"
 
-/** Releases an array; accepts a released one. */
+/** Releases an array, unless it is released already. */
 static inline void arrow_array_release(struct ArrowArray *array)
 {
     if (array->release != NULL)
@@ -21,27 +21,28 @@ static inline void arrow_array_release(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/** The features of some arrays. Owner; zeroed memory is a valid empty one. */
+/** The features of a sequence of arrays. Owner; zeroed memory is a valid empty
+ * value. */
 struct arrow_features
 {
-    struct arrow_held *held; /**< in the order of the rows */
+    struct arrow_held *held; /**< the arrays, in the order of the rows */
     int64_t n_held, cap_held;
     int64_t first_fid; /**< FID of the first row; FIDs are row numbers */
     int64_t n_rows;
 
-    struct oj_flat_buf made; /**< arrays of flat that are owned */
+    struct oj_flat_buf made; /**< those arrays of flat that are owned */
     struct oj_flat flat;     /**< valid after arrow_features_end() */
 };
 
-/** Adds the rows of array, whose column has this layout; layout must stay valid
- * until arrow_features_end(). array is moved, also on failure. After a failure
- * features can only be freed. */
+/** Appends the rows of array, whose geometry column has this layout. layout
+ * must stay valid until arrow_features_end(). array is moved, also on failure.
+ * After a failure, features can only be freed. */
 OJ_MUST_USE oj_status arrow_features_add(struct arrow_features *features,
                                          const struct arrow_layout *layout,
                                          struct ArrowArray *array,
                                          struct oj_error *err);
 
-/** Makes features->flat. FIDs are the row numbers; flat.fid may be NULL, which
+/** Makes features->flat. FIDs are row numbers; flat.fid may be NULL, which
  * stands for them. */
 OJ_MUST_USE oj_status arrow_features_end(struct arrow_features *features,
                                          int n_threads, const int *cancel,

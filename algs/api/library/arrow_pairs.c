@@ -5,7 +5,7 @@
 
 enum
 {
-    MEASURE = 2, /* column of the measure, after left and right */
+    MEASURE = 2, /* index of the column of the measure, behind left and right */
     N_COLUMNS
 };
 
@@ -30,8 +30,8 @@ oj_status arrow_pairs_schema(struct ArrowSchema *out, struct oj_error *err)
     return status;
 }
 
-/* Makes everything but the values; these are moved last, when nothing can fail
- * any more. */
+/* Makes the record batch without the values; these are moved last, when no step
+ * can fail any more. */
 static oj_status make_columns(const struct ogrjoin_pairs *pairs,
                               struct ArrowArray *out, struct oj_error *err)
 {

@@ -1,5 +1,5 @@
-/** Pairs as a record batch of left and right (int64) and measure (float64, NULL
- * if the join has none). */
+/** Converts pairs to a record batch with the columns left and right (int64) and
+ * measure (float64, NULL if the join has none). */
 #ifndef ARROW_PAIRS_H
 #define ARROW_PAIRS_H
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* State that pairs need to be waited for and freed. */
+/* Data for ogrjoin_device_pairs_wait() and ogrjoin_device_pairs_free(). */
 struct device_answer
 {
     struct ogrjoin_index *index;
@@ -31,7 +31,8 @@ static oj_status check_device_points(const struct ogrjoin_device_points *points,
     return OJ_OK;
 }
 
-/* Finds the device that has the points; without points, the first one. */
+/* Finds the device that owns the memory of the points; without points, the
+ * first device. */
 static oj_status
 find_device_of_points(const struct oj_gpu_module *module,
                       const struct ogrjoin_device_points *points, int *ordinal,
@@ -48,8 +49,8 @@ find_device_of_points(const struct oj_gpu_module *module,
                : oj_fail(err, OJ_ERR_ARG, "x and y lie on two devices");
 }
 
-/* Returns the index on a device, built on first use; the caller holds the lock.
- */
+/* Returns the index on a device, built on first use. Precondition: the calling
+ * thread holds the lock. */
 static oj_status get_or_build_device_index(const struct oj_gpu_module *module,
                                            struct device_joins *joins,
                                            const struct device_join_side *side,

@@ -1,5 +1,5 @@
-/** Joins of points in the memory of CUDA devices: the join side is copied to a
- * device at the first join with points there. */
+/** Joins points that are in the memory of CUDA devices. The first join on a
+ * device copies the join side to it. */
 #ifndef DEVICE_POINT_JOIN_H
 #define DEVICE_POINT_JOIN_H
 
@@ -9,14 +9,15 @@
 
 #include <pthread.h>
 
-/** The indexes per device; zeroed except the lock: none yet. */
+/** The indexes of the join side on each device. Zero it before use, except the
+ * lock. */
 struct device_joins
 {
     pthread_mutex_t lock; /**< guards all members */
     struct oj_gpu_index *of[OJ_GPU_MAX_DEVICES];
 };
 
-/** The join side; must outlive everything made from it. */
+/** The join side; it must outlive everything made from it. */
 struct device_join_side
 {
     const struct oj_flat *flat;
@@ -25,8 +26,8 @@ struct device_join_side
     const struct oj_options *options;
 };
 
-/** Joins points on a device. index: the owner of joins; *out becomes a user of
- * it. */
+/** Joins points on a device. index owns `joins`; *out holds a reference to it.
+ */
 OJ_MUST_USE oj_status device_join(struct device_joins *joins,
                                   const struct device_join_side *side,
                                   struct ogrjoin_index *index,

@@ -9,11 +9,12 @@ struct live_device
 {
     const struct oj_gpu_module *module;
     struct oj_gpu_live *live;
-    struct oj_live *host; /* copy of the points; borrowed */
-    pthread_mutex_t
-        lock;          /* guards the members below, and changes of the points */
-    int64_t n_batches; /* number of batches applied */
-    int64_t n_copied;  /* number of batches applied when the copy was made */
+    struct oj_live *host; /* copy of the points in host memory; borrowed */
+    pthread_mutex_t lock; /* guards the members below, and is held while points
+                             change */
+    int64_t n_batches;    /* number of batches applied */
+    int64_t n_copied;     /* n_batches at the time of the last copy to host
+                             memory */
 };
 
 oj_status live_device_new(const struct ogrjoin_settings *settings,
@@ -65,11 +66,10 @@ oj_status live_device_apply(struct live_device *device, int64_t n,
     return status;
 }
 
-/* --- the copy in host memory -----------------------------------------------
- */
+/* --- copy of the points in host memory ------------------------------------ */
 
 /* A batch that replaces all points of the copy: it removes the old ids, then
- * puts n points. */
+ * inserts n points. */
 struct copy_batch
 {
     int64_t n;
@@ -103,8 +103,8 @@ static oj_status make_copy_batch(const struct live_points *old, int64_t n,
     return OJ_OK;
 }
 
-/* Replaces all points in one batch, so that running joins keep the state that
- * they have. */
+/* Replaces all points of the copy in one batch, so that joins in progress keep
+ * the previous state. */
 static oj_status replace_points(struct oj_live *host, int64_t n,
                                 const int64_t *id, const double *x,
                                 const double *y, struct oj_error *err)
@@ -175,11 +175,10 @@ struct oj_live_counts live_device_count(struct live_device *device, char *tree,
                                    .n_bytes = c.n_bytes};
 }
 
-/* --- joins -----------------------------------------------------------------
- */
+/* --- joins on devices ----------------------------------------------------- */
 
-/* 1 if the boxes of features decide the join: op bbox, or equality of points,
- * whose boxes have no extent. */
+/* 1 if the join depends on the boxes of input features alone: bbox, or any join
+ * of points by equality. */
 static int asks_for_boxes(const struct oj_relation *relation,
                           const struct oj_flat *input)
 {

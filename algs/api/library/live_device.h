@@ -1,6 +1,6 @@
-/** A kept index with its points on GPUs (setting backend=cuda). Kernels answer
- *  some joins; the others use a copy of the points in host memory, which is
- *  updated when such a join needs it. */
+/** A live index (algs/live) whose points are on GPUs (backend=cuda). Kernels
+ * answer some joins. For other joins the points are copied to host memory,
+ * unless they have not changed since the last copy. */
 #ifndef LIVE_DEVICE_H
 #define LIVE_DEVICE_H
 
@@ -13,35 +13,35 @@
 
 struct live_device;
 
-/** Makes an empty index on the devices of settings. host: index that receives
- *  the copy of the points; borrowed.  Errors: OJ_ERR_NO_DEVICE;
- *  OJ_ERR_UNSUPPORTED: a tree that GPUs do not have. */
+/** Makes an empty index on the devices of the settings. host: index in host
+ * memory that receives the copy; borrowed. Errors: OJ_ERR_NO_DEVICE;
+ * OJ_ERR_UNSUPPORTED: the tree of the settings is not available on GPUs. */
 OJ_MUST_USE oj_status live_device_new(const struct ogrjoin_settings *settings,
                                       struct oj_live *host,
                                       struct live_device **out,
                                       struct oj_error *err);
 
-/** Accepts NULL. */
+/** device may be NULL. */
 void live_device_free(struct live_device *device);
 
-/** As oj_live_apply(), for the points on the devices. */
+/** Like oj_live_apply(), for the points on the devices. */
 OJ_MUST_USE oj_status live_device_apply(struct live_device *device, int64_t n,
                                         const int64_t *id, const double *x,
                                         const double *y, struct oj_error *err);
 
-/** Copies the points of the devices to host, if they have changed. */
+/** Copies the points from the devices to host memory, if they have changed. */
 OJ_MUST_USE oj_status live_device_update_host(struct live_device *device,
                                               struct oj_error *err);
 
-/** As oj_live_count() and oj_live_explain(), for the devices. */
+/** Like oj_live_count() and oj_live_explain(), for the devices. */
 struct oj_live_counts live_device_count(struct live_device *device, char *tree,
                                         size_t size);
 
-/** 1 if the devices can answer the join. */
+/** 1 if kernels support the join. */
 int live_device_takes(const struct oj_relation *relation,
                       const struct oj_flat *input);
 
-/** Joins input on the devices. The pairs have ids of kept points. */
+/** Joins input on the devices. Pairs have the ids of points. */
 OJ_MUST_USE oj_status live_device_join(struct live_device *device,
                                        const struct oj_relation *relation,
                                        const struct oj_flat *input,

@@ -12,27 +12,26 @@
 #include <string.h>
 #include <strings.h>
 
-/* Kept indexes of points.
+/* Joins with a live index of points (ogrjoin_live).
  *
- *  input -> pairs found on GPUs, if these hold the points
- *        -> pairs of its points found in the pages
- *        -> candidates in the pages -> index of these -> pairs
- *        -> index of all points, kept until the next batch -> pairs
+ *  input -> on GPUs, if these hold the points
+ *        -> in the pages of the index, for points as input
+ *        -> candidates from the pages -> index of these -> pairs
+ *        -> index of all points, kept until points change -> pairs
  *
- * A join takes the first of these ways that supports it and is estimated not to
- * cost more than the next. All give the pairs of a fresh index of all
- * points. */
+ * A join uses the first of these ways that supports it and is not estimated to
+ * be slower than the next. All give equal pairs. */
 
-/* Estimated cost of a row of the input, in units of the cost of indexing a
- * point: with n_rows * POINTS_PER_ROW above the number of points, all points
+/* Estimated cost of an input row, as a multiple of the cost of indexing a
+ * point. If n_rows * POINTS_PER_ROW exceeds the number of points, all points
  * are indexed. */
 #define POINTS_PER_ROW 8
-/* Up to this many rows per point, searching the pages is no slower than making
- * an index of all points and searching that. */
+/* Up to this many rows per point, searching the pages is no slower than
+ * indexing all points and searching this index. */
 #define ROWS_PER_POINT 4
 
-/* Maximum number of kept indexes of all points: one for each of the settings
- * used last. */
+/* Maximum cached indexes of all points, for the most recent different settings.
+ */
 #define MOST_KEPT 4
 
 struct kept_index
@@ -44,29 +43,30 @@ struct kept_index
 struct ogrjoin_live
 {
     struct oj_live *live;
-    struct live_device *device; /* GPUs that hold the points; live is then a
-                                   copy. NULL: live holds the points */
+    struct live_device *device; /* GPUs that have the points; then `live` has a
+                                   copy of them. NULL: only `live` has them */
     pthread_mutex_t lock;       /* guards the members below */
-    int64_t edition; /* edition of the state from which all was made */
-    struct ogrjoin_layer *all; /* points of that state, sorted by id, or NULL */
+    int64_t edition; /* version of the points that `all` and `kept` were made
+                        from */
+    struct ogrjoin_layer *all; /* layer of all points of that version, sorted by
+                                  id; NULL: not made */
     struct kept_index kept[MOST_KEPT];
     int n_kept, next_kept;
 
-    /* The pairs of the last call of ogrjoin_live_near_pairs() that asked for
-     * changes: the next such call is compared with them. */
+    /* Pairs of the last call of ogrjoin_live_near_pairs() that asked for
+     * changes. The next such call is compared with them. */
     int64_t n_near;
     int64_t *near_left, *near_right;
 };
 
-/* --- making and changing ---------------------------------------------------
- */
+/* --- making and changing a live index ------------------------------------- */
 
 static int is_backend(const struct ogrjoin_settings *settings, const char *name)
 {
     return strcasecmp(settings->backend, name) == 0;
 }
 
-/* Checks the setting backend. *is_device is 1 if GPUs hold the points. */
+/* Checks the setting backend. *is_device is 1 if points are to be on GPUs. */
 static oj_status read_backend(const struct ogrjoin_settings *settings,
                               int *is_device, struct oj_error *err)
 {
@@ -147,9 +147,8 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
 {
     struct oj_error why = {OJ_OK, ""};
     oj_status status = apply(live, n, id, x, y, &why);
-    /* The kept indexes are out of date and only use memory.  If a join holds
-     * the lock, they stay: the next join of all points, or the next batch,
-     * frees them. */
+    /* The cached indexes are out of date and only use memory. If a join holds
+     * the lock, they are left for it, or for the next batch, to free. */
     if (status == OJ_OK && pthread_mutex_trylock(&live->lock) == 0)
     {
         forget_indexes(live);
@@ -158,11 +157,10 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
     return api_error_export(status, &why, err);
 }
 
-/* --- what there is to say --------------------------------------------------
- */
+/* --- information about a live index --------------------------------------- */
 
-/* Returns the state of the points in host memory, which is updated first. The
- * caller gives it back. */
+/* Returns the current version of the points in host memory, copied from the
+ * devices if necessary. The caller must release it. */
 static oj_status read_state(struct ogrjoin_live *live,
                             const struct live_state **out, struct oj_error *err)
 {
@@ -220,10 +218,9 @@ int ogrjoin_live_counts(struct ogrjoin_live *live,
     return OGRJOIN_OK;
 }
 
-/* --- layers of kept points -------------------------------------------------
- */
+/* --- layers made of points ------------------------------------------------ */
 
-/* Makes a layer of points and moves their arrays into it. */
+/* Makes a layer of points by moving their arrays. */
 static oj_status make_layer(struct live_points *points,
                             struct ogrjoin_layer **out, struct oj_error *err)
 {
@@ -269,7 +266,8 @@ static oj_status make_index_of(struct live_points *points,
     return status;
 }
 
-/* Makes an index of no points, which checks and completes the settings. */
+/* Makes an index without points, which checks the settings and completes them
+ * by defaults. */
 static oj_status make_empty_index(const struct ogrjoin_settings *settings,
                                   struct ogrjoin_index **out,
                                   struct oj_error *err)
@@ -287,8 +285,7 @@ static oj_status make_empty_index(const struct ogrjoin_settings *settings,
     return status;
 }
 
-/* --- indexes of all points -------------------------------------------------
- */
+/* --- cached indexes of all points ----------------------------------------- */
 
 static struct ogrjoin_index *use_index(struct ogrjoin_index *index)
 {
@@ -296,7 +293,8 @@ static struct ogrjoin_index *use_index(struct ogrjoin_index *index)
     return index;
 }
 
-/* Returns the kept index with equal settings and this edition, or NULL. */
+/* Returns the cached index with equal settings for this version of the points,
+ * or NULL. */
 static struct ogrjoin_index *
 find_kept_index(const struct ogrjoin_live *live, int64_t edition,
                 const struct ogrjoin_settings *settings)
@@ -328,7 +326,8 @@ static oj_status keep_index(struct ogrjoin_live *live,
     return OJ_OK;
 }
 
-/* Sets live->all. The caller holds the lock. */
+/* Sets live->all to a layer of all points. Precondition: the calling thread
+ * holds the lock. */
 static oj_status gather_all(struct ogrjoin_live *live,
                             const struct live_state *state,
                             struct oj_error *err)
@@ -388,21 +387,21 @@ static int has_index_of_all(struct ogrjoin_live *live,
     return has;
 }
 
-/* --- joins -----------------------------------------------------------------
- */
+/* --- ways to join --------------------------------------------------------- */
 
-/* A join of input with a state. */
+/* A join of input rows with one version of the points. */
 struct live_join
 {
     struct ogrjoin_live *live;
     const struct live_state *state;
     const struct ogrjoin_settings *settings;
-    struct ogrjoin_index *empty; /* no points, completed settings */
+    struct ogrjoin_index *empty; /* index without points that has the completed
+                                    settings */
     struct ogrjoin_layer *input;
     struct oj_flat flat; /* view of input */
 };
 
-/* Replaces row numbers by ids. */
+/* Replaces row numbers of the join side by ids. */
 static void set_ids(struct ogrjoin_pairs *pairs)
 {
     for (int64_t i = 0; i < pairs->n; i++)
@@ -422,8 +421,7 @@ static oj_status join_with_index(const struct live_join *j,
     return OJ_OK;
 }
 
-/* 1 if the settings ask for pairs without picking some of them or measuring
- * them. */
+/* 1 if the user wants only pairs, no picks or values. */
 static int asks_for_pairs_alone(const struct live_join *j)
 {
     return j->empty->maker.stage == NULL && !j->settings->pairs.one_to_one;
@@ -440,7 +438,7 @@ static struct live_query make_query(const struct live_join *j)
                                .cancel = s->options.cancel};
 }
 
-/* Makes pairs and moves the arrays of found into them. */
+/* Makes pairs by moving the arrays of found. */
 static oj_status make_pairs(const struct live_join *j, struct live_pairs *found,
                             struct ogrjoin_pairs **out, struct oj_error *err)
 {
@@ -538,7 +536,7 @@ static oj_status choose_and_join(const struct live_join *j,
     return join_all(j, out, err);
 }
 
-/* 1: the join is one of the devices, which have the points. */
+/* 1 if the points are on devices and their kernels support the join. */
 static int is_answered_by_device(const struct live_join *j)
 {
     return j->live->device != NULL &&
@@ -617,16 +615,17 @@ int ogrjoin_live_join(struct ogrjoin_live *live,
                             err);
 }
 
-/* --- near pairs ------------------------------------------------------------
- */
+/* --- near pairs (pairs of points within a distance) ----------------------- */
 
-/* The pairs that are in only one of two sorted lists. */
+/* State of a comparison of two sorted lists of pairs: what is only in one of
+ * them. */
 struct near_changes
 {
     const struct ogrjoin_pairs *now;
     int64_t n_before, n;
-    const int64_t *left, *right; /* [n_before] pairs of the last call */
-    struct ogrjoin_pairs *out;   /* NULL: changes are only counted */
+    const int64_t *left, *right; /* [n_before] pairs of the last call, sorted */
+    struct ogrjoin_pairs *out;   /* receives the changes; NULL: only count
+                                    them */
 };
 
 static void put_change(struct near_changes *c, int64_t left, int64_t right,
@@ -717,7 +716,7 @@ static oj_status turn_into_changes(struct ogrjoin_live *live,
     return OJ_OK;
 }
 
-/* Finds all pairs of points within the distance; the smaller id is on the
+/* Finds all pairs of points within the distance, with the smaller id on the
  * left. */
 static oj_status find_near_pairs(struct ogrjoin_live *live,
                                  const struct live_state *state,
@@ -792,10 +791,9 @@ int ogrjoin_live_near_pairs(struct ogrjoin_live *live,
     return api_error_export(near_pairs(live, settings, out, &why), &why, err);
 }
 
-/* --- points, files ---------------------------------------------------------
- */
+/* --- export of points, files ---------------------------------------------- */
 
-/* Reads all points of the current state. */
+/* Copies all points of the current state. */
 static oj_status read_points(struct ogrjoin_live *live, struct live_points *out,
                              struct oj_error *err)
 {
@@ -837,8 +835,8 @@ static oj_status make_schema(struct ArrowSchema *out, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Makes an Arrow array and moves the arrays of points into it. On failure
- * points is unchanged. */
+/* Makes an Arrow array from points by moving their arrays. On failure points is
+ * unchanged. */
 static oj_status make_array(struct live_points *points, struct ArrowArray *out,
                             struct oj_error *err)
 {

@@ -21,9 +21,9 @@
 #include <strings.h>
 
 /* The public functions of the library: reference-counted handles, joins, and
- * errors in their public form. */
+ * the conversion of errors. */
 
-/* Rows per task when vectors are made. */
+/* Rows that a thread processes at a time when vectors are computed. */
 #define ROWS_AT_ONCE 256
 
 int api_error_export(oj_status status, const struct oj_error *from,
@@ -47,8 +47,7 @@ const char *ogrjoin_status_name(int status)
     return oj_status_name((oj_status)status);
 }
 
-/* --- layers ----------------------------------------------------------------
- */
+/* --- layers --------------------------------------------------------------- */
 
 oj_status api_layer_new(struct ogrjoin_layer **out, struct oj_error *err)
 {
@@ -126,7 +125,7 @@ int ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
     return api_error_export(status, &why, err);
 }
 
-/* Checks that offsets start at 0 or above and never decrease. */
+/* Checks that offsets are not negative and do not decrease. */
 static oj_status check_offsets(const struct ogrjoin_layer *layer,
                                const int64_t *offset, const char *what,
                                struct oj_error *err)
@@ -233,14 +232,12 @@ int ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
     return api_error_export(layer_from_arrays(arrays, out, &why), &why, err);
 }
 
-/* See api_index.h. */
 int api_compares_only_attributes(const struct oj_relation *relation)
 {
     return (oj_op_get(relation->op)->takes & OJ_TAKES_ATTRIBUTES) != 0 &&
            isinf(relation->max_distance);
 }
 
-/* See api_index.h. */
 oj_status api_record_read(const struct ArrowSchema *schema, const char *column,
                           const struct compared_fields *compared, int side,
                           const struct oj_relation *relation,
@@ -253,7 +250,7 @@ oj_status api_record_read(const struct ArrowSchema *schema, const char *column,
                              &out->fields, err);
 }
 
-/* Reads the schema of a layer into zeroed *out; settings may be NULL. */
+/* Reads the Arrow schema of a layer into zeroed *out. settings may be NULL. */
 static oj_status read_layer_schema(const struct ArrowSchema *schema,
                                    const char *column,
                                    const struct ogrjoin_settings *settings,
@@ -346,10 +343,9 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
     return api_error_export(status, &why, err);
 }
 
-/* --- streams ---------------------------------------------------------------
- */
+/* --- streams -------------------------------------------------------------- */
 
-/* A stream of features with its schema. */
+/* A stream of arrays, with its schema. */
 struct arrow_source
 {
     struct ArrowArrayStream stream;
@@ -445,16 +441,15 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
     return api_error_export(status, &why, err);
 }
 
-/* --- an index --------------------------------------------------------------
- */
+/* --- indexes -------------------------------------------------------------- */
 
 static int compares_feature_ids(const struct oj_relation *relation)
 {
     return relation->exclude_self || relation->unordered_pairs != 0;
 }
 
-/* Views the layer's features, with row numbers as ids if the join compares ids
- * and the caller gave none. */
+/* Views the features of a layer. If the join compares ids and the caller gave
+ * none, row numbers are the ids. */
 static oj_status view_layer_with_ids(struct ogrjoin_layer *layer,
                                      const struct oj_relation *relation,
                                      struct oj_flat *out, struct oj_error *err)
@@ -485,8 +480,7 @@ void api_layer_sets_free(struct layer_sets *sets)
     oj_free(sets->vector);
 }
 
-/* Sets the number of dimensions from the first row of the join side that has
- * numbers. */
+/* Sets the number of dimensions: that of the first vector of the join side. */
 static oj_status find_number_of_dimensions(struct ogrjoin_index *index,
                                            const struct ogrjoin_layer *layer,
                                            struct oj_error *err)
@@ -535,7 +529,7 @@ static void weigh_vectors_of_rows(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Sets flat->vectors to the layer's vectors. */
+/* Computes the layer's weighted vectors and sets flat->vectors to them. */
 static oj_status make_vectors(struct ogrjoin_index *index,
                               const struct ogrjoin_layer *layer,
                               struct layer_sets *sets, struct oj_flat *flat,
@@ -554,8 +548,8 @@ static oj_status make_vectors(struct ogrjoin_index *index,
     return OJ_OK;
 }
 
-/* Sets flat->texts to the layer's token sets; makes the dictionaries if there
- * are none yet. */
+/* Makes the layer's token sets and sets flat->texts to them; makes the
+ * dictionaries on first use. */
 static oj_status make_layer_token_sets(struct ogrjoin_index *index,
                                        const struct ogrjoin_layer *layer,
                                        struct layer_sets *sets,
@@ -680,8 +674,9 @@ oj_status api_index_new(struct ogrjoin_layer *join_side,
     return status;
 }
 
-/* Both come from default settings, and are compared as they are held: what is
- * alike but for bytes between members is another one. */
+/* Settings are compared as bytes. Both were copied from the defaults, so
+ * padding is equal; if not, an index is built needlessly, but the result is
+ * right. */
 int api_index_answers(const struct ogrjoin_index *index,
                       const struct ogrjoin_settings *settings)
 {
@@ -727,8 +722,8 @@ const char *ogrjoin_index_backend(struct ogrjoin_index *index)
 {
     const char *name;
     struct oj_join *join;
-    /* a failed copy for lack of memory: then the backend cannot change either
-     */
+    /* no memory for a copy. Only joins on the CPU make copies, so the backend
+     * is that of the original */
     if (oj_join_take(index->join, NULL, &join, NULL) != OJ_OK)
         return oj_join_backend(index->join)->name;
     name = oj_join_backend(join)->name;
@@ -736,11 +731,9 @@ const char *ogrjoin_index_backend(struct ogrjoin_index *index)
     return name;
 }
 
-/* --- pairs -----------------------------------------------------------------
- */
+/* --- pairs ---------------------------------------------------------------- */
 
-/* Joins a batch of an input side; n_before: number of pairs of its other rows.
- */
+/* Joins a batch of an input side that already has n_before pairs. */
 static oj_status compute_batch_matches(const struct ogrjoin_index *index,
                                        struct oj_join *join,
                                        const struct oj_flat *flat,
@@ -765,7 +758,6 @@ static oj_status compute_layer_matches(struct ogrjoin_index *index,
     return status;
 }
 
-/* See api_index.h. */
 oj_status api_index_view_input(struct ogrjoin_index *index,
                                struct ogrjoin_layer *input,
                                struct layer_sets *sets, struct oj_flat *flat,
@@ -775,15 +767,14 @@ oj_status api_index_view_input(struct ogrjoin_index *index,
     return make_layer_token_sets(index, input, sets, flat, err);
 }
 
-/* On the CPU, points of a large side are joined in pieces that share working
- * memory, and their pairs are written to their final position. A piece has at
- * least a million rows and about 8 million pairs.  For SpatialBench's Q12 with
- * 30 million pairs, this needs a third of the memory, and saves the time in
- * which the kernel clears it. */
+/* On the CPU, a large layer of points is joined in pieces of at least a million
+ * rows and about 8 million pairs. They share working memory, and pairs are
+ * written directly to their final position. (For SpatialBench's Q12 with 30
+ * million pairs this needs a third of the memory.) */
 #define PIECE_PAIRS (INT64_C(8) << 20)
 #define LEAST_PIECE_ROWS (INT64_C(1) << 20)
 
-/* Rows per piece; INT32_MAX: the side is joined as a whole. */
+/* Number of rows per piece; INT32_MAX: do not split the input. */
 static int64_t count_rows_of_piece(const struct ogrjoin_index *index)
 {
     const struct oj_relation *relation = &index->settings.relation;
@@ -799,12 +790,13 @@ static int64_t count_rows_of_piece(const struct ogrjoin_index *index)
     return rows;
 }
 
-/* Pairs that are being made piece by piece. */
+/* Pairs that are made piece by piece. */
 struct pairs_in_work
 {
     struct ogrjoin_index *index;
     struct ogrjoin_pairs *pairs;
-    struct oj_join *join; /* NULL: taken for each batch */
+    struct oj_join *join; /* copy of the join; NULL: get one for each batch
+                             (oj_join_take()) */
     struct oj_matches matches;
 };
 
@@ -822,7 +814,7 @@ static oj_status begin_pairs(struct ogrjoin_index *index, int is_lists,
     return OJ_OK;
 }
 
-/* Moves the pairs to *out, or frees them after an error. */
+/* Moves the pairs to *out; after an error frees them. */
 static oj_status end_pairs(struct pairs_in_work *w, oj_status status,
                            struct ogrjoin_pairs **out)
 {
@@ -836,7 +828,7 @@ static oj_status end_pairs(struct pairs_in_work *w, oj_status status,
     return status;
 }
 
-/* Joins a piece; if w->join is NULL, the piece is the whole side. */
+/* Joins a piece. If w->join is NULL, the piece is the whole input. */
 static oj_status join_piece(struct pairs_in_work *w, const struct oj_flat *flat,
                             struct oj_error *err)
 {
@@ -852,7 +844,8 @@ static oj_status join_piece(struct pairs_in_work *w, const struct oj_flat *flat,
                          w->pairs, err);
 }
 
-/* Views points first to end - 1; FROM() keeps NULL. */
+/* Views the points first .. end - 1 of a layer. FROM() leaves NULL unchanged.
+ */
 #define FROM(array, first) ((array) != NULL ? (array) + (first) : NULL)
 
 static struct oj_flat view_points_of_piece(const struct oj_flat *all,
@@ -875,7 +868,7 @@ static struct oj_flat view_points_of_piece(const struct oj_flat *all,
     return piece;
 }
 
-/* Joins a side in pieces; features other than points are joined as a whole. */
+/* Joins an input layer, in pieces if it is of single points. */
 static oj_status join_flat(struct pairs_in_work *w, const struct oj_flat *flat,
                            struct oj_error *err)
 {
@@ -928,8 +921,7 @@ int ogrjoin_join_lists(struct ogrjoin_index *index, struct ogrjoin_layer *input,
                             err);
 }
 
-/* --- points on a device ----------------------------------------------------
- */
+/* --- points on a device --------------------------------------------------- */
 
 static oj_status join_device(struct ogrjoin_index *index,
                              const struct ogrjoin_device_points *points,
@@ -964,8 +956,7 @@ int ogrjoin_join_device(struct ogrjoin_index *index,
     return api_error_export(join_device(index, points, out, &why), &why, err);
 }
 
-/* --- validation ------------------------------------------------------------
- */
+/* --- validation of pairs by a reference ----------------------------------- */
 
 static void export_validation(const struct oj_validation *v,
                               struct ogrjoin_validation *out)
@@ -1005,8 +996,8 @@ static oj_status validate_layer(struct ogrjoin_index *index,
     struct oj_options options = index->settings.options;
     struct oj_join *other = NULL;
     oj_status status;
-    /* the bound was applied to the index's answer; a reference also counts
-     * undecided pairs */
+    /* no limit: it was checked for the first result, and a reference counts
+     * undecided pairs, too */
     options.max_batch_pairs = 0;
     if (out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
@@ -1042,8 +1033,7 @@ int ogrjoin_validate(struct ogrjoin_index *index, struct ogrjoin_layer *input,
                             &why, err);
 }
 
-/* --- pairs as Arrow --------------------------------------------------------
- */
+/* --- pairs as Arrow ------------------------------------------------------- */
 
 static oj_status pairs_to_arrow(struct ogrjoin_pairs *pairs,
                                 struct ArrowSchema *schema,
@@ -1066,20 +1056,21 @@ int ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs,
                             err);
 }
 
-/* --- a source that is read layer by layer ----------------------------------
- */
+/* --- sources: streams that are read as several layers --------------------- */
 
 struct ogrjoin_source
 {
     struct arrow_source from;
-    struct ogrjoin_settings settings; /* for threads and cancel */
-    struct oj_arrow_shared *held;     /* array with rows left, or NULL */
-    int64_t at;                       /* first row of it that is left */
-    int64_t n_read;                   /* rows in all layers so far */
-    int n_layers;                     /* 0: no layer yet, else 1 */
+    struct ogrjoin_settings settings; /* settings for threads and cancel flag */
+    struct oj_arrow_shared *held;     /* array with rows that are not in a layer
+                                         yet; NULL: none */
+    int64_t at;                       /* its first row that is not used yet */
+    int64_t n_read;                   /* number of rows in all layers so far */
+    int n_layers;                     /* 0: no layer was made yet; otherwise
+                                         1 */
 };
 
-/* Holds the next array; held stays NULL after the last. */
+/* Reads the next array into source->held; NULL after the last. */
 static oj_status hold_next_array(struct ogrjoin_source *source,
                                  struct oj_error *err)
 {
@@ -1092,8 +1083,8 @@ static oj_status hold_next_array(struct ogrjoin_source *source,
     return OJ_OK;
 }
 
-/* Appends rows to a layer until it has n_rows; *is_end is set if there are no
- * more. */
+/* Appends rows to a layer until it has n_rows; *is_end is set at the end of the
+ * stream. */
 static oj_status add_held_rows(struct ogrjoin_source *source, int64_t n_rows,
                                struct ogrjoin_layer *layer, int *is_end,
                                struct oj_error *err)
@@ -1141,7 +1132,7 @@ static oj_status read_layer_of_source(struct ogrjoin_source *source,
     return OJ_OK;
 }
 
-/* *out is NULL after the last layer. */
+/* Reads the next layer; *out is NULL after the last. */
 static oj_status next_layer_of_source(struct ogrjoin_source *source,
                                       int64_t n_rows,
                                       struct ogrjoin_layer **out,
@@ -1184,7 +1175,7 @@ void ogrjoin_source_free(struct ogrjoin_source *source)
     oj_free(source);
 }
 
-/* The source owns `from` afterwards, also after an error. */
+/* Opens a source. It owns `from` afterwards, also after an error. */
 static oj_status open_source(const struct arrow_source *from,
                              const char *column,
                              const struct ogrjoin_settings *settings,
@@ -1251,9 +1242,9 @@ static oj_status join_source(struct ogrjoin_index *index,
     w.pairs->first = source->n_read;
     w.pairs->n_expected = n_rows;
     status = is_whole ? OJ_OK : oj_join_take(index->join, NULL, &w.join, err);
-    source->n_layers = 0;              /* makes a layer even if there are no
-                                          rows */
-    if (!is_whole && n_rows > at_once) /* balances the sizes of pieces */
+    source->n_layers = 0;              /* forget earlier layers, so that at
+                                          least one is made even without rows */
+    if (!is_whole && n_rows > at_once) /* makes the pieces equally large */
         at_once = n_rows / (n_rows / at_once + 1) + 1;
     while (status == OJ_OK && !is_end)
     {
@@ -1280,14 +1271,13 @@ int ogrjoin_join_source(struct ogrjoin_index *index,
                             err);
 }
 
-/* --- a stream of pairs -----------------------------------------------------
- */
+/* --- streams of pairs ----------------------------------------------------- */
 
 struct pair_stream
 {
     struct ogrjoin_index *index;
     struct arrow_source source;
-    int64_t n_read; /* number of rows read */
+    int64_t n_read; /* number of rows read so far */
     struct oj_error error;
 };
 

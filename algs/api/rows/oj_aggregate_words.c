@@ -11,12 +11,12 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- the words ----------------------------------------------------------- */
+/* ---- parsing ------------------------------------------------------------- */
 
 struct aggregate_scanner
 {
     const char *dash, *words, *at;
-    char *to; /* position in text where the next word is stored */
+    char *to; /* position in `text` where the next word is stored */
 };
 
 static void skip_spaces(struct aggregate_scanner *s)
@@ -38,8 +38,8 @@ static oj_status read_quoted(struct aggregate_scanner *s, const char **out,
     return OJ_OK;
 }
 
-/* Reads a word, quoted or up to one of the letters in ends, without spaces
- * around it. */
+/* Reads a word, without spaces around it: in quotes, or up to a letter of
+ * `ends`. */
 static oj_status read_word(struct aggregate_scanner *s, const char *ends,
                            const char **out, struct oj_error *err)
 {
@@ -69,7 +69,7 @@ static oj_status read_separator(struct aggregate_scanner *s,
     return read_quoted(s, &what->separator, err);
 }
 
-/* Reads the number of percentile. *n letters at *digits are its text. */
+/* Reads the number of percentile. Its text is the *n characters at *digits. */
 static oj_status read_percent(struct aggregate_scanner *s,
                               struct oj_aggregate *what, const char **digits,
                               int *n, struct oj_error *err)
@@ -89,7 +89,7 @@ static oj_status read_percent(struct aggregate_scanner *s,
     return OJ_OK;
 }
 
-/* Reads the column of weights, which is not empty. */
+/* Reads the column of weights; an error if it is empty. */
 static oj_status read_weight(struct aggregate_scanner *s, const char **weight,
                              struct oj_error *err)
 {
@@ -102,8 +102,8 @@ static oj_status read_weight(struct aggregate_scanner *s, const char **weight,
     return OJ_OK;
 }
 
-/* After "(": reads the field, what follows a comma, and ")". percent: letters
- * of a percentage. */
+/* Reads the arguments after "(": the field, what follows a comma, and ")".
+ * percent: text of a percentage. */
 static oj_status read_arguments(struct aggregate_scanner *s,
                                 struct oj_aggregate_word *word,
                                 struct oj_aggregate *what, const char **percent,
@@ -148,7 +148,7 @@ static oj_status read_arguments(struct aggregate_scanner *s,
     return OJ_OK;
 }
 
-/* Writes the n letters of a percentage for a name: "_99_9". */
+/* Writes the n characters of a percentage as part of a column name: "_99_9". */
 static void write_percent(struct aggregate_scanner *s, const char *percent,
                           int n)
 {
@@ -159,7 +159,8 @@ static void write_percent(struct aggregate_scanner *s, const char *percent,
     *s->to = '\0';
 }
 
-/* Reads "as NAME", or makes a name like sum_fare or percentile_fare_90. */
+/* Reads "as NAME", or makes a default name such as sum_fare or
+ * percentile_fare_90. */
 static oj_status read_column_name(struct aggregate_scanner *s,
                                   struct oj_aggregate_word *word,
                                   const char *percent, int n_percent,
@@ -186,8 +187,7 @@ static oj_status read_column_name(struct aggregate_scanner *s,
     return OJ_OK;
 }
 
-/* Reads a function name. Error texts of oj_aggregate_find() begin with the
- * dash. */
+/* Reads the name of a function. Error messages begin with dash. */
 static oj_status read_function(struct aggregate_scanner *s,
                                struct oj_aggregate_word *word,
                                struct oj_error *err)
@@ -221,8 +221,8 @@ static oj_status parse_aggregate(struct aggregate_scanner *s,
                        name, strcmp(name, "percentile") == 0 ? ", 90" : "");
     if (what->kind == OJ_AGG_COUNT && word->field != NULL)
     {
-        if (strcmp(word->field, "*") == 0) /* count(*): SQL's word for all
-                                              rows */
+        if (strcmp(word->field, "*") == 0) /* count(*), as in SQL: counts
+                                              pairs */
             word->field = NULL;
         else
             what->kind = OJ_AGG_COUNT_VALUES;
@@ -245,13 +245,13 @@ static oj_status parse_aggregate_list(struct oj_aggregate_words *words,
          comma++)
         n++;
     /* room for all words, for fields and percentages again in default names,
-     * and eight ends */
+     * and for 8 zero bytes each */
     size = 2 * (int64_t)strlen(text) +
            n * ((int64_t)sizeof OJ_AGGREGATE_NAMES + 8);
     OJ_NEW(words->text, size, err);
     OJ_NEW_ZEROED(words->word, n, err);
     OJ_NEW_ZEROED(words->aggregates, n, err);
-    /* values and weights */
+    /* twice n, for values and weights */
     OJ_NEW_ZEROED(words->fields, 2 * n, err);
     OJ_NEW_ZEROED(words->types, 2 * n, err);
     OJ_NEW_ZEROED(words->is_of_pairs, 2 * n, err);
@@ -280,9 +280,10 @@ oj_status oj_aggregate_words_parse(const char *dash, const char *text,
     return OJ_OK;
 }
 
-/* ---- bound to fields ----------------------------------------------------- */
+/* ---- binding to fields --------------------------------------------------- */
 
-/* named: the name of the values. */
+/* Chooses the form in which a function needs its values. named: their name, for
+ * messages. */
 static oj_status choose_value_form(const struct oj_aggregate_words *words,
                                    const struct oj_aggregate_word *word,
                                    const char *named, enum oj_field_kind kind,
@@ -304,7 +305,7 @@ static oj_status choose_value_form(const struct oj_aggregate_words *words,
                kind == OJ_FIELD_NULL ||
                (takes == OJ_AGG_TAKES_WRITTEN && kind != OJ_FIELD_BYTES) ||
                (takes >= OJ_AGG_TAKES_ORDERED && (is_time || is_text));
-    if (takes == OJ_AGG_TAKES_WRITTEN) /* for concat */
+    if (takes == OJ_AGG_TAKES_WRITTEN) /* only concat */
         *form = is_text ? OJ_FORM_TEXT : OJ_FORM_WRITTEN;
     else if (is_number)
         *form = OJ_FORM_NUMBER;
@@ -329,7 +330,7 @@ type_of_values(const struct oj_aggregate_field *field)
     return oj_field_kind_is_integer(field->kind) ? OJ_AGG_INTEGER : OJ_AGG_REAL;
 }
 
-/* Index of this field in this form; added if there is none yet. */
+/* Index of a field in this form in words->fields; added if it is not there. */
 static int find_or_add_field(struct oj_aggregate_words *words,
                              const struct oj_aggregate_field *wanted)
 {
@@ -349,7 +350,8 @@ static int find_or_add_field(struct oj_aggregate_words *words,
     return words->n_fields++;
 }
 
-/* Sets type and kind of the result column. values NULL: counts of pairs. */
+/* Sets type and kind of the result column of aggregate i. values NULL: it
+ * counts pairs. */
 static void define_result(const struct oj_aggregate_words *words, int i,
                           const struct oj_aggregate_operand *values)
 {
@@ -382,7 +384,8 @@ static oj_status check_name_is_free(const struct oj_aggregate_words *words,
     return OJ_OK;
 }
 
-/* *index: that of these values in the form that the function takes. */
+/* Adds an operand of aggregate i in the form that the function needs; *index is
+ * its index in words->fields. */
 static oj_status add_operand(struct oj_aggregate_words *words, int i,
                              const char *named,
                              const struct oj_aggregate_operand *operand,
@@ -448,8 +451,7 @@ void oj_aggregate_words_free(struct oj_aggregate_words *words)
     *words = (struct oj_aggregate_words){0};
 }
 
-/* ---- columns of pairs -----------------------------------------------------
- */
+/* ---- columns of pairs: values for each pair ------------------------------ */
 
 static oj_status reserve_pair_memory(enum oj_aggregate_type type, int64_t n,
                                      struct oj_aggregate_pair_memory *memory,
@@ -464,7 +466,7 @@ static oj_status reserve_pair_memory(enum oj_aggregate_type type, int64_t n,
                       err);
 }
 
-/* The value of pair i; NaN: it has none. */
+/* The value of pair i as a double; NaN if it has none. */
 static double real_of_pair(const struct oj_aggregate_field *field,
                            const struct oj_aggregate_pair_list *list, int64_t i)
 {
@@ -484,7 +486,7 @@ static int64_t integer_of_pair(const struct oj_aggregate_field *field,
                                            : list->fid[list->at[i]];
 }
 
-/* 1 if a pair has no value. */
+/* Reads a column of doubles. Returns 1 if any pair has no value. */
 static int read_reals(const struct oj_aggregate_field *field,
                       const struct oj_aggregate_pair_list *list,
                       struct oj_aggregate_pair_memory *memory)
@@ -509,7 +511,7 @@ static void read_integers(const struct oj_aggregate_field *field,
         integer[i] = integer_of_pair(field, list, i);
 }
 
-/* Values as they are written. */
+/* Writes the values as text. */
 static oj_status write_values(const struct oj_aggregate_field *field,
                               const struct oj_aggregate_pair_list *list,
                               struct oj_aggregate_pair_memory *memory,
@@ -533,7 +535,7 @@ static oj_status write_values(const struct oj_aggregate_field *field,
             oj_plain_value_write(&value, memory->text + memory->n_text);
         memory->n_text += bytes[i].n;
     }
-    at = memory->text; /* which does not move any more */
+    at = memory->text; /* the memory is not reallocated from here on */
     for (int64_t i = 0; i < list->n; i++)
     {
         bytes[i].bytes = at;
@@ -560,7 +562,7 @@ static oj_status read_pair_column(const struct oj_aggregate_words *words, int f,
         read_integers(field, list, memory);
     else
         any_null = read_reals(field, list, memory);
-    /* the member that matches the type is used */
+    /* only the member of the column's type is read */
     column->real = memory->value;
     column->integer = memory->value;
     column->bytes = memory->value;

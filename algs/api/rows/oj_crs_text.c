@@ -16,15 +16,17 @@ enum
     MOST_PARAMETERS = 24
 };
 
-/* The defining parts of a CRS, for comparison. Names consist of letters and
+/* The definition of a CRS, for comparison. Names are reduced to letters and
  * digits, in lower case. */
 struct crs_definition
 {
     int is_complete;  /* 0: the text has parts that are not stored here */
-    int is_wkt1;      /* 1: names of methods and parameters are those of WKT
-                         1, whose parameters have no units */
-    int is_derived;   /* 1: derived from another CRS, by no projection */
-    double base_unit; /* is_wkt1: unit of angles of the base CRS; else 0 */
+    int is_wkt1;      /* 1: methods and parameters have their WKT 1 names, and
+                         parameters no units */
+    int is_derived;   /* 1: derived from another CRS by a conversion that is not
+                         a map projection */
+    double base_unit; /* if is_wkt1: unit of angles in the base CRS;
+                         otherwise 0 */
     char datum[NAME_BYTES];
     double semi_major, inverse_flattening, prime_meridian;
     char method[NAME_BYTES];
@@ -34,23 +36,24 @@ struct crs_definition
         char name[NAME_BYTES];
         double value;
     } parameter[MOST_PARAMETERS];
-    char extension[512]; /* WKT 1 by GDAL: the PROJ string of an EXTENSION
-                            node */
+    char extension[512]; /* the PROJ string of an EXTENSION node (in WKT 1 of
+                            GDAL) */
 };
 
-/* The result of reading a text. */
+/* All that was read from a text. */
 struct crs_reading
 {
     struct oj_crs_text text;
-    /* Identity of the horizontal part; "": none. */
+    /* Identity (AUTHORITY:CODE) of the horizontal part of a compound CRS; "":
+     * none. */
     char horizontal[sizeof((struct oj_crs_text *)0)->identity];
-    struct crs_definition definition; /* incomplete if the text is a code
-                                         alone */
+    struct crs_definition definition; /* not complete if the text is only a
+                                         code */
 };
 
 /* ---- codes --------------------------------------------------------------- */
 
-/* Codes whose CRS is known without a database. */
+/* Codes whose properties are known without a text. */
 static const struct
 {
     const char *identity;
@@ -67,7 +70,7 @@ static const struct
     {"EPSG:3857", OJ_CRS_KIND_PROJECTED, 0},
 };
 
-/* Index of a code in known_codes, or -1. */
+/* Index of a code in known_codes; -1 if it is not there. */
 static int find_known_code(const char *identity)
 {
     for (size_t i = 0; i < sizeof known_codes / sizeof *known_codes; i++)
@@ -78,7 +81,7 @@ static int find_known_code(const char *identity)
     return -1;
 }
 
-/* Writes "EPSG:2263"; returns 0 if there is no room. */
+/* Writes AUTHORITY:CODE, as "EPSG:2263"; returns 0 if it does not fit. */
 static int write_identity(const char *authority, int n_authority,
                           const char *code, int n_code, char *identity,
                           size_t size)
@@ -95,8 +98,8 @@ static int write_identity(const char *authority, int n_authority,
     return 1;
 }
 
-/* Parses an authority and a code: after the prefix of a URN or URL, with two
- * separators and an optional version between them; or as AUTHORITY:CODE. */
+/* Parses a code and its authority, from AUTHORITY:CODE, a URN or a URL. URNs
+ * and URLs may have a version between the two. */
 static int parse_code(const char *text, int n, char *identity, size_t size)
 {
     static const char *const prefixes[] = {
@@ -125,20 +128,20 @@ static int parse_code(const char *text, int n, char *identity, size_t size)
     code++;
     if (has_version)
         code += strcspn(code, separator);
-    if (code < end && *code == separator[0]) /* also EPSG::2263 */
+    if (code < end && *code == separator[0]) /* also accepts EPSG::2263 */
         code++;
     else if (has_version)
         return 0;
     n = (int)strspn(code, letters);
     while (code + n < end && code[n] == '+' &&
-           n > 0) /* the + of a compound CRS */
+           n > 0) /* a compound CRS has two codes, joined by + */
         n += 1 + (int)strspn(code + n + 1, letters);
     return code + n == end &&
            write_identity(text, n_authority, code, n, identity, size);
 }
 
-/* Sets the properties that a code implies without any text. Returns 1 if they
- * are complete. */
+/* Sets the properties of a known code. Returns 1 if they suffice, so that no
+ * text of the CRS is needed. */
 static int describe_code(const char *identity, struct crs_reading *out)
 {
     int known;
@@ -161,7 +164,7 @@ static int describe_code(const char *identity, struct crs_reading *out)
     return 1;
 }
 
-/* ---- trees: parts of a CRS ----------------------------------------------- */
+/* ---- the tree of a text: parts of a CRS ---------------------------------- */
 
 #define GEOGRAPHIC_WORDS "GEOGCS|GEOGCRS|GEOGRAPHICCRS|BASEGEOGCRS"
 #define GEODETIC_WORDS "GEODCRS|GEODETICCRS|BASEGEODCRS"
@@ -182,8 +185,8 @@ static int is_crs_of_wkt(const struct oj_crs_tree *tree, int32_t node)
                                            "|" COMPOUND_WORDS "|GEOCCS");
 }
 
-/* The horizontal CRS of a compound one, or the source of a bound one; -1:
- * neither. */
+/* Returns the horizontal CRS of a compound CRS, or the source CRS of a bound
+ * CRS; -1 if node is neither. */
 static int32_t find_part_of_compound(const struct oj_crs_tree *tree,
                                      int32_t node)
 {
@@ -226,7 +229,7 @@ static int is_compound(const struct oj_crs_tree *tree, int32_t node)
                          : oj_crs_tree_is(tree, node, COMPOUND_WORDS);
 }
 
-/* The node of the horizontal CRS, or -1. */
+/* The node of the horizontal CRS; -1 if there is none. */
 static int32_t find_horizontal_part(const struct oj_crs_tree *tree)
 {
     int32_t node = 0;
@@ -235,7 +238,7 @@ static int32_t find_horizontal_part(const struct oj_crs_tree *tree)
     return node;
 }
 
-/* The kind of a geodetic CRS by its axes, whose type may be missing. */
+/* Finds the kind of a geodetic CRS by its axes, in case its type is missing. */
 static enum oj_crs_kind kind_of_axes(const struct oj_crs_tree *tree,
                                      int32_t node)
 {
@@ -284,13 +287,13 @@ static enum oj_crs_kind kind_of_wkt(const struct oj_crs_tree *tree,
     return OJ_CRS_KIND_LOCAL;
 }
 
-/* Reads the identity that a node states; "" if none. Each version of IAU's
- * catalogue is an authority of its own: IAU_2015 and so on. */
+/* Reads the identity of a node; "" if it has none. Each version of IAU's
+ * catalogue is an authority of its own, as IAU_2015. */
 static void read_identity(const struct oj_crs_tree *tree, int32_t node,
                           char *identity, size_t size)
 {
     char authority[64], code[64];
-    int32_t id, place[3]; /* nodes of authority, code and version */
+    int32_t id, place[3]; /* nodes of the authority, the code and the version */
     id = oj_crs_tree_find(tree, node, tree->is_json ? "id" : "ID|AUTHORITY");
     if (id < 0 && tree->is_json)
         id = oj_crs_tree_child(tree, oj_crs_tree_find(tree, node, "ids"), 0);
@@ -323,8 +326,8 @@ static void read_name(const struct oj_crs_tree *tree, int32_t node, char *name,
 
 /* ---- units --------------------------------------------------------------- */
 
-/* WKT writes exact factors with 15 digits or fewer. PROJ takes those of WKT as
- * exact, but not those of PROJJSON; so does this, to the last bit. */
+/* WKT rounds factors to 15 digits or fewer: returns the exact factor for the
+ * usual ones. (PROJ also does this for WKT, but not for PROJJSON.) */
 static double exact_factor(double factor)
 {
     static const double exact[] = {1.0, 0.3048, 12.0 / 39.37,
@@ -337,7 +340,7 @@ static double exact_factor(double factor)
     return factor;
 }
 
-/* Maps ESRI's names of units to EPSG's. */
+/* Returns EPSG's name for one of ESRI's unit names, or name itself. */
 static const char *usual_unit_name(const char *name)
 {
     static const char *const names[][2] = {{"Meter", "metre"},
@@ -354,8 +357,9 @@ static const char *usual_unit_name(const char *name)
     return name;
 }
 
-/* Reads the factor of a unit, and whether it is a unit of angles: 1 yes, 0 no,
- * -1 not stated; also its name unless NULL. NaN: there is no unit. */
+/* Reads a unit and returns its factor; NaN if there is none. *is_angle: 1: unit
+ * of angles, 0: not, -1: not stated. Writes the unit's name to name, unless
+ * that is NULL. */
 static double read_unit(const struct oj_crs_tree *tree, int32_t node,
                         int *is_angle, char *name, size_t size)
 {
@@ -397,8 +401,8 @@ static double read_unit(const struct oj_crs_tree *tree, int32_t node,
     return tree->is_json ? factor : exact_factor(factor);
 }
 
-/* The unit of the first axis that states one, else the unit of all axes; or -1.
- */
+/* Returns the node of the unit of the first axis that has one; otherwise that
+ * of the unit of all axes; -1 if there is none. */
 static int32_t find_axis_unit(const struct oj_crs_tree *tree, int32_t node)
 {
     int32_t axis, unit;
@@ -415,8 +419,8 @@ static int32_t find_axis_unit(const struct oj_crs_tree *tree, int32_t node)
     return unit >= 0 ? unit : oj_crs_tree_find(tree, node, UNIT_WORDS);
 }
 
-/* Sets the unit of the axes: radians if the kind is geographic, else metres;
- * NaN if it is not stated or of another kind. */
+/* Sets the unit of the axes: in radians for a geographic CRS, otherwise in
+ * metres; NaN if it is missing or not of this kind. */
 static void read_axis_unit(const struct oj_crs_tree *tree, int32_t node,
                            struct oj_crs_text *out)
 {
@@ -430,10 +434,10 @@ static void read_axis_unit(const struct oj_crs_tree *tree, int32_t node,
         out->unit_name[0] = '\0';
 }
 
-/* ---- definitions --------------------------------------------------------- */
+/* ---- definition of a CRS ------------------------------------------------- */
 
-/* Keeps letters, digits, "+" (CH1903+ differs from CH1903) and non-ASCII
- * characters; letters in lower case. */
+/* Normalises a name for comparison: keeps letters (in lower case), digits,
+ * non-ASCII characters and "+" (CH1903+ is not CH1903). */
 static void normalize_name(const char *name, char *out, size_t size)
 {
     size_t n = 0;
@@ -446,8 +450,8 @@ static void normalize_name(const char *name, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* Unifies names of WGS 84: WGS_1984 of WKT 1, D_WGS_1984 of ESRI, the ensemble
- * of EPSG. */
+/* Normalises the name of a datum. Different names of WGS 84 become one:
+ * WGS_1984 (WKT 1), D_WGS_1984 (ESRI), the ensemble of EPSG. */
 static void normalize_datum(const char *name, char *out, size_t size)
 {
     static const char *const wgs84[] = {"wgs84", "wgs1984",
@@ -467,8 +471,8 @@ static void normalize_datum(const char *name, char *out, size_t size)
     }
 }
 
-/* Reads a number, in JSON perhaps as {"value": ..., "unit": ...}, times its
- * unit, or times `usual` if it has none. */
+/* Reads a number of JSON, which may be {"value": ..., "unit": ...}, and
+ * multiplies it by its unit, or by `usual` if it has none. */
 static double read_measure(const struct oj_crs_tree *tree, int32_t node,
                            double usual)
 {
@@ -509,8 +513,8 @@ static void define_by_json_base(const struct oj_crs_tree *tree, int32_t base,
                            oj_units[OJ_UNIT_DEG].size);
 }
 
-/* Reads number i of a WKT node, times the unit that follows it, or times
- * `usual`. */
+/* Reads number i of a WKT node and multiplies it by the unit that follows, or
+ * by `usual` if there is none. */
 static double read_wkt_measure(const struct oj_crs_tree *tree, int32_t node,
                                int i, double usual)
 {
@@ -544,8 +548,9 @@ static void define_by_wkt_base(const struct oj_crs_tree *tree, int32_t base,
                                    &is_angle, NULL, 0);
 }
 
-/* Methods of WKT 1 as GDAL writes it, with their other name. The two polar
- * stereographic methods share a name in WKT 1, so they are not listed. */
+/* Pairs of names of projection methods: in GDAL's WKT 1, and elsewhere. The two
+ * polar stereographic methods are missing, because they share a name in WKT 1.
+ */
 static const char *const methods_of_wkt1[][2] = {
     {"transversemercator", "transversemercator"},
     {"lambertconformalconic1sp", "lambertconicconformal1sp"},
@@ -563,8 +568,8 @@ enum parameter_unit
     PARAMETER_SCALE
 };
 
-/* Names of parameters in WKT 1, and in EPSG for one and for two standard
- * parallels. */
+/* Names of projection parameters: in WKT 1; in EPSG with one standard parallel;
+ * in EPSG with two. */
 static const struct
 {
     const char *name[3];
@@ -589,8 +594,8 @@ static const struct
     {{"falsenorthing", "falsenorthing", "northingatfalseorigin"},
      PARAMETER_LENGTH}};
 
-/* Index of a parameter by its name in EPSG (1 and 2) or in WKT 1 (0); -1: none.
- */
+/* Index of a parameter in usual_parameters by its WKT 1 name or by its EPSG
+ * name; -1 if it is not there. */
 static int find_usual_parameter(const char *name, int is_wkt1)
 {
     for (size_t i = 0; i < sizeof usual_parameters / sizeof *usual_parameters;
@@ -605,7 +610,8 @@ static int find_usual_parameter(const char *name, int is_wkt1)
     return -1;
 }
 
-/* Replaces a WKT 1 method name by the other one; returns 0 if there is none. */
+/* Replaces the name of a projection method in WKT 1 by its name elsewhere;
+ * returns 0 if there is none. */
 static int rename_method_of_wkt1(char *method, size_t size)
 {
     for (size_t i = 0; i < sizeof methods_of_wkt1 / sizeof *methods_of_wkt1;
@@ -620,8 +626,8 @@ static int rename_method_of_wkt1(char *method, size_t size)
     return 0;
 }
 
-/* Adds a parameter, sorted by name; of several names the first of EPSG is used.
- */
+/* Inserts a parameter, sorted by name. If it has several names, EPSG's first
+ * name is used. */
 static void add_parameter(struct crs_definition *out, const char *name,
                           double value)
 {
@@ -664,8 +670,8 @@ static void define_by_json_conversion(const struct oj_crs_tree *tree,
     }
 }
 
-/* The unit of a WKT 1 parameter: that of the axes or of the base CRS; 0: the
- * parameter exists in WKT 1 only. */
+/* The unit of a WKT 1 parameter, which WKT 1 does not state: that of the axes
+ * or of the base CRS; 0 for parameters that only WKT 1 has. */
 static double unit_of_wkt1_parameter(const struct crs_definition *definition,
                                      const char *name, double axis_unit)
 {
@@ -681,7 +687,8 @@ static double unit_of_wkt1_parameter(const struct crs_definition *definition,
                                                               : 1.0;
 }
 
-/* In WKT 1, projection and parameters are siblings of the axes. */
+/* Reads the projection and its parameters. In WKT 1 their nodes are siblings of
+ * the axes, not children of a conversion. */
 static void define_by_wkt_conversion(const struct oj_crs_tree *tree,
                                      int32_t node, double axis_unit,
                                      struct crs_definition *out)
@@ -714,14 +721,15 @@ static void define_by_wkt_conversion(const struct oj_crs_tree *tree,
         }
         add_parameter(out, name, read_wkt_measure(tree, at, 1, unit));
     }
-    if (is_usual) /* everything has a name outside of WKT 1 */
+    if (is_usual) /* every name has a counterpart outside of WKT 1, so the
+                     definition can be compared with others */
     {
         out->is_wkt1 = 0;
         out->base_unit = 0.0;
     }
 }
 
-/* The base CRS of a projected or derived CRS; otherwise node itself. */
+/* The base CRS of a projected or derived CRS; node itself for others. */
 static int32_t find_base(const struct oj_crs_tree *tree, int32_t node)
 {
     int32_t base = tree->is_json
@@ -746,7 +754,7 @@ static void define_crs(const struct oj_crs_tree *tree, int32_t node,
     out->is_wkt1 =
         !tree->is_json && oj_crs_tree_is(tree, node, "PROJCS|GEOGCS");
     if (find_base(tree, base) != base)
-        out->is_complete = 0; /* derived from a derived CRS */
+        out->is_complete = 0; /* derived from a CRS that is itself derived */
     extension = oj_crs_tree_find(tree, node, "EXTENSION");
     oj_crs_tree_copy(tree, oj_crs_tree_child(tree, extension, 1),
                      out->extension, sizeof out->extension);
@@ -786,7 +794,7 @@ static int is_definition_of_wgs84(const struct crs_definition *d,
            are_close(text->unit, oj_units[OJ_UNIT_DEG].size);
 }
 
-/* ---- reading ------------------------------------------------------------- */
+/* ---- reading a text ------------------------------------------------------ */
 
 static oj_status describe_tree(const struct oj_crs_tree *tree,
                                const char *whose, struct crs_reading *out,
@@ -829,8 +837,7 @@ static oj_status read_text(const char *text, const char *whose,
                            const struct oj_crs_callbacks *callbacks,
                            struct crs_reading *out, struct oj_error *err);
 
-/* Copies the content of a text node, for the caller to free; escapes are never
- * shorter than their characters. */
+/* Copies the content of a text node without escapes; the caller frees it. */
 static oj_status copy_content(const struct oj_crs_tree *tree, int32_t node,
                               char **out, struct oj_error *err)
 {
@@ -842,7 +849,7 @@ static oj_status copy_content(const struct oj_crs_tree *tree, int32_t node,
     return OJ_OK;
 }
 
-/* Reads the content of a JSON string as a CRS text. */
+/* Reads a JSON string: its content is the text of a CRS. */
 static oj_status read_json_string(const struct oj_crs_tree *tree,
                                   const char *whose,
                                   const struct oj_crs_callbacks *callbacks,
@@ -875,8 +882,8 @@ static oj_status read_tree(const char *text, const char *whose,
     return status;
 }
 
-/* Gets a text for words from the caller's callback; NULL: none. The caller
- * frees *text. */
+/* Gets the definition of a code or name from the caller's callback; *text is
+ * NULL if it has none. The caller frees *text. */
 static oj_status expand_words(const char *words,
                               const struct oj_crs_callbacks *callbacks,
                               char **text, struct oj_error *err)
@@ -909,8 +916,8 @@ static oj_status expand_words(const char *words,
     }
 }
 
-/* Reads words after expanding them by the callback, once. identity: of a code,
- * or "". */
+/* Reads the definition that the callback gives for a code or name. identity:
+ * AUTHORITY:CODE of the code, or "". */
 static oj_status read_expanded(const char *words, const char *identity,
                                const char *whose,
                                const struct oj_crs_callbacks *callbacks,
@@ -935,8 +942,8 @@ static oj_status read_expanded(const char *words, const char *identity,
     return OJ_OK;
 }
 
-/* Reads a text that is neither JSON nor WKT: a code, or a name that the
- * callback can expand. */
+/* Reads a code, or a name that the callback may have a definition for. (The
+ * text is neither JSON nor WKT.) */
 static oj_status read_words(const char *text, int n, const char *whose,
                             const struct oj_crs_callbacks *callbacks,
                             struct crs_reading *out, struct oj_error *err)
@@ -960,7 +967,7 @@ static oj_status read_words(const char *text, int n, const char *whose,
     return OJ_OK;
 }
 
-/* WKT begins with KEYWORD[ or KEYWORD("; "NAD83(2011)" is a name. */
+/* 1 if the text starts with KEYWORD[ or KEYWORD(. "NAD83(2011)" is a name. */
 static int begins_like_wkt(const char *text)
 {
     const char *at = text;
@@ -1010,7 +1017,7 @@ oj_status oj_crs_text_read(const char *text, const char *whose,
     return OJ_OK;
 }
 
-/* ---- equality ------------------------------------------------------------ */
+/* ---- comparison ---------------------------------------------------------- */
 
 static int are_identities_equal(const char *a, const char *b)
 {
@@ -1041,7 +1048,8 @@ static int are_parameters_equal(const struct crs_definition *a,
     return are_close(a->base_unit, b->base_unit);
 }
 
-/* Without a projection, WKT 1 uses no names of its own. */
+/* Compares two definitions. Without a map projection, the names in WKT 1 equal
+ * those elsewhere. */
 static enum oj_crs_equality compare_definitions(const struct crs_reading *x,
                                                 const struct crs_reading *y)
 {
@@ -1065,7 +1073,7 @@ static enum oj_crs_equality compare_definitions(const struct crs_reading *x,
     return are_parameters_equal(a, b) ? OJ_CRS_EQUAL : OJ_CRS_DIFFERENT;
 }
 
-/* Compares without callbacks. */
+/* Compares the CRS of two texts without the caller's callbacks. */
 static enum oj_crs_equality compare_readings(const struct crs_reading *x,
                                              const struct crs_reading *y)
 {
@@ -1080,7 +1088,7 @@ static enum oj_crs_equality compare_readings(const struct crs_reading *x,
     equality = compare_definitions(x, y);
     if (equality == OJ_CRS_NOT_KNOWN && x->text.identity[0] != '\0' &&
         strncasecmp(x->text.identity, y->text.identity, n) == 0)
-        return OJ_CRS_DIFFERENT; /* two codes of one authority */
+        return OJ_CRS_DIFFERENT; /* two different codes of one authority */
     return equality;
 }
 
@@ -1109,8 +1117,8 @@ static oj_status compare_texts(const char *a, const char *b,
     return OJ_OK;
 }
 
-/* If *text is a JSON string, replaces it by its content, which *owned holds for
- * the caller to free; NULL becomes "". */
+/* Replaces *text, if it is a JSON string, by its content, and NULL by "". The
+ * caller frees *owned. */
 static oj_status unquote(const char **text, char **owned, struct oj_error *err)
 {
     struct oj_crs_tree tree;
@@ -1142,9 +1150,9 @@ oj_status oj_crs_text_compare(const char *a, const char *b,
     return status;
 }
 
-/* ---- GeoArrow ------------------------------------------------------------ */
+/* ---- metadata of GeoArrow ------------------------------------------------ */
 
-/* Copies a JSON value as written; for a string, its content. */
+/* Copies a JSON value as it is written; for a string its content. */
 static oj_status copy_json_value(const struct oj_crs_tree *tree, int32_t node,
                                  char **out, struct oj_error *err)
 {

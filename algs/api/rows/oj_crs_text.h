@@ -1,5 +1,5 @@
-/** Reads the properties of a coordinate reference system (CRS) that a join
- *  needs from its text.
+/** Reads, from the text of a coordinate reference system (CRS), the properties
+ *  that a join needs.
  *
  *   PROJJSON     {"type": "ProjectedCRS", ..., "id": {"authority": ...}}
  *   WKT2         PROJCRS["...", ..., ID["EPSG", 2263]]       2015 and 2019
@@ -7,14 +7,14 @@
  *   a code       EPSG:2263, urn:ogc:def:crs:EPSG::2263,
  *                http://www.opengis.net/def/crs/EPSG/0/2263
  *
- *  Only what the text states is known: there is no database of codes.  Of a
- *  code alone nothing but its name is known, except for EPSG:4326, EPSG:4979,
- *  EPSG:3857, OGC:CRS84, CRS84h, CRS83 and CRS27.  For others, and for names of
- *  other kinds, struct oj_crs_callbacks may give a text.
+ *  There is no database of codes: properties come from the text alone.  Codes
+ *  without a text are supported for EPSG:4326, EPSG:4979, EPSG:3857, OGC:CRS84,
+ *  CRS84h, CRS83 and CRS27.  For other codes and names, struct oj_crs_callbacks
+ *  may supply a text.
  *
- *  Of a compound CRS the horizontal part counts, of a bound one its source, of
- *  a derived one itself.  x is longitude or easting whatever the order of axes
- *  in the text, as in GeoParquet and GDAL.
+ *  Of a compound CRS the horizontal part is read, of a bound CRS its source.  x
+ *  is longitude or easting, whatever the order of axes in the text, as in
+ *  GeoParquet and GDAL.
  *
  *  Sources: OGC 18-010r11 (WKT2:2019), ISO 19162:2015, OGC 01-009 (WKT1), the
  *  schema of PROJJSON 0.7 (proj.org).
@@ -33,44 +33,44 @@ extern "C" {
 enum oj_crs_kind
 {
     OJ_CRS_KIND_NONE = 0,   /**< no CRS: NULL, "" or null */
-    OJ_CRS_KIND_UNKNOWN,    /**< a code alone, or a text that does not state
-                                 the kind */
+    OJ_CRS_KIND_UNKNOWN,    /**< a code without a text, or a text that does not
+                                 state the kind */
     OJ_CRS_KIND_GEOGRAPHIC, /**< longitude and latitude */
     OJ_CRS_KIND_PROJECTED,
-    OJ_CRS_KIND_GEOCENTRIC, /**< X, Y, Z; has no plane */
-    OJ_CRS_KIND_LOCAL       /**< engineering: a plane without a known
-                                 location */
+    OJ_CRS_KIND_GEOCENTRIC, /**< X, Y, Z in space: not usable as a plane */
+    OJ_CRS_KIND_LOCAL       /**< engineering CRS: a plane of which the location
+                                 on the Earth is not known */
 };
 
-/** Properties that a text states. A plain value. */
+/** Properties of a CRS. Plain values. */
 struct oj_crs_text
 {
     enum oj_crs_kind kind;
-    int is_wgs84;       /**< 1: WGS 84 in degrees from Greenwich, of any
-                             realization that has no name of its own, with or
-                             without heights */
-    double unit;        /**< unit of the horizontal axes: metres, or radians if
-                             kind is geographic; NaN: not stated */
-    char unit_name[64]; /**< for example "US survey foot", "degree"; "": not
-                             stated */
-    char identity[128]; /**< for example "EPSG:2263", the authority in upper
-                             case; "": none */
-    char name[256];     /**< name for messages: the identity, else the CRS's
-                             name, else "unnamed"; "none" if there is no CRS */
+    int is_wgs84;       /**< 1: WGS 84 in degrees from Greenwich, with or
+                             without heights. Not for realizations with names of
+                             their own, as WGS 84 (G1762) */
+    double unit;        /**< unit of the horizontal axes, in metres, or in
+                             radians for a geographic CRS; NaN: not stated */
+    char unit_name[64]; /**< as "US survey foot", "degree"; "": not stated */
+    char identity[128]; /**< as "EPSG:2263", with the authority in upper case;
+                             "": none */
+    char name[256];     /**< name for messages: identity, otherwise name of
+                             the CRS, otherwise "unnamed"; "none" if there is
+                             no CRS */
 };
 
-/** Callbacks for what texts do not state. Zeroed: none. Called on the thread
- * that calls the function to which they are passed. */
+/** Functions of the caller for what texts do not state; each may be NULL.
+ * Called by the thread that calls the functions below. */
 struct oj_crs_callbacks
 {
-    /** Writes the PROJJSON or WKT of the code crs into text [size],
-     * zero-terminated, and returns its length without the zero, like
-     * snprintf(); if that is size or more, it is called again with more room.
-     * 0 or less: unknown. NULL: all codes are unknown. */
+    /** Writes the PROJJSON or WKT of crs, a code or name, to text [size],
+     * zero-terminated. Returns its length without the zero, like snprintf(): if
+     * that is size or more, the function is called again with more room; 0 or
+     * less: crs is unknown. NULL: everything is unknown. */
     int (*expand)(void *user, const char *crs, char *text, size_t size);
 
-    /** Returns 1 if the texts a and b are one CRS except for the order of axes,
-     * 0 if not, below 0 if unknown. NULL: unknown. */
+    /** Returns 1 if the texts a and b are one CRS, ignoring the order of axes,
+     * 0 if not, < 0 if not known. NULL: never known. */
     int (*compare)(void *user, const char *a, const char *b);
 
     void *user;
@@ -83,30 +83,33 @@ enum oj_crs_equality
     OJ_CRS_NOT_KNOWN
 };
 
-/** Reads text, a zero-terminated string, or NULL for no CRS.  A JSON string
- * such as "\"EPSG:4326\"" is read as its content.  whose: the origin of the
- * text for errors, as "left_crs" or "the CRS of the left side".  callbacks may
- * be NULL.  OJ_ERR_DATA: invalid, or none of these forms.  Any text is safe;
- * nesting is limited.  Linear in the text. */
+/** Reads text, zero-terminated; NULL for no CRS. A JSON string such as
+ * "\"EPSG:4326\"" is replaced by its content. whose: origin of the text for
+ * messages, as "left_crs" or "the CRS of the left side". callbacks may be NULL.
+ * OJ_ERR_DATA: the text is invalid. Safe for any text; nesting is limited.
+ * O(length). */
 OJ_MUST_USE oj_status oj_crs_text_read(const char *text, const char *whose,
                                        const struct oj_crs_callbacks *callbacks,
                                        struct oj_crs_text *out,
                                        struct oj_error *err);
 
-/** Compares two texts that oj_crs_text_read() accepts: are they one CRS, except
- * for the order of axes and heights? They are if both are WGS 84 in any
- * spelling, or have equal text or identity. Otherwise callbacks->compare
- * decides; then datum, ellipsoid, prime meridian, units, method and its
- * parameters, if both texts state them (names of CRS, identities, remarks and
- * areas of use are ignored). Some methods of WKT 1 and names of ESRI have no
- * known equivalent: OJ_CRS_NOT_KNOWN.  callbacks may be NULL. */
+/** Compares the CRS of two texts that oj_crs_text_read() accepts, ignoring the
+ *  order of axes and heights.
+ *
+ *  They are equal if both are WGS 84 in any spelling, or if texts or identities
+ *  are equal. Otherwise callbacks->compare decides, if it can. Otherwise the
+ *  definitions do, if both texts have them: datum, ellipsoid, prime meridian,
+ *  units, method and its parameters (names, identities, remarks and areas of
+ *  use are ignored). OJ_CRS_NOT_KNOWN: for example for WKT 1 methods and ESRI
+ *  names without known equivalent. callbacks may be NULL.
+ */
 OJ_MUST_USE oj_status oj_crs_text_compare(
     const char *a, const char *b, const struct oj_crs_callbacks *callbacks,
     enum oj_crs_equality *out, struct oj_error *err);
 
 /** Extracts "crs" from the metadata of a GeoArrow column
- * (ARROW:extension:metadata, a JSON object; NULL or "": none), as a text for
- * oj_crs_text_read(); NULL: none.  The caller frees *crs with oj_free().
+ * (ARROW:extension:metadata, a JSON object; NULL or "": none). *crs is a text
+ * for oj_crs_text_read(), or NULL; the caller frees it with oj_free().
  * OJ_ERR_DATA: the metadata are not JSON. */
 OJ_MUST_USE oj_status oj_crs_text_of_metadata(const char *metadata, char **crs,
                                               struct oj_error *err);

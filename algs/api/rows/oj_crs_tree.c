@@ -34,8 +34,8 @@ static oj_status add_node(struct crs_tree_reader *r, enum oj_crs_node_kind kind,
     return OJ_OK;
 }
 
-/* Links a node after *last, the last child of parent so far, or as its first
- * child. */
+/* Links a node behind *last, the last child of parent, or as its first child.
+ */
 static void link_node(struct oj_crs_tree *tree, int32_t parent, int32_t *last,
                       int32_t node)
 {
@@ -51,15 +51,15 @@ static void skip_white_space(struct crs_tree_reader *r)
     r->at += strspn(r->at, " \t\r\n");
 }
 
-/* Ends the text of node at the present position. */
+/* Sets the end of a node's text to the current position. */
 static void end_node(struct crs_tree_reader *r, int32_t node)
 {
     struct oj_crs_node *n = &r->tree->node[node];
     n->n_text = (int32_t)(r->at - n->text);
 }
 
-/* Reads a number that is followed by a letter in ends, white space or the end
- * of the text. Hexadecimal numbers and infinity are no numbers. */
+/* Reads a number that is followed by a letter of `ends`, white space or the end
+ * of the text. Hexadecimal numbers and infinity are not accepted. */
 static int read_number(struct crs_tree_reader *r, const char *ends,
                        double *number)
 {
@@ -75,7 +75,8 @@ static int read_number(struct crs_tree_reader *r, const char *ends,
     return 1;
 }
 
-/* A node for the value that comes, a word until it is known to be more. */
+/* Adds a node for the next value. Its kind is OJ_CRS_NODE_WORD until the caller
+ * has read more. */
 static oj_status begin_value(struct crs_tree_reader *r, int depth,
                              int32_t *node, struct oj_error *err)
 {
@@ -89,7 +90,7 @@ static oj_status begin_value(struct crs_tree_reader *r, int depth,
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-/* Skips a string; its content is text [n]. */
+/* Skips a string and sets *text and *n to its content. */
 static oj_status skip_json_string(struct crs_tree_reader *r, const char **text,
                                   int32_t *n, struct oj_error *err)
 {
@@ -115,7 +116,7 @@ static oj_status skip_json_string(struct crs_tree_reader *r, const char **text,
 static oj_status read_json_value(struct crs_tree_reader *r, int depth,
                                  int32_t *added, struct oj_error *err);
 
-/* Reads "key": of a member. */
+/* Reads the key and colon of an object member. */
 static oj_status read_json_key(struct crs_tree_reader *r, const char **key,
                                int32_t *n_key, struct oj_error *err)
 {
@@ -236,7 +237,8 @@ static oj_status read_wkt_string(struct crs_tree_reader *r, int32_t node,
 static oj_status read_wkt_value(struct crs_tree_reader *r, int depth,
                                 int32_t *added, struct oj_error *err);
 
-/* Reads the arguments of KEYWORD[...] or KEYWORD(...), from the bracket on. */
+/* Reads the arguments of KEYWORD[...] or KEYWORD(...), starting at the bracket.
+ */
 static oj_status read_wkt_arguments(struct crs_tree_reader *r, int depth,
                                     int32_t parent, struct oj_error *err)
 {
@@ -289,7 +291,7 @@ static oj_status read_wkt_value(struct crs_tree_reader *r, int depth,
     return OJ_OK;
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- whole texts --------------------------------------------------------- */
 
 static oj_status read_whole_text(struct crs_tree_reader *r,
                                  struct oj_error *err)
@@ -340,7 +342,7 @@ void oj_crs_tree_free(struct oj_crs_tree *tree)
     *tree = (struct oj_crs_tree){0};
 }
 
-/* ---- looking into it ----------------------------------------------------- */
+/* ---- access to nodes ----------------------------------------------------- */
 
 int oj_crs_tree_is(const struct oj_crs_tree *tree, int32_t node,
                    const char *names)
@@ -385,7 +387,7 @@ double oj_crs_tree_number(const struct oj_crs_tree *tree, int32_t node)
     return node >= 0 ? tree->node[node].number : (double)NAN;
 }
 
-/* ---- texts without escapes ----------------------------------------------- */
+/* ---- texts with escapes resolved ----------------------------------------- */
 
 static uint32_t read_hex4(const char *digits)
 {
@@ -400,7 +402,7 @@ static uint32_t read_hex4(const char *digits)
     return code;
 }
 
-/* Reads the escape after a backslash; *at is moved behind it. */
+/* Decodes the escape after a backslash; *at becomes the position after it. */
 static uint32_t read_json_escape(const char **at, const char *end)
 {
     uint32_t code, low;
@@ -428,7 +430,8 @@ static uint32_t read_json_escape(const char **at, const char *end)
     return 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 }
 
-/* The next code point of a text; '?' if it is not UTF-8. */
+/* Returns the next code point of a text and advances *at; '?' for invalid
+ * UTF-8. */
 static uint32_t next_code_point(const struct oj_crs_tree *tree, const char **at,
                                 const char *end)
 {
@@ -439,7 +442,8 @@ static uint32_t next_code_point(const struct oj_crs_tree *tree, const char **at,
         ++*at;
         return read_json_escape(at, end);
     }
-    if (**at == '"') /* a doubled quote of WKT; cannot occur in JSON */
+    if (**at == '"') /* WKT doubles quotes within a text: skip the second. (JSON
+                        has no such quotes.) */
         ++*at;
     n = *at < end ? oj_utf8_decode((const unsigned char *)*at, end - *at, &code)
                   : 0;
@@ -447,8 +451,7 @@ static uint32_t next_code_point(const struct oj_crs_tree *tree, const char **at,
     return code;
 }
 
-/* Encodes a code point; returns the number of bytes written to out, at most 4.
- */
+/* Writes a code point as UTF-8; returns the number of bytes, at most 4. */
 static size_t encode_utf8(uint32_t code, char *out)
 {
     size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;

@@ -1,4 +1,5 @@
-/** JSON or well-known text (WKT) as a tree, for texts that describe a CRS.
+/** Parses JSON or well-known text (WKT), in which a CRS is described, into a
+ *  tree.
  *
  *   {"type": "x", "id": {"code": 2263}}     PROJCRS["x", ID["EPSG", 2263]]
  *
@@ -22,8 +23,8 @@ enum oj_crs_node_kind
 {
     OJ_CRS_NODE_TEXT, /**< a text in quotes */
     OJ_CRS_NODE_NUMBER,
-    OJ_CRS_NODE_WORD, /**< JSON: true, false, null; WKT: east and similar
-                           words, dates */
+    OJ_CRS_NODE_WORD, /**< JSON: true, false, null; WKT: dates, and words such
+                           as east */
     OJ_CRS_NODE_LIST, /**< a JSON array */
     OJ_CRS_NODE_GROUP /**< JSON object; WKT keyword with arguments */
 };
@@ -31,19 +32,20 @@ enum oj_crs_node_kind
 struct oj_crs_node
 {
     enum oj_crs_node_kind kind;
-    const char *name; /**< [n_name] JSON: the key of a member, as written;
-                           WKT: the keyword of a group */
-    const char *text; /**< [n_text] as written, without quotes; for a group
-                           or list the whole text with brackets */
+    const char *name; /**< [n_name] JSON: key of an object member, with escapes;
+                           WKT: keyword of a group */
+    const char *text; /**< [n_text] as written, without quotes; for a group or
+                           list with its brackets */
     int32_t n_name, n_text;
     double number;
-    int32_t first, next; /**< index of the first child, of the next sibling;
+    int32_t first, next; /**< index of the first child and of the next sibling;
                               -1: none */
 };
 
-/** The nodes of a text. Owns node; borrows the text. Zeroed memory is a valid
- * empty one. Node 0 is the root; if a WKT has several groups with commas
- * between them, as ESRI writes compound CRS, they are its siblings. */
+/** The nodes of a text. Owns node; the text is borrowed. Zeroed memory is a
+ * valid empty value. Node 0 is the root. If WKT consists of several groups with
+ * commas between them, as in compound CRS of ESRI, the others are its siblings.
+ */
 struct oj_crs_tree
 {
     int is_json;
@@ -53,40 +55,41 @@ struct oj_crs_tree
 
 enum
 {
-    OJ_CRS_TREE_DEPTH = 64,     /**< maximum nesting of groups; deeper is an
+    OJ_CRS_TREE_DEPTH = 64,     /**< maximum nesting of groups; more is an
                                      error */
-    OJ_CRS_TREE_BYTES = 1 << 22 /**< maximum length; longer is an error */
+    OJ_CRS_TREE_BYTES = 1 << 22 /**< maximum bytes of a text; more is an
+                                     error */
 };
 
-/** Reads a whole text: JSON if it begins with {, [ or a quote, else WKT. whose:
- * origin of the text, for errors. OJ_ERR_DATA: invalid. Linear. */
+/** Parses a whole text: JSON if it begins with {, [ or a quote, otherwise WKT.
+ * whose: origin of the text, for messages. OJ_ERR_DATA: invalid. O(length). */
 OJ_MUST_USE oj_status oj_crs_tree_read(const char *text, const char *whose,
                                        struct oj_crs_tree *out,
                                        struct oj_error *err);
 
-/** The first child of node with this name, or -1 (also for node -1). WKT
- * keywords are compared without case; name may list several,
- * "DATUM|GEODETICDATUM". */
+/** The first child of node with this name; -1 if there is none, or if node is
+ * -1. name may be a list, "DATUM|GEODETICDATUM". WKT keywords are compared
+ * ignoring case. */
 int32_t oj_crs_tree_find(const struct oj_crs_tree *tree, int32_t node,
                          const char *name);
 
-/** 1 if the name of node is one of names. */
+/** 1 if the name of node is in the list names, "A|B". */
 int oj_crs_tree_is(const struct oj_crs_tree *tree, int32_t node,
                    const char *names);
 
-/** Child i of node, whatever its name, or -1. */
+/** Child i of node; -1 if there is none. */
 int32_t oj_crs_tree_child(const struct oj_crs_tree *tree, int32_t node, int i);
 
 /** Copies a text, number or word to out [size], size > 0, with escapes
- * resolved; cut before a code point for which there is no room; control
+ * resolved. If it does not fit, it is truncated at a code point. Control
  * characters become blanks. "" for other nodes and for -1. */
 void oj_crs_tree_copy(const struct oj_crs_tree *tree, int32_t node, char *out,
                       size_t size);
 
-/** The number of a node; NaN for other nodes and for -1. */
+/** The value of a number node; NaN for other nodes and for -1. */
 double oj_crs_tree_number(const struct oj_crs_tree *tree, int32_t node);
 
-/** Accepts zeroed memory. */
+/** tree may be zeroed. */
 void oj_crs_tree_free(struct oj_crs_tree *tree);
 
 #endif

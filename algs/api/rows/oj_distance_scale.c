@@ -15,14 +15,15 @@ oj_distance_frame_of_crs_text(const char *dash, enum oj_metric metric,
                                       .crs = crs->name};
 }
 
-/* ---- what to write instead: the command's words, or the library's -------- */
+/* ---- advice in messages: in the terms of the command or of the library --- */
 
 static int is_command(const struct oj_distance_frame *frame)
 {
     return frame->dash[0] != '\0';
 }
 
-/* Separates an option from its value in messages. */
+/* What stands between an option and its value in messages: " " for the command,
+ * "=" for the library. */
 static const char *value_sign(const struct oj_distance_frame *frame)
 {
     return is_command(frame) ? " " : "=";
@@ -62,9 +63,10 @@ static oj_status fail_unknown_crs(const struct oj_distance_frame *frame,
                             "are");
 }
 
-/* ---- the rule ------------------------------------------------------------ */
+/* ---- conversion ---------------------------------------------------------- */
 
-/* On the sphere: a plain number is in metres, and degrees are refused. */
+/* Conversion with -metric sphere: plain numbers are metres, degrees are
+ * refused. */
 static oj_status scale_on_sphere(const struct oj_distance_frame *frame,
                                  const char *option, const char *written,
                                  enum oj_unit unit, double *scale,
@@ -117,7 +119,8 @@ fail_plain_number_in_degrees(const struct oj_distance_frame *frame,
         use_projected(frame), frame->dash, sign);
 }
 
-/* If plain numbers are refused, so is nearest without a maximum. */
+/* Refuses nearest without a maximum distance if plain numbers are refused: the
+ * nearest in degrees is not the nearest in metres. */
 static oj_status check_nearest_is_defined(const struct oj_distance_frame *frame,
                                           struct oj_error *err)
 {
@@ -148,13 +151,14 @@ static oj_status fail_unit_without_crs(const struct oj_distance_frame *frame,
                    is_command(frame) ? "-s_srs" : "left_crs");
 }
 
-/* Factor of a unit that fits the kind of the CRS. */
+/* Factor from a unit to the unit of the CRS. Precondition: both are units of
+ * length, or both of angle. */
 static double scale_of_unit(const struct oj_distance_frame *frame,
                             enum oj_unit unit)
 {
     double scale = oj_units[unit].size / frame->unit;
-    /* Rounding must not matter: 100us-ft stays exactly 100 in a CRS of US feet.
-     */
+    /* exactly 1 in spite of rounding, so that 100us-ft is exactly 100 in a CRS
+     * in US survey feet */
     return fabs(scale - 1.0) < 1e-12 ? 1.0 : scale;
 }
 

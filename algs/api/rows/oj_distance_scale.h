@@ -1,6 +1,5 @@
-/** Converts distances with units to the unit of the join, and decides when
- *  degrees or units are refused, for the command, the library and all other
- *  entries.
+/** Converts distances with units to the unit of the join. Decides which units
+ *  are allowed with which CRS. Used by the command, JOIN: and the library.
  *
  *   CRS of the join   plain number     m, km, ft, us-ft, mi   deg
  *   none              as it is         refused                refused
@@ -12,8 +11,8 @@
  *
  *   * unless takes_plain_numbers
  *
- *  nearest without a maximum is refused where a plain number is: the nearest in
- *  degrees is not the nearest.
+ *  nearest without a maximum distance is refused where a plain number is,
+ *  because the nearest feature in degrees is often not the nearest in metres.
  */
 #ifndef OJ_DISTANCE_SCALE_H
 #define OJ_DISTANCE_SCALE_H
@@ -26,54 +25,54 @@
 extern "C" {
 #endif
 
-/** How distances are measured. Borrows its texts. */
+/** How the distances of a join are measured: metric, and unit of the CRS. Texts
+ * are borrowed. */
 struct oj_distance_frame
 {
-    const char *dash; /**< "-": messages are for the command, which has
-                           -t_srs and -s_srs; "": for the settings of the
-                           library */
+    const char *dash; /**< "-": messages name options of the command; "":
+                           settings of the library */
     enum oj_metric metric;
     enum oj_crs_kind kind; /**< kind of the CRS of the join */
-    double unit;           /**< unit of its axes, as in struct oj_crs_text */
+    double unit;           /**< unit of its axes, see struct oj_crs_text */
     const char *unit_name;
     const char *crs;         /**< name of the CRS for messages */
-    int takes_plain_numbers; /**< 1: plain numbers are accepted also in
-                                  degrees and unknown units, and the sphere
-                                  without a CRS, because the user asked to
-                                  take coordinates as they are */
+    int takes_plain_numbers; /**< 1: the user wants coordinates to be used as
+                                  they are: plain numbers are allowed in degrees
+                                  and unknown units, and -metric sphere without
+                                  a CRS */
 };
 
-/** The distances given by the user; NULL: not given. */
+/** The distances that the user gave; NULL: not given. */
 struct oj_distance_request
 {
     const struct oj_distance *max_distance, *min_distance, *densify;
 };
 
-/** Makes the frame of a CRS; borrows crs. */
+/** Makes the frame for a CRS; crs is borrowed. */
 struct oj_distance_frame
 oj_distance_frame_of_crs_text(const char *dash, enum oj_metric metric,
                               const struct oj_crs_text *crs);
 
-/** Sets *scale, the factor from the given unit to the unit of the join.  option
- * (without dash) and its value as written are for messages. OJ_ERR_ARG if the
- * unit has no fixed length here. */
+/** Sets *scale to the factor from the given unit to the unit of the join.
+ * option (without dash) and written (its value) are for messages. OJ_ERR_ARG if
+ * the unit is not allowed. */
 OJ_MUST_USE oj_status oj_distance_scale(const struct oj_distance_frame *frame,
                                         const char *option, const char *written,
                                         enum oj_unit unit, double *scale,
                                         struct oj_error *err);
 
 /** Converts max_distance, min_distance and densify to the unit of the join and
- * stores them in relation, if the join measures distances or a maximum is
- * given; otherwise they are unbounded and 0.  frame->metric is used for
- * relation->metric.  OJ_ERR_ARG: a distance is refused, or the minimum is
- * above the maximum or unbounded. */
+ * stores them in relation. If the join measures no distances and no maximum is
+ * given, stores infinity and 0. The metric is frame->metric, not that of
+ * relation. OJ_ERR_ARG: a unit is not allowed, or the minimum is infinite or
+ * above the maximum. */
 OJ_MUST_USE oj_status
 oj_distances_convert(const struct oj_distance_frame *frame,
                      const struct oj_distance_request *request,
                      struct oj_relation *relation, struct oj_error *err);
 
-/** Name of the unit of measures: "metre" on the sphere, otherwise that of the
- * CRS; "" if unknown. */
+/** Name of the unit of distances in the output: "metre" on the sphere,
+ * otherwise that of the CRS; "" if not known. */
 const char *oj_distance_unit_name(const struct oj_distance_frame *frame);
 
 #ifdef __cplusplus

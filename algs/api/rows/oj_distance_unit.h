@@ -11,19 +11,19 @@ extern "C" {
 
 enum oj_unit
 {
-    OJ_UNIT_CRS = 0, /**< no unit written: that of the CRS of the join */
+    OJ_UNIT_CRS = 0, /**< without a unit: that of the CRS of the join */
     OJ_UNIT_M,
     OJ_UNIT_KM,
     OJ_UNIT_FT,    /**< international foot */
     OJ_UNIT_US_FT, /**< US survey foot */
     OJ_UNIT_MI,    /**< statute mile */
-    OJ_UNIT_DEG,   /**< degree: geographic CRS only */
+    OJ_UNIT_DEG,   /**< degree, for geographic CRS only */
     OJ_N_UNITS
 };
 
 struct oj_distance
 {
-    double value; /**< >= 0; INFINITY: unbounded */
+    double value; /**< >= 0; INFINITY: no limit */
     enum oj_unit unit;
 };
 
@@ -31,24 +31,24 @@ struct oj_distance
 extern const struct oj_unit_row
 {
     const char *name; /**< "us-ft"; "" for OJ_UNIT_CRS */
-    double size;      /**< metres; radians for deg */
+    double size;      /**< size in metres; of deg in radians */
 } oj_units[OJ_N_UNITS];
 
-/** The unit with this name (without case), or -1. */
+/** Finds a unit by name, ignoring case; -1 if there is none. */
 int oj_unit_find(const char *name);
 
-/** Parses text, the value of option; dash precedes the option's name in
- * messages.  "inf" is unbounded. */
+/** Parses text, the value of an option; dash and option are for messages. "inf"
+ * means no limit. */
 OJ_MUST_USE oj_status oj_distance_parse(const char *dash, const char *option,
                                         const char *text,
                                         struct oj_distance *out,
                                         struct oj_error *err);
 
-/** Parses a field of distances, the value of option: F, F:km, or either with F
- *  in double quotes.  Without a unit *unit is OJ_UNIT_CRS.
- *  has_field  1 if a side has a field of this name, user being its argument: a
- *             word that is the name of a field has no unit
- *  name       receives the name; of at least strlen(word) + 1 bytes */
+/** Parses the name of a field with distances, the value of an option: F, F:km,
+ *  or either with F in double quotes.  Without a unit *unit is OJ_UNIT_CRS.
+ *  has_field  returns 1 if there is a field of this name; a colon in the name
+ *             then does not start a unit
+ *  name       output, at least strlen(word) + 1 bytes */
 OJ_MUST_USE oj_status oj_distance_field_parse(
     const char *dash, const char *option, const char *word,
     int (*has_field)(const void *user, const char *name), const void *user,

@@ -1,7 +1,5 @@
-/** Kinds of fields of a layer or columns of an Arrow table, as far as the rows
- *  of a join depend on them. The readers and writers keep the exact types of
- *  OGR or Arrow and translate them to kinds.
- */
+/** Kinds of fields (of layers or Arrow tables) that joins distinguish. Readers
+ * and writers keep the exact type of OGR or Arrow and map it to a kind. */
 #ifndef OJ_FIELD_KIND_H
 #define OJ_FIELD_KIND_H
 
@@ -11,11 +9,11 @@
 extern "C" {
 #endif
 
-/** Some kinds stand for several types; see their comments. */
+/** Kinds of fields. Comments name further types that are included. */
 enum oj_field_kind
 {
     OJ_FIELD_BOOLEAN = 0,
-    OJ_FIELD_INT16,   /**< and narrower integers, signed or unsigned */
+    OJ_FIELD_INT16,   /**< also narrower integers, signed or unsigned */
     OJ_FIELD_INT32,   /**< and unsigned 16-bit integers */
     OJ_FIELD_INT64,   /**< and unsigned 32- and 64-bit integers */
     OJ_FIELD_FLOAT32, /**< and 16-bit floats */
@@ -29,12 +27,12 @@ enum oj_field_kind
     OJ_FIELD_INT64_LIST,
     OJ_FIELD_FLOAT64_LIST,
     OJ_FIELD_TEXT_LIST,
-    OJ_FIELD_NULL, /**< a column without type or values: all aggregates
-                        accept it, with result NULL or 0 */
+    OJ_FIELD_NULL, /**< an Arrow column of type null: accepted by all
+                        aggregates, with the result NULL or 0 */
     OJ_FIELD_OTHER /**< durations, structs, maps, other lists */
 };
 
-/** A field or column. Borrows its texts. */
+/** A field or column; texts are borrowed. */
 struct oj_field_description
 {
     const char *name;
@@ -48,13 +46,13 @@ static inline int oj_field_kind_is_number(enum oj_field_kind kind)
     return kind <= OJ_FIELD_FLOAT64;
 }
 
-/** 1 for kinds that are summed as 64-bit integers: booleans and integers. */
+/** 1 for kinds that are summed as 64-bit integers: integers and booleans. */
 static inline int oj_field_kind_is_integer(enum oj_field_kind kind)
 {
     return kind <= OJ_FIELD_INT64;
 }
 
-/** 1 for dates, times of a day and both. */
+/** 1 for dates, times of day, and both together. */
 static inline int oj_field_kind_is_time(enum oj_field_kind kind)
 {
     return kind == OJ_FIELD_DATE || kind == OJ_FIELD_TIME ||
@@ -73,7 +71,7 @@ static inline enum oj_span_field oj_field_kind_span(enum oj_field_kind kind)
                                             : OJ_SPAN_FIELD_OTHER;
 }
 
-/** Name of a kind for messages; OGR's name if it has one: "Integer",
+/** Name of a kind for messages; OGR's name if it has one, as "Integer",
  * "DateTime". Never NULL. */
 const char *oj_field_kind_name(enum oj_field_kind kind);
 

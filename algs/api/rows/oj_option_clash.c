@@ -8,8 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- conditions -----------------------------------------------------------
- */
+/* ---- conditions: functions for `when` ------------------------------------ */
 
 static const char *word_of(const struct oj_given_options *given,
                            const char *name)
@@ -52,7 +51,8 @@ static int gives_ties(const struct oj_given_options *given)
 static int has_no_rank(const struct oj_given_options *given)
 {
     struct oj_row_choice choice = row_choice_of(given);
-    choice.aggregates = 0; /* they are of pairs, which have a rank */
+    choice.aggregates = 0; /* aggregates do not matter here: name_rank names a
+                              column of pairs, which have a rank */
     return word_of(given, "name_rank")[0] != '\0' &&
            !oj_rows_per_input_have_rank(given->relation, &choice);
 }
@@ -83,18 +83,16 @@ static int compares_shapes(const struct oj_given_options *given)
     return oj_relation_compares_shapes(given->relation);
 }
 
-/* ---- the table ------------------------------------------------------------
- */
+/* ---- table of clashes ---------------------------------------------------- */
 
-/* A row is an error when `option` has a value of `values` and:
+/* A row of the table is an error if `option` has a value of `values`, and:
  *   others   one of these options has a value of other_values
  *   without  none of these options is given
  *   when     the function returns 1
- * A condition that is NULL is left out.
- * Values: "a|b"; "!a|b": any but these; NULL: any.
- * why: the reason why the two exclude each other.  text: the whole message.
- * Names of options in them: {name}, {name word}, {name *} with the word that
- * was given, {* name} for that word alone. */
+ * Members that are NULL are not tested. Values: "a|b"; "!a|b": any but these;
+ * NULL: any. why: the reason why the two exclude each other.  text: the whole
+ * message. Options in these texts: {name}; {name word}; {name *}: with the
+ * value that was given; {* name}: only this value. */
 struct clash
 {
     const char *option, *values, *others, *other_values, *without;
@@ -114,7 +112,7 @@ struct clash
     "f|nln|dsco|lco|doo|nlt|overwrite|append|update|unsetFid|a_srs"
 
 static const struct clash clashes[] = {
-    /* How distances are measured. */
+    /* distances and measures */
     {"metric", "sphere", .without = "max_distance", .when = takes_attributes,
      .text = "{metric sphere} with {op *} needs {max_distance}"},
     {"ties", .without = "k", .when = takes_every_pair,
@@ -134,7 +132,7 @@ static const struct clash clashes[] = {
      .text = "{geometry nearest_point} and connection go with "
              "{distance least} only: nearest points are those of it"},
 
-    /* What is read, and what is written where. */
+    /* reading and writing */
     {"overwrite", NULL, "append",
      .why = "one replaces the layer, the other keeps it"},
     {"input_layer", NULL, "sql", .why = "a SELECT names its own layers"},
@@ -146,7 +144,7 @@ static const struct clash clashes[] = {
     {"max_distance_field", NULL, "join_max_distance_field",
      .why = "both say how far"},
 
-    /* What is done with the pairs of an input row. */
+    /* selection of pairs of an input row */
     {"pick", NULL, "agg|one_to_one",
      .why = "each makes one row of an input row's pairs"},
     {"agg", NULL, "one_to_one", .why = "there is one pair at most to add up"},
@@ -203,7 +201,7 @@ static const struct clash clashes[] = {
      .text = "{nlt *} keeps parts of intersections: it needs "
              "{geometry intersection}"},
 
-    /* Each side is joined by one point or by its shape. */
+    /* representation of a side by points */
     {"centroid_of", "input|both", "point_on_surface_of", "input|both",
      .text = "{centroid_of} and {point_on_surface_of} both say what the input "
              "side is joined by: leave it out of one of them"},
@@ -214,7 +212,7 @@ static const struct clash clashes[] = {
      .text = "{centroid_of} and {point_on_surface_of} both say what the join "
              "side is joined by: leave it out of one of them"},
 
-    /* In place, a row of a layer can only get one set of new columns. */
+    /* in place: the layer's rows get one set of new columns */
     {"in_place", NULL, "how", "!left",
      .text = "{in_place} keeps every row of the layer: {how} can only be "
              "left"},
@@ -230,7 +228,7 @@ static const struct clash clashes[] = {
              "only be first, unless {pick}, {one_to_one} or {agg} makes one of "
              "them"},
 
-    /* Columns that this join does not have. */
+    /* columns that the join does not have */
     {"name_distance", .when = has_no_distance,
      .text = "{name_distance}: {op *} has no distance"},
     {"pick", "most_similar", .without = "similar|vector",
@@ -242,7 +240,7 @@ static const struct clash clashes[] = {
     {"agg", NULL, "how", "!left|inner",
      .text = "{agg} gives one row for each input row: {how} can be left, or "
              "inner for those with pairs only"},
-    /* Rows that are events. */
+    /* rows that are events */
     {"events", NULL, "in_place|benchmark|explain|write_spec",
      .why = "events are written by a run of their own"},
     {"events", .without = "key",
@@ -268,8 +266,7 @@ static const struct clash clashes[] = {
              "{* name_count}\""},
 };
 
-/* ---- messages -------------------------------------------------------------
- */
+/* ---- messages ------------------------------------------------------------ */
 
 enum
 {
@@ -304,7 +301,8 @@ static void add_option(struct message *m, const struct oj_given_options *given,
     add_text(m, text, strlen(text));
 }
 
-/* Adds what the n letters between two braces stand for. */
+/* Appends the text for an option in braces, {in}; its n characters are
+ * described at struct clash. */
 static void add_braces(struct message *m, const struct oj_given_options *given,
                        const char *in, size_t n)
 {
@@ -342,7 +340,8 @@ static void add_with_braces(struct message *m,
     }
 }
 
-/* other: the option that is in the way; "" if the row names no other. */
+/* Fails with the message of a table row. other: the second option in the clash;
+ * "" if there is none. */
 static oj_status fail_clash(const struct clash *clash,
                             const struct oj_given_options *given,
                             const char *other, struct oj_error *err)
@@ -365,10 +364,9 @@ static oj_status fail_clash(const struct clash *clash,
     return oj_fail(err, OJ_ERR_ARG, "%s", m.text);
 }
 
-/* ---- the check ------------------------------------------------------------
- */
+/* ---- checking options ---------------------------------------------------- */
 
-/* 1 when the option was given one of the values. */
+/* 1 if the option was given and has one of the values. */
 static int is_given(const struct oj_given_options *given, const char *name,
                     const char *values)
 {
@@ -379,7 +377,8 @@ static int is_given(const struct oj_given_options *given, const char *name,
                             : oj_words_find(values, word) >= 0;
 }
 
-/* Copies the first of names that was given one of the values; 0: none. */
+/* Finds the first option of the list `names` that was given and has one of the
+ * values. Copies its name to found; returns 0 if there is none. */
 static int find_given(const struct oj_given_options *given, const char *names,
                       const char *values, char found[MAX_NAME])
 {

@@ -1,10 +1,10 @@
-/** The table of options that clash with each other or with the join, for the
- *  command, the library and all other entries.
+/** The table of options that exclude each other or do not fit the join. Used by
+ *  the command, JOIN: and the library.
  *
- *   options given by name --> the first row of the table that fits --> message
+ *   options given by name --> first row of the table that applies --> message
  *
- *  The table uses the command's names.  A caller that spells them in another
- *  way, as one_to_one=True, gives a function for that.
+ *  The table uses the names of the command.  A caller with another syntax, such
+ *  as one_to_one=True, supplies a function for messages.
  */
 #ifndef OJ_OPTION_CLASH_H
 #define OJ_OPTION_CLASH_H
@@ -18,32 +18,32 @@
 extern "C" {
 #endif
 
-/** The options given, and the resulting relation. */
+/** The options given by the user, and the resulting relation. */
 struct oj_given_options
 {
     const struct oj_relation *relation;
-    const char *op; /**< name of the join as the user wrote it */
+    const char *op; /**< name of the join as the user wrote it (a join can have
+                         synonyms) */
 
-    /** The value of an option; "" if it has none, or if it is neither a text
-     * nor one of several choices. NULL: it was not given, or this caller does
-     * not have it. */
+    /** Returns the value of an option as text. NULL: it was not given, or this
+     * caller does not have it. "": it has no value, or one that is no text. */
     const char *(*word)(const void *user, const char *name);
 
-    /** Writes the option as the user has to write it, with word unless that is
-     * NULL. A NULL function: like the command, "-name word". */
+    /** Writes an option in the user's syntax, with `word` as its value unless
+     * that is NULL. NULL: in the command's syntax, "-name word". */
     void (*spell)(const void *user, const char *name, const char *word,
                   char *text, size_t size);
     const void *user;
 };
 
-/** OJ_ERR_ARG for the first row of the table that applies. Costs a pass over
- * some 50 rows. */
+/** Tests about 50 rows of the table; OJ_ERR_ARG with the message of the first
+ * that applies. */
 OJ_MUST_USE oj_status oj_option_clash_check(
     const struct oj_given_options *given, struct oj_error *err);
 
-/** Option names in row i of the table, for tests; NULL past the end.
- * which  0: the option of the row; 1: the others, as "a|b|c"; 2: options that
- *        must be missing; "": none */
+/** Option names of row i of the table, for tests; NULL beyond the end. which:
+ * 0: its option; 1: the others, as "a|b|c"; 2: the options that must be
+ * missing; "" if it has none. */
 const char *oj_option_clash_names(int i, int which);
 
 #ifdef __cplusplus

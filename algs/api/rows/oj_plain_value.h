@@ -1,12 +1,12 @@
-/** One value of a field, without the library that it was read with: an integer,
- *  a number or a text.
+/** One value of a field, independent of OGR and Arrow: an integer, a number or
+ *  a text.
  *
  *   boolean, int16, int32, int64   OJ_PLAIN_INTEGER
  *   float32, float64               OJ_PLAIN_REAL
  *   text                           OJ_PLAIN_TEXT
- *   date, time, datetime           OJ_PLAIN_REAL or _INTEGER, a number of the
- *                                  same order, where only the order counts, and
- *                                  OJ_PLAIN_TEXT where values are compared
+ *   date, time, datetime           OJ_PLAIN_REAL or _INTEGER, in chronological
+ *                                  order, if only the order matters;
+ *                                  OJ_PLAIN_TEXT if values are compared
  *   all others                     OJ_PLAIN_TEXT, as they are written
  */
 #ifndef OJ_PLAIN_VALUE_H
@@ -25,19 +25,19 @@ enum oj_plain_form
     OJ_PLAIN_TEXT
 };
 
-/** A value. Zeroed memory is NULL. Borrows its text. */
+/** A value; its text is borrowed. Zeroed memory is NULL. */
 struct oj_plain_value
 {
-    enum oj_plain_form form; /**< selects the valid member */
+    enum oj_plain_form form; /**< which of the members is valid */
     int64_t integer;
     double real;
     const char *text; /**< [n] bytes, not zero-terminated */
     int64_t n;
 };
 
-/** Reads rows of a table of any kind. read() sets *value to the value of a
- * field in a row; for NULL it leaves *value, whose form is OJ_PLAIN_NULL.
- * Borrowed memory is valid until the next call. */
+/** Function that reads the values of a table. It sets *value to the value of a
+ * field in a row. The caller initialises *value to NULL, and it leaves this for
+ * NULL. Texts are valid until the next call. */
 struct oj_plain_reader
 {
     oj_status (*read)(void *user, int field, int64_t row,
@@ -65,11 +65,12 @@ static inline struct oj_plain_value oj_plain_text(const char *text, int64_t n)
 
 enum
 {
-    OJ_PLAIN_TEXT_BYTES = 40 /* room for a written number with its final zero */
+    OJ_PLAIN_TEXT_BYTES = 40 /* size of a buffer for a number as text, with its
+                                final zero */
 };
 
-/** Writes an integer or a real as OGR does (%d, %.15g) to text
- *  [OJ_PLAIN_TEXT_BYTES]; returns its length. */
+/** Writes an integer or real as OGR does (%d, %.15g) to text
+ * [OJ_PLAIN_TEXT_BYTES]; returns the length. */
 int64_t oj_plain_value_write(const struct oj_plain_value *value, char *text);
 
 #endif

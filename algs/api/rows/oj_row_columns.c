@@ -7,20 +7,21 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- what the join computes ---------------------------------------------- */
+/* ---- choice of computed columns ------------------------------------------ */
 
-/* The words that decide the columns, the columns chosen so far, and the values
- * of pairs that they need. */
+/* State while computed columns are chosen: the user's options, the columns so
+ * far, and the pair values that these need. */
 struct choice
 {
     const struct oj_row_column_words *words;
     struct oj_computed_columns *columns;
     unsigned char *want;
-    int offers_all; /* 1: also columns that are chosen by an option of their
-                       own */
+    int offers_all; /* 1: include all columns that aggregates can use, also
+                       those that need an option of their own in rows */
 };
 
-/* given: name that the user gave, or NULL; "" leaves the column out. */
+/* Adds a computed column. given: the user's name for it, or NULL; "" leaves the
+ * column out. */
 static void add_computed_column(struct oj_computed_columns *columns,
                                 enum oj_column_origin origin, int source,
                                 enum oj_field_kind kind, const char *usual,
@@ -33,7 +34,7 @@ static void add_computed_column(struct oj_computed_columns *columns,
         columns->column[columns->n++] = column;
 }
 
-/* Adds a column with one of the values of a pair. */
+/* Adds a column with a value of pairs. */
 static void add_pair_value_column(const struct choice *c,
                                   enum oj_pair_value which, const char *usual,
                                   const char *given, const char *option)
@@ -60,7 +61,7 @@ const char *oj_row_column_option(enum oj_pair_value which)
     return options[which - OJ_FIRST_NAMED_PAIR_VALUE];
 }
 
-/* Adds the columns that the user names. */
+/* Adds the columns for which the user gave a name. */
 static void add_named_columns(const struct choice *c)
 {
     for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
@@ -72,8 +73,8 @@ static void add_named_columns(const struct choice *c)
     }
 }
 
-/* Adds a column for each condition on texts: named first, then first with _2,
- * _3 and so on. */
+/* Adds a column for each condition on texts: join_similarity or the user's
+ * name, then this name with _2, _3 and so on. */
 static oj_status add_similarity_columns(const struct choice *c,
                                         struct oj_error *err)
 {
@@ -186,9 +187,10 @@ void oj_computed_columns_free(struct oj_computed_columns *columns)
     memset(columns, 0, sizeof *columns);
 }
 
-/* ---- what aggregates name ------------------------------------------------ */
+/* ---- operands of aggregates ---------------------------------------------- */
 
-/* Columns of pairs, and which of them were named. */
+/* The columns of pairs that aggregates can use, and which of them some
+ * aggregate uses. */
 struct pair_columns
 {
     const struct oj_row_column_words *words;
@@ -198,7 +200,8 @@ struct pair_columns
     const char *hidden;
 };
 
-/* All columns that pairs have. The caller frees them, also after an error. */
+/* Lists all columns that aggregates can use. The caller frees them, also after
+ * an error. */
 static oj_status offer_pair_columns(const struct oj_row_column_words *words,
                                     struct oj_computed_columns *out,
                                     struct oj_error *err)
@@ -211,7 +214,7 @@ static oj_status offer_pair_columns(const struct oj_row_column_words *words,
     return add_all_computed_columns(&choice, err);
 }
 
-/* Index of the column of pairs of this name; -1: there is none. */
+/* Index of the column of pairs with this name; -1 if there is none. */
 static int find_pair_column(const struct oj_computed_columns *columns,
                             const char *name)
 {
@@ -223,8 +226,8 @@ static int find_pair_column(const struct oj_computed_columns *columns,
     return -1;
 }
 
-/* Adds the names of the columns of pairs to the message, and for a count of
- * different values what it is called here. */
+/* Fails because an aggregate uses an unknown name. The message lists the
+ * columns of pairs, or explains how different values are counted. */
 static oj_status fail_operand(const struct pair_columns *p, const char *name,
                               struct oj_error *err)
 {
@@ -276,7 +279,7 @@ static oj_status find_operand(struct pair_columns *p, const char *name,
     return OJ_OK;
 }
 
-/* A name that the user gave to a column of pairs is for aggregates to use. */
+/* Fails if the user has named a column of pairs that no aggregate uses. */
 static oj_status check_given_names_are_used(const struct pair_columns *p,
                                             struct oj_error *err)
 {
@@ -344,9 +347,9 @@ oj_status oj_aggregate_columns_bind(const struct oj_row_column_words *words,
     return OJ_OK;
 }
 
-/* ---- names that are taken ------------------------------------------------ */
+/* ---- names in use -------------------------------------------------------- */
 
-/* Makes a token of the name's bytes, with ASCII letters in lower case. */
+/* Makes a token (for the table of names) of a name in lower case (ASCII). */
 static oj_status make_name_token(struct oj_row_columns *columns,
                                  const char *name, struct oj_token *token,
                                  struct oj_error *err)
@@ -384,10 +387,11 @@ oj_status oj_row_columns_take_name(struct oj_row_columns *columns,
     return oj_token_table_put(&columns->taken, &token, &number, err);
 }
 
-/* Maximum bytes of the number after a name, with the final 0. */
+/* Maximum bytes of the number that is appended to a name, with the final 0. */
 #define NUMBER_BYTES 24
 
-/* Adds a column like this one, with size bytes of memory for its name. */
+/* Adds a column with the properties of `like`, and memory of `size` bytes for
+ * its name. */
 static oj_status add_named_column(struct oj_row_columns *columns,
                                   const struct oj_named_column *like,
                                   size_t size, struct oj_error *err)
@@ -399,10 +403,10 @@ static oj_status add_named_column(struct oj_row_columns *columns,
     return OJ_OK;
 }
 
-/* ---- fields of the sides ------------------------------------------------- */
+/* ---- fields of the input and join side ----------------------------------- */
 
-/* Writes name, or, when it is taken, prefix and name, or then that with _2, _3
- * and so on, and takes it. */
+/* Writes the first free name of: name; prefix + name; prefix + name + _2, _3
+ * and so on. Marks it as in use. */
 static oj_status write_free_name(struct oj_row_columns *columns,
                                  const char *prefix, const char *name,
                                  char *out, size_t size, struct oj_error *err)
@@ -421,8 +425,9 @@ static oj_status write_free_name(struct oj_row_columns *columns,
     return oj_row_columns_take_name(columns, out, err);
 }
 
-/* Plans the fields of one side; prefix: put before names that are taken. Fields
- * of a side that a row can lack may be NULL, whatever the layer says. */
+/* Adds the fields of one side. prefix: put before names that are in use.
+ * is_always_there 0: rows can lack a feature of this side, so its fields may be
+ * NULL. */
 static oj_status plan_side_fields(const struct oj_row_side_fields *side,
                                   enum oj_column_origin origin,
                                   const char *prefix, int is_always_there,
@@ -449,8 +454,8 @@ static oj_status plan_side_fields(const struct oj_row_side_fields *side,
 
 /* ---- computed columns ---------------------------------------------------- */
 
-/* 1 if the name that the user gave to column i is the name of another computed
- * column: a usual name, or one given to an earlier column. */
+/* 1 if the user's name for computed column i is also the usual name of another,
+ * or the user's name for an earlier one. */
 static int is_name_of_other(const struct oj_row_columns_request *request, int i)
 {
     const struct oj_computed_column *computed = request->computed;
@@ -463,8 +468,8 @@ static int is_name_of_other(const struct oj_row_columns_request *request, int i)
     return 0;
 }
 
-/* Takes the names that the user gave. Fails if one is taken or is the name of
- * another computed column. */
+/* Marks the names that the user gave as in use. Fails if one is in use already,
+ * or is the name of another computed column. */
 static oj_status take_given_names(const struct oj_row_columns_request *request,
                                   struct oj_row_columns *columns,
                                   struct oj_error *err)
@@ -490,7 +495,7 @@ static oj_status take_given_names(const struct oj_row_columns_request *request,
     return OJ_OK;
 }
 
-/* Writes the name of a computed column with this number (1: no number). */
+/* Writes the name of a computed column with a number appended (1: none). */
 static void write_computed_name(const struct oj_computed_column *computed,
                                 int64_t number, char *name, size_t size)
 {
@@ -500,8 +505,8 @@ static void write_computed_name(const struct oj_computed_column *computed,
         snprintf(name, size, "%s_%lld", computed->name, (long long)number);
 }
 
-/* Writes the names of the computed columns, which are columns first and
- * following, with this number. Sets *clash to 1 if a usual name is taken. */
+/* Writes the names of all computed columns, with the given number; they are the
+ * columns of the row from `first` on. Sets *clash to 1 if one is in use. */
 static oj_status write_computed_names(
     const struct oj_row_columns_request *request, int64_t first, int64_t number,
     struct oj_row_columns *columns, int *clash, struct oj_error *err)
@@ -519,8 +524,8 @@ static oj_status write_computed_names(
     return OJ_OK;
 }
 
-/* If the name of one computed column is taken (the input may itself be the
- * output of a join), all of them get one number. */
+/* Adds the computed columns. If any of their usual names is in use (the input
+ * may be the output of a join), all of them get one number. */
 static oj_status
 plan_computed_columns(const struct oj_row_columns_request *request,
                       struct oj_row_columns *columns, struct oj_error *err)

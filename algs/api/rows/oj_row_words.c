@@ -11,7 +11,7 @@
 
 /* ---- pick ---------------------------------------------------------------- */
 
-/* word: the name of a field, perhaps in double quotes. */
+/* Parses the field of max: or min:, whose name may be in double quotes. */
 static oj_status read_pick_field(const char *dash, const char *word,
                                  struct oj_row_pick *out, struct oj_error *err)
 {
@@ -33,7 +33,9 @@ oj_status oj_row_pick_read(const char *dash, const char *rule,
 {
     static const char rules[] = "all|first|nearest|largest_overlap|"
                                 "smallest_area|largest_area|most_similar";
-    int place = oj_words_find(rules, rule); /* value of enum oj_pick_rule */
+    int place = oj_words_find(rules, rule); /* index in the list of rules, which
+                                               equals the value in enum
+                                               oj_pick_rule */
     struct oj_row_pick pick = {0};
     if (strncasecmp(rule, "max:", 4) == 0 || strncasecmp(rule, "min:", 4) == 0)
     {
@@ -86,8 +88,8 @@ void oj_row_pick_free(struct oj_row_pick *pick)
 
 /* ---- overlap ------------------------------------------------------------- */
 
-/* Finds the next word of a comma-separated list, without spaces around it:
- * *word with *n letters. Returns 0 at the end. Empty words are skipped. */
+/* Finds the next word of a comma-separated list: *n characters at *word,
+ * without spaces around them. Skips empty words; returns 0 at the end. */
 static int next_list_word(const char **at, const char **word, size_t *n)
 {
     for (;;)
@@ -115,7 +117,8 @@ const struct oj_overlap_column oj_overlap_columns[OJ_N_OVERLAP_WORDS] = {
     {"join_area", OJ_PAIR_JOIN_AREA},
 };
 
-/* Index of a word of n letters in OJ_OVERLAP_WORDS; -1: not one of them. */
+/* Index of a word of n characters in OJ_OVERLAP_WORDS; -1 if it is not there.
+ */
 static int find_overlap_word(const char *word, size_t n)
 {
     char copy[sizeof OJ_OVERLAP_WORDS];

@@ -1,6 +1,6 @@
 /** Parses the options that select the rows of a join and their content: -how,
- *  -pick, -overlap and -geometry of the command, and the settings of these
- *  names in the library.
+ *  -pick, -overlap and -geometry of the command, and the library's settings of
+ *  these names.
  *
  *   word                       becomes
  *   how right                  enum oj_how
@@ -8,9 +8,8 @@
  *   overlap area, percent      the two values in want of struct oj_pair_request
  *   geometry connection        enum oj_write_geometry, and four values in want
  *
- *  Words are read without case. Errors are OJ_ERR_ARG with what to write
- *  instead, and name options with dash before them: "-" for the command, "" for
- *  settings.
+ *  Case does not matter. Errors are OJ_ERR_ARG with the accepted words; dash
+ *  precedes option names in messages: "-" for the command, "" for settings.
  */
 #ifndef OJ_ROW_WORDS_H
 #define OJ_ROW_WORDS_H
@@ -20,52 +19,52 @@
 #include "oj_field_kind.h"
 #include "oj_plain_value.h"
 
-/** The words of how and geometry, in the order of their enums; oj_choice_read()
- *  reads them. */
+/** Words of how and geometry, in the order of their enums, for
+ * oj_choice_read(). */
 #define OJ_HOW_WORDS "left|inner|semi|anti|right|full"
 #define OJ_ROW_GEOMETRY_WORDS "input|join|nearest_point|connection|intersection"
 
-/** The words of overlap, which takes a comma-separated list of them. */
+/** Words of overlap, which is a comma-separated list of them. */
 #define OJ_OVERLAP_WORDS "area|length|percent|iou|input_area|join_area"
 
-/** The words of nlt that keep parts of one kind of an intersection, in the
- * order of oj_row_keep_parts(). */
+/** Words of nlt, which keeps the parts of one kind of an intersection; index:
+ * argument of oj_row_keep_parts(). */
 #define OJ_ROW_PART_WORDS "POLYGON|LINESTRING|POINT"
 
-/** The words of pick, with the prefixes of those that name a field. */
+/** Words of pick; max: and min: are followed by the name of a field. */
 #define OJ_PICK_WORDS                                                          \
     "first|nearest|largest_overlap|smallest_area|largest_area|most_similar|"   \
     "max:|min:"
 
-/** The rule that selects one pair per row. Owns field; zeroed memory keeps all
+/** The rule that picks one pair per row. Owns field; zeroed memory keeps all
  * pairs. */
 struct oj_row_pick
 {
     enum oj_pick_rule rule;
-    char *field;  /**< OJ_PICK_SCORE: field of the join layer; else NULL */
-    int is_least; /**< 1: selects the smallest value of field; 0: the
-                       greatest */
+    char *field;  /**< for OJ_PICK_SCORE: field of the join layer; otherwise
+                       NULL */
+    int is_least; /**< 1: picks the smallest value of field; 0: the greatest */
 };
 
-/** Parses a rule of pick. A field may be in double quotes
- * (oj_compared_fields.h). oj_option_clash.h checks whether the rule fits the
- * join. */
+/** Parses the rule of pick. A field may be in double quotes
+ * (oj_compared_fields.h). oj_option_clash.h checks that the rule fits the join.
+ */
 OJ_MUST_USE oj_status oj_row_pick_read(const char *dash, const char *rule,
                                        struct oj_row_pick *out,
                                        struct oj_error *err);
 
-/** OJ_ERR_ARG unless the field's kind has an order for pick: numbers, dates and
+/** OJ_ERR_ARG unless pick can order values of the field's kind: numbers, dates,
  * times. */
 OJ_MUST_USE oj_status oj_row_pick_check_field(
     const char *dash, const struct oj_field_description *field,
     struct oj_error *err);
 
-/** The score (oj_pick.h) of a join feature whose field has this value: NULL, an
- * integer or a real. */
+/** Converts the value of a join feature's field (NULL, an integer or a real) to
+ * a score (oj_pick.h). */
 int64_t oj_row_pick_score(const struct oj_row_pick *pick,
                           const struct oj_plain_value *value);
 
-/** Accepts zeroed memory; leaves zeroed memory. */
+/** Frees field and zeroes *pick, which may be zeroed already. */
 void oj_row_pick_free(struct oj_row_pick *pick);
 
 enum
@@ -73,7 +72,7 @@ enum
     OJ_N_OVERLAP_WORDS = 6
 };
 
-/** Column of each word of overlap, and its value. */
+/** The output column and the pair value for a word of overlap. */
 struct oj_overlap_column
 {
     const char *name;
@@ -81,17 +80,19 @@ struct oj_overlap_column
 };
 extern const struct oj_overlap_column oj_overlap_columns[OJ_N_OVERLAP_WORDS];
 
-/** Sets want [OJ_N_PAIR_VALUES] for a list such as "area,length,percent"; empty
- * words are skipped. OJ_ERR_ARG for an unknown word or an empty list. */
+/** Sets want [OJ_N_PAIR_VALUES] for the words of a list such as
+ * "area,length,percent". Empty words are skipped. OJ_ERR_ARG for an unknown
+ * word or an empty list. */
 OJ_MUST_USE oj_status oj_row_overlap_read(const char *dash, const char *list,
                                           unsigned char *want,
                                           struct oj_error *err);
 
-/** Requests that intersections keep the parts of one kind, number `word` of
- * OJ_ROW_PART_WORDS, and that pairs without such a part are dropped. */
+/** Requests that intersections keep only the parts of one kind, word number
+ * `word` of OJ_ROW_PART_WORDS, and that pairs without such parts are dropped.
+ */
 void oj_row_keep_parts(int word, struct oj_pair_request *request);
 
-/** Requests the values of pairs that this geometry of rows needs. */
+/** Requests the values of pairs that are needed to write this geometry. */
 void oj_row_geometry_request(enum oj_write_geometry geometry,
                              struct oj_pair_request *request);
 

@@ -13,7 +13,7 @@ enum oj_value_comparison oj_value_comparison_of(enum oj_field_kind input,
                : OJ_COMPARE_TEXTS;
 }
 
-/* ---- the key of a row ---------------------------------------------------- */
+/* ---- keys: the compared values of a row as bytes ------------------------- */
 
 static oj_status append_bytes(struct oj_value_key *key, const void *from,
                               int64_t n, struct oj_error *err)
@@ -29,8 +29,8 @@ static oj_status append_bytes(struct oj_value_key *key, const void *from,
     return OJ_OK;
 }
 
-/* Texts are preceded by their length, so that ("a", "bc") differs from ("ab",
- * "c"). */
+/* Appends a text and its length: with the length, ("a", "bc") differs from
+ * ("ab", "c"). */
 static oj_status append_text(struct oj_value_key *key, const char *text,
                              int64_t n, struct oj_error *err)
 {
@@ -38,8 +38,8 @@ static oj_status append_text(struct oj_value_key *key, const char *text,
     return append_bytes(key, text, n, err);
 }
 
-/* Appends an integer if the number is one, else the bits of the double; the
- * first byte distinguishes the two. */
+/* Appends a number to the key. A whole number is appended as an integer, any
+ * other as the bits of the double; a first byte distinguishes the two. */
 static oj_status append_number(struct oj_value_key *key,
                                const struct oj_plain_value *value,
                                struct oj_error *err)
@@ -82,7 +82,8 @@ static int value_is_missing(const struct oj_plain_value *value)
            (value->form == OJ_PLAIN_REAL && isnan(value->real));
 }
 
-/* Makes the key of a row; *is_missing: a value is NULL or NaN. */
+/* Makes the key of a row. *is_missing is 1 if a compared value is NULL or NaN.
+ */
 static oj_status make_key(struct oj_value_key *key,
                           const enum oj_value_comparison *comparison,
                           int n_fields, const struct oj_plain_reader *rows,
@@ -110,7 +111,8 @@ void oj_value_key_free(struct oj_value_key *key)
 
 /* ---- classes ------------------------------------------------------------- */
 
-/* The class of a key; -1 if it is new and insert is 0. */
+/* Finds the class of a key. A new key gets a new class if insert is 1,
+ * otherwise -1. */
 static oj_status find_class(struct oj_value_classes *classes,
                             const struct oj_value_key *key, int insert,
                             int32_t *out, struct oj_error *err)

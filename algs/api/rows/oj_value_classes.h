@@ -12,7 +12,7 @@
  *  texts, byte by byte, a number as OGR writes it. Rows are equal when all of
  *  their fields are; NULL and NaN equal nothing.
  *
- *  Cost: one hash of a row's bytes, and one look at a table.
+ *  Cost per row: a hash of its bytes and a look-up in a table.
  */
 #ifndef OJ_VALUE_CLASSES_H
 #define OJ_VALUE_CLASSES_H
@@ -21,30 +21,30 @@
 #include "oj_field_kind.h"
 #include "oj_plain_value.h"
 
-/** The classes. Owner; zeroed memory is a valid one without classes. After the
- * last insert several threads may look up at once, each with its own key. */
+/** The classes. Owner; zeroed memory is a valid empty value. After the last
+ * insertion, several threads may look up at once, each with its own key. */
 struct oj_value_classes
 {
-    struct oj_token_table table; /* keys, as long tokens */
+    struct oj_token_table table; /* keys as tokens of several 32-bit codes */
 };
 
-/** How values of a field of the input layer are compared with those of a field
- * of the join layer. */
+/** How a field of the input and a field of the join side are compared. */
 enum oj_value_comparison
 {
     OJ_COMPARE_TEXTS = 0,
     OJ_COMPARE_NUMBERS
 };
 
-/** The comparison for fields of these kinds. */
+/** How fields of these kinds are compared: as numbers if both are, otherwise as
+ * texts. */
 enum oj_value_comparison oj_value_comparison_of(enum oj_field_kind input,
                                                 enum oj_field_kind join);
 
-/** The bytes that identify the class of a row. Owner, one per thread, reused
- * for many rows; zeroed memory is a valid empty one. */
+/** The compared values of a row as bytes. Owner; one per thread, reused for
+ * many rows; zeroed memory is a valid empty value. */
 struct oj_value_key
 {
-    uint32_t *code; /* [n] each value padded with zeros */
+    uint32_t *code; /* [n] the values, each padded with zeros */
     int64_t n, capacity;
 };
 
@@ -65,10 +65,10 @@ OJ_MUST_USE oj_status oj_value_classes_find(
     const struct oj_plain_reader *rows, int64_t n_rows, int insert,
     int32_t *class_of, struct oj_error *err);
 
-/** Memory in bytes. */
+/** Memory in use, in bytes. */
 int64_t oj_value_classes_bytes(const struct oj_value_classes *classes);
 
-/** Frees the memory and leaves an empty object. */
+/** Frees the memory; *classes is a valid empty value afterwards. */
 void oj_value_classes_free(struct oj_value_classes *classes);
 
 #endif

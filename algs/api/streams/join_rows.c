@@ -22,25 +22,25 @@
 
 enum
 {
-    MOST_PLACES = 1 << 16,      /* rows of a record batch */
-    MOST_BATCH_ROWS = 1 << 20,  /* input rows joined at once */
-    LEAST_BATCH_ROWS = 1 << 14, /* for each thread, see below */
-    KEPT_ROWS = 1 << 18,      /* batches up to this many rows keep the memory in
-                                 which they were joined */
-    MOST_PART_PAIRS = 1 << 22 /* pairs in memory at once */
+    MOST_PLACES = 1 << 16,      /* maximum rows of a record batch */
+    MOST_BATCH_ROWS = 1 << 20,  /* maximum input rows joined together */
+    LEAST_BATCH_ROWS = 1 << 14, /* minimum input rows of a batch for each
+                                   thread, see choose_batch_rows() */
+    KEPT_ROWS = 1 << 18,        /* a batch of more rows frees its working memory
+                                   before rows are output */
+    MOST_PART_PAIRS = 1 << 22   /* maximum pairs in memory */
 };
 
-/* ---- the join side ---------------------------------------------------------
- */
+/* ---- the join side ------------------------------------------------------- */
 
-/* The join side, indexed for particular settings. */
+/* The join side with an index for particular settings. Reference-counted. */
 struct rows_index
 {
     atomic_int n_users;
-    struct ogrjoin_settings *settings; /* complete: distances are in the unit
-                                          of the CRS */
-    struct rows_side side;             /* the roles of its columns under
-                                          these settings */
+    struct ogrjoin_settings *settings; /* all settings, completed; distances are
+                                          in the unit of the CRS */
+    struct rows_side side;             /* which columns of the join side have
+                                          which role */
     struct ogrjoin_layer *layer;
     struct ogrjoin_index *index;
     struct rows_classes_of_values classes;
@@ -53,10 +53,11 @@ struct ogrjoin_rows
     struct rows_chunks chunks;
     struct ogrjoin_settings *settings;
     pthread_mutex_t lock;
-    struct rows_index *kept; /* index of the last join, or NULL */
+    struct rows_index *kept; /* index of the last join, for the next; NULL:
+                                none. Holds a reference */
 
-    /* Features of the join side and the settings they were read with. Other
-     * settings that read features alike reuse the layer. */
+    /* Features of the join side, and the settings that they were read with. A
+     * join whose settings would read equal features reuses them. */
     struct ogrjoin_layer *layer;
     struct ogrjoin_settings *read_with;
 };
@@ -115,7 +116,8 @@ static oj_status read_chunks(struct ArrowArrayStream *stream,
     }
 }
 
-/* Interprets a copy of the schema by these settings. */
+/* Finds the roles of columns (geometry, ids ..) for these settings, on a copy
+ * of the schema. */
 static oj_status open_side(const struct ogrjoin_rows *rows,
                            const struct ogrjoin_settings *settings,
                            struct rows_side *side, struct oj_error *err)
@@ -164,8 +166,7 @@ static oj_status open_rows(struct ArrowArrayStream *stream,
     return status;
 }
 
-/* ---- what is asked ---------------------------------------------------------
- */
+/* ---- settings of a join -------------------------------------------------- */
 
 static oj_status read_exclude(struct ogrjoin_settings *s, struct oj_error *err)
 {
@@ -213,8 +214,8 @@ static oj_status read_span_conditions(struct ogrjoin_settings *s,
     return status;
 }
 
-/* Converts distances to numbers in the unit of the join; *scale: factor for a
- * column of distances, of either side. */
+/* Converts the user's distances to the unit of the join. *scale: factor for
+ * distances that are in a column. */
 static oj_status resolve_distances(struct ogrjoin_settings *s,
                                    const struct rows_side *input,
                                    const struct rows_side *join, double *scale,
@@ -259,8 +260,7 @@ static oj_status choose_comparisons(const struct rows_side *input,
     return OJ_OK;
 }
 
-/* ---- indexes ---------------------------------------------------------------
- */
+/* ---- indexes ------------------------------------------------------------- */
 
 static int is_alike(const struct rows_index *a, const struct rows_index *b)
 {
@@ -285,7 +285,7 @@ static int is_alike(const struct rows_index *a, const struct rows_index *b)
            api_settings_find_alike(a->settings, b->settings);
 }
 
-/* 1 if both settings read the features of the join side alike. */
+/* 1 if features that were read with settings a can be used with settings b. */
 static int reads_alike(const struct ogrjoin_settings *a,
                        const struct ogrjoin_settings *b)
 {
@@ -303,7 +303,7 @@ static int reads_alike(const struct ogrjoin_settings *a,
            api_compares_only_attributes(&b->relation);
 }
 
-/* Reads the features of the join side, unless those of the last join can be
+/* Reads the features of the join side, unless the layer of the last join can be
  * reused. */
 static oj_status read_features(struct ogrjoin_rows *rows,
                                const struct rows_index *index,
@@ -329,9 +329,9 @@ static oj_status read_features(struct ogrjoin_rows *rows,
     return OJ_OK;
 }
 
-/* 1: the caller's index, which may be NULL, is one for the join. Its pairs have
- * no bound: on the CPU copies of it get one (join_part()), a device does not
- * take one. */
+/* 1 if the caller's own index (may be NULL) can be used for this join. It must
+ * have no limit of pairs: on the CPU join_part() limits its copies, and a
+ * device needs no limit. */
 static int is_for_join(const struct ogrjoin_index *given,
                        const struct ogrjoin_rows *rows,
                        const struct rows_index *index)
@@ -359,8 +359,8 @@ static oj_status build_index(struct ogrjoin_rows *rows,
     OJ_TRY(api_layer_show(rows->layer, &index->layer, err));
     OJ_TRY(rows_side_add_columns(&index->side, &rows->chunks, &index->classes,
                                  1, scale, index->layer, err));
-    s->pairs = nothing; /* values of pairs are computed by the stream, not by
-                           the index */
+    s->pairs = nothing; /* the stream computes the values of pairs, not the
+                           index */
     s->rows.max_distance.unit = s->rows.min_distance.unit =
         s->rows.densify.unit = OJ_UNIT_CRS;
     s->options.max_batch_pairs = MOST_PART_PAIRS;
@@ -371,9 +371,9 @@ static oj_status build_index(struct ogrjoin_rows *rows,
     return status;
 }
 
-/* Replaces *index by the kept index if that is alike, else builds *index. The
- * caller is a user of the result. What is made of given, an index of the
- * caller's own, is not kept. */
+/* Replaces *index by the index of the last join if settings are equal;
+ * otherwise builds *index. The caller gets a reference. If `given` (the
+ * caller's own index) is used, the result is not kept for later joins. */
 static oj_status find_or_build_index(struct ogrjoin_rows *rows,
                                      struct ogrjoin_index *given,
                                      struct rows_index **index, double scale,
@@ -402,75 +402,80 @@ static oj_status find_or_build_index(struct ogrjoin_rows *rows,
         }
     }
     if (status == OJ_OK)
-        atomic_fetch_add(&(*index)->n_users, 1); /* one user is rows, one the
-                                                    caller */
+        atomic_fetch_add(&(*index)->n_users, 1); /* a reference for the caller;
+                                                    rows has one already */
     pthread_mutex_unlock(&rows->lock);
     return status;
 }
 
-/* ---- a stream of rows ------------------------------------------------------
- */
+/* ---- a stream of rows ---------------------------------------------------- */
 
 enum stream_state
 {
-    STREAM_READS,  /* next: read a batch of the input */
-    STREAM_JOINS,  /* next: join rows of the batch */
-    STREAM_GIVES,  /* next: make rows from places */
-    STREAM_OTHERS, /* likewise, for the join rows that match nothing, at the
-                      end */
+    STREAM_READS,  /* next step: read a batch of the input */
+    STREAM_JOINS,  /* next step: join rows of the batch */
+    STREAM_GIVES,  /* next step: make a record batch of the rows found */
+    STREAM_OTHERS, /* like STREAM_GIVES, for join rows without pairs, after all
+                      input */
     STREAM_ENDED
 };
 
 struct rows_stream
 {
     struct ogrjoin_rows *rows;
-    struct ogrjoin_settings *settings; /* complete */
-    double scale;                      /* factor for a column of distances */
+    struct ogrjoin_settings *settings; /* all settings, completed */
+    double scale;                      /* factor that converts distances in a
+                                          column to the unit of the join */
     struct oj_span_reading span[OJ_MOST_SPANS]; /* within_time and during */
     struct ArrowArrayStream source;
     struct rows_side input;
-    struct rows_side join; /* roles of columns for this join */
+    struct rows_side join; /* roles of the columns for this join */
     struct rows_index *index;
     struct rows_output output;
     struct oj_row_pick pick;
     int64_t *score;
-    struct oj_pair_stage *stage; /* NULL: no values or picks are wanted */
-    struct oj_flat join_flat;    /* the join side, as it is joined */
-    uint8_t *is_matched;         /* [join rows] 1: it has a pair; or NULL:
-                                    not needed */
+    struct oj_pair_stage *stage; /* computes values and picks; NULL: none are
+                                    wanted */
+    struct oj_flat join_flat;    /* view of the join side, with its token sets
+                                    and vectors */
+    uint8_t *is_matched;         /* [join rows] 1: the row has a pair; NULL: not
+                                    needed */
 
     enum stream_state state;
     int source_ended;
-    struct oj_arrow_shared *large; /* array that is read in parts, or NULL */
-    int64_t large_at;              /* number of its rows that were read */
+    struct oj_arrow_shared *large; /* array that is split over several batches;
+                                      NULL: none */
+    int64_t large_at;              /* number of its rows read so far */
     struct rows_chunks chunks;     /* arrays of the current batch */
     struct ogrjoin_layer *layer;   /* layer of the current batch */
     struct layer_sets sets;
     struct oj_flat flat;
-    int64_t n_before, at; /* rows of earlier batches; rows of this batch
-                             joined so far */
-    int64_t n_pairs;      /* pairs so far */
+    int64_t n_before, at; /* number of rows in earlier batches; number of rows
+                             of this batch joined so far */
+    int64_t n_pairs;      /* number of pairs so far */
     struct oj_batch_parts parts;
     struct oj_flat_slice slice;
     struct oj_matches matches, chosen, added_up;
     struct oj_pair_values values;
     struct oj_row_places places;
-    struct oj_row_place *place; /* [MOST_PLACES] */
+    struct oj_row_place *place; /* [MOST_PLACES] the rows (places) of the next
+                                   record batch */
     int64_t first_place, n_places;
     struct rows_answer answer;
 
-    /* Rows are events; NULL: they are not. */
+    /* Members for events (setting events); events is NULL without it. */
     struct ogrjoin_events *events;
-    int64_t key; /* column of the input */
+    int64_t key; /* column of the key in the input */
     int has_text_keys;
     struct oj_pair_values event_values;
-    int64_t *key_number; /* integers, or offsets of texts */
+    int64_t *key_number; /* keys of the batch: integers, or offsets of texts in
+                            key_bytes */
     uint8_t *key_is_null;
     char *key_bytes;
     int64_t cap_key_number, cap_key_is_null, cap_key_bytes;
 
     struct oj_error error;
-    oj_status failed; /* status of the call that failed */
+    oj_status failed; /* status of the call that failed; OJ_OK: none did */
 };
 
 static void close_stream(struct rows_stream *s)
@@ -507,8 +512,7 @@ static void close_stream(struct rows_stream *s)
     oj_free(s);
 }
 
-/* ---- opening it ------------------------------------------------------------
- */
+/* ---- opening the stream -------------------------------------------------- */
 
 static oj_status read_scores(struct rows_stream *s, struct oj_error *err)
 {
@@ -603,10 +607,10 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* ---- events ----------------------------------------------------------------
- */
+/* ---- events -------------------------------------------------------------- */
 
-/* The column of the key, and what its values are. */
+/* Finds the input column with the key, and whether its values are integers or
+ * texts. */
 static oj_status find_key(struct rows_stream *s, struct oj_error *err)
 {
     const char *name = api_setting_given(s->settings, "key");
@@ -623,7 +627,7 @@ static oj_status find_key(struct rows_stream *s, struct oj_error *err)
                    name);
 }
 
-/* What decides pairs beside the relation. */
+/* Writes the settings, besides the relation, that decide pairs as a text. */
 static oj_status write_conditions(const struct ogrjoin_settings *settings,
                                   char *text, size_t size, struct oj_error *err)
 {
@@ -682,7 +686,7 @@ static oj_status add_key_text(struct rows_stream *s, int64_t row,
     return OJ_OK;
 }
 
-/* Of n rows of the batch. */
+/* Reads the keys of n rows of the batch. */
 static oj_status read_keys(struct rows_stream *s, int64_t first, int64_t n,
                            struct oj_event_keys *keys, struct oj_error *err)
 {
@@ -715,7 +719,7 @@ static oj_status read_keys(struct rows_stream *s, int64_t first, int64_t n,
     return OJ_OK;
 }
 
-/* The events of a part in place of its pairs. */
+/* Makes *pairs the events of a part, in place of its pairs. */
 static oj_status make_events(struct rows_stream *s, const struct oj_flat *part,
                              int64_t first, const struct oj_matches **pairs,
                              struct oj_error *err)
@@ -793,11 +797,10 @@ static oj_status open_rows_stream(struct rows_stream *s,
     return open_events(s, err);
 }
 
-/* ---- the input -------------------------------------------------------------
- */
+/* ---- reading the input --------------------------------------------------- */
 
-/* Reads the next array of the source, split so that it has at most n rows; out
- * is released at the end. */
+/* Reads the next array of the source, or n rows of it if it is larger. out is
+ * released at the end of the stream. */
 static oj_status read_array(struct rows_stream *s, int64_t n,
                             struct ArrowArray *out, struct oj_error *err)
 {
@@ -824,10 +827,11 @@ static oj_status read_array(struct rows_stream *s, int64_t n,
     return OJ_OK;
 }
 
-/* Rows that are joined at once.  Distances are found faster for many points,
- * which lie close together, and a device wants much work.  Predicates on the
- * CPU are not: of a million points in lots 65,536 at a time take no more time
- * and half of the memory.  Aggregates make few rows of many pairs. */
+/* Chooses the number of rows of a batch. Distances are found faster for many
+ * points, which are then close to each other, and a device needs much work.
+ * Predicates on the CPU gain nothing: for a million points in lots, 65,536 at a
+ * time need no more time and half of the memory. Aggregates make few rows of
+ * many pairs. */
 static int64_t choose_batch_rows(const struct rows_stream *s)
 {
     const struct ogrjoin_settings *all = s->settings;
@@ -846,8 +850,9 @@ static int64_t choose_batch_rows(const struct rows_stream *s)
     return most < MOST_BATCH_ROWS ? most : MOST_BATCH_ROWS;
 }
 
-/* Arrays of some rows, or all of them; none at the end. Events of an array are
- * given before the next one is waited for. */
+/* Reads the arrays of the next batch; none at the end of the input. With
+ * events, a batch is a single array, so that its events are output before the
+ * next array is waited for. */
 static oj_status read_arrays(struct rows_stream *s, struct oj_error *err)
 {
     const struct ogrjoin_settings *all = s->settings;
@@ -888,7 +893,7 @@ static oj_status report_progress(struct rows_stream *s, struct oj_error *err)
     return oj_fail_cancelled(err);
 }
 
-/* Reads a batch of the input and prepares it for joining. */
+/* Reads the next batch and makes a layer of it. */
 static oj_status read_batch(struct rows_stream *s, struct oj_error *err)
 {
     s->n_before += s->at;
@@ -911,8 +916,7 @@ static oj_status read_batch(struct rows_stream *s, struct oj_error *err)
                                 err);
 }
 
-/* ---- pairs -----------------------------------------------------------------
- */
+/* ---- pairs --------------------------------------------------------------- */
 
 static oj_status join_part(void *user, const struct oj_flat *rows,
                            struct oj_matches *out, struct oj_error *err)
@@ -929,7 +933,8 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     return status;
 }
 
-/* Sampling is refused on a device, where a few rows cost as much as many. */
+/* Joins a sample of rows to count their pairs. Not on a device, where a few
+ * rows take as long as many. */
 static oj_status sample_rows(void *user, const struct oj_flat *rows,
                              struct oj_matches *out, struct oj_error *err)
 {
@@ -948,8 +953,8 @@ static oj_status count_pairs(struct rows_stream *s, int64_t n,
                                n_before, n, err);
 }
 
-/* Joins the next rows of the batch; *n: their number. After the last ones the
- * memory in which a large batch was joined is freed, before rows are made. */
+/* Joins the next rows of the batch; *n is their number. Frees the working
+ * memory of a large batch after its last rows. */
 static oj_status join_next_part(struct rows_stream *s, int64_t *n,
                                 struct oj_error *err)
 {
@@ -981,7 +986,7 @@ static oj_status add_parts_to_choice(struct rows_stream *s,
     return OJ_OK;
 }
 
-/* Makes the one-to-one choice over all rows. */
+/* Joins the whole input and chooses pairs one to one. */
 static oj_status choose_one_to_one(struct rows_stream *s, struct oj_error *err)
 {
     struct oj_one_to_one *choice;
@@ -1011,8 +1016,8 @@ static void mark_matched(struct rows_stream *s, const struct oj_matches *pairs)
     }
 }
 
-/* Computes the requested values for the pairs of a part, whose n rows begin at
- * `first`. */
+/* Computes the wanted values of a part's pairs. The part has n rows from
+ * `first` on. */
 static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
                               int64_t first, const struct oj_matches *pairs,
                               struct oj_error *err)
@@ -1027,7 +1032,7 @@ static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
         entries = oj_pair_values_matches(&s->values, pairs);
     }
     if (s->answer.values != NULL && s->answer.values->is_kept)
-        pairs = entries; /* dropped pairs are no matches */
+        pairs = entries; /* pairs that were dropped do not count as matches */
     mark_matched(s, pairs);
     if (s->events != NULL)
     {
@@ -1075,7 +1080,7 @@ static oj_status join_rows_of_batch(struct rows_stream *s, struct oj_error *err)
     return report_progress(s, err);
 }
 
-/* Begins the output of join rows that match nothing. */
+/* Starts the output of join rows without pairs. */
 static void begin_join_rows(struct rows_stream *s)
 {
     free_batch(s);
@@ -1085,8 +1090,7 @@ static void begin_join_rows(struct rows_stream *s)
                                   s->is_matched);
 }
 
-/* ---- rows ------------------------------------------------------------------
- */
+/* ---- output of rows ------------------------------------------------------ */
 
 static oj_status notice_undecided(const struct rows_stream *s)
 {
@@ -1101,7 +1105,8 @@ static oj_status notice_undecided(const struct rows_stream *s)
     return OJ_OK;
 }
 
-/* Takes the next places; if there are none left, changes to the next state. */
+/* Finds the next rows of output (places). If there are none left, changes to
+ * the next state. */
 static oj_status find_places(struct rows_stream *s, struct oj_error *err)
 {
     int is_last = s->state == STREAM_OTHERS;
@@ -1116,7 +1121,7 @@ static oj_status find_places(struct rows_stream *s, struct oj_error *err)
                : oj_check_cancel(s->settings->options.cancel, err);
 }
 
-/* Runs the state machine until there are places, or to the end. */
+/* Advances the state machine until there are rows to output, or to the end. */
 static oj_status advance(struct rows_stream *s, struct oj_error *err)
 {
     while (s->n_places == 0 && s->state != STREAM_ENDED)
@@ -1164,8 +1169,7 @@ static oj_status next_rows(struct rows_stream *s, struct ArrowArray *out,
     return OJ_OK;
 }
 
-/* ---- the stream's functions ------------------------------------------------
- */
+/* ---- callbacks of the output stream -------------------------------------- */
 
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
@@ -1182,12 +1186,12 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
     struct rows_stream *s = stream->private_data;
     oj_status status;
     memset(out, 0, sizeof *out);
-    if (s->failed != OJ_OK) /* after an error the answer may be incomplete */
+    if (s->failed != OJ_OK) /* an earlier call has failed */
         return api_errno_of(s->failed);
     status = next_rows(s, out, &s->error);
     s->failed = status;
-    if (status == OJ_OK) /* forgets the text of an attempt that was replaced
-                            by a successful one */
+    if (status == OJ_OK) /* a step may have failed and then succeeded in another
+                            way */
         s->error.message[0] = '\0';
     return api_errno_of(status);
 }
@@ -1204,7 +1208,7 @@ static void release_stream(struct ArrowArrayStream *stream)
     memset(stream, 0, sizeof *stream);
 }
 
-/* input is moved, also on failure. */
+/* Opens the output stream. input is moved, also on failure. */
 static oj_status open_stream(struct ogrjoin_rows *rows,
                              struct ogrjoin_index *given,
                              struct ArrowArrayStream *input,
@@ -1241,8 +1245,7 @@ static oj_status open_stream(struct ogrjoin_rows *rows,
     return OJ_OK;
 }
 
-/* ---- the entries -----------------------------------------------------------
- */
+/* ---- public functions ---------------------------------------------------- */
 
 static void release_input(struct ArrowArrayStream *stream)
 {

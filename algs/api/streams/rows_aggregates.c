@@ -11,19 +11,20 @@
 
 enum
 {
-    TIME_BYTES = 8, /* bytes of a time in an order that memcmp() respects */
-    PAIRS_AT_ONCE = 1 << 16 /* pairs listed for the aggregates in one call */
+    TIME_BYTES = 8, /* bytes of a time, in an order that memcmp() respects */
+    PAIRS_AT_ONCE = 1 << 16 /* maximum pairs that are passed to the aggregates
+                               in one call */
 };
 
-/* The values of a field for all rows of the join side, in one of these forms.
- */
+/* Values of one field for all rows of the join side; the array that is used
+ * depends on the type. */
 struct join_values
 {
     uint8_t *is_null;
     int64_t *integer;
     double *real;
     struct oj_aggregate_bytes *bytes;
-    char *text; /* holds the bytes of times and of texts made from other
+    char *text; /* bytes of times, and of texts that were made from other
                    types */
     int64_t n_text, cap_text;
 };
@@ -37,35 +38,36 @@ struct rows_aggregates
     struct join_values *values;         /* [words.n_fields] */
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
-    int64_t *place;   /* [join rows] 0, 1, 2 ... */
-    int64_t last_row; /* last row whose results were read; -1: none yet */
+    int64_t *place;   /* [join rows] ordinal of each row: 0, 1, 2 .. */
+    int64_t last_row; /* row of which results were read last; -1: none */
 
-    /* [PAIRS_AT_ONCE] pairs of one call; share: of weighted sums, else NULL */
+    /* The following have PAIRS_AT_ONCE elements, for the pairs of one call.
+     * share: for weighted sums, otherwise NULL. */
     int64_t *row;
     int32_t *at;
     double *share;
 
-    /* of columns of pairs, else NULL */
+    /* for columns of pairs, otherwise NULL */
     int64_t *entry;
     int32_t *rank;
     struct oj_aggregate_pair_columns pair_columns;
 };
 
-/* ---- values of the join side -----------------------------------------------
- */
+/* ---- values of the join side --------------------------------------------- */
 
 static oj_status keep_text(struct join_values *v, int64_t row, const char *text,
                            int64_t n, struct oj_error *err)
 {
     OJ_ROOM(v->text, v->n_text, v->n_text + n + 1, v->cap_text, err);
     memcpy(v->text + v->n_text, text, (size_t)n);
-    v->bytes[row].bytes = NULL; /* pointers are set when all texts are stored */
+    v->bytes[row].bytes = NULL; /* set later by point_at_kept_texts(), because
+                                   the memory may still move */
     v->bytes[row].n = n;
     v->n_text += n;
     return OJ_OK;
 }
 
-/* Writes a time as bytes that memcmp() orders like integers. */
+/* Writes a time as bytes that memcmp() orders chronologically. */
 static void write_ordered(int64_t time, char to[TIME_BYTES])
 {
     uint64_t bits = (uint64_t)time ^ (UINT64_C(1) << 63);
@@ -81,7 +83,7 @@ static int64_t read_ordered(const char *from)
     return (int64_t)(bits ^ (UINT64_C(1) << 63));
 }
 
-/* Reads a number; integers must fit into int64. */
+/* Reads a number. OJ_ERR_LIMIT for an integer beyond int64_t. */
 static oj_status read_number(struct join_values *v, int64_t row,
                              const struct oj_plain_value *value,
                              struct oj_error *err)
@@ -168,7 +170,8 @@ static void point_at_kept_texts(struct join_values *v, int64_t n)
     }
 }
 
-/* 1: the column has the numbers as the aggregates take them. */
+/* 1 if the Arrow column can be used without conversion: 8-byte numbers of the
+ * type that the aggregates need. */
 static int is_plain_number(const struct rows_aggregates *a, int i)
 {
     const struct oj_aggregate_field *field = &a->words.fields[i];
@@ -178,7 +181,7 @@ static int is_plain_number(const struct rows_aggregates *a, int i)
                   a->words.types[i] == OJ_AGG_INTEGER ? "l" : "g") == 0;
 }
 
-/* Sets which rows of chunk k have no value; is_null stays NULL if all have one.
+/* Sets v->is_null for the rows of chunk k; not allocated until a row is NULL.
  */
 static oj_status read_nulls_of_chunk(const struct rows_chunks *chunks,
                                      int64_t k, int column,
@@ -202,8 +205,8 @@ static oj_status read_nulls_of_chunk(const struct rows_chunks *chunks,
     return OJ_OK;
 }
 
-/* Numbers of 8 bytes stay where they are in the only array, and are copied from
- * several. */
+/* Reads a column of 8-byte numbers: in place if there is one array, otherwise
+ * copied. */
 static oj_status read_plain_numbers(const struct rows_aggregates *a, int i,
                                     struct oj_error *err)
 {
@@ -270,8 +273,7 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
     return OJ_OK;
 }
 
-/* ---- open and close --------------------------------------------------------
- */
+/* ---- open and close ------------------------------------------------------ */
 
 static oj_status find_join_field(void *user, const char *name, int *column,
                                  struct oj_field_description *field,
@@ -380,11 +382,10 @@ rows_aggregates_words(const struct rows_aggregates *a)
     return &a->words;
 }
 
-/* ---- pairs -----------------------------------------------------------------
- */
+/* ---- adding pairs -------------------------------------------------------- */
 
-/* Lists the pairs of matches from pair *p of row *row on, as many as have room,
- * and moves both behind them. */
+/* Appends pairs of matches to the list, starting at pair *p of row *row, until
+ * the list is full. Advances both to the first pair that did not fit. */
 static void list_pairs(struct rows_aggregates *a,
                        const struct oj_matches *matches,
                        const struct oj_flat *join_side,
@@ -465,12 +466,11 @@ oj_status rows_aggregates_add(struct rows_aggregates *a,
     return OJ_OK;
 }
 
-/* ---- results ---------------------------------------------------------------
- */
+/* ---- results ------------------------------------------------------------- */
 
-/* The Arrow format of the results of word i. Decimals and half floats become
- * float64; dictionaries and run-ends are taken as their values; a column of the
- * null type has only NULLs, of int64. */
+/* Arrow format of the results of aggregate i. Decimals and half floats become
+ * float64; dictionaries and runs become their values; a column of type null
+ * becomes int64 with only NULLs. */
 static const char *format_of_result(const struct rows_aggregates *a, int i)
 {
     const struct oj_aggregate_word *word = &a->words.word[i];
@@ -503,7 +503,7 @@ oj_status rows_aggregates_schema(const struct rows_aggregates *a, int i,
                                 ARROW_FLAG_NULLABLE, 0, out, err);
 }
 
-/* A result column that is being filled. */
+/* A result column that is being built. */
 struct result_column
 {
     const char *format;
@@ -533,7 +533,7 @@ static oj_status put_result(const struct oj_aggregate_value *value, int64_t i,
     return OJ_OK;
 }
 
-/* Row by row, because sorted values can be read only once. */
+/* Fills the columns row by row, because sorted values can be read only once. */
 static oj_status fill_columns(struct rows_aggregates *a, const int64_t *rows,
                               int64_t n, struct result_column *columns,
                               struct oj_error *err)

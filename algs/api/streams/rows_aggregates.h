@@ -9,30 +9,30 @@
 struct rows_aggregates;
 
 /** Parses the setting agg and reads the columns of the join side that it names.
- *  names  of columns of pairs
- *  want   [OJ_N_PAIR_VALUES] receives the values of pairs that are needed
- *  hidden receives the name of the first column of pairs that a column of the
- *         join side hides, or NULL */
+ *  names  options that name columns of pairs
+ *  want   [OJ_N_PAIR_VALUES] output: 1 for each value of pairs that is needed
+ *  hidden output: the first name that means a column of the join side, although
+ *  a column of pairs has it, too; or NULL */
 OJ_MUST_USE oj_status rows_aggregates_open(
     const char *words, const struct oj_row_column_words *names,
     const struct rows_side *join, const struct rows_chunks *chunks,
     unsigned char *want, const char **hidden, struct rows_aggregates **out,
     struct oj_error *err);
 
-/** Accepts NULL. */
+/** aggregates may be NULL. */
 void rows_aggregates_close(struct rows_aggregates *aggregates);
 
 const struct oj_aggregate_words *
 rows_aggregates_words(const struct rows_aggregates *aggregates);
 
-/** The schema of the results of word i, with this name. */
+/** Makes the schema of the results of aggregate i, with this name. */
 OJ_MUST_USE oj_status rows_aggregates_schema(
     const struct rows_aggregates *aggregates, int i, const char *name,
     struct ArrowSchema *out, struct oj_error *err);
 
-/** Starts over and adds the pairs of matches. Makes *out the rows of the
- * answer: one for each row, with a pair or without.
- * values  values of the pairs, if any are wanted */
+/** Aggregates the pairs of matches, after removing those of earlier calls. *out
+ * becomes the list of result rows: one per input row, also without pairs.
+ * values: computed values of the pairs; NULL: none are needed. */
 OJ_MUST_USE oj_status rows_aggregates_add(struct rows_aggregates *aggregates,
                                           const struct oj_matches *matches,
                                           const struct oj_flat *join_side,
@@ -40,8 +40,9 @@ OJ_MUST_USE oj_status rows_aggregates_add(struct rows_aggregates *aggregates,
                                           struct oj_matches *out,
                                           struct oj_error *err);
 
-/** Makes the results for rows [n], ascending: out[i] is the column of word i.
- * After an error some of them may be set. */
+/** Makes the results for the given rows [n], which must be ascending. out[i]
+ * receives the column of aggregate i. After an error some columns may be set.
+ */
 OJ_MUST_USE oj_status rows_aggregates_results(
     struct rows_aggregates *aggregates, const int64_t *rows, int64_t n,
     struct ArrowArray *const *out, struct oj_error *err);

@@ -9,11 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Approximate maximum size of a record batch. */
+/* Approximate maximum bytes of a record batch. */
 #define MOST_BATCH_BYTES (INT64_C(256) << 20)
 
-/* ---- fields of the two sides -----------------------------------------------
- */
+/* ---- fields of both sides ------------------------------------------------ */
 
 static int is_made_geometry(int geometry)
 {
@@ -21,8 +20,8 @@ static int is_made_geometry(int geometry)
            geometry == OJ_WRITE_CONNECTION || geometry == OJ_WRITE_SHAPE;
 }
 
-/* 1 if the column is in the output. A computed geometry takes the place of the
- * input's geometry, or comes after its columns. */
+/* 1 if the input column is part of the output. If rows get a computed geometry,
+ * the input's geometry column is not. */
 static int keeps_input_column(const struct rows_output *o, int64_t column)
 {
     if (column != o->input->geometry)
@@ -30,19 +29,20 @@ static int keeps_input_column(const struct rows_output *o, int64_t column)
     return o->geometry == OJ_WRITE_INPUT || is_made_geometry(o->geometry);
 }
 
-/* 1 if the column is in the output. The geometry of the join side is, only if
- * it is the geometry of the rows. */
+/* 1 if the join column is part of the output. Geometries are not, except if the
+ * join side's geometry is the geometry of the rows. */
 static int keeps_join_column(const struct rows_output *o, int64_t column)
 {
     const struct rows_side *join = o->join;
     if (column == join->fid)
-        return 0; /* the column is output as join_fid */
+        return 0; /* FIDs are output as join_fid */
     return o->geometry == OJ_WRITE_JOIN ||
            (column != join->geometry &&
             !rows_side_is_geometry(join->schema.children[column]));
 }
 
-/* Lists the fields of a side and their columns in its schema. */
+/* Lists the fields of a side that are in the output, and their column in its
+ * schema. */
 static oj_status choose_fields(const struct rows_output *o,
                                const struct rows_side *side,
                                struct oj_field_description **fields,
@@ -76,10 +76,9 @@ static oj_status choose_fields(const struct rows_output *o,
     return OJ_OK;
 }
 
-/* ---- the schema ------------------------------------------------------------
- */
+/* ---- the schema of the output -------------------------------------------- */
 
-/* Writes a text as a JSON value; JSON itself is written unchanged. */
+/* Writes a text as JSON: as a string, or unchanged if it is JSON already. */
 static int64_t write_json(const char *words, char *to)
 {
     int64_t n = 0;
@@ -112,8 +111,8 @@ static char *put_counted(char *to, const char *bytes, int32_t n)
     return to + sizeof n + n;
 }
 
-/* Makes a geoarrow.wkb column with the CRS of the input, or else of the join
- * side. */
+/* Makes the schema of a geoarrow.wkb column. Its CRS is that of the input, or
+ * of the join side if the input has none. */
 static oj_status make_wkb_schema(const struct rows_output *o, const char *name,
                                  struct ArrowSchema *out, struct oj_error *err)
 {
@@ -194,8 +193,8 @@ static oj_status make_field(const struct rows_output *o,
     return OJ_OK;
 }
 
-/* Makes the schema. Its metadata are those of the input, without GeoParquet's
- * metadata on columns. */
+/* Makes the schema of the output. Its metadata are those of the input, except
+ * GeoParquet's metadata of columns. */
 static oj_status make_schema(struct rows_output *o, struct oj_error *err)
 {
     OJ_TRY(
@@ -217,8 +216,7 @@ static oj_status make_schema(struct rows_output *o, struct oj_error *err)
     return OJ_OK;
 }
 
-/* ---- which columns ---------------------------------------------------------
- */
+/* ---- choice of columns --------------------------------------------------- */
 
 struct oj_row_column_words
 rows_output_column_words(const struct ogrjoin_settings *s,
@@ -270,7 +268,7 @@ static oj_status choose_computed(const struct ogrjoin_settings *s,
     return oj_computed_columns_choose(&words, computed, request->want, err);
 }
 
-/* Chooses the aggregate columns, in memory of the caller. */
+/* Makes the output columns of all aggregates; the caller frees *out. */
 static oj_status choose_aggregates(const struct rows_output *o,
                                    struct oj_computed_column **out, int *n,
                                    struct oj_error *err)
@@ -345,8 +343,7 @@ static oj_status plan_columns(struct rows_output *o,
     return status;
 }
 
-/* ---- geometries of join rows alone -----------------------------------------
- */
+/* ---- geometries of join rows without an input row ------------------------ */
 
 static int is_wkb_format(const struct ArrowSchema *schema)
 {
@@ -366,7 +363,7 @@ static int is_one_type(const struct ArrowSchema *a, const struct ArrowSchema *b)
     return a->dictionary == NULL || is_one_type(a->dictionary, b->dictionary);
 }
 
-/* Numbers in a coordinate of a column of geometries that is not WKB. */
+/* Number of ordinates per coordinate (2 to 4) of a geoarrow column. */
 static int64_t count_ordinates(const struct ArrowSchema *schema)
 {
     while (schema->format[0] == '+' &&
@@ -376,14 +373,15 @@ static int64_t count_ordinates(const struct ArrowSchema *schema)
                                     : schema->n_children;
 }
 
-/* 1: WKB of the side's geometries has all that they have. */
+/* 1 if the geometries of a side lose nothing when they are converted to WKB. */
 static int can_be_wkb(const struct rows_side *side)
 {
     return side->record.layout.storage == ARROW_WKB ||
            count_ordinates(side->schema.children[side->geometry]) == 2;
 }
 
-/* Sets is_in_wkb. */
+/* Checks that the output can have the geometry asked for. Sets o->is_in_wkb if
+ * geometries must be converted to WKB. */
 static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
 {
     const struct ArrowSchema *mine, *other;
@@ -412,7 +410,7 @@ static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
                    o->how == OJ_HOW_RIGHT ? "right" : "full");
 }
 
-/* Makes room for n bytes as the value of row i. */
+/* Makes room for a value of n bytes in row i. */
 static oj_status put_bytes(struct oj_arrow_column *column, int64_t i, int64_t n,
                            char **to, struct oj_error *err)
 {
@@ -420,7 +418,7 @@ static oj_status put_bytes(struct oj_arrow_column *column, int64_t i, int64_t n,
     return *to != NULL ? OJ_OK : arrow_fail_limit(err);
 }
 
-/* Puts the WKB of a feature into row i, or NULL if it has no geometry. */
+/* Writes the WKB of a feature to row i; NULL if it has no geometry. */
 static oj_status put_wkb(struct oj_arrow_column *column, int64_t i,
                          const struct oj_flat *flat, int64_t feature,
                          struct oj_error *err)
@@ -434,10 +432,9 @@ static oj_status put_wkb(struct oj_arrow_column *column, int64_t i,
     return OJ_OK;
 }
 
-/* ---- values ----------------------------------------------------------------
- */
+/* ---- values of the output ------------------------------------------------ */
 
-/* Input of one record batch. */
+/* State of one record batch. */
 struct batch
 {
     const struct rows_output *output;
@@ -445,13 +442,14 @@ struct batch
     const struct oj_row_place *place;
     int64_t n;
 
-    /* Chunk and row of each place, for either side. */
+    /* Chunk and row of each output row (place) in the input [0] and the join
+     * side [1]. */
     struct oj_arrow_places rows[2];
     int32_t *chunk[2];
     int64_t *row[2];
 };
 
-/* The row of a side at place i; -1: none. */
+/* Row of a side that output row i is made from; -1: none. */
 static int64_t row_of_side(const struct batch *b, int side, int64_t i)
 {
     if (b->answer->is_join_rows)
@@ -464,8 +462,8 @@ static const struct rows_chunks *chunks_of_side(const struct batch *b, int side)
     return side == 1 ? b->output->join_chunks : b->answer->input;
 }
 
-/* Finds the chunks of all rows. Input rows ascend, so the chunk of the row
- * before is tried first. */
+/* Finds the chunks of all rows of a side. Input rows are ascending, so each is
+ * first looked for in the chunk of the one before. */
 static oj_status find_rows(struct batch *b, int side, struct oj_error *err)
 {
     const struct rows_chunks *chunks = chunks_of_side(b, side);
@@ -512,7 +510,8 @@ static oj_status take_column(const struct batch *b, int side, int64_t column,
     return status;
 }
 
-/* Copies the WKB of a row of array, which is there, into row i. */
+/* Copies the WKB of a row of array to row i of column. The row must not be
+ * NULL. */
 static oj_status copy_wkb(const struct ArrowArray *array, const char *format,
                           int64_t row, struct oj_arrow_column *column,
                           int64_t i, struct oj_error *err)
@@ -529,7 +528,8 @@ static oj_status copy_wkb(const struct ArrowArray *array, const char *format,
     return OJ_OK;
 }
 
-/* The geometries of a side as WKB: its bytes, or what they are joined as. */
+/* Fills the column with the geometries of a side: the WKB of its column, or WKB
+ * made of the features. */
 static oj_status fill_wkb_of_side(const struct batch *b, int side,
                                   struct oj_arrow_column *column,
                                   struct oj_error *err)
@@ -557,14 +557,15 @@ static oj_status fill_wkb_of_side(const struct batch *b, int side,
     return OJ_OK;
 }
 
-/* The side whose geometries are in the column of the input's geometries: of
- * join rows alone the join side. */
+/* Returns the side whose geometries are written: the input side, or the join
+ * side for join rows without an input row. */
 static int side_of_geometry(const struct batch *b)
 {
     return b->answer->is_join_rows && b->output->join->geometry >= 0;
 }
 
-/* 1: the geometries of that side are in the type of the output's column. */
+/* 1 if the geometries to write are of the output column's type, so that they
+ * are copied without conversion. */
 static int is_geometry_taken(const struct batch *b)
 {
     const struct rows_output *o = b->output;
@@ -593,7 +594,7 @@ static double pair_value(const struct batch *b, int which, int64_t i)
     return values->value[which][entry];
 }
 
-/* Puts the nearest point, or the line to it, into row i. */
+/* Writes the nearest point of a pair, or the line to it, to row i. */
 static oj_status put_point_or_line(const struct batch *b, int64_t i,
                                    struct oj_arrow_column *column,
                                    struct oj_error *err)
@@ -659,7 +660,7 @@ static oj_status fill_fids(const struct batch *b,
     return OJ_OK;
 }
 
-/* Fills a column of measures (which -1) or of a value of pairs. */
+/* Fills a column with measures (which -1) or with a value of pairs. */
 static oj_status fill_reals(const struct batch *b, int which,
                             struct oj_arrow_column *column,
                             struct oj_error *err)
@@ -774,7 +775,8 @@ static oj_status fill_event_names(const struct batch *b,
     return OJ_OK;
 }
 
-/* Fills a column that is not taken from a side; it has room for all rows. */
+/* Fills a column that is computed or converted. The column must have room for
+ * all rows. */
 static oj_status fill_computed(const struct batch *b,
                                const struct oj_named_column *named,
                                struct oj_arrow_column *column,
@@ -782,7 +784,7 @@ static oj_status fill_computed(const struct batch *b,
 {
     switch (named->origin)
     {
-        case OJ_COLUMN_INPUT: /* geometries */
+        case OJ_COLUMN_INPUT: /* the geometry column */
             return b->output->input_column[named->source] < 0
                        ? fill_made_geometries(b, column, err)
                        : fill_wkb_of_side(b, side_of_geometry(b), column, err);
@@ -830,7 +832,7 @@ static oj_status make_column(const struct batch *b, int64_t i,
     const struct oj_named_column *column = &o->columns.column[i];
     int64_t source = column->source;
     if (column->origin == OJ_COLUMN_AGGREGATE)
-        return OJ_OK; /* all aggregates are made together elsewhere */
+        return OJ_OK; /* make_aggregates() makes them together */
     if (column->origin == OJ_COLUMN_JOIN)
         return take_column(b, 1, o->join_column[source], out, err);
     if (column->origin != OJ_COLUMN_INPUT || o->input_column[source] < 0)
@@ -868,8 +870,7 @@ static oj_status make_aggregates(const struct batch *b, struct ArrowArray *out,
     return status;
 }
 
-/* ---- batches ---------------------------------------------------------------
- */
+/* ---- record batches ------------------------------------------------------ */
 
 int64_t rows_output_most_bytes(const struct rows_output *o,
                                const struct rows_side *side,
@@ -900,7 +901,7 @@ int64_t rows_output_most_bytes(const struct rows_output *o,
     return most;
 }
 
-/* Bytes that one side needs at a place. */
+/* Bytes of a row of one side, over its columns in the output. */
 static int64_t bytes_of_place(const struct rows_output *o,
                               const struct rows_side *side,
                               const struct rows_chunks *chunks, int64_t row)
@@ -926,7 +927,7 @@ static int64_t bytes_of_place(const struct rows_output *o,
     return sum;
 }
 
-/* Number of the n places that fit into a batch, at least 1. */
+/* How many of the n rows (places) fit into a record batch; at least 1. */
 static int64_t count_fitting(const struct rows_output *o,
                              const struct rows_answer *answer,
                              const struct oj_row_place *place, int64_t n)

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- columns by name -------------------------------------------------------
- */
+/* ---- columns by name ----------------------------------------------------- */
 
 static const char *const words[2] = {"left", "right"};
 
@@ -34,7 +33,7 @@ struct oj_field_description rows_side_field(const struct rows_side *side,
         (schema->flags & ARROW_FLAG_NULLABLE) != 0};
 }
 
-/* The column with the most similar name, or NULL. */
+/* Name of the column that is most similar to a wrong name, or NULL. */
 static const char *closest_column(const struct rows_side *side,
                                   const char *name)
 {
@@ -52,9 +51,8 @@ static const char *closest_column(const struct rows_side *side,
     return best;
 }
 
-/* An exact match, else one without case if that is unique. */
-/* Number of columns of this name; *out: the column, -1 if there is not exactly
- * one. A name with the column's case counts alone. */
+/* Counts the columns with this name; *out is the column, or -1 if there is not
+ * exactly one. A column whose case agrees is preferred to others. */
 static int count_columns_of_name(const struct rows_side *side, const char *name,
                                  int64_t *out)
 {
@@ -98,7 +96,8 @@ oj_status rows_side_find(const struct rows_side *side, const char *option,
         closest != NULL ? closest : "", closest != NULL ? "\"?" : "");
 }
 
-/* The value of the setting left_WORD or right_WORD. */
+/* The value of setting left_WORD or right_WORD for this side. name receives the
+ * setting's name. */
 static const char *side_setting(const struct rows_side *side,
                                 const struct ogrjoin_settings *settings,
                                 const char *word, char name[40])
@@ -107,7 +106,8 @@ static const char *side_setting(const struct rows_side *side,
     return api_setting_given(settings, name);
 }
 
-/* *out: the column named by such a setting; -1: not set. */
+/* Finds the column that setting left_WORD or right_WORD names; *out is -1 if it
+ * is not set. */
 static oj_status find_named(const struct rows_side *side,
                             const struct ogrjoin_settings *settings,
                             const char *word, int64_t *out,
@@ -119,8 +119,7 @@ static oj_status find_named(const struct rows_side *side,
     return given != NULL ? rows_side_find(side, name, given, out, err) : OJ_OK;
 }
 
-/* ---- where features are ----------------------------------------------------
- */
+/* ---- columns with the geometry ------------------------------------------- */
 
 int rows_side_is_geometry(const struct ArrowSchema *schema)
 {
@@ -162,7 +161,8 @@ static int64_t count_columns(const struct rows_side *side,
     return n;
 }
 
-/* Chooses the only column marked as geoarrow, else the only one of bytes. */
+/* Chooses the only column marked as geoarrow, otherwise the only column of
+ * bytes. */
 static oj_status choose_geometry(struct rows_side *side, int is_needed,
                                  struct oj_error *err)
 {
@@ -215,7 +215,7 @@ static oj_status find_features(struct rows_side *side,
     {
         OJ_TRY(check_is_number(side, side->x, "x", err));
         OJ_TRY(check_is_number(side, side->y, "y", err));
-        relation.op = OJ_OP_SIMILAR; /* a relation that needs no geometry */
+        relation.op = OJ_OP_SIMILAR; /* any relation that needs no geometry */
         relation.max_distance = INFINITY;
         return api_record_read(&side->schema, NULL, compared, side->side,
                                &relation, &side->record, err);
@@ -233,10 +233,9 @@ int rows_side_has_shapes(const struct rows_side *side)
     return side->geometry >= 0 || side->x >= 0;
 }
 
-/* ---- what else columns mean ------------------------------------------------
- */
+/* ---- other roles of columns ---------------------------------------------- */
 
-/* Finds this side's columns in a list "LEFT=RIGHT,F". */
+/* Finds those columns of a list "LEFT=RIGHT,F" that belong to this side. */
 static oj_status find_compared(struct rows_side *side, const char *option,
                                const char *list, enum rows_classes which,
                                struct oj_error *err)
@@ -363,8 +362,7 @@ static oj_status find_fid(struct rows_side *side,
                    oj_field_kind_name(field.kind));
 }
 
-/* ---- columns of rows -------------------------------------------------------
- */
+/* ---- columns in the output ----------------------------------------------- */
 
 static oj_status select_named(struct rows_side *side, const char *option,
                               const char *list, struct oj_error *err)
@@ -391,8 +389,8 @@ static oj_status select_named(struct rows_side *side, const char *option,
     return status;
 }
 
-/* Selects columns, in the order of the side. The geometry is always kept: it is
- * no field. */
+/* Selects columns for the output, in the order of the side. The geometry is
+ * always included, because it is not a field. */
 static oj_status select_columns(struct rows_side *side,
                                 const struct ogrjoin_settings *settings,
                                 struct oj_error *err)
@@ -413,10 +411,10 @@ static oj_status select_columns(struct rows_side *side,
     return OJ_OK;
 }
 
-/* ---- its CRS ---------------------------------------------------------------
- */
+/* ---- CRS of a side ------------------------------------------------------- */
 
-/* Reads the CRS of the geometry column's extension type, if it has one. */
+/* Copies the CRS from the extension metadata of the geometry column, if it has
+ * one. */
 static oj_status copy_crs_of_column(struct rows_side *side,
                                     struct oj_error *err)
 {
@@ -436,7 +434,8 @@ static oj_status copy_crs_of_column(struct rows_side *side,
     return status;
 }
 
-/* Reads the CRS of left_crs or right_crs, or else of the geometry column. */
+/* Reads the CRS from the setting left_crs or right_crs, otherwise from the
+ * geometry column. */
 static oj_status read_crs(struct rows_side *side,
                           const struct ogrjoin_settings *settings,
                           struct oj_error *err)
@@ -459,8 +458,7 @@ static oj_status read_crs(struct rows_side *side,
                             &settings->rows.crs_callbacks, &side->crs, err);
 }
 
-/* ---- a side ----------------------------------------------------------------
- */
+/* ---- opening a side ------------------------------------------------------ */
 
 static oj_status read_side(struct rows_side *side,
                            const struct ogrjoin_settings *settings,
@@ -516,8 +514,7 @@ void rows_side_free(struct rows_side *side)
     memset(side, 0, sizeof *side);
 }
 
-/* ---- chunks ----------------------------------------------------------------
- */
+/* ---- chunks: the arrays of a side ---------------------------------------- */
 
 int64_t rows_chunks_rows(const struct rows_chunks *chunks)
 {
@@ -535,7 +532,7 @@ static oj_status check_record(const struct rows_side *side,
         if (array->children[i] == NULL ||
             array->children[i]->length < array->offset + array->length)
             return arrow_fail(err);
-        /* Columns that are not in the output may be of any type. */
+        /* columns that are not in the output may be of any type */
         if (oj_arrow_check_type(side->schema.children[i], &ignored) == OJ_OK)
             OJ_TRY(oj_arrow_check_array(side->schema.children[i],
                                         array->children[i], err));
@@ -629,10 +626,9 @@ const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
     return record->children[column];
 }
 
-/* ---- values of a column ----------------------------------------------------
- */
+/* ---- reading columns ----------------------------------------------------- */
 
-/* Reads the numbers of a column; NaN for NULL. */
+/* Reads a column of numbers, multiplied by scale; NaN for NULL. */
 static oj_status read_numbers(const struct rows_side *side,
                               const struct rows_chunks *chunks, int64_t column,
                               double scale, double **out, struct oj_error *err)
@@ -680,7 +676,8 @@ static oj_status read_fids(const struct rows_side *side,
     return OJ_OK;
 }
 
-/* Reads the values of the columns of on or exclude. */
+/* Arguments of read_compared_value(): the columns of one side for on or
+ * exclude. */
 struct compared_reader
 {
     const struct rows_side *side;
@@ -784,8 +781,7 @@ static oj_status make_spans(const struct rows_side *side,
     return OJ_OK;
 }
 
-/* ---- layers ----------------------------------------------------------------
- */
+/* ---- making layers ------------------------------------------------------- */
 
 static oj_status add_chunks(const struct rows_side *side,
                             const struct rows_chunks *chunks,
@@ -806,7 +802,7 @@ static oj_status add_chunks(const struct rows_side *side,
     return OJ_OK;
 }
 
-/* Makes points of two columns of numbers. */
+/* Makes points from two columns of numbers, x and y. */
 static oj_status read_points(const struct rows_side *side,
                              const struct rows_chunks *chunks,
                              struct ogrjoin_layer *layer, struct oj_error *err)

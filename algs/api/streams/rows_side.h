@@ -1,5 +1,5 @@
 /** One side of a join of rows: the roles of its columns, its arrays, and the
- *  layer that is made of them.
+ *  layer made from them.
  *
  *   schema --open--> struct rows_side: geometry, x and y, FIDs, columns
  * compared arrays --add---> struct rows_chunks, kept as they are both --make-->
@@ -13,7 +13,7 @@
 #include "../library/api_index.h"
 #include "../rows/oj_value_classes.h"
 
-/** Groups of columns that are compared for equality: those of on, and those of
+/** Groups of columns that are compared for equality: of the setting on, and of
  * exclude field=. */
 enum rows_classes
 {
@@ -22,14 +22,15 @@ enum rows_classes
     ROWS_N_CLASSES
 };
 
-/** The roles of a side's columns. Owner; zeroed memory is a valid empty one. */
+/** The roles of a side's columns. Owner; zeroed memory is a valid empty value.
+ */
 struct rows_side
 {
     int side; /**< enum api_layer_side */
     struct ArrowSchema schema;
     struct arrow_record record;
 
-    /* Columns in the schema; -1: none. */
+    /* Index of the column in the schema for each role; -1: none. */
     int64_t geometry, x, y, fid, max_distance;
     enum oj_unit distance_unit; /**< unit of max_distance */
     int64_t *compared[ROWS_N_CLASSES];
@@ -37,18 +38,18 @@ struct rows_side
     int n_spans;                    /**< conditions within_time and during */
     int64_t span[OJ_MOST_SPANS][2]; /**< columns of begin and end */
 
-    int64_t *selected; /**< [n_selected] columns for the output */
+    int64_t *selected; /**< [n_selected] columns in the output */
     int64_t n_selected;
 
-    char *crs_words; /**< the CRS as given; NULL: none */
+    char *crs_words; /**< text of the CRS as given; NULL: none */
     struct oj_crs_text crs;
 };
 
 /** "left" or "right". */
 const char *rows_side_name(const struct rows_side *side);
 
-/** Reads the roles of the columns of schema by the settings. schema is moved,
- * also on failure. */
+/** Finds the role of each column of schema, by the settings. of: enum
+ * api_layer_side. schema is moved, also on failure. */
 OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema, int of,
                                      const struct ogrjoin_settings *settings,
                                      struct rows_side *side,
@@ -56,13 +57,13 @@ OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema, int of,
 
 void rows_side_free(struct rows_side *side);
 
-/** 1 if the column is marked as geometries. */
+/** 1 if the column is marked as geoarrow. */
 int rows_side_is_geometry(const struct ArrowSchema *schema);
 
-/** 1 if the side has geometries or points. */
+/** 1 if the side has a geometry column, or columns x and y. */
 int rows_side_has_shapes(const struct rows_side *side);
 
-/** Finds a column by name; option: the setting that named it, for errors. */
+/** Finds a column by name. option: the setting that names it, for messages. */
 OJ_MUST_USE oj_status rows_side_find(const struct rows_side *side,
                                      const char *option, const char *name,
                                      int64_t *out, struct oj_error *err);
@@ -70,19 +71,19 @@ OJ_MUST_USE oj_status rows_side_find(const struct rows_side *side,
 struct oj_field_description rows_side_field(const struct rows_side *side,
                                             int64_t column);
 
-/** Arrays of one side, in the order of its rows. Owner; zeroed memory is a
- *  valid empty one. */
+/** The arrays (chunks) of a side, in the order of the rows. Owner; zeroed
+ * memory is a valid empty value. */
 struct rows_chunks
 {
-    struct oj_arrow_shared **shared; /**< [n] */
-    int64_t *first;                  /**< [n + 1] number of rows before each
-                                          array */
+    struct oj_arrow_shared **shared; /**< [n] arrays, reference-counted */
+    int64_t *first;                  /**< [n + 1] ordinal of the first row of
+                                          each array */
     int64_t n, cap_shared, cap_first;
 };
 
 int64_t rows_chunks_rows(const struct rows_chunks *chunks);
 
-/** Checks and adds an array, which is moved, also on failure. */
+/** Checks an array and appends it. It is moved, also on failure. */
 OJ_MUST_USE oj_status rows_chunks_add(struct rows_chunks *chunks,
                                       const struct rows_side *side,
                                       struct ArrowArray *array,
@@ -91,11 +92,11 @@ OJ_MUST_USE oj_status rows_chunks_add(struct rows_chunks *chunks,
 void rows_chunks_clear(struct rows_chunks *chunks);
 void rows_chunks_free(struct rows_chunks *chunks);
 
-/** The chunk that contains a row. O(log chunks). */
+/** Index of the chunk that contains a row. O(log chunks). */
 int64_t rows_chunks_find(const struct rows_chunks *chunks, int64_t row);
 
-/** One column of all chunks, for taking rows. Free its arrays with oj_free().
- */
+/** Sets *out to one column of all chunks, as oj_arrow_take() needs it. The
+ * caller frees its arrays with oj_free(). */
 OJ_MUST_USE oj_status rows_chunks_column(const struct rows_chunks *chunks,
                                          const struct rows_side *side,
                                          int64_t column,
@@ -103,20 +104,22 @@ OJ_MUST_USE oj_status rows_chunks_column(const struct rows_chunks *chunks,
                                          const struct ArrowArray ***arrays,
                                          struct oj_error *err);
 
-/** Locates a row: returns the array of the column, and its row in it; -1 if the
- * row of the record batch is NULL. */
+/** Finds a row: returns the array of `column` that contains it and its row in
+ * this array. *in_array is -1 if the row of the surrounding struct is NULL. */
 const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
                                         int64_t column, int64_t row,
                                         int64_t *in_array);
 
-/** Makes a layer with features, FIDs, and the columns of similar and vector. */
+/** Makes a layer with the features, the FIDs, and the columns of similar and
+ * vector. */
 OJ_MUST_USE oj_status rows_side_make_layer(
     const struct rows_side *side, const struct rows_chunks *chunks,
     int64_t first_row, const struct ogrjoin_settings *settings,
     struct ogrjoin_layer **out, struct oj_error *err);
 
-/** The value classes of on and exclude, shared by both sides, and how the
- * columns of within_time and during are read. Zeroed: none. */
+/** Classes of equal values for on and exclude, and how the columns of
+ * within_time and during are read, common to both sides. Zeroed memory is a
+ * valid empty value. */
 struct rows_classes_of_values
 {
     struct oj_value_classes classes[ROWS_N_CLASSES];
@@ -124,17 +127,17 @@ struct rows_classes_of_values
     struct oj_span_reading span[OJ_MOST_SPANS];
 };
 
-/** Adds classes, spans and own maximum distances to a layer of this side.
- * insert  1: for the join side, whose values define the classes
- * scale   factor for a column of distances */
+/** Adds classes, spans and maximum distances of features to a layer of this
+ * side. insert: 1 for the join side, whose values define the classes. scale:
+ * factor for a column of distances. */
 OJ_MUST_USE oj_status rows_side_add_columns(
     const struct rows_side *side, const struct rows_chunks *chunks,
     struct rows_classes_of_values *classes, int insert, double scale,
     struct ogrjoin_layer *layer, struct oj_error *err);
 
-/** End of the first item of the setting exclude: the comma after it, or the end
- * of the list. The columns of field= are separated by commas, too, up to self
- * or same_geometry. */
+/** Returns the end of the first item in the setting exclude: the comma behind
+ * it, or the end of the list. An item "field=a,b" contains commas itself; it
+ * ends before self or same_geometry. */
 const char *rows_exclusion_end(const char *list);
 
 #endif

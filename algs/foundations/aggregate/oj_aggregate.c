@@ -14,8 +14,8 @@
 __extension__ typedef __int128 s128;
 __extension__ typedef unsigned __int128 u128;
 
-/* The state of a row is contiguous, so that adding a pair touches few cache
- * lines:
+/* The state of a row is contiguous, so that adding a
+ *  pair reads few cache lines:
  *
  *   row 0                                            row 1
  *   [pairs | n of column 0 | sum ... | min ... | ...][pairs | ...
@@ -29,27 +29,27 @@ enum
 
 #define WORDS_OF(type) ((int)(sizeof(type) / WORD))
 
-/* The value chosen so far by min, max, first or last; valid if the column has
- * values. */
+/* The value that min, max, first or last has chosen among the values so far;
+ * not valid before the first value. */
 struct chosen
 {
-    int64_t key[2]; /* sort key: (FID, place) for first and last; the number
-                       for min and max, unless bytes decide */
+    int64_t key[2]; /* sort key: (FID, reading position) for first and last; the
+                       number for min and max, unless values are bytes */
     uint64_t bits;  /* the value, if it is a number */
-    char *bytes;    /* [capacity], owned */
+    char *bytes;    /* [capacity] the value, if it is bytes; owned */
     int64_t n_bytes, capacity;
 };
 
-/* Offsets in words of a column's part in the state of a row; < 0: not needed.
- */
+/* Where the state of a row contains the parts for a column, as offsets in words
+ * of 8 bytes; < 0: not needed. */
 struct column_state
 {
-    int n;           /* int64_t: number of values */
-    int long_sum;    /* integer of 128 bits in two's complement */
+    int n;           /* number of values (int64_t) */
+    int long_sum;    /* sum as a 128-bit integer in two's complement */
     int sum;         /* struct oj_exact_sum */
     int squares;     /* struct oj_exact_sum */
-    int sorted;      /* index of the store of sorted values; < 0: none */
-    int is_of_pairs; /* 1: values by pair, 0: by join feature */
+    int sorted;      /* index in stores of the sorted values; < 0: not needed */
+    int is_of_pairs; /* 1: one value per pair; 0: one per join feature */
 };
 
 struct text
@@ -58,57 +58,62 @@ struct text
     int64_t n, capacity;
 };
 
-/* A percentile of a column, and the two values around its position for one row.
- */
+/* A percentile of a column, and the two values around its position for the
+ * current row. */
 struct percentile
 {
     int store;
-    double percent, fraction; /* fraction: of the way from the first value to
-                                 the second */
-    int64_t low, high;        /* their places among the sorted values */
+    double percent, fraction; /* fraction: weight of the second value in the
+                                 interpolation */
+    int64_t low, high;        /* their positions in the sorted values */
     uint64_t value[2];
 };
 
-/* Stored values of one column, and the results for one row. */
+/* All values of a column, for aggregates that need them sorted, with results
+ * for one row. */
 struct store
 {
     struct oj_value_sort *held;
     int column;
     int has_minority;
     enum oj_held_order order;
-    const char *separator; /* used by place; aggregates with another
-                              separator have another store */
-    int64_t row;           /* row of the members below; -1: none */
+    const char *separator; /* for concat; aggregates with another separator use
+                              another store */
+    int64_t row;           /* row for which the members below are valid; -1:
+                              none */
     int64_t n_unique;
-    uint64_t middle[2]; /* by number: the median's one or two values */
-    uint64_t mode;      /* by number: the mode */
-    uint64_t minority;  /* by number: the rarest value */
-    struct text text;   /* the mode (by bytes) or the concatenated text */
-    struct text rarest; /* by bytes: the rarest value */
-    struct text other;  /* by bytes: the value whose frequency is being
-                           counted */
+    uint64_t middle[2]; /* numbers: the one or two values in the middle */
+    uint64_t mode;      /* of numbers: the most frequent value */
+    uint64_t minority;  /* of numbers: the rarest value */
+    struct text text;   /* bytes: the most frequent value; concat: the joined
+                           text */
+    struct text rarest; /* of bytes: the rarest value */
+    struct text other;  /* bytes: scratch, the value that is being counted */
 };
 
 struct oj_aggregates
 {
     struct oj_aggregate_plan plan;
     struct column_state *columns; /* [plan.n_columns] */
-    int *state; /* [plan.n_aggregates] min, max, first, last (struct chosen),
-                   range (two numbers), weighted sums (struct oj_exact_sum) and
-                   weighted means (two of these): offset in words; concat:
-                   index of its store; percentile: its own index; otherwise -1
-                 */
+    int *state; /* [plan.n_aggregates] where the state of each aggregate is.
+                   min, max, first, last (struct chosen), range (two numbers),
+                   weighted sums (struct oj_exact_sum) and weighted means (two
+                   of these): offset in words; concat: index of its store;
+                   percentile: index in percentiles; others: -1 */
     struct store *stores;
     int n_stores;
     struct percentile *percentiles;
     int n_percentiles;
-    int words;      /* state of a row, in words */
-    uint64_t *rows; /* [n_rows * words] */
+    int words;      /* size of the state of a row, in words */
+    uint64_t *rows; /* [n_rows * words] states of all rows */
     int64_t n_rows, cap_words;
-    int64_t n_to_check; /* pairs until the next check of the memory in use */
-    int owns_memory;    /* rows may own memory: chosen bytes, wide sums */
-    int n_single;       /* aggregates with a state of their own (SINGLE) */
-    int64_t *sum_words; /* [cap_sum_words] filled by a backend */
+    int64_t n_to_check; /* number of pairs until the memory in use is checked
+                           again */
+    int owns_memory;    /* 1: the state of a row can own memory: chosen bytes,
+                           wide sums */
+    int n_single;       /* number of aggregates with a state of their own (flag
+                           SINGLE) */
+    int64_t *sum_words; /* [cap_sum_words] sums that a backend has computed */
     int64_t cap_sum_words;
 };
 
@@ -149,9 +154,10 @@ static const struct oj_aggregate_function functions[] = {
 static const struct
 {
     const char *there, *here;
-    int is_synonym; /* 1: is taken, too */
+    int is_synonym; /* 1: also accepted here; 0: only for the message that
+                       suggests `here` */
 } other_names[] = {
-    {"avg", "mean", 1}, /* the name in SQL */
+    {"avg", "mean", 1}, /* as in SQL */
     {"average", "mean", 0},
     {"std", "stddev", 0},
     {"stdev", "stddev", 0},
@@ -205,7 +211,7 @@ static const struct oj_aggregate_function *find_function(const char *name)
     return NULL;
 }
 
-/* Index in other_names; -1: not there. */
+/* Index of a name in other_names; -1 if it is not there. */
 static int find_other_name(const char *name)
 {
     char plain[24];
@@ -278,7 +284,7 @@ static const uint64_t sign_bit = UINT64_C(1) << 63;
 static uint64_t encode_sortable_number(enum oj_aggregate_type type,
                                        const struct oj_aggregate_value *value)
 {
-    double real = value->real + 0.0; /* -0 becomes 0 */
+    double real = value->real + 0.0; /* turns -0 into 0 */
     uint64_t bits;
     if (type == OJ_AGG_INTEGER)
         return (uint64_t)value->integer ^ sign_bit;
@@ -299,9 +305,10 @@ static void decode_sortable_number(enum oj_aggregate_type type, uint64_t number,
         memcpy(&value->real, &bits, sizeof bits);
 }
 
-/* ---- open --------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------- */
 
-/* Index of the store of a column in this order; made if there is none yet. */
+/* Returns the index of the store for a column and order; adds it if there is
+ * none. */
 static int find_or_add_value_store(struct oj_aggregates *a, int column,
                                    enum oj_held_order order,
                                    const char *separator)
@@ -321,15 +328,16 @@ static int find_or_add_value_store(struct oj_aggregates *a, int column,
     return a->n_stores++;
 }
 
-/* What each kind of aggregate needs. */
+/* Properties of each kind of aggregate. */
 enum
 {
-    OF_NUMBERS = 1, /* takes numbers only */
-    OF_TEXTS = 2,   /* takes texts only; stored by place */
-    SINGLE = 4,     /* has a state of its own */
-    SUMMED = 8,     /* uses the sum of its column */
+    OF_NUMBERS = 1, /* accepts only numbers */
+    OF_TEXTS = 2,   /* accepts only texts; sorted by (FID, reading position) */
+    SINGLE = 4,     /* has a state of its own, not shared by the column's
+                       aggregates */
+    SUMMED = 8,     /* uses the sum of the column */
     SQUARED = 16,   /* uses the sum (as reals) and the sum of squares */
-    SORTED = 32     /* uses all values of its column, sorted */
+    SORTED = 32     /* uses all values of the column, sorted */
 };
 
 static const unsigned char traits[] = {
@@ -359,13 +367,13 @@ static int has_own_state(enum oj_aggregate_kind kind)
     return (traits[kind] & SINGLE) != 0;
 }
 
-/* Words of the own state of an aggregate. */
+/* Size, in words, of the own state of an aggregate. */
 static int words_of_own_state(enum oj_aggregate_kind kind)
 {
     switch (kind)
     {
         case OJ_AGG_RANGE:
-            return 2; /* least and greatest value, as sortable numbers */
+            return 2; /* minimum and maximum, as sortable numbers */
         case OJ_AGG_WEIGHTED_SUM:
             return WORDS_OF(struct oj_exact_sum);
         case OJ_AGG_WEIGHTED_MEAN:
@@ -375,7 +383,7 @@ static int words_of_own_state(enum oj_aggregate_kind kind)
     }
 }
 
-/* 1: the own state is a struct chosen. */
+/* 1 if the own state is a struct chosen. */
 static int chooses_value(enum oj_aggregate_kind kind)
 {
     return kind == OJ_AGG_MIN || kind == OJ_AGG_MAX || kind == OJ_AGG_FIRST ||
@@ -395,7 +403,7 @@ static void assign_offset_if_unset(struct oj_aggregates *a, int *at, int n)
         *at = assign_state_offset(a, n);
 }
 
-/* Assigns the offsets of aggregate i in the state of a row. */
+/* Reserves, in the state of a row, what aggregate i needs. */
 static void assign_offsets_of_aggregate(struct oj_aggregates *a, int i)
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
@@ -489,7 +497,7 @@ static oj_status make_aggregates(struct oj_aggregates *a, struct oj_error *err)
 {
     OJ_TRY(check_aggregate_columns(&a->plan, err));
     OJ_TRY(allocate_state_layout(a, err));
-    a->words = 1; /* word 0: the number of pairs */
+    a->words = 1; /* word 0 is the number of pairs */
     for (int i = 0; i < a->plan.n_aggregates; i++)
         assign_offsets_of_aggregate(a, i);
     for (int i = 0; i < a->n_stores; i++)
@@ -595,14 +603,14 @@ oj_status oj_aggregates_extend(struct oj_aggregates *a, int64_t n_rows,
     return OJ_OK;
 }
 
-/* ---- adding ------------------------------------------------------------- */
+/* ---- adding pairs -------------------------------------------------------- */
 
 static struct oj_exact_sum *sum_at(uint64_t *state, int at)
 {
     return (void *)(state + at);
 }
 
-/* Adds x to a sum of 128 bits, which 2^63 values cannot overflow. */
+/* Adds x to a 128-bit sum, which cannot overflow with up to 2^63 values. */
 static void add_to_128bit_sum(uint64_t *state, s128 x)
 {
     u128 sum;
@@ -629,7 +637,7 @@ static inline oj_status add_to_exact_sum(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-/* Index of the value of pair p in column c. */
+/* Returns the index, in column c, of the value that belongs to pair p. */
 static inline int64_t find_value_of_pair(const struct oj_aggregates *a, int c,
                                          const struct oj_aggregate_pairs *pairs,
                                          int64_t p)
@@ -637,7 +645,7 @@ static inline int64_t find_value_of_pair(const struct oj_aggregates *a, int c,
     return a->columns[c].is_of_pairs ? p : pairs->at[p];
 }
 
-/* Adds a value of column c to the sum and the sum of squares (for stddev). */
+/* Adds a value of column c to its sum and sum of squares (stddev, variance). */
 static oj_status
 add_to_sum_and_squares(struct oj_aggregates *a, uint64_t *state, int c,
                        const struct oj_aggregate_column *column, int64_t at,
@@ -660,8 +668,7 @@ add_to_sum_and_squares(struct oj_aggregates *a, uint64_t *state, int c,
     return OJ_OK;
 }
 
-/* Adds a value of column c to the state that all aggregates of the column
- * share. */
+/* Adds a value of column c to the state that the column's aggregates share. */
 static inline oj_status
 add_to_column_state(struct oj_aggregates *a, uint64_t *state, int c,
                     const struct oj_aggregate_column *column, int64_t at,
@@ -701,7 +708,7 @@ read_column_value(enum oj_aggregate_type type,
     return value;
 }
 
-/* 1 if the new value replaces the one chosen so far. */
+/* 1 if the aggregate prefers the new value to the one chosen so far. */
 static int replaces_chosen_value(enum oj_aggregate_kind kind,
                                  enum oj_aggregate_type type,
                                  const struct chosen *old,
@@ -716,8 +723,8 @@ static int replaces_chosen_value(enum oj_aggregate_kind kind,
     return kind == OJ_AGG_MIN || kind == OJ_AGG_FIRST ? c < 0 : c > 0;
 }
 
-/* Makes `one` the choice of aggregate i if it is better than the present
- * choice, or the first. Its bytes are copied. */
+/* Gives aggregate i a new value to choose: replaces the chosen value if the new
+ * one is better. Bytes are copied. */
 static oj_status replace_chosen_if_better(struct oj_aggregates *a,
                                           uint64_t *state, int i,
                                           const struct chosen *one,
@@ -743,7 +750,7 @@ static oj_status replace_chosen_if_better(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-/* Widens the range of aggregate i to a value. */
+/* Extends the range of aggregate i by a value. */
 static void add_to_range(const struct oj_aggregates *a, uint64_t *state, int i,
                          const struct oj_aggregate_value *value)
 {
@@ -822,14 +829,14 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
             (pairs->share != NULL ? pairs->share[p] : 1.0) *
                 (type == OJ_AGG_INTEGER ? (double)value.integer : value.real),
             err);
-    one.bytes = (char *)value.bytes; /* cast only: never written through */
+    one.bytes = (char *)value.bytes; /* only read, in spite of the cast */
     one.n_bytes = value.n_bytes;
     if (what->kind == OJ_AGG_MIN || what->kind == OJ_AGG_MAX)
     {
         uint64_t number = encode_sortable_number(type, &value);
         one.key[0] = (int64_t)(number ^ sign_bit);
-        decode_sortable_number(type, number, &value); /* equal numbers become
-                                                         identical (0 for -0) */
+        /* -0 becomes 0, so that equal numbers have equal bits */
+        decode_sortable_number(type, number, &value);
     }
     else
     {
@@ -842,8 +849,8 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
     return replace_chosen_if_better(a, state, i, &one, err);
 }
 
-/* Spills the largest stores to files until the memory in use is below the
- * bound. */
+/* Writes the largest stores to files until the memory in use is below the
+ * limit. */
 static oj_status spill_above_memory_bound(struct oj_aggregates *a,
                                           struct oj_error *err)
 {
@@ -938,7 +945,7 @@ oj_status oj_aggregates_add(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-/* ---- sums that a backend makes ------------------------------------------ */
+/* ---- sums computed by a backend ------------------------------------------ */
 
 int oj_aggregates_take_sums(const struct oj_aggregates *a)
 {
@@ -955,26 +962,27 @@ int oj_aggregates_take_sums(const struct oj_aggregates *a)
     return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS;
 }
 
-/* words == 1: the state of a row is its number of pairs. */
+/* A state of one word is the number of pairs of the row. */
 int64_t *oj_aggregates_counts(struct oj_aggregates *a)
 {
     return a->words == 1 ? (int64_t *)a->rows : NULL;
 }
 
-/* Rows per unit of work of a thread. */
+/* Rows that a thread processes at a time. */
 #define ROWS_AT_ONCE 65536
 
-/* Properties of the values of a column, which decide the limbs that its sum
- * needs. */
+/* Properties of the values of a column, from which the number of limbs for
+ * their sum follows. */
 struct reach
 {
     const struct oj_aggregate_column *column;
     int is_integer, wants_sum;
-    /* no value has a bit below 2^low; all are below 2^-minus_high in magnitude
-     */
+    /* all values are multiples of 2^low and smaller than 2^-minus_high in
+     * magnitude */
     _Atomic int low, minus_high;
     _Atomic int any_null, any_odd;
-    _Atomic uint64_t integers; /* OR over all x, or ~x if x < 0 */
+    _Atomic uint64_t integers; /* OR of all integers, negative ones inverted
+                                  (~x): shows how many bits they need */
 };
 
 static void atomic_min(_Atomic int *least, int value)
@@ -1041,8 +1049,8 @@ static int assign_sum_word_offset(struct oj_sum_request *request, int n)
     return n > 0 ? at : 0;
 }
 
-/* Plans the sum of column c: scans the n values of `from` to find how many
- * limbs an exact sum needs. */
+/* Plans the sum of column c. Scans the n values of `from` to find how many
+ * limbs hold an exact sum. */
 static void choose_limbs_for_backend_sum(const struct oj_aggregates *a, int c,
                                          const struct oj_aggregate_column *from,
                                          int64_t n, int n_threads,
@@ -1153,7 +1161,7 @@ oj_status oj_aggregates_add_sums(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-/* ---- rows put together -------------------------------------------------- */
+/* ---- merging rows of equal plans ----------------------------------------- */
 
 static oj_status merge_row(struct oj_aggregates *a, uint64_t *to,
                            const uint64_t *from, struct oj_error *err)
@@ -1200,7 +1208,7 @@ int64_t oj_aggregates_pairs(const struct oj_aggregates *a, int64_t row)
     return (int64_t)row_state(a, row)[0];
 }
 
-/* ---- held values -------------------------------------------------------- */
+/* ---- sorted values ------------------------------------------------------- */
 
 static oj_status append_text(struct text *text, const char *bytes, int64_t n,
                              struct oj_error *err)
@@ -1212,15 +1220,15 @@ static oj_status append_text(struct text *text, const char *bytes, int64_t n,
     return OJ_OK;
 }
 
-/* The value under the cursor if it belongs to store->row, else NULL. */
+/* The value at the cursor if it belongs to store->row; otherwise NULL. */
 static const struct oj_held_value *peek_row_value(const struct store *store)
 {
     const struct oj_held_value *value = oj_value_sort_peek(store->held);
     return value != NULL && value->row == store->row ? value : NULL;
 }
 
-/* Finds the places of the values that the percentiles of a store need among
- * n_values, as numpy does. */
+/* Computes the positions of the values that the percentiles of a store need,
+ * among n_values sorted values. (Positions as in numpy.) */
 static void find_places_of_percentiles(struct oj_aggregates *a, int store,
                                        int64_t n_values)
 {
@@ -1249,7 +1257,8 @@ static void take_value_for_percentiles(struct oj_aggregates *a, int store,
     }
 }
 
-/* Finds mode, minority, median and percentiles, and counts values. */
+/* Computes mode, minority, median and percentiles of the row's numbers, and
+ * counts different values. */
 static oj_status summarize_numbers(struct oj_aggregates *a, int of,
                                    int64_t n_values, struct oj_error *err)
 {
@@ -1289,7 +1298,7 @@ static oj_status summarize_numbers(struct oj_aggregates *a, int of,
     return OJ_OK;
 }
 
-/* Finds the most frequent and the rarest value; the smallest of several. */
+/* Finds the most frequent and the rarest value; of several, the smallest. */
 static oj_status find_mode_and_minority_of_bytes(struct store *store,
                                                  struct oj_error *err)
 {
@@ -1367,7 +1376,7 @@ static oj_status summarize_stored_values(struct oj_aggregates *a, int of,
     return concat_held_texts(store, err);
 }
 
-/* ---- results ------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------- */
 
 static oj_status sum_of(const struct oj_aggregates *a, const uint64_t *state,
                         int c, int64_t row, struct oj_aggregate_value *value,
@@ -1414,9 +1423,8 @@ static double median_of(enum oj_aggregate_type type, const uint64_t *middle)
     return isinf(sum) ? u.real / 2.0 + v.real / 2.0 : sum / 2.0;
 }
 
-/* The value at the percentile, linear between the two around it. In the half
- * that is nearer to the second value it is computed from there, as numpy does.
- */
+/* Interpolates between the two values around the percentile's position,
+ * starting at the nearer one, as numpy does. */
 static double value_at_percentile(enum oj_aggregate_type type,
                                   const struct percentile *p)
 {
@@ -1434,7 +1442,7 @@ static double value_at_percentile(enum oj_aggregate_type type,
                               : low + step * p->fraction;
 }
 
-/* The greatest less the least of the numbers. */
+/* Maximum minus minimum of the numbers. */
 static oj_status range_of(enum oj_aggregate_type type, const uint64_t *range,
                           int64_t row, struct oj_aggregate_value *value,
                           struct oj_error *err)
@@ -1501,7 +1509,7 @@ static void set_result_to_chosen_value(const struct chosen *chosen,
     memcpy(&value->real, &chosen->bits, sizeof value->real);
 }
 
-/* NULL if the weights add up to 0. */
+/* Weighted mean from the two sums; NULL if the sum of weights is 0. */
 static void weighted_mean_of(const uint64_t *sums,
                              struct oj_aggregate_value *value)
 {
@@ -1511,7 +1519,7 @@ static void weighted_mean_of(const uint64_t *sums,
     value->real = oj_exact_sum_ratio(products, weights);
 }
 
-/* Precondition: the row has n > 0 values. */
+/* Computes a result. Precondition: the row has n > 0 values. */
 static oj_status compute_aggregate_result(struct oj_aggregates *a,
                                           const uint64_t *state, int64_t row,
                                           int i, int64_t n,

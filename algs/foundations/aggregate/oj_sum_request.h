@@ -3,9 +3,9 @@
  *   columns of a batch --request--> backend --words of limbs--> aggregates
  *
  *  A backend adds the values of a batch's points, cut into limbs
- *  (oj_sum_limbs.h), to the words of each join feature, in any order.  The
- *  words are then added to exact sums, so the results equal those of adding the
- *  pairs one by one.
+ *  (oj_sum_limbs.h), to the words of each point's join features, in any order.
+ *  The words are then added to exact sums, so the results equal those of adding
+ *  the pairs one by one.
  */
 #ifndef OJ_SUM_REQUEST_H
 #define OJ_SUM_REQUEST_H
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Values of join features that are aggregated, as columns. */
+/* Columns of values to be aggregated. */
 
 enum oj_aggregate_type
 {
@@ -25,15 +25,14 @@ enum oj_aggregate_type
     OJ_AGG_BYTES
 };
 
-/** A text or other bytes, borrowed. */
+/** A text or other bytes; borrowed. */
 struct oj_aggregate_bytes
 {
     const char *bytes;
     int64_t n;
 };
 
-/** Values of one column, in the array of its type; the other arrays are NULL.
- */
+/** Values of a column. The array of its type is set, the others are NULL. */
 struct oj_aggregate_column
 {
     const double *real;
@@ -44,25 +43,25 @@ struct oj_aggregate_column
 
 #define OJ_SUM_MOST_COLUMNS 8
 
-/** A column of the points' values, and the positions of its sums in the words
- * of a feature. */
+/** A column to be summed, and where its sums are in the words of a feature. */
 struct oj_sum_column
 {
-    const uint64_t *value;  /**< [rows] bits of doubles, or integers; NULL:
-                                 no sum */
+    const uint64_t *value;  /**< [rows] bits of doubles, or integers; NULL: no
+                                 sum is needed */
     const uint8_t *is_null; /**< [rows]; NULL: no value is NULL */
     int is_integer;
-    int base;    /**< limb k has the weight 2^(base + 32 k) */
-    int n_limbs; /**< 0: no sum, or all values are 0, infinite or NaN */
-    int limb_at; /**< index of limb 0 in the words */
-    int n_at;    /**< index of the word that counts values; 0: no NULLs, so
-                      equal to the pair count */
-    int odd_at;  /**< index of the words that count +infinities, -infinities
-                      and NaNs; 0: the column has none */
+    int base;    /**< limb k is in units of 2^(base + 32 k) */
+    int n_limbs; /**< number of limbs of the sum; 0: none is needed, or it
+                      consists of 0, infinities and NaN only */
+    int limb_at; /**< position of limb 0 in a feature's words */
+    int n_at;    /**< position of the word that counts values; 0: there are no
+                      NULLs, so it equals the pair count */
+    int odd_at;  /**< position of the three words that count +infinities,
+                      -infinities and NaNs; 0: the column has none */
 };
 
-/** Layout of a feature's words. Word 0 counts its pairs. All words are signed.
- */
+/** Layout of the words of a feature. Word 0 counts its pairs. All words are
+ * signed. */
 struct oj_sum_request
 {
     int n_words, n_columns;

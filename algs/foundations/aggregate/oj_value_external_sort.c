@@ -10,30 +10,31 @@
 
 enum
 {
-    FEW = 24,             /* at most this many are sorted by insertion */
-    KEPT_BYTES = 1 << 20, /* memory that clear() keeps */
+    FEW = 24,             /* maximum values that are sorted by insertion */
+    KEPT_BYTES = 1 << 20, /* maximum bytes of memory that oj_value_sort_clear()
+                             does not free */
     READ_WORDS = 512,     /* words read from a run at a time */
     WORD = 8
 };
 
-/* A value in memory: its row, and the number itself or its offset in the pool.
- *
- * In the pool: FID and place (only by place), the number of bytes, and the
- * bytes padded to whole words.  In a file: the row, then the number or the
- * words of the pool. */
+/* A value in memory: row, and the number or an offset in the pool. The pool
+ * contains, for each value of bytes: FID and place (only with
+ * OJ_HELD_BY_PLACE), length, and the bytes padded to whole words. Files contain
+ * the row, then the number or these words. */
 struct entry
 {
     int64_t row;
     uint64_t at;
 };
 
-/* A sorted run in the file, while it is read. */
+/* A sorted run in the file, while it is being read. */
 struct run
 {
-    int64_t at, end; /* unread range of the file, in words */
-    uint64_t *word;  /* [n_words] buffer; words before `next` are consumed */
+    int64_t at, end; /* range of the file that is not read yet, in words */
+    uint64_t *word;  /* [n_words] buffer; words before `next` have been
+                        consumed */
     int64_t next, n_words, capacity;
-    struct oj_held_value value; /* current value; its bytes are in `word`,
+    struct oj_held_value value; /* current value; its bytes are in the buffer,
                                    before `next` */
 };
 
@@ -44,17 +45,18 @@ struct oj_value_sort
     struct entry *entry;
     int64_t n, cap_entries;
     uint64_t *pool;
-    int64_t n_pool, cap_pool; /* in words */
+    int64_t n_pool, cap_pool; /* size of the pool, in words */
 
-    FILE *file;        /* all runs, one after the other; NULL: none yet */
-    int64_t n_in_file; /* in words */
-    struct run *run;   /* [n_runs] heap of runs by current value, the first
-                          value at the top */
+    FILE *file;        /* file with all runs, one after another; NULL: none
+                          yet */
+    int64_t n_in_file; /* words in the file */
+    struct run *run;   /* [n_runs] heap of runs, ordered by current value */
     int64_t n_runs, cap_runs;
 
-    int64_t next;               /* without runs: index of the entry after
-                                   value */
-    struct oj_held_value value; /* current value; returned by peek */
+    int64_t next;               /* without runs: index of the entry after the
+                                   current value */
+    struct oj_held_value value; /* current value, returned by
+                                   oj_value_sort_peek() */
     int has_value;
 };
 
@@ -70,7 +72,7 @@ oj_status oj_value_sort_open(enum oj_held_order order,
     return OJ_OK;
 }
 
-/* Words before the bytes of a value in the pool. */
+/* Number of words that precede a value's bytes in the pool. */
 static int64_t count_header_words(const struct oj_value_sort *held)
 {
     return held->order == OJ_HELD_BY_PLACE ? 3 : 1;
@@ -121,7 +123,8 @@ int64_t oj_value_sort_bytes(const struct oj_value_sort *held)
     return held->n * (int64_t)sizeof *held->entry + held->n_pool * WORD;
 }
 
-/* Decodes a value from its words in the pool, or in a file after the row. */
+/* Decodes a value from its words in the pool (in a file they follow the row).
+ */
 static inline struct oj_held_value
 decode_held_value(const struct oj_value_sort *held, int64_t row,
                   const uint64_t *word)
@@ -157,7 +160,7 @@ int oj_bytes_compare(const char *a, int64_t n_a, const char *b, int64_t n_b)
     return c != 0 ? c : (n_a > n_b) - (n_a < n_b);
 }
 
-/* Compares a and b in this order: < 0, 0 or > 0. */
+/* Compares a and b in the given order: < 0, 0 or > 0. */
 static int compare_held_values(enum oj_held_order order,
                                const struct oj_held_value *a,
                                const struct oj_held_value *b)
@@ -173,7 +176,7 @@ static int compare_held_values(enum oj_held_order order,
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* ---- sorting ------------------------------------------------------------ */
+/* ---- sorting ------------------------------------------------------------- */
 
 static inline int comes_before(const struct oj_value_sort *held,
                                const struct entry *a, const struct entry *b)
@@ -219,9 +222,10 @@ static void sort_three(const struct oj_value_sort *held, struct entry *a,
         swap_entries(a, b);
 }
 
-/* Quicksort, in place.  The pivot is the median of three, one of them random,
- * so that no input order is slow.  Equal values are spread over both halves, so
- * that many of them are not slow either. */
+/* Quicksort in place. The pivot is the median of three entries, one of them
+ * random, so that no order of the input makes it slow. Equal values are
+ * distributed over both halves, so that many of them do not make it slow
+ * either. */
 static void sort_entries(const struct oj_value_sort *held, struct entry *e,
                          int64_t n, uint64_t *drawn)
 {
@@ -242,7 +246,7 @@ static void sort_entries(const struct oj_value_sort *held, struct entry *e,
             if (i <= k)
                 swap_entries(&e[i++], &e[k--]);
         }
-        /* recursion into the shorter half bounds the depth of the stack */
+        /* recursion into the smaller half limits the depth of the stack */
         if (k + 1 < n - i)
         {
             sort_entries(held, e, k + 1, drawn);
@@ -264,7 +268,7 @@ static void sort_entries_in_memory(struct oj_value_sort *held)
     sort_entries(held, held->entry, held->n, &drawn);
 }
 
-/* ---- runs --------------------------------------------------------------- */
+/* ---- sorted runs in a file ----------------------------------------------- */
 
 static oj_status fail_file(const char *doing, struct oj_error *err)
 {
@@ -285,7 +289,7 @@ static oj_status open_file(struct oj_value_sort *held, struct oj_error *err)
     return fail_file("keeping", err);
 }
 
-/* Makes sure that the n words from run->next on are in the buffer. */
+/* Makes sure that the next n words of a run are in its buffer. */
 static oj_status read_run_words_if_needed(const struct oj_value_sort *held,
                                           struct run *run, int64_t n,
                                           struct oj_error *err)
@@ -309,7 +313,7 @@ static oj_status read_run_words_if_needed(const struct oj_value_sort *held,
     return OJ_OK;
 }
 
-/* Reads the next value of a run; *is_there is 0 after the last. */
+/* Reads the next value of a run; *is_there is 0 at the end of the run. */
 static oj_status read_next_of_run(const struct oj_value_sort *held,
                                   struct run *run, int *is_there,
                                   struct oj_error *err)
@@ -330,7 +334,8 @@ static oj_status read_next_of_run(const struct oj_value_sort *held,
     return OJ_OK;
 }
 
-/* Restores the heap of runs when only run i may be too far up. */
+/* Restores the order of the heap after the value of run i has become greater.
+ */
 static void sift_down(struct oj_value_sort *held, int64_t i)
 {
     struct run *heap = held->run;
@@ -349,7 +354,8 @@ static void sift_down(struct oj_value_sort *held, int64_t i)
     }
 }
 
-/* Advances the run at the top; an exhausted run is removed. */
+/* Advances the first run of the heap to its next value; removes the run at its
+ * end. */
 static oj_status advance_top_run_of_heap(struct oj_value_sort *held,
                                          struct oj_error *err)
 {
@@ -413,7 +419,7 @@ oj_status oj_value_sort_spill(struct oj_value_sort *held, struct oj_error *err)
     return OJ_OK;
 }
 
-/* ---- reading ------------------------------------------------------------ */
+/* ---- reading sorted values ----------------------------------------------- */
 
 static void advance_to_next_entry(struct oj_value_sort *held)
 {

@@ -1,14 +1,14 @@
-/** Packed trees of boxes in double precision, of any number of dimensions.
+/** Packed trees of boxes with any number of dimensions, in double precision.
  *
  *  level 0          box 0  box 1  ..  box 7 | box 8 ..   of the entries
  *  level 1          box 0                   | box 1      eight boxes each
  *  ...
  *  level n_levels-1 one box
  *
- *  A box of d dimensions is d lower bounds and then d upper ones, as struct
- *  oj_box has them.  The caller owns the array of boxes.  Entries must be
- *  sorted so that neighbours are close together (Morton order or similar).
- *  Source: packed R-trees (Kamel and Faloutsos 1993).
+ *  A box of d dimensions is d lower bounds followed by d upper bounds, like
+ *  struct oj_box.  The caller owns the array of boxes.  Entries must be sorted
+ *  so that neighbours are close together (Morton order or similar). Source:
+ *  packed R-trees (Kamel and Faloutsos 1993).
  */
 #ifndef CPU_BOX_TREE_H
 #define CPU_BOX_TREE_H
@@ -17,29 +17,29 @@
 #include <string.h>
 
 #define OJ_BOX_FANOUT 8
-#define OJ_BOX_LEVELS 12 /* 8^11 entries */
+#define OJ_BOX_LEVELS 12 /* for up to 8^11 entries */
 
-/* Stack size: each level on the way down pushes at most eight children and pops
- * one of them. */
+/* Size of the search stack: on the way down, each level pushes at most eight
+ * children and pops one. */
 #define OJ_BOX_STACK (OJ_BOX_LEVELS * OJ_BOX_FANOUT)
 
 struct oj_box_levels
 {
-    int n_levels; /**< 0: no entries */
+    int n_levels; /**< 0: the tree has no entries */
     /** index of the first box of each level, then the end of the last level */
     int64_t first[OJ_BOX_LEVELS + 1];
 };
 
-/** A box on the search stack, with its squared distance to the query box. */
+/** A box on the search stack, with its squared distance from the query box. */
 struct oj_box_child
 {
     double d2;
-    int64_t node; /**< index in its level */
+    int64_t node; /**< index of the box in its level */
     int level;
 };
 
-/** Sets the level starts of a tree over n entries; first: index of entry 0's
- * box in the box array. */
+/** Computes the starts of the levels of a tree over n entries. first: index of
+ * entry 0's box in the array of boxes. */
 static inline void oj_box_levels_make(struct oj_box_levels *levels, int64_t n,
                                       int64_t first)
 {
@@ -53,13 +53,13 @@ static inline void oj_box_levels_make(struct oj_box_levels *levels, int64_t n,
     }
 }
 
-/** Number of boxes of all levels together. */
+/** Number of boxes in all levels. */
 static inline int64_t oj_box_levels_count(const struct oj_box_levels *levels)
 {
     return levels->first[levels->n_levels] - levels->first[0];
 }
 
-/** Makes the boxes of the levels above 0. */
+/** Computes the boxes of all levels above 0. */
 static inline void oj_box_levels_fill(const struct oj_box_levels *levels,
                                       int n_dims, double *box)
 {
@@ -98,10 +98,10 @@ static inline double oj_box_gap2(int n_dims, const double *a, const double *b)
     return sum;
 }
 
-/** Pushes those children of `at` (level 1 or above) whose squared distance to
- * `to` is at most most2, farthest first, so that the nearest is popped first.
- * Equal distances: with first_last the first child is popped first, otherwise
- * the last one.  Returns the new stack depth. */
+/** Pushes the children of `at` (a box above level 0) whose squared distance
+ * from `to` is at most most2. The farthest is pushed first, so the nearest is
+ * popped first. Children at equal distance are popped in order if first_last is
+ * 1, otherwise in reverse. Returns the new depth of the stack. */
 static inline int oj_box_levels_push(const struct oj_box_levels *levels,
                                      int n_dims, const double *box,
                                      struct oj_box_child at, const double *to,

@@ -1,12 +1,8 @@
-/** Loops over eight or sixteen lanes that the compiler turns into vector
- *  instructions.
- *
- *  They are plain loops over array elements c behind OJ_EIGHT or OJ_SIXTEEN,
- *  which keep the compiler from unrolling them before its vectoriser sees them.
- *  Each lane does ordinary scalar operations, so the result does not depend on
- *  the vector width.  Functions made of such loops are inlined into one
- *  function per instruction set (OJ_CLONES), chosen when the library is loaded.
- */
+/** Loops over 8 or 16 array elements (lanes) that the compiler vectorises.
+ * OJ_EIGHT and OJ_SIXTEEN keep it from unrolling them first. Each lane does
+ * ordinary scalar operations, so the result does not depend on the vector
+ * width. OJ_CLONES compiles a function for several instruction sets, of which
+ * one is chosen when the library is loaded. */
 #ifndef CPU_LANE_LOOPS_H
 #define CPU_LANE_LOOPS_H
 

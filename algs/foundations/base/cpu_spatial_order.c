@@ -49,8 +49,8 @@ struct oj_box oj_order_frame(int64_t n, const double *x, const double *y)
     return frame;
 }
 
-/* Scale from coordinates to Morton columns: 65,536 along each side of a square
- * around the frame. */
+/* Factor from coordinates to columns of the Morton grid, which has 65,536 along
+ * each side of a square that contains the frame. */
 static double compute_morton_key_scale(const struct oj_box *frame)
 {
     double width = frame->x1 - frame->x0, height = frame->y1 - frame->y0;
@@ -84,12 +84,13 @@ struct order_build
     int64_t n_slices;
     const double *x, *y;
     const struct oj_reach_mask *mask; /* NULL: all points */
-    int64_t n_prefixes;   /* Morton key prefixes; 1 if one bucket holds all
-                             points */
-    int prefix_shift;     /* right shift from a key to its prefix */
-    uint32_t *histogram;  /* [n_slices][n_prefixes] */
-    uint16_t *bucket_of;  /* [n_prefixes] */
-    int64_t *slice_start; /* [n_slices][n_buckets] */
+    int64_t n_prefixes;   /* number of prefixes of Morton keys; 1: a single
+                             bucket for all points */
+    int prefix_shift;     /* right shift that reduces a key to its prefix */
+    uint32_t *histogram;  /* [n_slices][n_prefixes] number of points */
+    uint16_t *bucket_of;  /* [n_prefixes] bucket of each prefix */
+    int64_t *slice_start; /* [n_slices][n_buckets] number of points; then where
+                             the slice writes its next point of the bucket */
 };
 
 static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)
@@ -112,8 +113,7 @@ static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)
         {
             key = oj_morton(oj_morton_column(x, f.x0, scale),
                             oj_morton_column(y, f.y0, scale));
-            /* NO_KEY means "no point": a real key of that value becomes the one
-             * before */
+            /* NO_KEY means "no point", so a key of this value is decremented */
             key -= key == NO_KEY;
             histogram[(uint64_t)key >> shift]++;
         }
@@ -146,9 +146,9 @@ static void scatter_keys_of_slice_to_buckets(int64_t slice, int thread,
     }
 }
 
-/* Cuts the range of key prefixes into buckets of about OJ_BUCKET_POINTS points.
- * Turns the counts of each slice into the positions at which that slice writes.
- */
+/* Divides the range of Morton keys into buckets of about OJ_BUCKET_POINTS
+ * points, by prefix. Replaces the counts of each slice by its positions to
+ * write. */
 static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
                                                struct oj_error *err)
 {
@@ -194,7 +194,7 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
     return OJ_OK;
 }
 
-/* Orders of at most this many points keep the memory of keys. */
+/* Maximum points for which the memory of keys is kept for the next order. */
 #define OJ_KEPT_KEYS (1 << 18)
 
 oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,
@@ -226,8 +226,8 @@ oj_status oj_order_build_masked(struct oj_order *order, int n_threads,
     b.mask = mask != NULL && mask->bit != NULL ? mask : NULL;
     b.frame = oj_order_frame(n, x, y);
     b.scale = compute_morton_key_scale(&b.frame);
-    /* Sort only as many upper key bits as give sixteen times as many codes as
-     * points: finer sorting costs more than it gains. */
+    /* number of key bits to sort by: those that give 16 times as many codes as
+     * points; more would cost more time than it saves */
     order->sort_from_bit = 28;
     while (order->sort_from_bit > 0 && (n >> (28 - order->sort_from_bit)) > 0)
         order->sort_from_bit--;
@@ -250,7 +250,7 @@ oj_status oj_order_build_masked(struct oj_order *order, int n_threads,
     oj_free(b.histogram);
     oj_free(b.bucket_of);
     oj_free(b.slice_start);
-    if (n > OJ_KEPT_KEYS) /* points have their keys from here on */
+    if (n > OJ_KEPT_KEYS) /* the keys are in the points now */
     {
         oj_free(order->keys);
         order->keys = NULL;
@@ -304,7 +304,7 @@ void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
 struct order_sorting
 {
     struct oj_order *order;
-    struct oj_ordered_point **scratch; /* [n_threads] */
+    struct oj_ordered_point **scratch; /* [n_threads] scratch of each thread */
     oj_status (*then)(int64_t, int, void *, struct oj_error *);
     void *user;
 };

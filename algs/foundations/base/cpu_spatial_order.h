@@ -5,7 +5,7 @@
  *  bucket  points whose keys share a range of upper halves: about
  *          OJ_BUCKET_POINTS of them, more only if one upper half has more
  *
- *  The order affects speed only, never an answer.
+ *  The order affects only the speed, never the result.
  */
 #ifndef CPU_SPATIAL_ORDER_H
 #define CPU_SPATIAL_ORDER_H
@@ -15,7 +15,7 @@
 
 #define OJ_BUCKET_POINTS 8192
 
-/** A point while it is sorted: its coordinates and its index. */
+/** A point with its sort key and its index in the input. */
 struct oj_ordered_point
 {
     double x, y;
@@ -23,64 +23,68 @@ struct oj_ordered_point
     uint32_t index; /**< index in the input arrays */
 };
 
-/** Owner; zeroed memory is valid, and one object may be reused. */
+/** Points in Morton order. Owner; zeroed memory is a valid empty value; the
+ * memory is reused when it is built again. */
 struct oj_order
 {
-    int64_t n_points; /**< points that were ordered: points with a NaN
+    int64_t n_points; /**< number of ordered points; points with a NaN
                            coordinate are left out */
     int64_t n_buckets;
     int64_t *bucket_offset; /**< [n_buckets + 1] first point of each bucket */
     struct oj_ordered_point *point;
     int64_t cap_points;
     int64_t largest_bucket;
-    int sort_from_bit; /**< lowest key bit that is sorted by; lower bits
-                            are ignored */
+    int sort_from_bit; /**< lowest bit of the key that is compared */
     uint32_t *keys;
     int64_t cap_keys;
 };
 
-/** Distributes n points (n < 2^32 - 1) over buckets, stable, with n_threads.
- *  Points with a NaN coordinate are left out.  Within a bucket the input order
- *  is kept; oj_order_sort_bucket() finishes a bucket. */
+/** Distributes n points (n < 2^32 - 1) to buckets by Morton code, with
+ * n_threads. Points with a NaN coordinate are left out. Within a bucket, points
+ * are in input order until oj_order_sort_bucket(). */
 OJ_MUST_USE oj_status oj_order_build(struct oj_order *order, int n_threads,
                                      int64_t n, const double *x,
                                      const double *y, struct oj_error *err);
 
-/** The same without the points that the mask leaves out; mask NULL, or without
- *  bits: with all of them. */
+/** oj_order_build() without the points that the mask excludes. A mask that is
+ * NULL or has no bits excludes none. */
 OJ_MUST_USE oj_status oj_order_build_masked(struct oj_order *order,
                                             int n_threads, int64_t n,
                                             const double *x, const double *y,
                                             const struct oj_reach_mask *mask,
                                             struct oj_error *err);
 
-/** Slightly enlarged range of the middle 98 % of the points in x and in y,
- * estimated from a sample: a few outliers far away must not squeeze all other
- * points into few columns.  All 0 if the sample has no finite point. */
+/** Range of the middle 98 % of the points in x and in y, slightly enlarged,
+ * estimated from a sample. So a few distant outliers do not compress all other
+ * points into few columns. All 0 if the sample has no finite point. */
 struct oj_box oj_order_frame(int64_t n, const double *x, const double *y);
 
-/** First element of a slice, when n elements are cut into n_slices equal ones.
- * slice == n_slices gives n. */
+/** First element of a slice, if n elements are divided into n_slices equal
+ * slices; n for slice == n_slices. */
 static inline int64_t oj_order_slice_begin(int64_t n, int64_t n_slices,
                                            int64_t slice)
 {
     return slice == n_slices ? n : n / n_slices * slice;
 }
 
-/** Prefix sum: turns counts by slice and bucket into write positions. Buckets
- * follow one another; within a bucket, slices are in their order.
- *     start   [n_slices][n_buckets] counts in, positions out
- *     offset  [n_buckets + 1] out */
+/** Prefix sums: turns counts by slice and bucket into write positions. Buckets
+ *  follow one another; within a bucket, slices are in order.
+ *
+ *  start [n_slices][n_buckets]: input: counts; output: positions
+ *
+ *  offset [n_buckets + 1]: output: first position of each bucket
+ */
 void oj_order_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
                            int64_t *offset);
 
-/** Sorts one bucket by the upper bits of the key, stably. scratch has room for
- * the points of the bucket. Thread-safe for different buckets. */
+/** Sorts one bucket stably by the upper bits of the key. scratch must have room
+ * for the bucket's points. Thread-safe for different buckets. */
 void oj_order_sort_bucket(struct oj_order *order, int64_t bucket,
                           struct oj_ordered_point *scratch);
 
-/** Sorts all buckets with n_threads. If `then` is not NULL, the thread that has
- * sorted a bucket calls it for that bucket; an error from it ends the work. */
+/** Sorts all buckets with n_threads. If `then` is not NULL, it is called for
+ * each bucket by the thread that has sorted it; an error from it ends the
+ * sorting. */
 OJ_MUST_USE oj_status oj_order_sort(struct oj_order *order, int n_threads,
                                     oj_status (*then)(int64_t bucket,
                                                       int thread, void *user,

@@ -1,9 +1,10 @@
-/** Bitmaps of hashed tokens for many token sets, stored word by word, and
- *  kernels that find the bitmaps within a Hamming distance of a query.
+/** Bitmaps of hashed tokens for many token sets, and kernels that find those
+ *  within a Hamming distance of a query. Word w of all sets is stored together,
+ *  so that one instruction handles several sets.
  *
- *   word            [set 0, set 1, set 2, ..]    bits 0 to 63 of each
- *   word + stride   [set 0, set 1, set 2, ..]    the next 64, and so on
- *   class           [0, 0, 1, ..]                each has a limit of its own
+ *   word            [set 0, set 1, set 2, ..]    bits 0 to 63
+ *   word + stride   [set 0, set 1, set 2, ..]    bits 64 to 127
+ *   class           [0, 0, 1, ..]                selects a set's limit
  *
  *  Source: Sandes, Teodoro, Melo 2020 (bitmap filter).
  */
@@ -14,24 +15,25 @@
 
 enum
 {
-    OJ_PLANE_BLOCK = 64,  /* sets per word of the result */
-    OJ_PLANES_AT_ONCE = 4 /* words compared between two tests against the
-                             limit */
+    OJ_PLANE_BLOCK = 64,  /* sets per 64-bit word of the result */
+    OJ_PLANES_AT_ONCE = 4 /* words that are compared before the number of
+                             differing bits is tested */
 };
 
-/** Bitmaps of token sets.  Borrows its arrays. */
+/** Bitmaps of token sets; the arrays are borrowed. */
 struct oj_token_planes
 {
     int n_words;
-    int64_t stride; /**< elements between word w and word w + 1 of a set */
+    int64_t stride; /**< offset between words w and w + 1 of a set in `word`, in
+                         elements */
     const uint64_t *word;
     const uint32_t *class;
 };
 
-/** Sets bit i % 64 of near[i / 64] for each set at + i, i < n, whose bitmap
- * differs from query [n_words] in at most limit[its class] bits; clears the
- * other bits, also the unused ones of the last word.  most: the maximum of all
- * limits, a quick test before the limit of the class is read. */
+/** Finds the sets whose bitmap differs from query [n_words] in at most
+ * limit[class of the set] bits. Bit i % 64 of near[i / 64] is the result for
+ * set at + i, i < n; unused bits of the last word are 0. most: the maximum of
+ * all limits, for a quick test before the limit of the class is read. */
 typedef void oj_token_planes_near(const struct oj_token_planes *planes,
                                   int64_t at, int64_t n, const uint64_t *query,
                                   const int32_t *limit, int32_t most,

@@ -11,7 +11,8 @@
 
 #define WIDE __attribute__((target("avx512f,avx512vl,avx512vpopcntdq")))
 
-/* Adds the number of differing bits in n words of eight sets to `differ`. */
+/* Counts, for each of eight sets, the bits in which its n words differ from the
+ * query, and adds the counts to `differ`. lanes: mask of the sets. */
 WIDE OJ_INLINE __m512i count_differing_bits(const uint64_t *word,
                                             int64_t stride, int n,
                                             __mmask8 lanes,
@@ -26,8 +27,8 @@ WIDE OJ_INLINE __m512i count_differing_bits(const uint64_t *word,
     return differ;
 }
 
-/* Of the eight sets in the mask `lanes`, those within the limit of their class.
- */
+/* Tests which of eight sets of tokens (mask `lanes`) differ from the query in
+ * few enough bits: at most limit[class of the set]. Returns their mask. */
 WIDE static __mmask8 near_of_eight(const struct oj_token_planes *planes,
                                    int64_t at, __mmask8 lanes,
                                    const uint64_t *query, const int32_t *limit)
@@ -56,8 +57,8 @@ WIDE static __mmask8 near_of_eight(const struct oj_token_planes *planes,
     return lanes;
 }
 
-/* Of the sets in `lanes`, those that differ from the query in at most `most`
- * bits of the first two words. */
+/* Returns a mask of the sets (mask `lanes`) whose first two words differ from
+ * the query in at most `most` bits. */
 WIDE OJ_INLINE __mmask8 may_be_near(const uint64_t *word, int64_t stride,
                                     __mmask8 lanes, const uint64_t *query,
                                     __m512i most)

@@ -16,9 +16,9 @@ struct tree_build
     const struct oj_box *box;
 };
 
-/* Sets the origin (median of the box centres, robust against outliers), the
- * scale (the power of two that makes the extent about a million) and the slack.
- */
+/* Chooses the origin (median of the box centres, robust against outliers), the
+ * scale (a power of two for which the extent is about a million units) and the
+ * slack. */
 static void choose_origin_and_scale(struct oj_tree *tree, int64_t n,
                                     const struct oj_box *box)
 {
@@ -47,7 +47,7 @@ static void choose_origin_and_scale(struct oj_tree *tree, int64_t n,
         left = left > below ? left : below;
         extent = left > extent ? left : extent;
     }
-    if (!isfinite(extent)) /* the extent overflows */
+    if (!isfinite(extent)) /* the difference of two coordinates overflowed */
     {
         tree->origin_x = tree->origin_y = extent = 0.0;
         for (int64_t i = 0; i < n; i++)
@@ -56,17 +56,17 @@ static void choose_origin_and_scale(struct oj_tree *tree, int64_t n,
                          : fmax(extent, oj_box_size(&box[i]));
     }
     largest = extent + fmax(fabs(tree->origin_x), fabs(tree->origin_y));
-    /* Slack: 64 ulp of the largest coordinate. It covers the rounding of the
-     * shift to the origin and the error of distances in double for segments as
-     * long as the extent; OJ_LEAST_DISTANCE covers underflow. */
+    /* 64 ulp of the largest coordinate cover two errors: the rounding of the
+     * shift to the origin, and the error of double-precision distances to
+     * segments as long as the extent. OJ_LEAST_DISTANCE covers underflow. */
     tree->slack = 64.0 * 2.220446049250313e-16 * largest + OJ_LEAST_DISTANCE;
     tree->scale = 1.0;
     if (extent > 0.0 && isfinite(extent))
     {
         frexp(extent, &exponent);
         exponent = 20 - exponent;
-        exponent = exponent > 900 ? 900 : exponent; /* exponent goes down to
-                                                       -1004 */
+        /* exponent goes down to -1004, for which ldexp() would overflow */
+        exponent = exponent > 900 ? 900 : exponent;
         tree->scale = ldexp(1.0, exponent);
     }
 }

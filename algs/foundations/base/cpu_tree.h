@@ -17,9 +17,10 @@
 #include "oj_feature_box.h"
 
 #define OJ_FANOUT 8
-#define OJ_TREE_LEVELS 12 /* 8^12 entries */
+#define OJ_TREE_LEVELS 12 /* for up to 8^12 entries */
 
-/** Boxes of the children; an absent one is empty (x0 = +inf, x1 = -inf). */
+/** Boxes of the eight children; an absent child has an empty box (x0 = +inf, x1
+ * = -inf). */
 struct oj_tree_node
 {
     float x0[OJ_FANOUT], y0[OJ_FANOUT], x1[OJ_FANOUT], y1[OJ_FANOUT];
@@ -28,19 +29,19 @@ struct oj_tree_node
 struct oj_tree
 {
     int64_t n_entries;
-    int n_levels;                        /**< 0: no entries */
-    int64_t level_first[OJ_TREE_LEVELS]; /**< first node of each level in
-                                              node */
+    int n_levels;                        /**< 0: the tree has no entries */
+    int64_t level_first[OJ_TREE_LEVELS]; /**< index in `node` of each level's
+                                              first node */
     int64_t n_nodes;
     struct oj_tree_node *node;
     double origin_x, origin_y, scale;
-    double slack; /**< CRS units by which stored boxes may be too small,
-                       from rounding at the shift to the origin */
+    double slack; /**< maximum amount, in CRS units, by which stored boxes may
+                       be too small, since the shift to the origin rounds */
 };
 
-/** Builds the tree over n entries with boxes box[0..n-1], with n_threads.
- * Source: packed R-trees (Kamel and Faloutsos 1993), in Morton instead of
- * Hilbert order. */
+/** Builds the tree over n entries with boxes box[0..n-1], with n_threads
+ * threads. Source: packed R-trees (Kamel and Faloutsos 1993), in Morton instead
+ * of Hilbert order. */
 OJ_MUST_USE oj_status oj_tree_build(struct oj_tree *tree, int n_threads,
                                     int64_t n, const struct oj_box *box,
                                     struct oj_error *err);
@@ -49,8 +50,8 @@ int64_t oj_tree_bytes(const struct oj_tree *tree);
 
 void oj_tree_free(struct oj_tree *tree);
 
-/* v in tree coordinates, rounded down or up by twice the single-precision
- * error: safe without a branch. */
+/* Converts v to tree coordinates, rounded down or up by twice the error of
+ * single precision, so that boxes never become too small. */
 static inline float oj_tree_down(double v, double origin, double scale)
 {
     float f = (float)((v - origin) * scale);
@@ -63,10 +64,10 @@ static inline float oj_tree_up(double v, double origin, double scale)
     return f + (fabsf(f) * 1.2e-7f + 1e-30f);
 }
 
-/** The squared search radius in tree coordinates: a child farther away cannot
- * be within reach.  Rounded up and widened by the rounding errors of single
- * precision and of the shift to the origin.  Always finite, so that absent
- * children (at infinity) never pass; present ones are within 1e37. */
+/** Squared search radius in tree coordinates, for comparison with
+ * oj_boxes_distance2(). Rounded up and widened by the rounding errors of single
+ * precision and of the shift to the origin. Always finite, so that absent
+ * children (at infinity) never pass; existing children are within 1e37. */
 static inline float oj_tree_reach2(const struct oj_tree *tree, double reach)
 {
     double r = (reach + tree->slack) * tree->scale * (1.0 + 1e-6);

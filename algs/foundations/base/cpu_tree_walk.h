@@ -7,13 +7,14 @@
 
 struct oj_tree_child
 {
-    int32_t child; /**< node of its level; entry, if level is -1 */
+    int32_t child; /**< index of a node; of an entry if level is -1 */
     int32_t level;
-    float d2; /**< squared distance of its box */
+    float d2; /**< squared distance from the query box */
 };
 
-/** State of a descent.  Stack size: each level pushes eight children and pops
- * one; one more level for entries, and room for eight writes beyond the top. */
+/** State of a descent. Size of the stack: seven unvisited siblings per level,
+ * one more level for entries, and eight slots for children that are written
+ * before they are tested. */
 struct oj_tree_descent
 {
     float q[4]; /**< the query box in tree coordinates */
@@ -21,9 +22,9 @@ struct oj_tree_descent
     struct oj_tree_child stack[(OJ_TREE_LEVELS + 2) * OJ_FANOUT];
 };
 
-/** Converts box to tree coordinates.  Far-away boxes are clamped to where
- * squares fit into single precision: that only brings them nearer, which is
- * safe for a filter. */
+/** Converts box to tree coordinates. Far-away boxes are clamped so that squared
+ * distances stay finite. Clamping only reduces distances, which is safe for a
+ * filter. */
 OJ_INLINE void oj_tree_relative(const struct oj_tree *tree,
                                 const struct oj_box *box, float q[4])
 {
@@ -38,7 +39,7 @@ OJ_INLINE void oj_tree_relative(const struct oj_tree *tree,
     }
 }
 
-/** Begins at the root; the stack stays empty if the tree is empty. */
+/** Starts a descent at the root. The stack is empty if the tree is. */
 OJ_INLINE void oj_tree_descent_begin(struct oj_tree_descent *descent,
                                      const struct oj_tree *tree,
                                      const struct oj_box *box)
@@ -49,8 +50,8 @@ OJ_INLINE void oj_tree_descent_begin(struct oj_tree_descent *descent,
     descent->stack[0] = root;
 }
 
-/** The lowest node whose subtree holds entries first to last: a start below the
- * root. */
+/** The lowest node whose subtree contains the entries first to last; a descent
+ * for these entries only can start there. */
 OJ_INLINE struct oj_tree_child oj_tree_node_over(int32_t first, int32_t last)
 {
     struct oj_tree_child over = {first / OJ_FANOUT, 0, 0.0f};
@@ -62,8 +63,8 @@ OJ_INLINE struct oj_tree_child oj_tree_node_over(int32_t first, int32_t last)
     return over;
 }
 
-/** 1 if the subtree of child (or child itself, an entry) holds an entry of
- * first to last. */
+/** 1 if the subtree of child (or child itself, if it is an entry) contains any
+ * of the entries first to last. */
 OJ_INLINE int oj_tree_child_overlaps(struct oj_tree_child child, int32_t first,
                                      int32_t last)
 {
@@ -72,8 +73,8 @@ OJ_INLINE int oj_tree_child_overlaps(struct oj_tree_child child, int32_t first,
            child.child <= (int64_t)last >> shift;
 }
 
-/** Squared distances from box q to eight boxes, with a relative error of up to
- * 3e-7, which oj_tree_reach2() allows for.  Absent boxes are at infinity. */
+/** Squared distances from box q to eight boxes. Their relative error is at most
+ * 3e-7, which oj_tree_reach2() allows for. Absent boxes are at infinity. */
 OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,
                                   const float q[4], float *restrict d2)
 {
@@ -90,10 +91,10 @@ OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,
     }
 }
 
-/** Pushes the children of `visited` that are within reach2 and, unless
- * own_reach2 [OJ_FANOUT] is NULL, within their own; farthest first, so that
- * the nearest is popped first.  Equal distances: with first_first the first
- * child is popped first, otherwise the last one.  first_first is a
+/** Pushes the children of `visited` whose squared distance is at most reach2
+ * and, unless own_reach2 is NULL, at most own_reach2[child]. The farthest is
+ * pushed first, so that the nearest is popped first. first_first: at equal
+ * distances the first child is popped first, otherwise the last one; a
  * compile-time constant. */
 OJ_INLINE void oj_tree_descent_push(struct oj_tree_descent *descent,
                                     const struct oj_tree_node *node,

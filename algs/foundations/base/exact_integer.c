@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* value = mantissa * 2^exponent, mantissa < 2^53 */
+/* Splits |value| into mantissa * 2^exponent; the mantissa is an integer below
+ * 2^53. */
 static uint64_t split_double(double value, int *exponent)
 {
     double fraction = frexp(fabs(value), exponent);
@@ -52,7 +53,8 @@ void oj_integer_set(struct oj_integer *out, double value, int exponent)
         out->limb[out->n] = 0;
     zeros %= 32;
     out->limb[out->n++] = (uint32_t)(mantissa << zeros);
-    mantissa = mantissa >> (32 - zeros); /* 32 - zeros: 1 to 32 */
+    mantissa = mantissa >> (32 - zeros); /* zeros is below 32, so the shift is
+                                            from 1 to 32 */
     out->limb[out->n++] = (uint32_t)mantissa;
     out->limb[out->n++] = (uint32_t)(mantissa >> 32);
     trim_top_zeros(out);
@@ -130,7 +132,7 @@ static void subtract_magnitudes(struct oj_integer *out,
     out->n = n;
 }
 
-/* out = a + b, with the sign of b replaced by the given one. */
+/* out = a + b, where b has the sign b_sign in place of its own. */
 static void add_with_sign_of_second(struct oj_integer *out,
                                     const struct oj_integer *a,
                                     const struct oj_integer *b, int b_sign)

@@ -1,11 +1,12 @@
-/** Signed integers, wide enough for every number that the exact reference
- *  computes: no rounding, no allocation, no failure.
+/** Signed integers of fixed maximum width for the exact reference: no rounding,
+ *  no allocation, no failure.
  *
- *  The coordinates of a pair of features, scaled to integers, have up to 2,098
- *  bits (all finite doubles).  With L such bits a crossing point has up to 3 L
- *  + 5 bits, the middle of two of them 5 L + 10, and the side of a segment on
- *  which that lies 6 L + 14: 12,602 bits.  Operations take the time of the
- *  limbs in use.
+ *  The coordinates of a pair of features, scaled to integers, have up to L =
+ *  2,098 bits (any finite doubles). An intersection point of two segments has
+ *  up to 3 L + 5 bits, the midpoint of two such points 5 L + 10, and the
+ *  orientation of that midpoint to a segment 6 L + 14: 12,602 bits.
+ *
+ *  Time is proportional to the limbs in use, not to the maximum width.
  *
  *  Source: ours; schoolbook arithmetic (Knuth, volume 2, section 4.3.1).
  */
@@ -24,12 +25,13 @@ enum
 struct oj_integer
 {
     int sign;                        /* -1, 0, 1 */
-    int n;                           /* limbs in use; the last is not 0 */
+    int n;                           /* number of limbs in use; the last of them
+                                        is not 0 */
     uint32_t limb[OJ_INTEGER_LIMBS]; /* least significant first */
 };
 
-/** The largest exponent e for which value is an integer times 2^e; INT_MAX for
- * 0.  value is finite. */
+/** The largest exponent e for which value / 2^e is an integer; INT_MAX for 0.
+ * value must be finite. */
 int oj_integer_exponent(double value);
 
 /** out = value / 2^exponent, which must be an integer. */
@@ -70,8 +72,8 @@ void oj_integer_negate(struct oj_integer *out);
 /** Returns -1, 0 or 1: a is less than, equal to or greater than b. */
 int oj_integer_compare(const struct oj_integer *a, const struct oj_integer *b);
 
-/** a / b = *mantissa * 2^*exponent for b > 0.  The mantissa has a relative
- * error of at most 2^-50 and is exactly 0 for a = 0. */
+/** Approximates a / b, b > 0, as *mantissa * 2^*exponent. The mantissa has a
+ * relative error of at most 2^-50; it is exactly 0 for a = 0. */
 void oj_integer_ratio(const struct oj_integer *a, const struct oj_integer *b,
                       double *mantissa, int *exponent);
 

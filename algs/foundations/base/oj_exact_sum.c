@@ -10,20 +10,21 @@ __extension__ typedef unsigned __int128 u128;
 
 enum
 {
-    /* Range of a wide sum: from ROOM_BELOW and a window below the smallest
-     * square, 2^-2148, to above the sum of 2^63 largest squares, 2^2111. */
+    /* A wide sum holds sums of up to 2^63 doubles or squares of doubles: from
+     * 2^-2148, the smallest square, to 2^2111. The scale leaves spare bits
+     * below. */
     WIDE_LIMBS = 70,
     WIDE_SCALE = -2240,
 
-    /* Bits kept free below the first value of a narrow sum, for smaller values.
-     */
+    /* bits kept free below the first value of a narrow (192-bit) sum, for
+     * smaller values that follow */
     ROOM_BELOW = 40,
 
-    /* Values must lie below this bit of a narrow sum. The sum is bounded
-     * likewise (top_bound), so that adding one value cannot overflow. */
+    /* a narrow sum only accepts values below 2^(scale + WINDOW_BITS); with the
+     * limit on the sum itself (top_bound) no addition overflows */
     WINDOW_BITS = 64 * OJ_SUM_LIMBS - 3,
 
-    /* Size of n * squares - sum^2, for any two wide sums. */
+    /* size and scale of n * squares - sum^2, for wide sums */
     SQUARE_LIMBS = 2 * WIDE_LIMBS + 4,
     SQUARE_SCALE = 2 * WIDE_SCALE
 };
@@ -38,8 +39,8 @@ static int bit_length(u128 m)
     return low != 0 ? 64 - __builtin_clzll(low) : 0;
 }
 
-/* Adds m * 2^shift to the n limbs, or subtracts it, in two's complement. A
- * carry out of the last limb is dropped. */
+/* Adds m * 2^shift to n limbs in two's complement, or subtracts it if negative
+ * is set. A carry out of the last limb is dropped. */
 static inline void add_shifted_to_limbs(uint64_t *limb, int n, u128 m,
                                         int negative, int shift)
 {
@@ -101,7 +102,7 @@ static oj_status widen_sum_to_all_exponents(struct oj_exact_sum *sum,
     return OJ_OK;
 }
 
-/* 1 if m * 2^e fits into the bits of a narrow sum. */
+/* 1 if m * 2^e can be added to a narrow (192-bit) sum. */
 static int fits_in_narrow_sum(const struct oj_exact_sum *sum, u128 m, int e)
 {
     int64_t top = (int64_t)sum->bits.limb[OJ_SUM_LIMBS - 1];
@@ -122,7 +123,7 @@ static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
     }
     if (!sum->is_wide && !fits_in_narrow_sum(sum, m, e))
         OJ_TRY(widen_sum_to_all_exponents(sum, err));
-    if (e < sum->scale) /* drops low bits, all of which are 0 */
+    if (e < sum->scale) /* the low bits dropped here are all 0 */
     {
         m >>= sum->scale - e;
         e = sum->scale;
@@ -133,8 +134,8 @@ static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
     return OJ_OK;
 }
 
-/* Splits x: |x| = m * 2^e. Returns 0 if x is zero or not finite; the latter is
- * recorded in sum. */
+/* Splits x: |x| = m * 2^e. Returns 0 for zero, infinities and NaN; the last two
+ * are recorded in sum. */
 static int split_double(struct oj_exact_sum *sum, double x, uint64_t *m, int *e,
                         int *negative)
 {
@@ -226,8 +227,8 @@ oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
                                         negative[0] != negative[1], err);
 }
 
-/* Copies the limbs and the scale of a sum, narrow or wide; returns the number
- * of limbs. They are in two's complement. */
+/* Copies the limbs and the scale of a sum, which are in two's complement;
+ * returns the number of limbs. */
 static int read_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
                       int *scale)
 {
@@ -278,8 +279,9 @@ void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
                                  (minus_infinity ? 2 : 0) | (nan ? 4 : 0));
 }
 
-/* The top 64 bits of a magnitude and their scale. The lowest bit is set if any
- * bit below is (sticky bit). Returns 0 for zero. */
+/* Returns the top 64 bits of an unsigned number and sets *scale to their
+ * exponent; 0 for zero. The lowest bit is also set if any bit below is set
+ * (sticky bit). */
 static uint64_t top_64_bits_of_limbs(const uint64_t *limb, int n, int *scale)
 {
     uint64_t top, rest = 0;
@@ -346,7 +348,7 @@ double oj_exact_sum_value(const struct oj_exact_sum *sum)
     return negative && value != 0.0 ? -value : value;
 }
 
-/* |sum| = the result * 2^*scale, rounded to 53 bits. */
+/* Rounds |sum| to 53 bits: |sum| = result * 2^*scale. */
 static uint64_t round_sum_to_53_bits(const struct oj_exact_sum *sum, int *scale,
                                      int *negative)
 {
@@ -382,8 +384,8 @@ double oj_exact_sum_ratio(const struct oj_exact_sum *sum,
     return negative[0] != negative[1] ? -ratio : ratio;
 }
 
-/* n * squares - sum^2 = the result * 2^*scale, rounded to 53 bits; 0: it is
- * zero.  All values are finite, and squares is not empty. */
+/* Rounds n * squares - sum^2, the numerator of the variance, to 53 bits: result
+ * * 2^*scale. Precondition: all values were finite. */
 static uint64_t round_spread_to_53_bits(const struct oj_exact_sum *sum,
                                         const struct oj_exact_sum *squares,
                                         int64_t n, int *scale)
@@ -440,7 +442,7 @@ double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
     top = round_spread_to_53_bits(sum, squares, n, &scale);
     if (top == 0)
         return 0.0;
-    /* The root needs an even power of two. */
+    /* The square root needs an even exponent. */
     if (scale % 2 != 0)
     {
         top <<= 1;

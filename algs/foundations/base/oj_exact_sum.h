@@ -4,14 +4,14 @@
  *
  *     sign  limb[2] | limb[1] | limb[0]  * 2^scale
  *
- *  The scale is that of the first value less some bits; what does not fit into
- *  the window (values more than some twelve orders of magnitude smaller, or far
- *  larger) moves to an integer that spans all doubles and their squares.
+ *  The first value determines the scale. When a value does not fit (about
+ *  twelve orders of magnitude smaller, or far larger), the sum is converted to
+ *  a wide integer for all doubles and their squares.
  * Nothing is rounded before oj_exact_sum_value() rounds once, to nearest, ties
  * to even.  So the result does not depend on the order of the values.
  *
- *  A sum that has met a NaN, or both infinities, is NaN; one that has met one
- *  infinity is that infinity.
+ *  After a NaN or infinities of both signs the sum is NaN; after infinities of
+ *  one sign it is that infinity.
  */
 #ifndef OJ_EXACT_SUM_H
 #define OJ_EXACT_SUM_H
@@ -27,34 +27,37 @@ extern "C" {
 
 #define OJ_SUM_LIMBS 3
 
-/** Before a value is added, the top limb, read as signed, is within
- * +-2^OJ_SUM_TOP_BITS. */
+/** Limit for the fast path: the top limb, read as signed, must be in
+ * [-2^OJ_SUM_TOP_BITS, 2^OJ_SUM_TOP_BITS), so that adding one value cannot
+ * overflow it. */
 #define OJ_SUM_TOP_BITS 61
 
-/** Number of 32-bit digits from the smallest to the largest double. */
+/** Maximum number of 32-bit digits of a double: from the smallest to the
+ * largest. */
 #define OJ_SUM_MOST_WORDS 66
 
-/** Zeroed memory is a valid empty sum.  It owns memory only if is_wide. */
+/** An exact sum. Zeroed memory is a valid empty sum. Only a wide sum owns
+ * memory. */
 struct oj_exact_sum
 {
     union
     {
         uint64_t limb[OJ_SUM_LIMBS];
-        uint64_t *wide; /**< used if is_wide */
+        uint64_t *wide; /**< used when is_wide is set */
     } bits;
     int32_t scale;
-    uint8_t has_value; /**< a nonzero number was added */
+    uint8_t has_value; /**< 1: a number other than 0 was added */
     uint8_t is_wide;
-    uint8_t not_finite; /**< bits: 1 +infinity, 2 -infinity, 4 NaN was
+    uint8_t not_finite; /**< bits or'ed: 1 +infinity, 2 -infinity, 4 NaN was
                              added */
 };
 
-/** Adds x.  Fails only if memory for a wide sum runs out; the sum is then
- * unchanged.  Takes a few nanoseconds. */
+/** Adds x in a few nanoseconds. Fails only if memory for a wide sum runs out;
+ * the sum is then unchanged. */
 OJ_MUST_USE oj_status oj_exact_sum_add(struct oj_exact_sum *sum, double x,
                                        struct oj_error *err);
 
-/** Adds the exact x * x. */
+/** Adds x * x without rounding. */
 OJ_MUST_USE oj_status oj_exact_sum_add_square(struct oj_exact_sum *sum,
                                               double x, struct oj_error *err);
 
@@ -65,7 +68,7 @@ OJ_MUST_USE oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum,
                                                       int64_t x,
                                                       struct oj_error *err);
 
-/** A number to multiply: a double, or an integer where is_integer. */
+/** A factor of a product: the integer if is_integer, otherwise the double. */
 struct oj_exact_factor
 {
     double real;
@@ -73,31 +76,32 @@ struct oj_exact_factor
     int is_integer;
 };
 
-/** Adds the exact product of x and y.  A product that is not finite counts as
- * the double product of the two. */
+/** Adds x * y without rounding. If a factor is not finite, adds their product
+ * in double arithmetic (an infinity or NaN). */
 OJ_MUST_USE oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
                                                struct oj_exact_factor x,
                                                struct oj_exact_factor y,
                                                struct oj_error *err);
 
-/** Adds the exact value of other. */
+/** Adds the other sum without rounding. */
 OJ_MUST_USE oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
                                          const struct oj_exact_sum *other,
                                          struct oj_error *err);
 
-/** Adds limb[0] * 2^scale + limb[1] * 2^(scale + 32) + ... (layout:
- * oj_sum_limbs.h); n <= OJ_SUM_MOST_WORDS.  On OJ_ERR_NOMEM a part may have
- * been added. */
+/** Adds limb[0] * 2^scale + limb[1] * 2^(scale + 32) + ..., a sum in the layout
+ * of oj_sum_limbs.h; n <= OJ_SUM_MOST_WORDS. After OJ_ERR_NOMEM the sum may
+ * contain some of these limbs. */
 OJ_MUST_USE oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum,
                                              const int64_t *limb, int n,
                                              int scale, struct oj_error *err);
 
-/** Records that infinities or NaNs were among the values. */
+/** Adds infinities or NaN that were found among values whose finite part was
+ * added by oj_exact_sum_add_limbs(). */
 void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
                        int minus_infinity, int nan);
 
-/** Fast path: adds x and returns 1 if x is a normal number that fits into a
- * narrow sum, as most values are; otherwise does nothing and returns 0. */
+/** Fast path of oj_exact_sum_add(): adds x and returns 1 if x is a normal
+ * number that fits into a narrow sum; otherwise does nothing and returns 0. */
 static inline int oj_exact_sum_try(struct oj_exact_sum *sum, double x)
 {
     uint64_t bits, m, low, high, top = sum->bits.limb[2];
@@ -105,8 +109,6 @@ static inline int oj_exact_sum_try(struct oj_exact_sum *sum, double x)
     memcpy(&bits, &x, sizeof bits);
     exponent = (int)(bits >> 52 & 0x7ff);
     shift = exponent - 1075 - sum->scale;
-    /* The top limb, read as signed, must be in [-2^OJ_SUM_TOP_BITS,
-     * 2^OJ_SUM_TOP_BITS): then adding one value cannot overflow it. */
     if (!sum->has_value || sum->is_wide || exponent == 0 || exponent == 0x7ff ||
         shift < 0 || shift > 61 ||
         top + (UINT64_C(1) << OJ_SUM_TOP_BITS) >= UINT64_C(2)
@@ -118,7 +120,8 @@ static inline int oj_exact_sum_try(struct oj_exact_sum *sum, double x)
     if (bits >> 63 == 0)
     {
         uint64_t sum0 = sum->bits.limb[0] + low, sum1, carry = sum0 < low;
-        high += carry; /* high is below 2^50 here, so this does not overflow */
+        high += carry; /* high is below 2^50, so adding the carry cannot
+                          overflow */
         sum1 = sum->bits.limb[1] + high;
         sum->bits.limb[2] = top + (sum1 < high);
         sum->bits.limb[1] = sum1;
@@ -135,27 +138,27 @@ static inline int oj_exact_sum_try(struct oj_exact_sum *sum, double x)
     return 1;
 }
 
-/** The sum rounded to the nearest double; infinity if beyond the largest one.
- * An empty sum, and a sum of zeros of any sign, is +0. */
+/** The sum rounded to the nearest double; infinity beyond the largest double.
+ * An empty sum and a sum of zeros are +0. */
 double oj_exact_sum_value(const struct oj_exact_sum *sum);
 
-/** sum / divisor: both rounded to 53 bits, and their quotient once more; no sum
- * is too large or too small for it.  NaN for 0 / 0. */
+/** sum / divisor: both are rounded to 53 bits, and their quotient once more.
+ * Sums beyond the range of doubles are allowed. NaN for 0 / 0. */
 double oj_exact_sum_ratio(const struct oj_exact_sum *sum,
                           const struct oj_exact_sum *divisor);
 
-/** The sample standard deviation of n values with this sum and sum of squares:
- * sqrt((squares - sum^2 / n) / (n - 1)).  Only the numerator (exact before)
- * and the division are rounded before the root; the radicand is never
- * negative.  NaN for n < 2 or if a value was not finite. */
+/** The sample standard deviation sqrt((squares - sum^2 / n) / (n - 1)) of n
+ * values, from their sum and their sum of squares. The difference is computed
+ * exactly, so it is never negative. NaN for n < 2 or if a value was not finite.
+ */
 double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
                               const struct oj_exact_sum *squares, int64_t n);
 
-/** The sample variance, likewise without the root. */
+/** The sample variance, (squares - sum^2 / n) / (n - 1). */
 double oj_exact_sum_variance(const struct oj_exact_sum *sum,
                              const struct oj_exact_sum *squares, int64_t n);
 
-/** Frees memory and makes the sum empty. */
+/** Frees a wide sum's memory and makes the sum empty. */
 void oj_exact_sum_clear(struct oj_exact_sum *sum);
 
 #ifdef __cplusplus

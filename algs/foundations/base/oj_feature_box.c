@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sample size for the typical distance between features. Each sample scans all
- * boxes, so few keep this a fraction of the cost of building a tree. */
+/* Number of features sampled to estimate the typical distance between
+ * neighbours. Each sample is compared with all boxes. */
 #define N_SAMPLES 31
 
 struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature)
@@ -53,8 +53,8 @@ static double nearest_middle_distance(const struct oj_boxes *boxes,
     return sqrt(best);
 }
 
-/* The i-th of N_SAMPLES evenly spaced features, or the next one with a box;
- * boxes->n when there is none. */
+/* The i-th of N_SAMPLES evenly spaced features, or the next feature with a box;
+ * boxes->n if there is none. */
 static int64_t sample_feature_with_box(const struct oj_boxes *boxes, int64_t i)
 {
     int64_t feature = boxes->n / N_SAMPLES * i + boxes->n % N_SAMPLES / 2;
@@ -80,8 +80,8 @@ static double typical_spacing(const struct oj_boxes *boxes)
         qsort(distance, (size_t)n, sizeof *distance, oj_compare_doubles);
         return distance[n / 2];
     }
-    /* One feature, or all in one place: any value will do, because the search
-     * window grows. */
+    /* One feature, or all centres equal: any value will do, because the search
+     * window grows from it. */
     spacing = oj_box_size(&boxes->all) * 1e-6;
     return spacing > 0.0 && spacing < INFINITY ? spacing : 1.0;
 }

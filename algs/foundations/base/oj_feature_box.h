@@ -1,11 +1,10 @@
-/** The boxes of a layer's features, widened so that a filter may use them.
+/** The bounding boxes of a layer's features, widened for use as a filter.
  *
  *  Every box is a little larger than its feature, so that a box filter never
- *  loses a candidate to rounding: a distance computed as d by GEOS's order of
- *  operations may be smaller than the true one by some ulp of the largest
- *  coordinate that took part (the cross product cancels), and both sides widen
- *  their box by more than their share of that.  "Windows" below are boxes of
- *  input points, widened in the same way by oj_box_around().
+ *  loses a candidate to rounding. A computed distance may be smaller than the
+ *  true one by some ulp of the largest coordinate (the cross product cancels).
+ *  Therefore both the boxes of features (here) and the search windows around
+ *  input points (oj_box_around()) are widened by more than half of this error.
  *
  *  Source: ours.
  */
@@ -22,16 +21,17 @@
 extern "C" {
 #endif
 
-/** Owner. Zeroed memory is a valid empty one. */
+/** Boxes of all features of a layer. Owner; zeroed memory is a valid empty
+ * value. */
 struct oj_boxes
 {
     int64_t n;          /**< features */
-    int64_t n_boxes;    /**< features that have a box */
+    int64_t n_boxes;    /**< number of features that are not empty */
     struct oj_box *box; /**< [n] widened; empty for features without parts */
     struct oj_box all;  /**< union of all boxes; empty if n_boxes == 0 */
-    double spacing;     /**< typical distance from a feature's centre to
-                             its nearest neighbour's, > 0; an unbounded
-                             search starts with it */
+    double spacing;     /**< typical distance between the centres of
+                             neighbouring features, > 0, estimated; an unbounded
+                             nearest search starts with this radius */
 };
 
 static inline int oj_box_has(const struct oj_box *box, double x, double y)
@@ -42,7 +42,8 @@ static inline int oj_box_has(const struct oj_box *box, double x, double y)
 static inline struct oj_box oj_box_of_segment(double ax, double ay, double bx,
                                               double by)
 {
-    /* Comparisons that compile without branches: 1.2 times as fast. */
+    /* comparisons instead of fmin() and fmax(): no branches, 1.2 times as fast
+     */
     struct oj_box box = {ax < bx ? ax : bx, ay < by ? ay : by,
                          ax > bx ? ax : bx, ay > by ? ay : by};
     return box;
@@ -58,9 +59,9 @@ static inline struct oj_box oj_box_of(const double *x, const double *y,
     return box;
 }
 
-/** Cells are only made for sizes between these bounds: there the differences,
- * products and reciprocals in their arithmetic stay finite and normal.  For
- * other sizes edges are scanned one by one. */
+/** Only extents between these bounds are divided into grid cells, because there
+ * the cell arithmetic neither overflows nor underflows. For other extents all
+ * edges are tested. */
 #define OJ_LEAST_SAFE_SIZE 1e-130
 #define OJ_GREATEST_SAFE_SIZE 1e130
 
@@ -71,8 +72,8 @@ static inline int oj_box_is_safe(const struct oj_box *box)
            oj_box_size(box) < OJ_GREATEST_SAFE_SIZE;
 }
 
-/** A lower bound of the distance between any point of a and any point of b,
- * also of distances as kernels compute them; 0 where their squares may
+/** A lower bound of the distance between any point of box a and any point of
+ * box b, also of the computed (rounded) distance. 0 if its square may
  * underflow. */
 static inline double oj_box_distance(const struct oj_box *a,
                                      const struct oj_box *b)
@@ -87,7 +88,8 @@ static inline double oj_box_distance(const struct oj_box *a,
     return sqrt(square) * (1.0 - 8.0 * DBL_EPSILON);
 }
 
-/** An upper bound of the distance between any point of a and any point of b. */
+/** An upper bound of the distance between any point of box a and any point of
+ * box b. */
 static inline double oj_box_farthest(const struct oj_box *a,
                                      const struct oj_box *b)
 {
@@ -99,16 +101,16 @@ static inline double oj_box_farthest(const struct oj_box *a,
     return sqrt(square) * (1.0 + 8.0 * DBL_EPSILON);
 }
 
-/** The exact box of a feature; empty when it has no parts. */
+/** The box of a feature, not widened; empty if the feature has no parts. */
 struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature);
 
-/** The boxes of flat's features. O(vertices). */
+/** Computes the widened boxes of all features. O(vertices). */
 OJ_MUST_USE oj_status oj_boxes_make(const struct oj_flat *flat,
                                     struct oj_boxes *out, struct oj_error *err);
 
-/** 1 if a window of this reach would hold more than 4,096 + 16 k features at
- * their typical distance.  A search then does better to begin with a smaller
- * window and to grow it. */
+/** 1 if a search window of this radius is expected to hold more than 4,096 + 16
+ * k features. A nearest search is then faster if it starts with a smaller
+ * window and enlarges it. */
 int oj_boxes_window_is_wide(const struct oj_boxes *boxes, double reach,
                             int64_t k);
 

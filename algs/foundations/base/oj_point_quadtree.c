@@ -45,7 +45,7 @@ oj_status oj_points_make(const struct oj_flat *input, struct oj_points *out,
                 append_point(&points, input, row, row);
             continue;
         }
-        /* a point is a part with one ring of one vertex */
+        /* a point is stored as a part with one ring of one vertex */
         for (int64_t part = input->part_offset[row];
              part < input->part_offset[row + 1]; part++)
             append_point(&points, input,
@@ -114,7 +114,8 @@ oj_status oj_points_sort(struct oj_points *points, struct oj_error *err)
     return status;
 }
 
-/* The points to split, the maximum size of a quadrant, and the output. */
+/* Arguments of the recursion: the sorted points, the maximum points of a
+ * quadrant, and the output. */
 struct splitting
 {
     const struct oj_points *points;
@@ -138,8 +139,9 @@ static oj_status append_quadrant(const struct splitting *splitting,
     return OJ_OK;
 }
 
-/* Splits the points of a square that holds too many. Their codes differ in the
- * low_bits lowest bits only. */
+/* Splits a square into its four quadrants, recursively, until each holds few
+ * enough points. The points are first .. end - 1; their Morton codes differ in
+ * the lowest low_bits bits only. */
 static oj_status split_square(const struct splitting *splitting, int64_t first,
                               int64_t end, int low_bits, struct oj_error *err)
 {

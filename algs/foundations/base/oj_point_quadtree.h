@@ -1,14 +1,14 @@
-/** The points of a batch of the input side, and their grouping in quadrants.
+/** The points of a batch of input features, grouped in quadrants.
  *
- *  Input features are points or multipoints.  Here every point is an entry of
- *  its own with the number of its row: a method handles one point at a time,
- *  and oj_answers_to_matches() merges the answers by row.  Features without
- *  geometry have no point.
+ *  Input features are points or multipoints. Every point becomes an entry with
+ *  the number of its row, so that engines handle single points;
+ *  oj_answers_to_matches() merges the results by row. Features without geometry
+ *  have no entry.
  *
- *  A quadrant is a run of points in Morton order: all that lie in one
- *  Morton-aligned square, split until it holds at most K points - the leaves
- *  of a PR quadtree without the tree.  Points that cannot be told apart by
- *  their codes are split in runs of K.
+ *  A quadrant is a run of points in Morton order: all points of one
+ *  Morton-aligned square with at most K points. The quadrants are the leaves of
+ *  a PR quadtree, which itself is not stored. Points with equal codes are split
+ *  into runs of K.
  *
  *  Source: Zhang, You, Gruenwald 2012, section 3.2.
  */
@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The points of a batch. Owner; zeroed memory is a valid empty value. */
 struct oj_points
 {
     int64_t n;
@@ -30,32 +30,32 @@ struct oj_points
     uint64_t *code; /**< [n] Morton codes, ascending; NULL until sorted */
 };
 
-/** The points first <= p < end. */
+/** A quadrant: the sorted points first .. end - 1. */
 struct oj_quadrant
 {
     int64_t first, end;
-    struct oj_box box; /**< box of its points, not widened */
+    struct oj_box box; /**< bounding box of its points, not widened */
 };
 
-/** Owner; zeroed memory is a valid empty one. */
+/** All quadrants of a batch. Owner; zeroed memory is a valid empty value. */
 struct oj_quadrants
 {
     int64_t n, capacity;
     struct oj_quadrant *quadrant;
 };
 
-/** The points of input, in its order. OJ_ERR_ARG if input has parts other than
- * points; OJ_ERR_LIMIT beyond 2^31 - 1 rows. */
+/** Lists the points of all input features, in the order of the rows. OJ_ERR_ARG
+ * if input has lines or polygons; OJ_ERR_LIMIT beyond 2^31 - 1 rows. */
 OJ_MUST_USE oj_status oj_points_make(const struct oj_flat *input,
                                      struct oj_points *out,
                                      struct oj_error *err);
 
-/** Sorts points by Morton code (32 bits per axis over their own box), stably.
- * O(n). */
+/** Sorts points stably by Morton code, with 32 bits per axis over their
+ * bounding box. O(n). */
 OJ_MUST_USE oj_status oj_points_sort(struct oj_points *points,
                                      struct oj_error *err);
 
-/** Groups sorted points in quadrants of at most size points, size >= 1. */
+/** Groups sorted points into quadrants of at most `size` points, size >= 1. */
 OJ_MUST_USE oj_status oj_quadtree_make(const struct oj_points *points,
                                        int64_t size, struct oj_quadrants *out,
                                        struct oj_error *err);

@@ -1,4 +1,4 @@
-/** Stable radix sort of 64-bit keys with a value each. */
+/** Stable radix sort of 64-bit keys, each with a value. */
 #ifndef OJ_RADIX_H
 #define OJ_RADIX_H
 
@@ -10,9 +10,9 @@ struct oj_keyed
     int64_t value;
 };
 
-/** Sorts a[0 .. n) by key, stably, with scratch [n]. Returns a or scratch,
- * whichever holds the result. O(n), one pass for each byte in which keys
- * differ. */
+/** Sorts a[0] .. a[n - 1] stably by key. scratch must have n elements. Returns
+ * the array that holds the result: a or scratch. O(n), with one pass for each
+ * byte in which keys differ. */
 struct oj_keyed *oj_radix_sort(struct oj_keyed *a, struct oj_keyed *scratch,
                                int64_t n);
 

@@ -1,4 +1,5 @@
-/** Boxes in the plane, and how much a filter must widen them. */
+/** Boxes in the plane, and the margin by which filters widen them against
+ * rounding. */
 #ifndef OJ_BOX_H
 #define OJ_BOX_H
 
@@ -10,20 +11,20 @@ struct oj_box
     double x0, y0, x1, y1;
 };
 
-/** Squares that underflow may change a computed distance by up to this much
- * (proof: oj_validation.h): nearer features may have a computed distance of 0.
- * Filters by boxes must allow for it. */
+/** Maximum error that the underflow of squares can cause in a computed distance
+ * (proof: oj_validation.h): two features closer than this may have a computed
+ * distance of 0. Box filters must allow for it. */
 #define OJ_LEAST_DISTANCE 0x1p-510
 
-/** An upper bound of the rounding error of a distance whose coordinates are at
- * most size in magnitude: 32 ulp of size, where the analysis needs 7. */
+/** An upper bound of the rounding error of a computed distance, for coordinates
+ * of magnitude up to size: 32 ulp of size (7 would be enough). */
 OJ_FN double oj_box_slack(double size)
 {
     return 0x1p-47 * size + OJ_LEAST_DISTANCE;
 }
 
-/** The larger of two numbers, neither of them NaN. (fmax() would be a function
- * call.) */
+/** The larger of two numbers, neither of them NaN. Unlike fmax(), it is no
+ * function call. */
 OJ_FN double oj_larger(double a, double b)
 {
     return a > b ? a : b;
@@ -58,7 +59,7 @@ OJ_FN void oj_box_add_point(struct oj_box *box, double x, double y)
     box->y1 = y > box->y1 ? y : box->y1;
 }
 
-/** Enlarges box to hold b, which may be empty. */
+/** Enlarges box so that it contains b, which may be empty. */
 OJ_FN void oj_box_add_box(struct oj_box *box, const struct oj_box *b)
 {
     box->x0 = b->x0 < box->x0 ? b->x0 : box->x0;
@@ -67,7 +68,7 @@ OJ_FN void oj_box_add_box(struct oj_box *box, const struct oj_box *b)
     box->y1 = b->y1 > box->y1 ? b->y1 : box->y1;
 }
 
-/** The largest magnitude of box's coordinates. */
+/** The largest magnitude of a coordinate of box. */
 OJ_FN double oj_box_size(const struct oj_box *box)
 {
     double x = oj_larger(fabs(box->x0), fabs(box->x1));
@@ -75,15 +76,15 @@ OJ_FN double oj_box_size(const struct oj_box *box)
     return oj_larger(x, y);
 }
 
-/** box grown by reach (>= 0, may be INFINITY) on every side and by the rounding
- * error, then clamped to finite numbers. */
+/** Enlarges box by reach (>= 0, may be INFINITY) on every side, and by the
+ * maximum rounding error. The result is clamped to finite numbers. */
 OJ_FN struct oj_box oj_box_around(const struct oj_box *box, double reach)
 {
     const double most = 1.7976931348623157e308;
     double by = reach + oj_box_slack(oj_box_size(box) + reach);
     struct oj_box grown = {box->x0 - by, box->y0 - by, box->x1 + by,
                            box->y1 + by};
-    /* a NaN (infinity minus infinity) also becomes the bound */
+    /* a NaN (infinity minus infinity) is clamped, too */
     grown.x0 = grown.x0 > -most ? grown.x0 : -most;
     grown.y0 = grown.y0 > -most ? grown.y0 : -most;
     grown.x1 = grown.x1 < most ? grown.x1 : most;

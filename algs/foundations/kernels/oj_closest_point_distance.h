@@ -1,22 +1,24 @@
-/** Distance from a vertex to a segment in GEOS's order of operations for the
- * Hausdorff distance.  The order for the minimum distance differs
- * (oj_segment.h). */
+/** Distance from a vertex to a segment for the Hausdorff distance, bit for bit
+ * as in GEOS. GEOS computes it in another order of operations than the minimum
+ * distance (oj_segment.h). */
 #ifndef OJ_CLOSEST_POINT_DISTANCE_H
 #define OJ_CLOSEST_POINT_DISTANCE_H
 
 #include "oj_kernel.h"
 
-/** The squared distance from p to the segment from a to b, by way of the
- * closest point; a and b may be equal.  Exchanging a and b may change the last
- * bit.  Without branches, so that loops over segments vectorise. Source: what
- * GEOS's LineSegment::closestPoint() computes. The nearer end is chosen by
- * squared distances, which gives an equal root. */
+/** The squared distance from p to the segment a -> b, computed by way of the
+ *  closest point; a and b may be equal. Exchanging a and b may change the last
+ *  bit. Without branches, so that loops over segments vectorise.
+ *
+ *  Source: GEOS's LineSegment::closestPoint(). Unlike GEOS it compares squared
+ *  distances to choose the nearer end; the root is equal.
+ */
 OJ_FN double oj_closest_point_distance2(double px, double py, double ax,
                                         double ay, double bx, double by)
 {
     double dx = bx - ax, dy = by - ay;
     double pax = px - ax, pay = py - ay, pbx = px - bx, pby = py - by;
-    /* a == b gives NaN or infinity, which the tests below reject */
+    /* for a == b, r is NaN or infinite: the distance to an end is used */
     double r = (pax * dx + pay * dy) / (dx * dx + dy * dy);
     double cx = ax + r * dx - px, cy = ay + r * dy - py;
     double to_a = pax * pax + pay * pay, to_b = pbx * pbx + pby * pby;

@@ -15,7 +15,7 @@
 struct oj_exact_product
 {
     uint64_t high, low;
-    int32_t exponent, sign; /**< sign: -1, 0, 1 */
+    int32_t exponent, sign; /**< sign is -1, 0 or 1 */
 };
 
 OJ_FN struct oj_exact_product oj_exact_product_of(double a, double b)
@@ -27,7 +27,8 @@ OJ_FN struct oj_exact_product oj_exact_product_of(double a, double b)
     memcpy(&bits_b, &b, sizeof bits_b);
     oj_limbs_split(bits_a, &of_a, &exponent_a);
     oj_limbs_split(bits_b, &of_b, &exponent_b);
-    /* the upper halves have 21 bits, so middle has 54 and cannot overflow */
+    /* the products have at most 53 bits (32 + 21), so their sum has at most 54
+     */
     middle = (of_a >> 32) * (of_b & 0xffffffffu) +
              (of_a & 0xffffffffu) * (of_b >> 32);
     low = (of_a & 0xffffffffu) * (of_b & 0xffffffffu);
@@ -40,22 +41,22 @@ OJ_FN struct oj_exact_product oj_exact_product_of(double a, double b)
     return p;
 }
 
-/* A sum, as a number of 128 bits in two's complement, in units of
- * 2^exponent. */
+/* A 128-bit integer in two's complement, in units of 2^exponent. */
 struct oj_exact_product_sum
 {
     uint64_t high, low;
     int32_t exponent;
 };
 
-/* Converts the sum to units of the smaller 2^exponent. Returns 0 and leaves the
- * sum unchanged if its magnitude is 2^110 or more of these units. */
+/* Converts the sum to units of 2^exponent, which must be smaller than its
+ * present units. Returns 0 and leaves the sum unchanged if its magnitude would
+ * be 2^110 units or more. */
 OJ_FN int oj_exact_product_sum_lower(struct oj_exact_product_sum *sum,
                                      int exponent)
 {
     int by = sum->exponent - exponent, most = 110 - by;
     uint64_t high = sum->high, low = sum->low;
-    if (high >> 63 != 0) /* magnitude */
+    if (high >> 63 != 0) /* replace a negative sum by its magnitude */
     {
         low = ~low + 1;
         high = ~high + (low == 0);
@@ -95,11 +96,11 @@ OJ_FN void oj_exact_product_sum_add(struct oj_exact_product_sum *sum,
     }
 }
 
-/** Returns the sign (-1, 0, 1) of the sum of n products, n <= 8; sorts them.
- * They are added from the greatest exponent down.  Once the sum is at least
- * 2^110 units of the next exponent, it exceeds all remaining products together
- * (below 8 * 2^106 units), so its sign decides.  A smaller sum fits into 128
- * bits together with them. */
+/** Returns the sign (-1, 0, 1) of the sum of n products, n <= 8. Sorts the
+ * array by descending exponent and adds the products in this order. When the
+ * partial sum is at least 2^110 units of the next exponent, it exceeds all
+ * remaining products together (below 8 * 2^106 units), so its sign is the
+ * result. A smaller partial sum fits into 128 bits together with them. */
 OJ_FN int oj_exact_product_sum_sign(struct oj_exact_product *product, int n)
 {
     struct oj_exact_product_sum sum = {0, 0, 0};

@@ -1,17 +1,16 @@
-/** Included by every kernel header.
- *
- *  Kernels are compiled by the C compiler and by nvcc and must give the same
- *  bits: only + - * / sqrt fabs and comparisons, built with -ffp-contract=off
- *  and -fmad=false.  No C-only syntax (designated initialisers, restrict).
- */
+/** Macros for kernel headers. These define functions that are compiled both by
+ * the C compiler and by nvcc and must give equal bits: they use only + - * /
+ * sqrt fabs and comparisons (with -ffp-contract=off and -fmad=false), and no
+ * syntax of C that C++ lacks. */
 #ifndef OJ_KERNEL_H
 #define OJ_KERNEL_H
 
 #include <math.h>
 #include <stdint.h>
 
-/* OJ_FN_APART: for functions that are rarely called. They are not inlined on
- * the GPU, so that they take no registers of their caller. */
+/* OJ_FN: function for CPU and GPU, inlined. OJ_FN_APART: for rarely called
+ * functions; not inlined on the GPU, so that their callers need fewer
+ * registers. */
 #ifdef __CUDACC__
 #define OJ_FN static __host__ __device__ __forceinline__
 #define OJ_FN_APART static inline __host__ __device__ __noinline__

@@ -1,12 +1,11 @@
-/** Morton codes: the order in which quadrants of the plane are visited.
- *  Source: Zhang, You, Gruenwald 2012, section 3.2.
- */
+/** Morton codes (Z-order): interleaved bits of a column and a row. Source:
+ * Zhang, You, Gruenwald 2012, section 3.2. */
 #ifndef OJ_MORTON_H
 #define OJ_MORTON_H
 
 #include "oj_kernel.h"
 
-/** Spreads the lower 16 bits of v to the even bits. */
+/** Spreads the lower 16 bits of v: bit i moves to bit 2 i. */
 OJ_FN uint32_t oj_morton_spread(uint32_t v)
 {
     v &= 0xFFFFu;
@@ -24,8 +23,8 @@ OJ_FN uint32_t oj_morton(uint32_t x, uint32_t y)
     return oj_morton_spread(x) | (oj_morton_spread(y) << 1);
 }
 
-/** Maps a coordinate to 0 .. 65535: (v - origin) * scale, clamped.  NaN is 0.
- */
+/** Maps a coordinate to a column 0 .. 65535: (v - origin) * scale, clamped. NaN
+ * becomes 0. */
 OJ_FN uint32_t oj_morton_column(double v, double origin, double scale)
 {
     double c = (v - origin) * scale;
@@ -34,13 +33,12 @@ OJ_FN uint32_t oj_morton_column(double v, double origin, double scale)
     return c >= 65535.0 ? 65535u : (uint32_t)c;
 }
 
-/** Column of v, when lowest .. highest is divided into 2^32 columns; NaN is 0.
- */
+/** Column of v, 0 .. 2^32 - 1, in the range lowest .. highest; values outside
+ * are clamped. NaN becomes 0. */
 OJ_FN uint32_t oj_morton_column32(double v, double lowest, double highest)
 {
-    double extent = highest * 0.5 - lowest * 0.5; /* halves first, so that the
-                                                     difference cannot
-                                                     overflow */
+    /* computed from halves, since the difference of two doubles may overflow */
+    double extent = highest * 0.5 - lowest * 0.5;
     double share = extent > 0.0 ? (v * 0.5 - lowest * 0.5) / extent : 0.0;
     double c = share * 4294967296.0;
     if (!(c > 0.0))

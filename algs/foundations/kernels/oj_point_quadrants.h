@@ -1,9 +1,12 @@
-/** Building blocks of the join of point quadrants with features within a
- *  distance: how squares split, which cells a box touches, in which cell a pair
- *  is counted, and how a point is compared with the segments of a feature.
- *  Source: Zhang, You, Gruenwald 2012, sections 3.2 to 3.4.  A pair of boxes is
- *  counted in the first cell that both touch; the paper sorts pairs and drops
- *  repeats.
+/** Arithmetic of the paper's method, for CPU and GPU: points are grouped in
+ *  quadrants, which are joined with features within a distance. Splitting of
+ *  squares, grid cells that a box intersects, the cell in which a pair is
+ *  counted, distance from a point to a feature.
+ *
+ *  A pair of boxes may share several cells. It is counted in the first of them
+ *  only; the paper sorts the pairs and drops repetitions instead.
+ *
+ *  Source: Zhang, You, Gruenwald 2012, sections 3.2 to 3.4.
  */
 #ifndef OJ_POINT_QUADRANTS_H
 #define OJ_POINT_QUADRANTS_H
@@ -12,16 +15,17 @@
 #include "oj_morton.h"
 #include "oj_ring.h"
 
-/** Bits of a Morton code; each split of a square uses up two. */
+/** Bits of a Morton code; each split of a square into four uses two of them. */
 #define OJ_QUADRANT_CODE_BITS 64
 
-/** The code of a missing point; sorts behind all others. */
+/** The code of a missing point, greater than all valid codes. */
 #define OJ_QUADRANT_NO_CODE UINT64_MAX
 
 /* --- quadrants ------------------------------------------------------------ */
 
-/** Morton code of a point in frame, the box of all points; none if x is NaN.
- * The last two codes are merged, because the last one means "no point". */
+/** Morton code of a point within frame, the bounding box of all points;
+ * OJ_QUADRANT_NO_CODE if x is NaN. If a point has the code that means "no
+ * point", it gets the one before. */
 OJ_FN uint64_t oj_quadrant_code(double x, double y, const struct oj_box *frame)
 {
     uint64_t code;
@@ -32,8 +36,9 @@ OJ_FN uint64_t oj_quadrant_code(double x, double y, const struct oj_box *frame)
     return code == OJ_QUADRANT_NO_CODE ? code - 1 : code;
 }
 
-/** In code[first .. end), sorted and not empty: index of the first code outside
- * of the square of 2^low_bits codes that holds code[first]. */
+/** Finds the end of a square in the sorted codes first .. end - 1 (at least
+ * one): the index of the first code outside of the square of 2^low_bits codes
+ * that contains code[first]. */
 OJ_FN int64_t oj_quadrant_square_end(const uint64_t *code, int64_t first,
                                      int64_t end, int low_bits)
 {
@@ -51,23 +56,24 @@ OJ_FN int64_t oj_quadrant_square_end(const uint64_t *code, int64_t first,
 
 /* --- cells ---------------------------------------------------------------- */
 
-/** The grid of cells: its corner and the side of a cell. INFINITY: one cell. */
+/** A grid of cells: lower left corner and side of a cell. size INFINITY: the
+ * grid is a single cell. */
 struct oj_quadrant_frame
 {
     double x0, y0, size;
 };
 
-/** The range of cells that a box touches, both ends included. */
+/** The range of cells that a box intersects, inclusive at both ends. */
 struct oj_quadrant_cells
 {
     uint32_t column0, row0, column1, row1;
 };
 
-/** The last column or row of the grid; everything beyond is clamped into it. */
+/** The last column and row of the grid. Coordinates beyond it are clamped. */
 #define OJ_QUADRANT_LAST_COLUMN 2147483647u
 
-/** Column of v.  Monotone in v, so boxes that intersect share a cell, however
- * the borders of cells are rounded. */
+/** Column of coordinate v. Never decreases with v, so boxes that intersect have
+ * a common cell in spite of rounding. */
 OJ_FN uint32_t oj_quadrant_column(double v, double origin, double size)
 {
     double c = (v - origin) / size;
@@ -89,7 +95,7 @@ oj_quadrant_cells_of(const struct oj_quadrant_frame *frame,
     return cells;
 }
 
-/** Number of cells, as a double, because it may exceed an int64_t. */
+/** Number of cells of a range; a double, because it may exceed an int64_t. */
 OJ_FN double oj_quadrant_n_cells(const struct oj_quadrant_cells *cells)
 {
     return ((double)cells->column1 - cells->column0 + 1.0) *
@@ -117,8 +123,9 @@ OJ_FN int64_t oj_quadrant_lower_bound(const uint64_t *cell, int64_t n,
     return first;
 }
 
-/** Finds the entries of one row of cells among n entries sorted by cell: *first
- * .. *end - 1. Returns the next row that may have entries. */
+/** Among n cells sorted by (row, column), finds those in `row` within the
+ * columns of *cells: *first .. *end - 1. Returns the next row that may have
+ * such cells. */
 OJ_FN uint32_t oj_quadrant_run(const uint64_t *cell, int64_t n, uint32_t row,
                                const struct oj_quadrant_cells *cells,
                                int64_t *first, int64_t *end)
@@ -139,8 +146,8 @@ OJ_FN uint32_t oj_quadrant_run(const uint64_t *cell, int64_t n, uint32_t row,
     return found > row ? found : row + 1;
 }
 
-/** 1 if a pair is counted in this cell: it is the first cell of both ranges, a
- * and b. So each pair is counted once. */
+/** 1 if `cell` is the first (lowest row, then column) that the ranges a and b
+ * have in common. A pair of boxes is only counted there. */
 OJ_FN int oj_quadrant_counts_in(uint64_t cell,
                                 const struct oj_quadrant_cells *a,
                                 const struct oj_quadrant_cells *b)
@@ -152,19 +159,22 @@ OJ_FN int oj_quadrant_counts_in(uint64_t cell,
 
 /* --- a point against a feature -------------------------------------------- */
 
-/** Set on the last segment of a part: the kind of the part. */
+/** Marks the last segment of a part, with the kind of the part. */
 enum oj_quadrant_flag
 {
     OJ_QUADRANT_POLYGON_END = 1,
-    OJ_QUADRANT_LINE_END = 2 /**< the part is a line or a point */
+    OJ_QUADRANT_LINE_END = 2 /**< also for a part that is a point */
 };
 
-/** State while a point is compared with the segments of a feature. */
+/** State of the computation of a point's distance to a feature, segment by
+ * segment. */
 struct oj_quadrant_state
 {
-    double least;     /**< minimum distance so far */
-    int odd, on_edge; /**< of the current part */
-    int is_in;        /**< the point is in an earlier part of the feature */
+    double least;     /**< minimum distance to the segments visited */
+    int odd, on_edge; /**< for the current part: 1: odd number of ring crossings
+                           so far; 1: the point is on a ring */
+    int is_in;        /**< 1: an earlier polygon of the feature contains the
+                           point */
 };
 
 OJ_FN void oj_quadrant_start(struct oj_quadrant_state *s)
@@ -173,8 +183,8 @@ OJ_FN void oj_quadrant_start(struct oj_quadrant_state *s)
     s->odd = s->on_edge = s->is_in = 0;
 }
 
-/** Ends a part: a polygon contains points on its rings and points inside of an
- * odd number of them. Lines contain nothing. */
+/** Ends a part. A polygon contains the point if it is on a ring or if the
+ * number of crossings is odd; a line contains no point. */
 OJ_FN void oj_quadrant_end_part(struct oj_quadrant_state *s, unsigned flag)
 {
     if (flag == OJ_QUADRANT_POLYGON_END)
@@ -182,8 +192,8 @@ OJ_FN void oj_quadrant_end_part(struct oj_quadrant_state *s, unsigned flag)
     s->odd = s->on_edge = 0;
 }
 
-/** Adds the next segment a -> b of the feature. interior: points inside of
- * polygons have distance 0; flag: enum oj_quadrant_flag, or 0. */
+/** Adds the next segment a -> b of the feature. interior: 1: points inside of
+ * polygons have distance 0. flag: enum oj_quadrant_flag, or 0. */
 OJ_FN void oj_quadrant_step(struct oj_quadrant_state *s, double px, double py,
                             double ax, double ay, double bx, double by,
                             int interior, unsigned flag)
@@ -204,15 +214,15 @@ OJ_FN void oj_quadrant_step(struct oj_quadrant_state *s, double px, double py,
         oj_quadrant_end_part(s, flag);
 }
 
-/** The best feature of a point so far. */
+/** The nearest feature found for a point. */
 struct oj_quadrant_best
 {
     double distance;
-    int32_t rank; /**< INT32_MAX: none yet */
+    int32_t rank; /**< tie rank of the feature; INT32_MAX: none found */
 };
 
-/** Keeps the feature of s if it is better: the smallest distance wins, then the
- * smallest rank. */
+/** Replaces *best if this feature is within max_distance and nearer, or equally
+ * near with a lower tie rank. */
 OJ_FN void oj_quadrant_take(struct oj_quadrant_best *best, double distance,
                             int32_t rank, double max_distance)
 {

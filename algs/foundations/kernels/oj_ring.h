@@ -1,7 +1,6 @@
-/** Exact point-in-ring test by the even-odd rule, edge by edge. Source: the
- *  crossing rules are the usual half-open ones (an edge owns its lower end), so
- *  that every closed ring gives a defined answer, valid or not.
- */
+/** Exact point-in-ring test by the even-odd rule, edge by edge. Of the two ends
+ * of an edge, the lower one belongs to it and the upper one does not, as usual.
+ * So every closed ring gives a defined result, valid or not. */
 #ifndef OJ_RING_H
 #define OJ_RING_H
 
@@ -23,8 +22,8 @@ OJ_FN int oj_ring_edge(double px, double py, double ax, double ay, double bx,
     int side;
     if ((ay > py) == (by > py))
     {
-        /* no crossing; p may still be an end of the edge or on a horizontal one
-         */
+        /* no crossing; p may still be an end of the edge, or lie on a
+         * horizontal edge */
         if (ay == py && by == py)
             return (ax <= px && px <= bx) || (bx <= px && px <= ax)
                        ? OJ_ON_BOUNDARY
@@ -58,8 +57,8 @@ OJ_FN enum oj_location oj_ring_locate(double px, double py, const double *x,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Location by the even-odd rule over rings first .. end - 1 together; ring r
- * has the vertices offset[r] .. offset[r + 1] - 1. */
+/** Location of p by the even-odd rule over the rings first .. end - 1 together.
+ * Ring r has the vertices offset[r] .. offset[r + 1] - 1. */
 OJ_FN enum oj_location oj_rings_locate_all(double px, double py,
                                            const double *x, const double *y,
                                            const int64_t *offset, int64_t first,

@@ -1,8 +1,8 @@
-/** Distance from a point to a segment, and the side of a segment a point is on.
- *  Source: the order of operations of the distance is that of GEOS
- *  (Distance::pointToSegment), so that distances agree bit for bit; the
- *  orientation is a filtered sign (Shewchuk 1997) with exact products
- *  behind it.
+/** Distance from a point to a segment, and the orientation of three points.
+ *
+ *  The distance uses GEOS's order of operations (Distance::pointToSegment), so
+ *  that results agree bit for bit. The orientation is a filtered sign (Shewchuk
+ *  1997); if rounding leaves it open, exact products decide.
  */
 #ifndef OJ_SEGMENT_H
 #define OJ_SEGMENT_H
@@ -11,7 +11,7 @@
 
 #include <float.h>
 
-/** Distance between two points, CRS units. */
+/** Distance between two points, in CRS units. */
 OJ_FN double oj_point_distance(double px, double py, double qx, double qy)
 {
     double dx = px - qx;
@@ -19,15 +19,16 @@ OJ_FN double oj_point_distance(double px, double py, double qx, double qy)
     return sqrt(dx * dx + dy * dy);
 }
 
-/** Distance from p to the segment a -> b, CRS units.  Exchanging a and b may
- * change the last bit.  Bound of the rounding error: OJ_VALIDATION_SLACK
+/** Distance from p to the segment a -> b, in CRS units. Exchanging a and b may
+ * change the last bit. Bound of the rounding error: OJ_VALIDATION_SLACK
  * (oj_validation.h). */
 OJ_FN double oj_segment_distance(double px, double py, double ax, double ay,
                                  double bx, double by)
 {
     double dx = bx - ax, dy = by - ay, len2 = dx * dx + dy * dy, r, s;
-    if (!(len2 >= DBL_MIN)) /* A point, or a segment shorter than 2^-511, for
-                               which GEOS's result is arbitrary. */
+    if (!(len2 >= DBL_MIN)) /* squared length underflows: a point, or shorter
+                               than 2^-511. Then the distance to the nearer end
+                               (GEOS's result is arbitrary) */
     {
         r = oj_point_distance(px, py, ax, ay);
         s = oj_point_distance(px, py, bx, by);
@@ -44,7 +45,7 @@ OJ_FN double oj_segment_distance(double px, double py, double ax, double ay,
 
 /* --- exact orientation ---------------------------------------------------- */
 
-/** Sign of a.x * (b.y - c.y) + b.x * (c.y - a.y) + c.x * (a.y - b.y), exact. */
+/** Exact sign of a.x * (b.y - c.y) + b.x * (c.y - a.y) + c.x * (a.y - b.y). */
 OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
                                double cx, double cy)
 {
@@ -58,10 +59,11 @@ OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
     return oj_exact_product_sum_sign(product, 6);
 }
 
-/** In place of a sign: it takes exact arithmetic to find it. */
+/** returned in place of a sign if rounded arithmetic does not decide it */
 #define OJ_SIGN_OPEN 2
 
-/** oj_orientation() where rounded arithmetic decides it, else OJ_SIGN_OPEN. */
+/** Like oj_orientation(), but in rounded arithmetic only: OJ_SIGN_OPEN if that
+ * does not decide the sign. */
 OJ_FN int oj_orientation_rounded(double ax, double ay, double bx, double by,
                                  double cx, double cy)
 {
@@ -69,9 +71,10 @@ OJ_FN int oj_orientation_rounded(double ax, double ay, double bx, double by,
     double right = (ay - cy) * (bx - cx);
     double det = left - right;
     double size = fabs(left) + fabs(right);
-    /* Shewchuk's bound A: (3 + 16 u) u; (3 + 12 u) u is needed, and 15 u would
-     * cover the rounding of the bound.  The rest, u^2 size, exceeds what
-     * products lose by underflow (2^-1074) unless they are tiny. */
+    /* Shewchuk's error bound A with a margin: (3 + 16 u) u instead of (3 + 12
+     * u) u. (15 u would be enough for the rounding of the bound itself.) Except
+     * for tiny numbers, the margin also covers the underflow of products,
+     * 2^-1074. */
     double bound = 3.3306690738754716e-16 * size;
     if (size > 1e-280)
     {
@@ -80,16 +83,16 @@ OJ_FN int oj_orientation_rounded(double ax, double ay, double bx, double by,
         if (-det > bound)
             return -1;
     }
-    /* Most pairs that pass the filter have c on an end, or lie on a line along
-     * an axis: their sign is 0 without exact products. */
+    /* shortcut: in most undecided cases c equals a or b, or all points are on a
+     * horizontal or vertical line, so the sign is 0 */
     if (((ax == cx) & (ay == cy)) | ((bx == cx) & (by == cy)) |
         ((ax == cx) & (bx == cx)) | ((ay == cy) & (by == cy)))
         return 0;
     return OJ_SIGN_OPEN;
 }
 
-/** 1 if c is left of a -> b, -1 if right, 0 if on the line.  Exact for
- * coordinates of magnitude up to 1e150, subnormal ones included. */
+/** 1 if c is left of a -> b, -1 if right, 0 if on the line. Exact for
+ * coordinates of magnitude up to 1e150, subnormal numbers included. */
 OJ_FN int oj_orientation(double ax, double ay, double bx, double by, double cx,
                          double cy)
 {

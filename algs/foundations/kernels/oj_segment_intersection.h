@@ -1,7 +1,5 @@
-/** Exact test of how two segments intersect. Source: four orientation signs
- *  (oj_segment.h), as in every textbook; the collinear cases are left to the
- *  boxes of the segments.
- */
+/** Exact test of how two segments intersect: by four orientations
+ * (oj_segment.h), as usual. For collinear segments the boxes decide. */
 #ifndef OJ_SEGMENT_INTERSECTION_H
 #define OJ_SEGMENT_INTERSECTION_H
 
@@ -10,11 +8,11 @@
 enum oj_contact
 {
     OJ_APART = 0,
-    OJ_TOUCHING = 1, /**< an end on the other segment, or an overlap */
-    OJ_CROSSING = 2  /**< one common point, an end of neither */
+    OJ_TOUCHING = 1, /**< an end of one is on the other, or they overlap */
+    OJ_CROSSING = 2  /**< they cross in one point that is no end of either */
 };
 
-/** 1 when the boxes of the closed segments a b and c d have a common point. */
+/** 1 if the boxes of the closed segments a b and c d intersect. */
 OJ_FN int oj_segment_boxes_meet(double ax, double ay, double bx, double by,
                                 double cx, double cy, double dx, double dy)
 {
@@ -40,8 +38,8 @@ OJ_FN enum oj_contact oj_segments_contact(double ax, double ay, double bx,
     b = oj_orientation(cx, cy, dx, dy, bx, by);
     if (a * b > 0)
         return OJ_APART;
-    /* Collinear segments intersect if their boxes do. Otherwise a sign of 0
-     * means that an end of one segment is on the other. */
+    /* All four signs 0: the segments are collinear, and intersect because their
+     * boxes do. One sign 0: an end of one segment is on the other. */
     return a != 0 && b != 0 && c != 0 && d != 0 ? OJ_CROSSING : OJ_TOUCHING;
 }
 
@@ -53,12 +51,12 @@ OJ_FN int oj_on_segment(double px, double py, double ax, double ay, double bx,
            oj_orientation(ax, ay, bx, by, px, py) == 0;
 }
 
-/** 1 if the line through a and b surely misses the box: the box lies strictly
- * on one side of it. */
+/** 1 if the box is strictly on one side of the line through a and b. 0: the
+ * line may intersect it. */
 OJ_FN int oj_line_misses_box(double ax, double ay, double bx, double by,
                              double x0, double y0, double x1, double y1)
 {
-    /* the two corners with the greatest distance from each other across the
+    /* the two corners of the box that are farthest from each other across the
      * line */
     int rising = (bx > ax) == (by > ay);
     int first = rising ? oj_orientation(ax, ay, bx, by, x0, y1)

@@ -1,16 +1,15 @@
-/** Crossing of two segments and the distance between them. Source: the order of
- *  operations of the distance is that of GEOS (Distance::segmentToSegment: a
- *  segment without length counts as its first or last vertex, then the least of
- *  the four distances from a vertex to the other segment).  Whether the
- *  segments intersect is decided by exact orientation, unlike in GEOS: a
- *  distance is 0 exactly if they do.
- */
+/** Distance between two segments. It is 0 exactly if they intersect, decided by
+ * exact orientations (in GEOS by rounded arithmetic). Otherwise it is the
+ * minimum of the four distances from a vertex to the other segment, in GEOS's
+ * order of operations (Distance::segmentToSegment). A segment without length
+ * counts as a point. */
 #ifndef OJ_SEGMENT_PAIR_H
 #define OJ_SEGMENT_PAIR_H
 
 #include "oj_segment_intersection.h"
 
-/** 1 when the intervals between u and v and between s and t overlap. */
+/** 1 if the interval between u and v and the interval between s and t overlap.
+ */
 OJ_FN int oj_spans_overlap(double u, double v, double s, double t)
 {
     double u0 = u < v ? u : v, u1 = u < v ? v : u;
@@ -18,9 +17,9 @@ OJ_FN int oj_spans_overlap(double u, double v, double s, double t)
     return u0 <= s1 && s0 <= u1;
 }
 
-/** Distance between the segments a -> b and c -> d, CRS units; a segment with
- * equal ends is a point.  Exchanging ends or segments may change the last bit.
- */
+/** Distance between the segments a -> b and c -> d, in CRS units; a segment
+ * with equal ends is a point. Exchanging ends or segments may change the last
+ * bit. */
 OJ_FN double oj_segment_pair_distance(double ax, double ay, double bx,
                                       double by, double cx, double cy,
                                       double dx, double dy)

@@ -1,11 +1,11 @@
-/** Distances on a sphere, by chords between unit vectors.
+/** Distances on a sphere, by chords between unit vectors. The chord between two
+ *  points grows with the angle between them: 2 sin(angle / 2). So squared
+ *  chords order and decide distances without trigonometric functions.
  *
- *  The chord c between two points of the unit sphere grows with the angle
- *  between them, c = 2 sin(angle / 2), so squared chords order and decide
- *  distances by + - * / sqrt alone.  Differences of vectors are taken first,
- *  which keeps short distances exact to some 1e-15 of the radius; near the
- *  opposite point of the sphere, where chords hardly change, a distance is good
- *  to some 1e-8 of it.
+ *  Accuracy: differences of vectors are taken first, so the error of short
+ *  distances is about 1e-15 of the radius. Near antipodal points, where chords
+ *  hardly change, the relative error is about 1e-8.
+ *
  *  Source: ours.
  */
 #ifndef OJ_SPHERE_H
@@ -44,17 +44,17 @@ OJ_FN struct oj_vec3 oj_sphere_vec3_cross(struct oj_vec3 a, struct oj_vec3 b)
     return v;
 }
 
-/** Squared chord between two points. */
+/** Squared chord between two points of the unit sphere. */
 OJ_FN double oj_sphere_chord2(struct oj_vec3 p, struct oj_vec3 q)
 {
     struct oj_vec3 d = oj_sphere_vec3_sub(p, q);
     return oj_sphere_vec3_dot(d, d);
 }
 
-/** Computes the normal n of the great circle through a and b, not scaled, and
- * its squared length n2.  Returns 1 if the point of that circle nearest to p
- * lies inside of the shorter arc a -> b.  Returns 0 for n below about 1e-16: a
- * and b are then equal or opposite. */
+/** Finds whether the point of the great circle through a and b that is nearest
+ * to p lies inside of the shorter arc a -> b; returns 1 if so. n: a normal of
+ * the circle, not of unit length; n2: its squared length. Returns 0 if a and b
+ * are equal or antipodal (length below about 1e-16). */
 OJ_FN int oj_sphere_arc_has_foot(struct oj_vec3 p, struct oj_vec3 a,
                                  struct oj_vec3 b, struct oj_vec3 *n,
                                  double *n2)
@@ -69,7 +69,8 @@ OJ_FN int oj_sphere_arc_has_foot(struct oj_vec3 p, struct oj_vec3 a,
 }
 
 /** Squared chord from p to the nearest point of the shorter great-circle arc a
- * -> b.  Equal or opposite a and b have no arc: then the nearer of the two. */
+ * -> b. If a and b are equal or antipodal, there is no such arc: returns the
+ * chord to the nearer of them. */
 OJ_FN double oj_sphere_arc_chord2(struct oj_vec3 p, struct oj_vec3 a,
                                   struct oj_vec3 b)
 {
@@ -86,8 +87,8 @@ OJ_FN double oj_sphere_arc_chord2(struct oj_vec3 p, struct oj_vec3 a,
     return chord2 < least ? chord2 : least;
 }
 
-/** The point of the arc nearest to p. Returns 1 if it is a, 2 if b, 0 if it
- * lies between them; then *foot is that point, a unit vector. */
+/** Finds the point of the arc nearest to p. Returns 1 if it is a, 2 if it is b;
+ * 0 if it lies between them, with *foot set to it, a unit vector. */
 OJ_FN int oj_sphere_arc_nearest(struct oj_vec3 p, struct oj_vec3 a,
                                 struct oj_vec3 b, struct oj_vec3 *foot)
 {
@@ -103,7 +104,8 @@ OJ_FN int oj_sphere_arc_nearest(struct oj_vec3 p, struct oj_vec3 a,
     foot->y = p.y - by * n.y;
     foot->z = p.z - by * n.z;
     length = sqrt(oj_sphere_vec3_dot(*foot, *foot));
-    if (!(length > 1e-15)) /* p is a pole of the circle */
+    if (!(length > 1e-15)) /* p is a pole of the great circle: all points of the
+                              circle are equally near */
         return end;
     foot->x /= length;
     foot->y /= length;
@@ -111,9 +113,9 @@ OJ_FN int oj_sphere_arc_nearest(struct oj_vec3 p, struct oj_vec3 a,
     return 0;
 }
 
-/** 1 if the arc a -> b crosses the arc p -> r; m is p x r.  A vertex on the
- * great circle of p and r counts as on its positive side, so that the number
- * of crossings of a closed ring is right wherever its vertices are. */
+/** 1 if the arc a -> b crosses the arc p -> r. m is the cross product p x r. A
+ * vertex on the great circle through p and r counts as on its positive side, so
+ * that the crossings of a closed ring are counted correctly. */
 OJ_FN int oj_sphere_arcs_cross(struct oj_vec3 p, struct oj_vec3 r,
                                struct oj_vec3 m, struct oj_vec3 a,
                                struct oj_vec3 b)

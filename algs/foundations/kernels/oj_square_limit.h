@@ -1,7 +1,7 @@
-/** Limits of squared distances.  sqrt is rounded correctly and monotone.  So
- * sqrt(dx * dx + dy * dy) <= d holds exactly if the sum is at most the
- * greatest double whose root is <= d: comparing squares decides exactly like
- * oj_point_distance(). */
+/** Limits for squared distances. sqrt is monotone and correctly rounded, so
+ * sqrt(s) <= d holds exactly if s is at most the greatest double with a root <=
+ * d. A comparison of squares thus decides exactly like one of distances
+ * (oj_point_distance()). */
 #ifndef OJ_SQUARE_LIMIT_H
 #define OJ_SQUARE_LIMIT_H
 
@@ -9,7 +9,7 @@
 
 #include <float.h>
 
-/** The greatest double whose square root is <= d, d >= 0 and finite. */
+/** The greatest double whose square root is <= d. d must be finite and >= 0. */
 OJ_FN double oj_square_most(double d)
 {
     double e = d * d < DBL_MAX ? d * d : DBL_MAX;

@@ -1,6 +1,6 @@
-/** Sums that do not depend on the order of adding, for many threads at once:
- *  values are cut into digits of 32 bits, and digits of one place are added as
- *  whole numbers of 64 bits.
+/** Sums of doubles that do not depend on the order of adding, so that many
+ *  threads can add at once: values are cut into 32-bit digits, and the digits
+ *  of each position are added as 64-bit integers (limbs).
  *
  *   value             | digit 2 | digit 1 | digit 0 |  * 2^base
  *   limbs of a sum    | sum of digits 2 | sum of digits 1 | sum of digits 0 |
@@ -16,10 +16,10 @@
 
 #define OJ_LIMB_BITS 32
 
-/** The digits of a value: at most three, adjacent. */
+/** The digits of a value: at most three, in adjacent positions. */
 struct oj_limbs
 {
-    int first; /**< the limb that digit[0] is added to */
+    int first; /**< index of the limb to which digit[0] is added */
     int64_t digit[3];
 };
 
@@ -34,7 +34,7 @@ enum oj_limb_kind
 
 #define OJ_LIMBS_MANTISSA (((uint64_t)1 << 52) - 1)
 
-/** Splits a finite double, given as bits: |x| = *m * 2^*e. */
+/** Splits a finite double, given by its bits: |x| = *m * 2^*e. */
 OJ_FN void oj_limbs_split(uint64_t bits, uint64_t *m, int *e)
 {
     int exponent = (int)(bits >> 52 & 0x7ff);
@@ -44,8 +44,8 @@ OJ_FN void oj_limbs_split(uint64_t bits, uint64_t *m, int *e)
     *e = (exponent > 0 ? exponent : 1) - 1075;
 }
 
-/** Cuts a double, given as bits, into digits. It must have no bit below 2^base.
- */
+/** Cuts a double, given by its bits, into digits. Precondition: it is a
+ * multiple of 2^base. */
 OJ_FN enum oj_limb_kind oj_limbs_of_real(uint64_t bits, int base,
                                          struct oj_limbs *out)
 {
@@ -62,7 +62,7 @@ OJ_FN enum oj_limb_kind oj_limbs_of_real(uint64_t bits, int base,
     if (m == 0)
         return OJ_LIMBS_NONE;
     shift -= base;
-    if (shift < 0) /* the bits that are dropped are zeros */
+    if (shift < 0) /* the dropped bits are 0 */
     {
         m >>= -shift;
         shift = 0;
@@ -76,8 +76,8 @@ OJ_FN enum oj_limb_kind oj_limbs_of_real(uint64_t bits, int base,
     return OJ_LIMBS_DIGITS;
 }
 
-/** Cuts an integer into digits; base is 0. n_limbs 1: x must be in [-2^31,
- * 2^31); 2: any x. Here only the last digit has the sign. */
+/** Cuts an integer into digits, for base 0. n_limbs 1: x must be in [-2^31,
+ * 2^31); 2: any x. Only the last digit is signed here. */
 OJ_FN enum oj_limb_kind oj_limbs_of_integer(int64_t x, int n_limbs,
                                             struct oj_limbs *out)
 {
@@ -89,7 +89,7 @@ OJ_FN enum oj_limb_kind oj_limbs_of_integer(int64_t x, int n_limbs,
     return x != 0 ? OJ_LIMBS_DIGITS : OJ_LIMBS_NONE;
 }
 
-/** The digit to add to limb k; 0 if there is none. */
+/** The digit to be added to limb k; 0 if the value has none there. */
 OJ_FN int64_t oj_limbs_digit(const struct oj_limbs *limbs, int k)
 {
     int i = k - limbs->first;

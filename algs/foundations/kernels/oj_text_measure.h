@@ -6,7 +6,7 @@
  *   cosine   o / sqrt(a b)       overlap  o / min(a, b)
  *
  *  Sets have at most 2^20 tokens and denominators are at most 10^9: all numbers
- *  but squares stay below 2^52.
+ *  except squares stay below 2^52.
  */
 #ifndef OJ_TEXT_MEASURE_H
 #define OJ_TEXT_MEASURE_H
@@ -23,12 +23,12 @@ enum oj_text_measure
 
 #define OJ_TEXT_MEASURE_NAMES "jaccard|dice|cosine|overlap"
 
-/** Plain values. */
+/** A condition on texts: their minimum similarity. Plain values. */
 struct oj_text_condition
 {
     enum oj_text_measure measure;
-    /** The minimum similarity, 0 < numerator <= denominator <= 10^9; numerator
-     * 0: one common token suffices. */
+    /** The minimum similarity as a fraction, 0 < numerator <= denominator <=
+     * 10^9. numerator 0: one common token suffices. */
     int64_t numerator, denominator;
 };
 
@@ -39,8 +39,8 @@ OJ_FN int64_t oj_text_smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/** 1 if sets of a and b tokens (1 to 2^20 each) with o > 0 common ones fulfil
- * the condition. */
+/** 1 if sets of a and b tokens (1 to 2^20 each) with o > 0 common tokens have
+ * the minimum similarity. */
 OJ_FN int oj_text_is_similar(const struct oj_text_condition *condition,
                              int64_t o, int64_t a, int64_t b)
 {
@@ -62,8 +62,8 @@ OJ_FN int oj_text_is_similar(const struct oj_text_condition *condition,
     return left * left >= right * (uint64_t)(a * b);
 }
 
-/** The smallest o > 0 with which sets of a and b tokens fulfil the condition;
- * above min(a, b) if none does. */
+/** The smallest o > 0 for which sets of a and b tokens with o common tokens
+ * have the minimum similarity. It exceeds min(a, b) if there is none. */
 OJ_FN int64_t oj_text_least_common(const struct oj_text_condition *condition,
                                    int64_t a, int64_t b)
 {
@@ -79,7 +79,8 @@ OJ_FN int64_t oj_text_least_common(const struct oj_text_condition *condition,
         case OJ_TEXT_OVERLAP:
             o = (p * oj_text_smaller(a, b) + q - 1) / q;
             break;
-        case OJ_TEXT_COSINE: /* an estimate, corrected by the exact test */
+        case OJ_TEXT_COSINE: /* start with an estimate and correct it by the
+                                exact test */
             o = (int64_t)((double)p / (double)q * sqrt((double)(a * b)));
             while (o > 0 && oj_text_is_similar(condition, o - 1, a, b))
                 o--;
@@ -89,8 +90,9 @@ OJ_FN int64_t oj_text_least_common(const struct oj_text_condition *condition,
     return o > 0 ? o : 1;
 }
 
-/* 1 if o / sqrt(ab) > half_units * 2^(exponent - 1). half_units has 54 bits,
- * the right side is below 2; o and sqrt(ab) are from 1 to 2^20. */
+/* 1 if o / sqrt(ab) > half_units * 2^(exponent - 1), decided by 128-bit
+ * integers. Preconditions: half_units has 54 bits, the right side is below 2; o
+ * and sqrt(ab) are from 1 to 2^20. */
 OJ_FN int oj_text_exceeds(int64_t o, int64_t ab, int64_t half_units,
                           int exponent)
 {
@@ -98,13 +100,12 @@ OJ_FN int oj_text_exceeds(int64_t o, int64_t ab, int64_t half_units,
     oj_text_u128 product = (uint64_t)ab, common = (uint64_t)(o * o);
     oj_text_u128 low = (uint64_t)square * product;
     oj_text_u128 high = (square >> 64) * product + (low >> 64);
-    /* compares o^2 shifted left by 64 bits or more */
     return common << (2 * (1 - exponent) - 64) > high;
 }
 
-/* o / sqrt(a b) rounded to the nearest double. Root and quotient are rounded
- * one after the other, so the estimate may be off by one unit and is corrected.
- * No quotient lies exactly in the middle between two doubles. */
+/* o / sqrt(ab), rounded to the nearest double. The quotient in double
+ * arithmetic is rounded twice, so it may be wrong by one unit; exact tests
+ * correct it. No quotient lies exactly midway between two doubles. */
 OJ_FN_APART double oj_text_cosine(int64_t o, int64_t ab)
 {
     int exponent;
@@ -118,7 +119,7 @@ OJ_FN_APART double oj_text_cosine(int64_t o, int64_t ab)
     return ldexp((double)units, exponent);
 }
 
-/** The similarity, correctly rounded. */
+/** The similarity, rounded correctly to the nearest double. */
 OJ_FN double oj_text_similarity(enum oj_text_measure measure, int64_t o,
                                 int64_t a, int64_t b)
 {

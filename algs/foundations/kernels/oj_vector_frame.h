@@ -1,5 +1,6 @@
 /** A filter in single precision for pairs of vectors, for CPU and GPU engines.
- *  Vectors are shifted and scaled to the frame of the join side.
+ *  Vectors are shifted and scaled so that the join side fills [-1, 1] (the
+ *  frame).
  *
  *  A sum in single precision is compared with a limit; oj_vector_difference()
  *  decides the pairs that pass.  No pair is lost; proof, with n dimensions, u =
@@ -16,7 +17,7 @@
  *     takes the join side into [-1, 1].  Its error is at most u (1 + 2^-20) of
  *     its size, and below 2^-148 where it is subnormal: at most 2^-23 there,
  *     and 2^-23 (1 + L) on the input side, as no coordinate of the pair is
- *     further apart than L.  So each difference of coordinates is wrong by at
+ *     farther apart than L.  So each difference of coordinates is wrong by at
  *     most e = 2^-23 (2 + L), the l2 distance by sqrt(n) e, l1 by n e, linf by
  *     e.
  *  3. The sum in single precision of terms >= 0, in any order, of some or all
@@ -24,10 +25,10 @@
  *     That of a box, or of two, has no term larger than that of any vector in
  *     it, since rounding is monotone.
  *  4. So limit = (L + sqrt(n) e)^2, L + n e or L + e, times 1 + (n + 64) 2^-23,
- *     plus 2^-130, rounded up: half of the factor pays for 3, the rest for the
- *     rounding of the limit itself.  Where it is beyond float, all pass.
- *  5. Input coordinates beyond float are cut to its greatest number: they are
- *     further than L from the join side, or all pass.
+ *     plus 2^-130, rounded up: half of the factor allows for 3, the rest for
+ *     the rounding of the limit itself.  If it exceeds float, all pairs pass.
+ *  5. Input coordinates beyond float are clamped to the greatest float: they
+ *     are farther than L from the join side, or all pairs pass.
  */
 #ifndef OJ_VECTOR_FRAME_H
 #define OJ_VECTOR_FRAME_H
@@ -37,10 +38,11 @@
 #include <float.h>
 #include <stdlib.h>
 
-/** Spread of the join side's vectors in one dimension. */
+/** Range and scatter of the join side's vectors in one dimension. */
 struct oj_vector_spread
 {
-    double apart; /**< sum of distances from the first vector */
+    double apart; /**< scatter: sum of the distances to the first vector's
+                       coordinate */
     double low, high;
     int32_t dimension;
 };
@@ -52,7 +54,8 @@ OJ_FN float oj_vector_coordinate(double x, double centre, double scale)
     return (float)(at > -(double)FLT_MAX ? at : -(double)FLT_MAX);
 }
 
-/** L of the proof above, for differences of at most `most`. */
+/** Upper bound, in units of the frame, of the true difference of two vectors
+ * whose computed difference is at most `most` (L of the proof above). */
 OJ_FN double oj_vector_reach(enum oj_vector_norm norm, int64_t n_dimensions,
                              double scale, double most)
 {
@@ -66,14 +69,15 @@ OJ_FN double oj_vector_reach(enum oj_vector_norm norm, int64_t n_dimensions,
     return most * scale;
 }
 
-/** Upper bound of the l2 distance in the frame, rounding included, for pairs
- * within `reach`. */
+/** Upper bound of the computed l2 distance, in the frame, of two vectors whose
+ * difference is at most reach (in units of the frame). */
 OJ_FN double oj_vector_reach_l2(int64_t n_dimensions, double reach)
 {
     return reach + sqrt((double)n_dimensions) * (0x1p-23 * (2.0 + reach));
 }
 
-/** The limit of the proof: pairs within `most` have a sum of at most this. */
+/** The limit of the proof above: vectors with a difference of at most `most`
+ * have a single-precision sum of at most this. */
 OJ_FN float oj_vector_limit_of(enum oj_vector_norm norm, int64_t n_dimensions,
                                double scale, double most)
 {
@@ -93,7 +97,8 @@ OJ_FN float oj_vector_limit_of(enum oj_vector_norm norm, int64_t n_dimensions,
                : (float)INFINITY;
 }
 
-/* qsort() order by falling spread; host only. */
+/* Comparison for qsort(): descending scatter. Dimensions with much scatter
+ * reject most pairs, so they are tested first. Host only. */
 
 static inline int oj_vector_by_spread(const void *left, const void *right)
 {
@@ -104,16 +109,16 @@ static inline int oj_vector_by_spread(const void *left, const void *right)
     return (int)(a->dimension - b->dimension);
 }
 
-/** Sorts the n dimensions by falling spread. Writes the dimension and its
- * centre for each place; returns the scale. */
+/** Sorts n dimensions by descending scatter: dimension[i] and centre[i]
+ * describe the i-th. Returns the scale of the frame. */
 static inline double oj_vector_frame_make(struct oj_vector_spread *spread,
                                           int64_t n, int32_t *dimension,
                                           double *centre)
 {
     enum
     {
-        LEAST_EXPONENT = -900 /* smallest exponent of an extent, so that the
-                                 scale stays finite */
+        LEAST_EXPONENT = -900 /* minimum exponent of the extent; otherwise the
+                                 scale could overflow */
     };
     double most = 0.0;
     int exponent;

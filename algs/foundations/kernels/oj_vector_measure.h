@@ -3,9 +3,10 @@
  *   l2    sqrt(sum (a - b)^2)     l1      sum |a - b|
  *   linf  max |a - b|             cosine  1 - a.b / (|a| |b|)
  *
- *  Every sum is made in the order of dimensions; the rounded difference is
- *  compared and written.  The cosine difference is never below 0.  It is
- *  exactly 0 if one vector is a positive multiple of the other.
+ *  Every sum adds the dimensions in order. The rounded difference is both the
+ *  number that is compared with limits and the number in the output.  The
+ *  cosine difference is never below 0.  It is exactly 0 if one vector is a
+ *  positive multiple of the other.
  */
 #ifndef OJ_VECTOR_MEASURE_H
 #define OJ_VECTOR_MEASURE_H
@@ -20,8 +21,9 @@ enum oj_vector_norm
     OJ_NORM_COSINE
 };
 
-/* 1 if a and b, neither zero, are exact multiples of each other. Products that
- * differ after rounding settle most pairs without exact arithmetic. */
+/* 1 if a and b, neither of them zero, are exact multiples of each other. For
+ * most pairs a comparison of rounded products settles this without exact
+ * arithmetic. */
 OJ_FN_APART int oj_vectors_are_parallel(const double *a, const double *b,
                                         int64_t n)
 {
@@ -51,16 +53,17 @@ OJ_FN double oj_vector_cosine(const double *a, const double *b, int64_t n)
         of_both += a[i] * b[i];
     }
     difference = 1.0 - of_both / (sqrt(of_a) * sqrt(of_b));
-    /* Rounding can give parallel vectors a difference of at most this
-     * (oj_vector_frame.h). */
+    /* parallel vectors can have this computed difference because of rounding
+     * (oj_vector_frame.h); beyond it no further test is needed */
     if (difference > (2.0 * (double)n + 8.0) * 0x1p-52)
         return difference;
     return difference < 0.0 || oj_vectors_are_parallel(a, b, n) ? 0.0
                                                                 : difference;
 }
 
-/** Precondition: no number beyond OJ_FLAT_MOST; with OJ_NORM_COSINE both
- * squared lengths are normal numbers. O(n). */
+/** The difference of two vectors of n numbers. Preconditions: no number exceeds
+ * OJ_FLAT_MOST; with OJ_NORM_COSINE both squared lengths are normal numbers.
+ * O(n). */
 OJ_FN double oj_vector_difference(enum oj_vector_norm norm, const double *a,
                                   const double *b, int64_t n)
 {

@@ -1,13 +1,14 @@
-/** Comparison of vectors in Z-order (Morton order), in lists whose coordinates
- *  are shifted against one another.
+/** Comparison of vectors in Z-order (Morton order).
  *
- *  place   of a coordinate: whole steps above the least one, below 2^30
- *  list j  places + j 2^30 / (number of lists)
+ *  Coordinates are first mapped to grid places below 2^30. Several lists of all
+ *  vectors are sorted this way; list j of m lists adds j 2^30 / m to each
+ *  place, because vectors that are far apart in one list may be close in
+ *  another. Two vectors are ordered by the dimension in which their places
+ *  differ in the highest bit. All vectors of a box are between its lower and
+ *  its upper corner in this order.
  *
- *  Two vectors are ordered by the dimension in which their places differ in the
- *  highest bit.  All vectors of a box are between its lower and its upper
- *  corner in this order. Source: Lieberman, Sankaranarayanan, Samet 2008,
- *  section 4; Chan 2006 (bits).
+ *  Source: Lieberman, Sankaranarayanan, Samet 2008, section 4; Chan 2006
+ *  (comparison by bits).
  */
 #ifndef OJ_Z_ORDER_COMPARE_H
 #define OJ_Z_ORDER_COMPARE_H
@@ -16,7 +17,8 @@
 
 #define OJ_Z_PLACES 1073741824u
 
-/** Place of x on the grid, clamped to its ends: monotone in x. */
+/** Maps coordinate x to a grid place, clamped to the grid. Never decreases with
+ * x. */
 OJ_FN uint32_t oj_z_place(double x, double low, double scale)
 {
     double at = (x - low) * scale;
@@ -31,8 +33,9 @@ OJ_FN uint32_t oj_z_shift(int list, int n_lists)
                       (uint64_t)n_lists);
 }
 
-/** Compares vectors a and b of n places: below 0, 0 or above 0 if a comes
- * before, equals or comes after b. */
+/** Compares two vectors of n grid places in Z-order, after adding `shift` to
+ * each place. The result is < 0, 0 or > 0 if a precedes, equals or follows b.
+ */
 OJ_FN int oj_z_compare(const uint32_t *a, const uint32_t *b, int64_t n,
                        uint32_t shift)
 {
@@ -41,9 +44,8 @@ OJ_FN int oj_z_compare(const uint32_t *a, const uint32_t *b, int64_t n,
     for (int64_t i = 0; i < n; i++)
     {
         uint32_t x = a[i] + shift, y = b[i] + shift, differ = x ^ y;
-        if (most < differ && most < (most ^ differ)) /* differs in a higher bit
-                                                        than all dimensions
-                                                        before */
+        /* the highest differing bit so far is in this dimension */
+        if (most < differ && most < (most ^ differ))
         {
             most = differ;
             order = x < y ? -1 : 1;

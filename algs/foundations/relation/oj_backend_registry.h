@@ -1,5 +1,5 @@
-/** The table of backends, from which -backend chooses.  All backends take equal
- * flat layers and give equal matches. */
+/** The table of backends: the values of -backend. All backends accept equal
+ * input and give equal pairs. */
 #ifndef OJ_BACKEND_REGISTRY_H
 #define OJ_BACKEND_REGISTRY_H
 
@@ -12,44 +12,47 @@
 extern "C" {
 #endif
 
-/** All usable devices, as a value of struct oj_options.gpus. */
+/** Value of oj_options.gpus: all usable devices. */
 #define OJ_ALL_GPUS UINT64_MAX
 
 struct oj_engine;
 
-/** How a join runs.  (What it asks for: struct oj_relation.) */
+/** How a join runs. (Which pairs it finds is in struct oj_relation.) */
 struct oj_options
 {
-    int n_threads;         /**< >= 1, or 0: all processors of the machine */
-    int64_t quadrant_size; /**< maximum points per group, for engines that
-                                group points; 0: 256 */
-    int timings;           /**< 1: measure filter and refine separately
-                                (slows the join a little) */
-    const int *cancel; /**< polled often; nonzero stops the join; may be NULL */
+    int n_threads;         /**< number of threads; 0: all processors of the
+                                machine */
+    int64_t quadrant_size; /**< maximum points per quadrant, for methods that
+                                group points in quadrants; 0: the default,
+                                256 */
+    int timings;           /**< 1: measure the times of filter and refinement
+                                separately, which slows the join a little */
+    const int *cancel; /**< cancel flag, polled often: nonzero stops the join;
+                            may be NULL */
 
-    /** > 0: maximum pairs of a batch of two rows or more; more are
-     * OJ_ERR_TOO_MANY_PAIRS (oj_pair_budget.h); 0: no bound */
+    /** Maximum pairs of a batch of two rows or more. More pairs give
+     * OJ_ERR_TOO_MANY_PAIRS (oj_pair_budget.h). 0: no limit. */
     int64_t max_batch_pairs;
 
-    /** Kinds of parts of the input side, enum oj_part_kind or'ed, if they are
-     * known. Indexes for these kinds are built at once, others when the first
-     * such part comes.  0: unknown, usually points. */
+    /** Kinds of input geometries that are expected, enum oj_part_kind or'ed.
+     * Indexes for these are built at once; for others when the first such
+     * geometry is joined. 0: not known, usually points. */
     unsigned input_kinds;
 
-    /** Expected number of input rows in all, for the choice of backend by auto;
-     * 0: unknown */
+    /** Expected number of input rows in all batches; `auto` chooses the backend
+     * by it. 0: not known. */
     int64_t n_expected;
 
-    /* Only for the backend cuda. */
+    /* The following are for the backend cuda only. */
     uint64_t gpus;      /**< bit i: use CUDA device i; 0: device 0 */
-    int64_t gpu_memory; /**< maximum bytes to use on each device; 0: the free
+    int64_t gpu_memory; /**< maximum bytes to use on each device; 0: all free
                              memory */
-    int64_t gpu_batch;  /**< rows per transfer to the GPU; 0: chosen by the
-                             module */
+    int64_t gpu_batch;  /**< rows per transfer to the GPU; 0: the module's
+                             default */
 };
 
-/** Takes from `from` the options that may differ from batch to batch: cancel
- * and max_batch_pairs. */
+/** Copies the options that may differ between batches: cancel and
+ * max_batch_pairs. */
 static inline void oj_options_set_batches(struct oj_options *options,
                                           const struct oj_options *from)
 {
@@ -60,61 +63,67 @@ static inline void oj_options_set_batches(struct oj_options *options,
 /** Wall-clock seconds by phase, and counters, summed over all calls. */
 struct oj_stats
 {
-    double index_s;  /**< preparing the join side */
-    double sort_s;   /**< ordering or grouping the input points */
-    double filter_s; /**< finding candidates (only with timings) */
-    double refine_s; /**< exact distances; without timings, the whole join */
-    int64_t n_candidates; /**< (point, feature or segment) pairs that were
-                               refined */
+    double index_s;  /**< building the index of the join side */
+    double sort_s;   /**< sorting or grouping of input points */
+    double filter_s; /**< finding candidates; measured only with timings */
+    double refine_s; /**< exact tests of candidates; without timings the whole
+                          join */
+    int64_t n_candidates; /**< number of pairs (point with feature or segment)
+                               that passed the filter and were tested exactly */
     int64_t index_bytes;
 
-    /** Pairs that were counted or summed without being stored. */
+    /** Number of pairs that were only counted or summed, without storing them.
+     */
     int64_t n_pairs_unmade;
 
-    /** Pairs that the GEOS backends could not decide. They are not part of the
-     * answer. */
+    /** Pairs that the GEOS backends could not decide. They are left out of the
+     * result. */
     int64_t n_undecided_pairs;
-    char undecided_text[128]; /**< GEOS's message for the first of them */
+    char undecided_text[128]; /**< GEOS's message for the first undecided
+                                   pair */
 
-    /** If there are several methods: the estimated work of each for the last
-     * batch, and the chosen one. Otherwise "". */
+    /** for -explain, if there are several methods: estimated cost of each for
+     * the last batch, and the chosen one; otherwise "" */
     char choice[192];
 };
 
 enum oj_device_use
 {
     OJ_NO_DEVICE = 0,
-    OJ_DEVICE,        /**< the CUDA module first, for joins that its kernels
-                           take */
-    OJ_DEVICE_IF_PAYS /**< likewise, but only if it is expected to be faster */
+    OJ_DEVICE,        /**< use the CUDA module for joins that it supports,
+                           otherwise engines */
+    OJ_DEVICE_IF_PAYS /**< likewise, but only if the GPU is expected to be
+                           faster */
 };
 
 struct oj_backend
 {
     const char *name;        /**< value of -backend */
-    const char *description; /**< one line for --help */
-    int is_reference;        /**< 1: slow and simple, never chosen by auto */
-    int rounds_as_geos;      /**< 1: GEOS decides its pairs, in rounded
-                                  arithmetic, so that shapes that nearly
-                                  touch may differ */
-    int is_parallel;         /**< 1: uses all threads; 0: one */
+    const char *description; /**< one line of the help text */
+    int is_reference;        /**< 1: a slow and simple method to compare results
+                                  with; auto never chooses it */
+    int rounds_as_geos;      /**< 1: GEOS decides pairs, in rounded arithmetic:
+                                  the result may differ for shapes that nearly
+                                  touch */
+    int is_parallel;         /**< 1: uses all threads; 0: a single one */
     enum oj_device_use device_use;
-    const struct oj_engine *const *engines; /**< engines (oj_index.h); the
-                                                 first that takes a batch
-                                                 joins it; NULL ends the list */
+    const struct oj_engine *const *engines; /**< engines (oj_index.h) in order
+                                                 of preference; NULL ends the
+                                                 list */
 };
 
 /** Row i of the table, or NULL past its end. Row 0 is the default. */
 const struct oj_backend *oj_backend_at(int i);
 
-/** The backend of a name (without case), or NULL. */
+/** Finds a backend by name, ignoring case; NULL if there is none. */
 const struct oj_backend *oj_backend_find(const char *name);
 
-/** The backend auto, which chooses between cpu and cuda. Not in the table. */
+/** The backend auto, which chooses between cpu and cuda. It is not in the
+ * table. */
 extern const struct oj_backend oj_auto_backend;
 
-/** The backend of a name, also auto. Errors begin with dash and option, and
- * list all names. */
+/** Finds a backend by name, auto included. Error messages begin with dash and
+ * option ("-backend") and list all names. */
 OJ_MUST_USE oj_status oj_backend_read(const char *dash, const char *option,
                                       const char *name,
                                       const struct oj_backend **out,

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Copies the name at *at to *to and advances both: a name in double quotes, or
- * all up to one of the letters in ends. Returns 0 if it is empty or badly
+/* Copies the name at *at to *to and advances both. A name is in double quotes,
+ * or extends to the first letter of `ends`. Returns 0 if it is empty or badly
  * quoted. */
 static int read_name(const char **at, const char *ends, char **to)
 {
@@ -25,8 +25,8 @@ static int read_name(const char **at, const char *ends, char **to)
     return n > 0;
 }
 
-/* Reads ":0.001" after a name; without a colon the weight is 1. Returns 0 if no
- * finite number above 0 follows the colon. */
+/* Reads ":0.001", the weight after a field name. Without a colon the weight is
+ * 1. Returns 0 if the text after a colon is not a finite number above 0. */
 static int read_weight(const char **at, double *weight)
 {
     char *end;
@@ -40,8 +40,8 @@ static int read_weight(const char **at, double *weight)
     return 1;
 }
 
-/* Reads the names of "a+b". weight != NULL: each name may have a weight. *n is
- * the number of names, or -1 if a name is empty. */
+/* Reads the names of "a+b", with weights unless `weight` is NULL. *n is the
+ * number of names, or -1 if a name is empty or badly quoted. */
 static oj_status read_names(const char **at, char ***names, double **weight,
                             int *n, struct oj_error *err)
 {
@@ -50,7 +50,7 @@ static oj_status read_names(const char **at, char ***names, double **weight,
     char *to;
     for (const char *c = *at; *c != '\0'; c++)
         n_most += *c == '+';
-    /* One allocation: the pointers, then the texts. */
+    /* One allocation for the pointers and the texts behind them. */
     *names =
         oj_malloc((n_most + 1) * (int64_t)sizeof **names + (int64_t)n_bytes, 1);
     if (*names == NULL)
@@ -72,8 +72,8 @@ static oj_status read_names(const char **at, char ***names, double **weight,
     }
 }
 
-/* Reads both sides of "a+b=c+d"; without =, the second side repeats the first
- * and *has_both is 0. */
+/* Reads "a+b=c+d": the fields of the input side and of the join side. Without =
+ * both sides have the first list, and *has_both is 0. */
 static oj_status parse_fields_of_both_sides(const char **at, char **fields[2],
                                             double **weight, int n[2],
                                             int *has_both, struct oj_error *err)
@@ -292,8 +292,7 @@ static const char *skip_spaces(const char *at)
     return at;
 }
 
-/* Reads a name with optional spaces around it, up to one of the letters in
- * ends. */
+/* Reads a name with optional spaces around it, up to a letter of `ends`. */
 static int read_spaced_name(const char **at, const char *ends, char **to)
 {
     int is_quoted;
@@ -301,15 +300,15 @@ static int read_spaced_name(const char **at, const char *ends, char **to)
     is_quoted = **at == '"';
     if (!read_name(at, ends, to))
         return 0;
-    /* Trailing spaces are part of a quoted name, not of an unquoted one. */
+    /* spaces before the end belong to the name only if it is quoted */
     for (; !is_quoted && ((*to)[-2] == ' ' || (*to)[-2] == '\t'); --*to)
         (*to)[-2] = '\0';
     *at = skip_spaces(*at);
     return 1;
 }
 
-/* Reads "LEFT=RIGHT", or "F" for both sides, up to a comma. Returns 0 on a
- * syntax error. */
+/* Reads an item "LEFT=RIGHT", or "F" for both sides, of a comma-separated list.
+ * Returns 0 on a syntax error. */
 static int read_field_pair(const char **at, char **to,
                            struct oj_field_pairs *pairs)
 {
@@ -327,7 +326,8 @@ static int read_field_pair(const char **at, char **to,
     return **at == ',' || **at == '\0';
 }
 
-/* Reads "F" up to a comma, or "" for no field. Returns 0 on a syntax error. */
+/* Reads an item "F", which may be empty, of a comma-separated list. Returns 0
+ * on a syntax error. */
 static int read_field_name(const char **at, char **to,
                            struct oj_field_pairs *names)
 {
@@ -347,12 +347,13 @@ void oj_field_pairs_free(struct oj_field_pairs *pairs)
     memset(pairs, 0, sizeof *pairs);
 }
 
-/* How the items of a list are read. */
+/* How the items of a comma-separated list are parsed. */
 struct item_syntax
 {
     int (*read)(const char **at, char **to, struct oj_field_pairs *);
-    int n_sides;       /* fields of an item */
-    const char *usage; /* what the option takes */
+    int n_sides;       /* 2: an item names a field of each side; 1: only one
+                          field */
+    const char *usage; /* description of the list, for error messages */
 };
 
 static oj_status parse_items(const struct item_syntax *syntax, const char *dash,
@@ -367,8 +368,8 @@ static oj_status parse_items(const struct item_syntax *syntax, const char *dash,
     OJ_NEW(out->fields[0], syntax->n_sides * n_most, err);
     if (syntax->n_sides == 2)
         out->fields[1] = out->fields[0] + n_most;
-    /* The copies need no more room than the list: each ends with a 0 in place
-     * of a comma, an = or the end. */
+    /* the names fit into the length of the list, since each ends with a 0 in
+     * place of its comma, = or end */
     OJ_NEW(out->text, (int64_t)strlen(list) + 1, err);
     to = out->text;
     while (*(at = skip_spaces(at)) != '\0')
@@ -381,7 +382,7 @@ static oj_status parse_items(const struct item_syntax *syntax, const char *dash,
     return OJ_OK;
 }
 
-/* After an error *out is untouched. */
+/* Parses a list of items. On an error *out is unchanged. */
 static oj_status parse_list(const struct item_syntax *syntax, const char *dash,
                             const char *option, const char *list,
                             struct oj_field_pairs *out, struct oj_error *err)

@@ -1,6 +1,6 @@
-/** Parsers for the fields that a join compares: -similar LEFT[=RIGHT][:T],
- *  -vector, -within_time, -during, -on, -exclude and -select, for the command
- * and for the settings of the library.
+/** Parsers for options that name fields: -similar LEFT[=RIGHT][:T], -vector,
+ *  -within_time, -during, -on, -exclude and -select; for the command and for
+ * the settings of the library.
  *
  *   name+"street:old"=NAME+ADDR:0.6
  *
@@ -18,19 +18,20 @@
 
 enum
 {
-    OJ_MOST_TEXT_FIELDS = 16 /* fields concatenated to one text */
+    OJ_MOST_TEXT_FIELDS = 16 /* maximum fields concatenated to one text */
 };
 
-/** Owner; zeroed memory is a valid empty one. */
+/** A parsed -similar. Owner; zeroed memory is a valid empty value. */
 struct oj_similar
 {
-    char **fields[2]; /**< names of input and join fields; each list ends
-                           with NULL and has at most OJ_MOST_TEXT_FIELDS */
-    int64_t numerator, denominator; /**< T as a fraction; 0, 0: not given */
+    char **fields[2]; /**< names of fields: [0] of the input, [1] of the join
+                           side; each list ends with NULL */
+    int64_t numerator, denominator; /**< minimum similarity T as a fraction;
+                                         0/0: not given */
 };
 
-/** Parses one -similar. OJ_ERR_ARG with the expected syntax; errors begin with
- * dash. */
+/** Parses one value of -similar. OJ_ERR_ARG with the expected syntax; the
+ * message begins with dash. */
 OJ_MUST_USE oj_status oj_similar_fields_parse(const char *dash,
                                               const char *word,
                                               struct oj_similar *out,
@@ -38,17 +39,18 @@ OJ_MUST_USE oj_status oj_similar_fields_parse(const char *dash,
 
 void oj_similar_fields_free(struct oj_similar *similar);
 
-/** The parsed -vector F[:WEIGHT]+..[=..], for example
- * price:0.001+area=PRICE+AREA. Owner; zeroed memory is a valid empty one. */
+/** A parsed -vector F[:WEIGHT]+..[=..], for example
+ * price:0.001+area=PRICE+AREA. Owner; zeroed memory is a valid empty value. */
 struct oj_vector_words
 {
-    char **fields[2]; /**< n names of input and of join fields */
+    char **fields[2]; /**< [n] names of fields: [0] of the input, [1] of the
+                           join side */
     double *weight;   /**< [n] > 0; 1 by default */
     int n;            /**< at most OJ_MOST_DIMENSIONS */
 };
 
-/** Parses one -vector. OJ_ERR_ARG with the expected syntax; errors begin with
- * dash. */
+/** Parses one value of -vector. OJ_ERR_ARG with the expected syntax; the
+ * message begins with dash. */
 OJ_MUST_USE oj_status oj_vector_fields_parse(const char *dash, const char *word,
                                              struct oj_vector_words *out,
                                              struct oj_error *err);
@@ -81,18 +83,19 @@ OJ_MUST_USE oj_status oj_span_words_parse(const char *dash, const char *option,
 
 void oj_span_words_free(struct oj_span_words *words);
 
-/** The parsed list of -on, or of -exclude after field=: LEFT=RIGHT,F,... Names
- * with = or a comma are in double quotes. Owner; zeroed memory is a valid
- * empty one. */
+/** A parsed list LEFT=RIGHT,F,... of -on, or of -exclude after "field=". Names
+ * that contain = or a comma are in double quotes. Owner; zeroed memory is a
+ * valid empty value. */
 struct oj_field_pairs
 {
-    char **fields[2]; /**< [n] names of input and of join fields */
-    char *text;       /**< holds the names that fields points to */
+    char **fields[2]; /**< [n] names of fields: [0] of the input, [1] of the
+                           join side */
+    char *text;       /**< owns the names that fields points to */
     int n;
 };
 
-/** Parses such a list. OJ_ERR_ARG with the expected syntax; errors begin with
- * dash and option. */
+/** Parses such a list. OJ_ERR_ARG with the expected syntax; the message begins
+ * with dash and option. */
 OJ_MUST_USE oj_status oj_field_pairs_parse(const char *dash, const char *option,
                                            const char *list,
                                            struct oj_field_pairs *out,
@@ -100,21 +103,20 @@ OJ_MUST_USE oj_status oj_field_pairs_parse(const char *dash, const char *option,
 
 void oj_field_pairs_free(struct oj_field_pairs *pairs);
 
-/** Parses the list of -select: F,F,... into fields[0] alone. Names with a comma
- * are in double quotes. The list may be empty; empty names are skipped. Errors
- * begin with dash and option. */
+/** Parses the list F,F,... of -select into fields[0]. Names that contain a
+ * comma are in double quotes. The list may be empty; empty names are skipped.
+ * Error messages begin with dash and option. */
 OJ_MUST_USE oj_status oj_field_names_parse(const char *dash, const char *option,
                                            const char *list,
                                            struct oj_field_pairs *out,
                                            struct oj_error *err);
 
-/** End of the first condition of a list of -similar conditions: the first comma
+/** Returns the end of the first item of a list for -similar: its first comma
  * outside of double quotes, or the end of the list. */
 const char *oj_similar_end(const char *list);
 
-/** Removes the double quotes around a name, if it has some, in place.
- * OJ_ERR_ARG if text follows the closing quote; errors begin with dash and
- * option. */
+/** Removes double quotes around a name, if any, in place. OJ_ERR_ARG if text
+ * follows the closing quote; the message begins with dash and option. */
 OJ_MUST_USE oj_status oj_field_name_parse(const char *dash, const char *option,
                                           char *name, struct oj_error *err);
 

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Result of the single attempt to load the module. */
+/* Result of loading the module, which is tried only once. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct oj_gpu_module *loaded;
 static struct oj_error why_not;
 
-/* Opens the checked file through its descriptor, because another file may have
- * its name by now. The descriptor stays open: its number is part of the path in
- * /proc by which dlopen() tells libraries apart. */
+/* Opens the file that was checked, by its descriptor, because another file may
+ * have its name by now. The descriptor stays open: its number is in the path
+ * /proc/self/fd/NUMBER by which dlopen() recognises a library. */
 static void *open_library(int file)
 {
     char name[64];
@@ -23,7 +23,7 @@ static void *open_library(int file)
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* dlerror() without the /proc path of open_library(). */
+/* dlerror() without the /proc path that open_library() used. */
 static const char *loading_error(void)
 {
     const char *text = dlerror(), *colon;
@@ -96,8 +96,8 @@ oj_status oj_gpu_load(const struct oj_gpu_module **out, struct oj_error *err)
 
 /* ---- devices ------------------------------------------------------------- */
 
-/* Of n devices, sets the bits of those that work; if none works, fails with the
- * reason of the first. */
+/* Tests n devices and sets the bits of those that work. If none works, fails
+ * with the reason of the first. */
 static oj_status find_usable_devices(const struct oj_gpu_module *module, int n,
                                      uint64_t *gpus, struct oj_error *err)
 {

@@ -1,9 +1,7 @@
-/** Interface between the library and its CUDA module.
- *
- *  The module, ogrjoin_cuda.so, is loaded at the first use and only then; it
- *  carries its own copy of CUDA's run time and exports one function,
- *  oj_gpu_module(). Code that includes this header needs no CUDA headers.
- */
+/** Interface between the library and its CUDA module, ogrjoin_cuda.so. The
+ * module is loaded at its first use. It is linked with its own copy of the CUDA
+ * runtime and exports one function, oj_gpu_module(). Code that includes this
+ * header needs no CUDA headers. */
 #ifndef OJ_GPU_H
 #define OJ_GPU_H
 
@@ -16,24 +14,24 @@
 extern "C" {
 #endif
 
-/** Version of the interface. Increase it when this header or any struct that it
- * passes on changes. */
+/** Version of the interface. Increase it whenever this header or a struct that
+ * it uses changes. */
 #define OJ_GPU_ABI 15u
 
 #define OJ_GPU_MAX_DEVICES 64
 
 struct oj_gpu_device
 {
-    int ordinal;      /**< number of the device in CUDA */
+    int ordinal;      /**< device number in CUDA */
     char name[128];   /**< "NVIDIA H200" */
-    int major, minor; /**< compute capability */
+    int major, minor; /**< compute capability, as 9.0 */
     int64_t total_bytes, free_bytes;
     int n_processors;  /**< streaming multiprocessors */
-    char why_not[160]; /**< "" if usable, else the reason in words */
+    char why_not[160]; /**< "" if the device is usable, else the reason */
 };
 
-/* The join side as held by the module: for its own kernels, for a screen, and
- * for the paper's quadrant method. */
+/* The join side in the module, in three forms: for its own kernels, for the
+ * screen, and for the quadrant method of the paper. */
 struct oj_gpu_index;
 struct oj_gpu_screen;
 struct oj_gpu_quadrant_index;
@@ -42,25 +40,27 @@ struct oj_gpu_quadrant_index;
 struct oj_gpu_points
 {
     int64_t n;
-    const double *x, *y; /**< [n] */
-    const int64_t *fid;  /**< [n] for self joins; else NULL */
-    int64_t stride;      /**< elements from one x (and y) to the next; 0
-                              means 1 */
+    const double *x, *y; /**< [n], `stride` apart; x is NaN for a missing
+                              point */
+    const int64_t *fid;  /**< [n] input FIDs, for self joins; otherwise NULL */
+    int64_t stride;      /**< number of elements from one x to the next; 0 means
+                              1 */
 };
 
-/** The pairs of such points, in memory of that device. */
+/** The pairs of points that are in device memory; also in device memory. */
 struct oj_gpu_pairs
 {
     int64_t n_points, n_pairs;
-    int64_t *offset; /**< [n_points + 1]; NULL: one pair per point */
-    int32_t *row;    /**< [n_pairs] join row, or -1: none */
-    double *measure; /**< [n_pairs], or NULL: not wanted; NaN where row is -1 */
+    int64_t *offset; /**< [n_points + 1] first pair of each point; NULL: exactly
+                          one entry per point */
+    int32_t *row;    /**< [n_pairs] join row; -1: no pair */
+    double *measure; /**< [n_pairs]; NaN where row is -1; NULL: not requested */
 };
 
-/* A kept index of points on devices. */
+/* A live index of points on devices (see algs/live). */
 struct oj_gpu_live;
 
-/** Counts of a kept index, and of what its batches have done, as in struct
+/** Number of points in the index, and counts of its changes, as in struct
  * oj_live_counts. */
 struct oj_gpu_live_counts
 {
@@ -68,29 +68,34 @@ struct oj_gpu_live_counts
         n_rebuilt, n_pages, n_bytes;
 };
 
-/** Rows that are joined with kept points: points, or boxes. */
+/** Input rows of a join with a live index: points, or boxes. */
 struct oj_gpu_live_rows
 {
     int64_t n;
-    const double *x, *y;      /**< [n] NaN: no point; NULL: there are boxes */
-    const struct oj_box *box; /**< [n] pairs are the points in them; or NULL */
-    const int64_t *fid;       /**< [n], or NULL */
-    const double *max_distance; /**< [n], or NULL: that of the relation */
+    const double *x, *y;      /**< [n] x is NaN for a missing point; NULL: the
+                                   rows are boxes */
+    const struct oj_box *box; /**< [n] boxes; a pair is a point in a box. NULL:
+                                   the rows are points */
+    const int64_t *fid;       /**< [n] ids of the rows, which exclusions compare
+                                   with those of points; or NULL */
+    const double *max_distance; /**< [n] maximum distance of each row, or NULL:
+                                     that of the relation */
 };
 
-/** Their pairs, in host memory. Owner (oj_free()); zeroed memory is valid. */
+/** Pairs of a join with a live index, in host memory. Owner (free with
+ * oj_free()); zeroed memory is valid. */
 struct oj_gpu_live_pairs
 {
     int64_t n_rows, n, cap_id, cap_distance;
-    int64_t *offset; /**< [n_rows + 1] */
+    int64_t *offset; /**< [n_rows + 1] first pair of each row */
     int64_t *id;
-    double *distance; /**< NaN if rows are boxes */
+    double *distance; /**< [n]; NaN if the rows are boxes */
 };
 
-/** The greatest k of a nearest join with kept points. */
+/** Maximum k of a nearest join with a live index. */
 #define OJ_GPU_LIVE_MOST_K 32
 
-/** Methods of papers for similar texts, vectors and trajectories. */
+/** Published methods for similar texts, vectors and trajectories. */
 enum oj_gpu_papers
 {
     OJ_GPU_LISTS,       /**< gSSJoin */
@@ -100,34 +105,34 @@ enum oj_gpu_papers
     OJ_N_GPU_PAPERS
 };
 
-/** Functions of the module. After a failure the process and the other devices
- * stay usable. */
+/** Functions of the module. After a failure the process and all other devices
+ * remain usable. */
 struct oj_gpu_module
 {
     uint32_t abi;
-    const char *build; /**< CUDA version and architectures, in one line */
+    const char *build; /**< CUDA version and architectures, for humans */
 
-    /** Number of devices that CUDA finds; OJ_ERR_NO_DEVICE with the reason if
-     * none. */
+    /** Counts the devices that CUDA finds. OJ_ERR_NO_DEVICE with the reason if
+     * there are none. */
     oj_status (*count)(int *n, struct oj_error *err);
     oj_status (*describe)(int ordinal, struct oj_gpu_device *out,
                           struct oj_error *err);
 
-    /** 1 if a kernel family of the module takes this join; input NULL: any
-     * layer of points. Other joins stay on the CPU. */
+    /** 1 if the module has kernels for this join; input NULL: for any layer of
+     * points. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
-    /** Name of the method that answers the join, for -explain. index NULL: no
-     * index was made yet. */
+    /** Name of the method by which the module joins, for -explain. index NULL:
+     * for a join without an index yet. */
     const char *(*method)(const struct oj_gpu_index *index,
                           const struct oj_relation *relation,
                           const struct oj_flat *join_side,
                           const struct oj_flat *input);
 
-    /* Like build and join of struct oj_engine. Devices and memory limits come
-     * from options.  OJ_ERR_UNSUPPORTED: the module's structures cannot hold
-     * these data. */
+    /* index() and join() correspond to build and join of struct oj_engine.
+     * OJ_ERR_UNSUPPORTED: the module's data structures cannot hold the join
+     * side. */
     oj_status (*index)(const struct oj_flat *join_side, const int32_t *tie_rank,
                        const struct oj_relation *relation,
                        const struct oj_options *options,
@@ -139,11 +144,13 @@ struct oj_gpu_module
                               const struct oj_relation *relation,
                               const struct oj_options *options,
                               struct oj_gpu_index **out, struct oj_stats *stats,
-                              struct oj_error *err); /**< options for join() */
+                              /** options of one join() */
+                              struct oj_error *err);
     oj_status (*join)(struct oj_gpu_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err);
-    /** Like oj_join_sum_pairs(). A request of one word only counts pairs. */
+    /** Counts and sums pairs like oj_join_sum_pairs(). If each feature has a
+     * single word, pairs are only counted. */
     oj_status (*sum_pairs)(struct oj_gpu_index *index,
                            const struct oj_flat *input,
                            const struct oj_sum_request *request, int64_t *words,
@@ -151,13 +158,14 @@ struct oj_gpu_module
                            struct oj_error *err);
     void (*free_index)(struct oj_gpu_index *index);
 
-    /** Why a better method was not used: it cannot hold the join side, or lacks
-     * memory. "" if the best one is in use. */
+    /** Why a faster method is not used: it cannot hold the join side, or memory
+     * does not suffice. "": the fastest is used. */
     const char *(*why_refused)(const struct oj_gpu_index *index);
 
-    /* The screen (oj_screen.h): finds pairs whose boxes pass, with a verdict on
-     * each, on the first device of options. For features of any kinds, except
-     * points with points.  OJ_ERR_TOO_MANY_PAIRS: more than most (> 0). */
+    /* The screen (oj_screen.h): finds the pairs whose boxes pass, with a
+     * verdict on each, on the first device of options. It takes features of any
+     * kinds, except points with points. OJ_ERR_TOO_MANY_PAIRS: more than `most`
+     * pairs (if most > 0). */
     oj_status (*screen_index)(const struct oj_flat *join_side,
                               const struct oj_screen_rule *rule,
                               const struct oj_options *options,
@@ -167,12 +175,15 @@ struct oj_gpu_module
                              const struct oj_flat *input, int64_t most,
                              struct oj_screen_pairs *out,
                              struct oj_stats *stats, struct oj_error *err);
-    void (*screen_free)(struct oj_gpu_screen *screen); /**< accepts NULL */
+    /** screen may be NULL */
+    void (*screen_free)(struct oj_gpu_screen *screen);
 
-    /* The paper's quadrant method, as a baseline: the nearest feature of each
-     * point within a finite distance, ties to the first.  Like build and join
-     * of struct oj_engine, on the first device of options; stages are timed by
-     * the device's clock. The caller checks that the join is of this kind. */
+    /* The quadrant method of the paper, as a baseline. Finds the nearest
+     * feature of each point within a finite distance; ties go to the first
+     * feature. quadrant_index() and quadrant_join() correspond to build and
+     * join of struct oj_engine. Uses the first device of options and times
+     * stages by the device's clock. Precondition: the caller has checked that
+     * the join is of this kind. */
     oj_status (*quadrant_index)(const struct oj_flat *join_side,
                                 const int32_t *tie_rank,
                                 const struct oj_relation *relation,
@@ -184,12 +195,12 @@ struct oj_gpu_module
                                struct oj_matches *out, struct oj_stats *stats,
                                struct oj_error *err);
     void (*quadrant_free)(
-        struct oj_gpu_quadrant_index *index); /**< accepts NULL */
+        struct oj_gpu_quadrant_index *index); /**< index may be NULL */
 
-    /* Joins of points that are already in memory of the first device of
-     * options. Kernels are queued on a stream of the caller (a cudaStream_t),
-     * who synchronises it; only the sizes of lists are waited for. The caller's
-     * current device is left unchanged. */
+    /* Joins points that are already in the memory of the first device of
+     * options. Kernels run on the caller's stream (a cudaStream_t), which the
+     * caller synchronises; these functions only wait until list sizes are
+     * known. The caller's current device is unchanged on return. */
     oj_status (*resident_index)(const struct oj_flat *join_side,
                                 const int32_t *tie_rank,
                                 const struct oj_relation *relation,
@@ -199,69 +210,70 @@ struct oj_gpu_module
     oj_status (*resident_join)(struct oj_gpu_index *index,
                                const struct oj_gpu_points *points, void *stream,
                                struct oj_gpu_pairs *out, struct oj_error *err);
-    /** Synchronises the device first. */
+    /** Frees the memory after synchronising the device. */
     void (*resident_free)(struct oj_gpu_index *index,
                           struct oj_gpu_pairs *pairs);
 
-    /** The device that owns this memory; OJ_ERR_ARG if none does. */
+    /** Finds the device that owns this memory; OJ_ERR_ARG if none does. */
     oj_status (*device_of)(const void *memory, int *ordinal,
                            struct oj_error *err);
-    /** Makes later work on stream `then` wait for the present work on stream
-     * `first`. */
+    /** Makes work that will be queued on stream `then` wait for the work that
+     * is queued on stream `first` now. */
     oj_status (*order_streams)(int ordinal, void *first, void *then,
                                struct oj_error *err);
 
-    /* A kept index of points on the devices of options, which share the points
-     * by their ids. All functions may be called by several threads: they wait
-     * for one another. */
+    /* Makes a live index of points. Points are distributed to the devices of
+     * options by id. Thread-safe: all functions of a live index lock it. */
     oj_status (*live_new)(const struct oj_options *options,
                           struct oj_gpu_live **out, struct oj_error *err);
-    /** Applies n changes as one instant, as oj_live_apply() does. */
+    /** Applies n changes atomically, as oj_live_apply() does. */
     oj_status (*live_apply)(struct oj_gpu_live *live, int64_t n,
                             const int64_t *id, const double *x, const double *y,
                             struct oj_error *err);
-    /** The pairs of rows with the points of now: nearest with k <=
-     * OJ_GPU_LIVE_MOST_K, dwithin, or the points in boxes; sorted by distance
-     * and id, or by id. Of relation it reads op, k, ties, the distances and
-     * what excludes pairs. OJ_ERR_TOO_MANY_PAIRS: more than max_pairs (> 0). */
+    /** Finds the pairs of rows with the current points: nearest with k <=
+     * OJ_GPU_LIVE_MOST_K, dwithin, or points in boxes. A row's pairs are sorted
+     * by (distance, id); for boxes by id. Used members of relation: op, k,
+     * ties, distances and exclusions. OJ_ERR_TOO_MANY_PAIRS: more than
+     * max_pairs (if > 0). */
     oj_status (*live_join)(struct oj_gpu_live *live,
                            const struct oj_relation *relation,
                            const struct oj_gpu_live_rows *rows,
                            int64_t max_pairs, struct oj_gpu_live_pairs *out,
                            struct oj_error *err);
-    /** All points, in no particular order: the caller frees the arrays by
-     * oj_free(). */
+    /** Lists all points in no particular order. The caller frees the arrays
+     * with oj_free(). */
     oj_status (*live_points)(struct oj_gpu_live *live, int64_t *n, int64_t **id,
                              double **x, double **y, struct oj_error *err);
     struct oj_gpu_live_counts (*live_count)(struct oj_gpu_live *live);
-    void (*live_free)(struct oj_gpu_live *live); /**< accepts NULL */
+    void (*live_free)(struct oj_gpu_live *live); /**< live may be NULL */
 };
 
-/** The only exported function; returns NULL unless abi is the module's own. */
+/** The only exported function. Returns NULL unless abi equals the module's
+ * OJ_GPU_ABI. */
 typedef const struct oj_gpu_module *oj_gpu_module_function(uint32_t abi);
 #define OJ_GPU_MODULE_SYMBOL "oj_gpu_module"
 
-/** Loads the module at the first call and returns it; all callers share it.
- * Search order of the file: oj_gpu_module_file.h. OJ_ERR_NO_DEVICE with the
- * reason: not there, not loadable (no driver) or of another version.
- * Thread-safe. */
+/** Loads the module at the first call and returns it; later calls return the
+ * loaded module. oj_gpu_module_file.h describes where the file is searched.
+ * OJ_ERR_NO_DEVICE with the reason: the file is missing, cannot be loaded (no
+ * driver) or has another version. Thread-safe. */
 OJ_MUST_USE oj_status oj_gpu_load(const struct oj_gpu_module **out,
                                   struct oj_error *err);
 
-/** Loads the module and sets *gpus to the devices that options name, one bit
- * each; OJ_ALL_GPUS gives those that work. */
+/** Loads the module and sets *gpus to the devices that options selects, one bit
+ * each. OJ_ALL_GPUS selects all that work. */
 OJ_MUST_USE oj_status oj_gpu_find(const struct oj_options *options,
                                   const struct oj_gpu_module **module,
                                   uint64_t *gpus, struct oj_error *err);
 
-/** Appends advice to an out-of-memory message, after "; ", unless the message
- * has such a part already: that one is more specific. */
+/** Appends "; " and advice to an out-of-memory message. Does nothing if the
+ * message has advice already, which is then more specific. */
 void oj_gpu_advise(struct oj_error *why, const char *advice);
 
-/** Advice for an index: a part of the join side may fit. */
+/** Advice when the index does not fit: a part of the join side may. */
 #define OJ_GPU_ADVICE_TILES "-memory SIZE makes tiles, which need less"
 
-/** Advice for a batch. */
+/** Advice when a batch does not fit. */
 #define OJ_GPU_ADVICE_BATCH "a smaller -gpu_batch needs less"
 
 #ifdef __cplusplus

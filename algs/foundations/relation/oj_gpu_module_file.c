@@ -24,18 +24,18 @@
 enum
 {
     PATH_SIZE = OJ_GPU_MODULE_PATH_MAX,
-    MAX_SEGMENTS = 64, /* program headers of the file; a library has about
+    MAX_SEGMENTS = 64, /* maximum number of program headers; a library has about
                           ten */
-    NAMES_SIZE = 16384 /* bytes for the names of a group and its members */
+    NAMES_SIZE = 16384 /* buffer size for the strings of getpwuid_r() and
+                          getgrgid_r() */
 };
 
-/* ---- where it lies --------------------------------------------------------
- */
+/* ---- where the module's file is ------------------------------------------ */
 
-/* Folders of the module, relative to the folder of the library or of the
- * program that contains it: that folder itself; its parent (libraries, if the
- * library is a plugin driver); and the path from the command's folder to the
- * libraries. */
+/* Folders to search for the module, relative to the folder of the library, or
+ * of the program that is linked with it: this folder itself; its parent (for a
+ * library that is a GDAL plugin); the path from the command's folder to the
+ * library folder. */
 static const char *const places[] = {
     "",
 #ifdef OJ_MODULE_FOLDER
@@ -44,8 +44,8 @@ static const char *const places[] = {
 #endif
 };
 
-/* Writes the path of the module in folder + place; returns 0 if no such file
- * exists. */
+/* Writes the path of the module in folder + place to path; returns 0 if there
+ * is no such file. */
 static int find_module_in(const char *folder, size_t n, const char *place,
                           char path[PATH_SIZE])
 {
@@ -54,9 +54,9 @@ static int find_module_in(const char *folder, size_t n, const char *place,
            access(path, F_OK) == 0;
 }
 
-/* Finds the folder of the library, or of the program that it is linked into. If
- * the name has no folder, as for a program found through PATH, /proc/self/exe
- * has it. Returns the length; 0: unknown. */
+/* Finds the folder of this library, or of the program that it is linked into.
+ * If the loader has no path for it (a program found through PATH), reads
+ * /proc/self/exe. Returns the length of the path; 0: unknown. */
 static size_t find_own_folder(char path[PATH_SIZE])
 {
     const char *slash;
@@ -75,9 +75,9 @@ static size_t find_own_folder(char path[PATH_SIZE])
     return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-/* Path of the module: the environment variable, else the first of `places` that
- * has the file, else the folder of installed libraries or, without one, the
- * library's own. */
+/* Chooses the path of the module: OGRJOIN_CUDA_MODULE if set; otherwise the
+ * first of `places` with the file; otherwise the folder of installed libraries,
+ * or without one the library's own. */
 static void find_module(char path[PATH_SIZE])
 {
     const char *named = getenv(MODULE_VARIABLE);
@@ -85,7 +85,7 @@ static void find_module(char path[PATH_SIZE])
     size_t n;
     if (named != NULL && named[0] != '\0')
     {
-        /* without a slash dlopen() would search the library path */
+        /* a path without a slash would make dlopen() search the library path */
         snprintf(path, PATH_SIZE, "%s%s",
                  strchr(named, '/') == NULL ? "./" : "", named);
         return;
@@ -103,7 +103,7 @@ static void find_module(char path[PATH_SIZE])
 #endif
 }
 
-/* ---- is the file whole? -------------------------------------------------- */
+/* ---- is the file complete? ----------------------------------------------- */
 
 static int is_byte_range_in_file(uint64_t offset, uint64_t n_bytes,
                                  uint64_t size)
@@ -116,8 +116,9 @@ static int read_at_offset(int file, void *out, size_t n_bytes, uint64_t offset)
     return pread(file, out, n_bytes, (off_t)offset) == (ssize_t)n_bytes;
 }
 
-/* 1 if every segment named by the program headers lies in the file. dlopen()
- * maps them unchecked, and a missing page would be a SIGBUS. */
+/* 1 if all segments that the program headers list are within the file. dlopen()
+ * maps them unchecked; access to a page beyond the end of the file would raise
+ * SIGBUS. */
 static int is_file_complete(int file, uint64_t size)
 {
     ElfW(Ehdr) header;
@@ -144,8 +145,7 @@ static int is_file_complete(int file, uint64_t size)
         header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize, size);
 }
 
-/* ---- may it be taken? -----------------------------------------------------
- */
+/* ---- is the file safe to load? ------------------------------------------- */
 
 static oj_status fail_to_load(const char *path, struct oj_error *err,
                               const char *format, ...)
@@ -163,8 +163,8 @@ static oj_status fail_to_load(const char *path, struct oj_error *err,
                    "the CUDA module %s cannot be loaded: %s", path, why);
 }
 
-/* 1 if the group is the private group of the effective user: named like the
- * user, with no other member. Never for root. */
+/* 1 if the group is the user's private group: it has the user's name and no
+ * other members. Never for root. */
 static int is_private_group(gid_t id)
 {
     struct passwd user, *found_user = NULL;
@@ -187,7 +187,8 @@ static int is_private_group(gid_t id)
     return 1;
 }
 
-/* Checks an open file or folder; name is for messages. */
+/* Fails if another user may write to this open file or folder; name is for
+ * messages. */
 static oj_status check_no_other_user_writes(const char *path, const char *name,
                                             int file, struct oj_error *err)
 {
@@ -207,7 +208,8 @@ static oj_status check_no_other_user_writes(const char *path, const char *name,
     return OJ_OK;
 }
 
-/* Opens and checks the folder of a file with an absolute or relative path. */
+/* Opens the folder of a file and checks that no other user may write to it. The
+ * path is absolute or relative. */
 static oj_status open_checked_folder(const char *path, const char *file_path,
                                      int *folder, struct oj_error *err)
 {
@@ -230,8 +232,8 @@ static oj_status open_checked_folder(const char *path, const char *file_path,
     return status;
 }
 
-/* Opens the file at path, with symbolic links resolved. Checks two folders: the
- * one in path and the one of the resolved file. */
+/* Opens the file at path, after symbolic links are resolved. Checks the folder
+ * in path and the folder of the resolved file. */
 static oj_status open_in_checked_folders(const char *path, int *file,
                                          struct oj_error *err)
 {

@@ -1,5 +1,5 @@
-/** Joins of points with polygons for which the location of each point decides.
- */
+/** Joins of points with polygons that are decided by the location of each
+ * point: inside, on a ring, or outside. */
 #ifndef OJ_IS_POINTS_IN_POLYGONS_H
 #define OJ_IS_POINTS_IN_POLYGONS_H
 
@@ -7,8 +7,8 @@
 #include "../kernels/oj_ring.h"
 #include "oj_relation.h"
 
-/** Set of point locations (bits 1 << enum oj_location) for which the join
- * holds; 0: the location alone does not decide. */
+/** The locations of a point (set of bits 1 << enum oj_location) for which it is
+ * a pair with the polygon; 0: the location does not decide this join. */
 static inline unsigned oj_point_locations_of_op(enum oj_op op)
 {
     switch (op)
@@ -25,7 +25,8 @@ static inline unsigned oj_point_locations_of_op(enum oj_op op)
     }
 }
 
-/** 1 if the join is of this kind. input NULL: not known yet. */
+/** 1 if the join is of points with polygons and locations decide it. input
+ * NULL: kinds not known yet. */
 static inline int oj_is_points_in_polygons(const struct oj_relation *relation,
                                            const struct oj_flat *join_side,
                                            const struct oj_flat *input)

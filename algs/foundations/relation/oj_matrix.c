@@ -20,7 +20,7 @@ int oj_matrix_fits(const struct oj_matrix *matrix, const char *pattern)
     return 1;
 }
 
-/* The greatest dimension of three entries of a matrix, 0 to 2; -1 if all are F.
+/* The maximum dimension of three entries of a matrix, 0 to 2; -1 if all are F.
  */
 static int greatest_dimension(char a, char b, char c)
 {
@@ -86,7 +86,7 @@ int oj_matrix_holds(const struct oj_matrix *m,
         case OJ_OP_CONTAINS_PROPERLY:
         case OJ_OP_EQUALS:
             return oj_matrix_fits(m, pattern);
-        case OJ_OP_NEAREST: /* Not decided by a matrix: see the header. */
+        case OJ_OP_NEAREST: /* no matrix decides these joins: abort */
         case OJ_OP_DWITHIN:
         case OJ_OP_BBOX:
         case OJ_OP_SIMILAR:

@@ -1,4 +1,4 @@
-/** How many pairs a batch may have (struct oj_options.max_batch_pairs), counted
+/** Limits the pairs of a batch (struct oj_options.max_batch_pairs), counted
  *  over all threads that join it.
  *
  *   worker 0  found 5,301, of which 4,096 are counted --.
@@ -7,15 +7,15 @@
  *
  *  A worker adds its pairs to the total a block at a time, so that threads
  *  seldom write to the total.  A batch stops once the counted pairs exceed the
- *  budget; it then holds at most one block per worker beyond it. At its end the
- *  engine asks oj_pairs_fit() for its exact number of pairs.  So a batch fails
- *  exactly if its total exceeds the budget, however its pairs are spread over
- *  the threads.
+ *  budget; it then has at most one block per worker more than that. At the end
+ *  of a batch the engine checks the exact number of pairs by oj_pairs_fit().
+ *  So a batch fails exactly if its total exceeds the budget, however its pairs
+ *  are spread over the threads.
  *
- *  A batch of a single row cannot be joined in parts and has no bound.
+ *  A batch of a single row cannot be split further and has no limit.
  *
- *  Counted are the pairs that an engine holds in memory: undecided ones, too,
- *  and for a multipoint the nearest features of each of its points.
+ *  The count is of pairs that an engine holds in memory. It includes undecided
+ *  pairs and, for a multipoint, the nearest features of each point.
  */
 #ifndef OJ_PAIR_BUDGET_H
 #define OJ_PAIR_BUDGET_H
@@ -28,30 +28,32 @@
 extern "C" {
 #endif
 
-/** Upper bounds of what stays uncounted: pairs per worker, and 1/16 of the
- * budget for all workers together. */
+/** Limits of the pairs that are found but not in n_counted yet: per worker, and
+ * for all workers together as a fraction (1 / 16) of the budget. */
 #define OJ_MOST_UNCOUNTED_PAIRS INT64_C(4096)
 #define OJ_UNCOUNTED_PART 16
 
-/** Plain values. All zeros: no bound. */
+/** Plain values. All zeros: no limit. */
 struct oj_pair_budget
 {
-    int64_t most;      /**< 0: no bound */
-    int64_t block;     /**< pairs that a worker counts at once */
-    int64_t n_counted; /**< atomic */
+    int64_t most;      /**< maximum pairs of the batch; 0: no limit */
+    int64_t block;     /**< number of pairs that a worker adds to n_counted at a
+                            time */
+    int64_t n_counted; /**< pairs counted so far, of all workers; accessed
+                            atomically */
 };
 
-/** Maximum number of pairs for a batch of n_rows; 0: no bound.  max_pairs:
- * struct oj_options.max_batch_pairs. */
+/** Maximum pairs of a batch of n_rows; 0: no limit. max_pairs: struct
+ * oj_options.max_batch_pairs. */
 static inline int64_t oj_most_pairs_of_batch(int64_t max_pairs, int64_t n_rows)
 {
     return max_pairs > 0 && n_rows > 1 ? max_pairs : 0;
 }
 
-/** Maximum number of candidates to hold for a batch with this bound on pairs;
- * 0: no bound.  Four per pair: a candidate takes 5 bytes, a pair 12 in the
- * matches and as many in what is made of it.  At least a million, so that a
- * small bound on pairs does not slow the work. */
+/** Maximum candidates to hold in memory for a batch of at most most_pairs; 0:
+ * no limit. Four per pair, since a candidate takes 5 bytes and a pair about 24
+ * in all. At least a million, so that a low limit on pairs does not slow the
+ * join. */
 static inline int64_t oj_most_candidates_of_batch(int64_t most_pairs)
 {
     const int64_t per_pair = 4, least = INT64_C(1) << 20;
@@ -60,7 +62,7 @@ static inline int64_t oj_most_candidates_of_batch(int64_t most_pairs)
     return most_pairs * per_pair > least ? most_pairs * per_pair : least;
 }
 
-/** OJ_ERR_TOO_MANY_PAIRS if n_pairs > most (0: no bound). */
+/** Fails with OJ_ERR_TOO_MANY_PAIRS if n_pairs > most. most 0: no limit. */
 OJ_MUST_USE static inline oj_status oj_pairs_fit(int64_t most, int64_t n_pairs,
                                                  struct oj_error *err)
 {
@@ -71,7 +73,7 @@ OJ_MUST_USE static inline oj_status oj_pairs_fit(int64_t most, int64_t n_pairs,
                    (long long)most);
 }
 
-/** Starts the count for a batch of n_rows, joined by n_workers. */
+/** Starts counting for a batch of n_rows that n_workers join. */
 static inline void oj_pair_budget_start(struct oj_pair_budget *budget,
                                         int64_t max_pairs, int64_t n_rows,
                                         int n_workers)
@@ -84,8 +86,9 @@ static inline void oj_pair_budget_start(struct oj_pair_budget *budget,
     budget->n_counted = 0;
 }
 
-/** Called by a worker that has found n pairs in this batch, *n_counted of which
- * are in the total: adds the rest once it is a block. */
+/** Called by a worker that has found n pairs in total. *n_counted of these are
+ * in the common total already; adds the rest if it is at least a block. Fails
+ * if the total exceeds the budget. */
 OJ_MUST_USE static inline oj_status
 oj_pair_budget_count(struct oj_pair_budget *budget, int64_t n,
                      int64_t *n_counted, struct oj_error *err)

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Members of a join by predicate; exchanged: the join with its sides exchanged.
- * test_relation fails when an op has no row. */
+/* Initialisers of a join by predicate in the table. exchanged: the join with
+ * exchanged sides. (The test test_relation fails if an op has no row.) */
 #define SHAPES(exchanged)                                                      \
     .takes = OJ_TAKES_SHAPES, .transposed = OJ_OP_##exchanged
 
@@ -244,8 +244,8 @@ struct oj_relation oj_relation_transpose(const struct oj_relation *relation)
 
 int oj_relation_needs_contact(const struct oj_relation *relation)
 {
-    static const int common[] = {0, 1, 3, 4}; /* intersections of interiors
-                                                 and boundaries */
+    static const int common[] = {0, 1, 3, 4}; /* entries of interiors and
+                                                 boundaries */
     if (relation->op != OJ_OP_RELATE)
         return relation->op != OJ_OP_DISJOINT &&
                (ops[relation->op].takes & OJ_TAKES_SHAPES) != 0;

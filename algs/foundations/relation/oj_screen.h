@@ -1,12 +1,12 @@
-/** Candidate pairs of joins by predicate, found by the CUDA module in place of
- *  the cpu engine, with a verdict on each; the engine decides the undecided
- *  ones.
+/** Candidate pairs of joins by predicate that the CUDA module finds in place of
+ *  the CPU engine, each with a verdict. The engine decides those that the
+ *  verdict leaves undecided.
  *
- *  rows of a batch --screen--> pairs whose boxes pass, less those that are
- *  surely none --engine--> pairs
+ *  rows of a batch --screen--> pairs whose boxes pass, less those that surely
+ *  do not match --engine--> pairs
  *
- *  oj_join runs the screen and passes the candidates to the engine
- *  (join_candidates of struct oj_engine).
+ *  oj_join.c runs the screen and passes the candidates to the engine's
+ *  join_candidates().
  */
 #ifndef OJ_SCREEN_H
 #define OJ_SCREEN_H
@@ -22,33 +22,34 @@ extern "C" {
 struct oj_relation;
 struct oj_stats;
 
-/** Selects the candidates of a join by predicate. */
+/** How a screen selects the candidates of a join by predicate. */
 struct oj_screen_rule
 {
-    int test;         /**< the test of boxes, enum oj_box_test */
-    int is_enough;    /**< 1: every pair whose boxes pass is a result */
-    int asks_meeting; /**< 1: also test whether such pairs intersect, since
-                           boxes alone decide little */
-    int takes_all;    /**< 1: pairs with disjoint boxes can be results, too */
+    int test;         /**< enum oj_box_test that the boxes of a pair must
+                           pass */
+    int is_enough;    /**< 1: a pair is a result if its boxes pass the test */
+    int asks_meeting; /**< 1: also test whether the shapes of a pair intersect,
+                           because boxes alone decide few pairs */
+    int takes_all;    /**< 1: pairs with disjoint boxes can be results */
 };
 
-/** Fills *out with the rule by which a screen selects the candidates of a join.
- *  Returns 0 if the join gains nothing from a screen. */
+/** Fills *out with the rule for a join. Returns 0 if the join gains nothing
+ * from a screen. */
 int oj_screen_rule_of(const struct oj_relation *relation,
                       struct oj_screen_rule *out);
 
-/** 1 for joins that boxes and the test for intersection decide for nearly all
- * pairs of lines and polygons. For other joins a screen finds the candidates,
- * but deciding them takes as long as without it. */
+/** 1 if the screen decides nearly all pairs of lines and polygons in this join.
+ * Otherwise it only finds the candidates, and the engine decides them. */
 int oj_screen_decides_most_pairs(const struct oj_relation *relation);
 
-/** Candidates of a batch. Owner; zeroed memory is a valid empty one; reused for
- * all batches. */
+/** Candidates of a batch; the arrays are reused by the next. Owner; zeroed
+ * memory is a valid empty value. */
 struct oj_screen_pairs
 {
     int64_t n_rows, n_pairs;
-    int64_t *offset;  /**< [n_rows + 1] */
-    int32_t *feature; /**< [n_pairs] join ordinals, in any order within a row */
+    int64_t *offset;  /**< [n_rows + 1] first candidate of each row */
+    int32_t *feature; /**< [n_pairs] join features as ordinals, in any order
+                           within a row */
     uint8_t *said;    /**< [n_pairs] verdicts, enum oj_said
                            (kernels/oj_pair_verdict.h) */
     int64_t cap_offset, cap_feature, cap_said;

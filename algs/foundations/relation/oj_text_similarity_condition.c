@@ -17,11 +17,12 @@ oj_status oj_text_condition_check(const struct oj_text_condition *condition,
 
 enum
 {
-    MOST_DIGITS = 9 /* after the decimal point, or in numerator and
-                       denominator */
+    MOST_DIGITS = 9 /* maximum digits after the decimal point, or in numerator
+                       and denominator */
 };
 
-/* Appends at most `most` digits to *number; returns how many it read. */
+/* Appends up to `most` decimal digits to *number; returns how many were read.
+ */
 static int read_digits(const char **at, int most, int64_t *number)
 {
     int n = 0;

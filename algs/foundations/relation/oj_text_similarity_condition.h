@@ -1,5 +1,5 @@
 /** A condition on the texts of two features, compared as sets of tokens: their
- * similarity is at least a fraction. Decided in integers. */
+ * similarity must be at least a given fraction. Decided in integers. */
 #ifndef OJ_TEXT_SIMILARITY_CONDITION_H
 #define OJ_TEXT_SIMILARITY_CONDITION_H
 
@@ -10,7 +10,7 @@
 
 enum
 {
-    OJ_MOST_TEXTS = 8 /* maximum conditions of a join */
+    OJ_MOST_TEXTS = 8 /* maximum conditions on texts of a join */
 };
 
 /** OJ_ERR_ARG: the measure or the minimum similarity is invalid. */

@@ -11,7 +11,8 @@
 /** Plain values. */
 struct oj_vector_condition
 {
-    int is_asked; /**< 0: no vectors are compared */
+    int is_asked; /**< 1: vectors are compared; 0: there is no condition on
+                       vectors */
     enum oj_vector_norm norm;
     double max_difference; /**< >= 0; INFINITY: any difference */
 };
@@ -20,9 +21,9 @@ struct oj_vector_condition
 OJ_MUST_USE oj_status oj_vector_condition_check(
     const struct oj_vector_condition *condition, struct oj_error *err);
 
-/** Multiplies n numbers by their weights into out. Returns 1 if the result is a
- * valid vector: no NaN, none beyond OJ_FLAT_MOST, and for a cosine a squared
- * length of at least DBL_MIN.  n_weights: n, or 1 weight for all. */
+/** Multiplies n numbers by their weights; n_weights is n, or 1 for a common
+ * weight. Returns 1 if out is a valid vector: no NaN, no number beyond
+ * OJ_FLAT_MOST, and for cosines a squared length of at least DBL_MIN. */
 int oj_vector_weigh(enum oj_vector_norm norm, const double *number, int64_t n,
                     const double *weight, int64_t n_weights, double *out);
 

@@ -4,13 +4,15 @@
 
 #include <string.h>
 
-/* Nodes between two polls of the cancel flag. */
+/* number of nodes (vertices, crossings of edges) between two polls of the
+ * cancel flag */
 #define NODES_PER_LOOK 1024
 
-/* State while a pair is related. */
+/* State of the comparison of two shapes. */
 struct relate
 {
-    const struct oj_relation *relation; /* NULL: compute the whole matrix */
+    const struct oj_relation *relation; /* the relation to be decided; NULL:
+                                           compute the whole matrix */
     struct oj_figure *side[2];
     struct oj_node_scratch *node;
     struct oj_matrix *matrix;
@@ -33,9 +35,8 @@ static int are_both_features_simple(const struct relate *r)
     return r->side[0]->is_simple && r->side[1]->is_simple;
 }
 
-/* 1 if the matrix so far decides the relation; entries can only be added. */
-/* 1 if op holds for any, or for no, two features with area that overlap, each
- * with an area outside of the other. */
+/* 1 if op is decided once it is known that the areas of the two features
+ * overlap and each has an area outside of the other. */
 static int do_overlapping_areas_decide(enum oj_op op)
 {
     switch (op)
@@ -90,8 +91,7 @@ static int does_matrix_so_far_decide(const struct relate *r)
             return a_outside || b_outside;
         case OJ_OP_TOUCHES:
             return m[0] != 'F';
-        case OJ_OP_CROSSES: /* these also depend on the dimensions of the
-                               features */
+        case OJ_OP_CROSSES: /* depend also on the dimensions of the features */
             return are_both_features_simple(r) && m[0] != 'F' &&
                    ((m[2] != 'F' && m[6] == '2') ||
                     (m[6] != 'F' && m[2] == '2'));
@@ -125,16 +125,15 @@ static oj_status relate_vertex(struct relate *r, double x, double y,
     return add_node_to_matrix(r, &node, &is_vertex, err);
 }
 
-/* --- nice shapes ---------------------------------------------------------- */
+/* --- topologically valid ("nice") shapes ---------------------------------- */
 
 static int is_kind(const struct oj_figure *f, unsigned kind)
 {
     return f->shape->kinds == kind;
 }
 
-/* Adds a vertex that is not on the other shape, with the edges that leave it.
- * other: location of the vertex, interior (of polygons) or exterior.  Near a
- * ring of a nice shape, its interior is on one side of the edges. */
+/* Adds to the matrix a vertex that is not on the other shape, and the edges at
+ * it. other: where the vertex is in the other shape (interior or exterior). */
 static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
                                              double x, double y,
                                              enum oj_matrix_place other)
@@ -157,7 +156,8 @@ static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
     add_to_matrix(m, figure, OJ_PLACE_EXTERIOR, other, 2);
 }
 
-/* Adds one vertex of a simple shape. */
+/* Adds a vertex of a simple figure (topologically valid, with parts of one
+ * kind). */
 static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
                                       double y, struct oj_error *err)
 {
@@ -173,7 +173,8 @@ static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
     return OJ_OK;
 }
 
-/* 1 if points of f outside of the other's box add nothing to the matrix. */
+/* 1 if the matrix already has all that points of f outside of the other shape's
+ * box can add. */
 static int is_exterior_row_complete(const struct relate *r, int figure)
 {
     const char *m = r->matrix->at;
@@ -181,7 +182,7 @@ static int is_exterior_row_complete(const struct relate *r, int figure)
            m[figure == 0 ? 5 : 7] == '1';
 }
 
-/* Adds one vertex; pairs of simple shapes have a fast path. */
+/* Adds a vertex; with a fast path for two simple figures. */
 static oj_status relate_vertex_if_needed(struct relate *r, int figure, double x,
                                          double y, struct oj_error *err)
 {
@@ -200,7 +201,7 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
     const struct oj_spot *spot = f->spots.spot;
     for (int64_t i = 0; i < f->spots.n && !does_matrix_so_far_decide(r); i++)
         OJ_TRY(relate_vertex_if_needed(r, figure, spot[i].x, spot[i].y, err));
-    /* simple shapes have no dots */
+    /* simple figures have no one-point rings */
     for (int64_t i = 0; i < f->n_dots && !does_matrix_so_far_decide(r); i++)
         OJ_TRY(relate_vertex_if_needed(r, figure, f->dot[i].at.x,
                                        f->dot[i].at.y, err));
@@ -214,10 +215,10 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
     return OJ_OK;
 }
 
-/* 1 if crossings cannot add anything to the matrix.  All crossings of simple
- * shapes add the same entries, unless they are vertices, which have been added
- * already.  A crossing of two lines surely adds only the point itself, because
- * lines may have other edges there; their other entries come from vertices. */
+/* 1 if the crossings of edges add nothing to the matrix that vertices have not
+ * added already. All crossings of simple figures add equal entries. A crossing
+ * of two lines surely adds only the crossing point itself, because other edges
+ * may pass there. */
 static int can_crossings_change_nothing(const struct relate *r)
 {
     int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
@@ -250,7 +251,7 @@ static inline struct oj_box box_of_edge(const struct oj_edge *e)
     return oj_box_of_segment(e->ax, e->ay, e->bx, e->by);
 }
 
-/* box: the box of edge e */
+/* box is the box of e */
 static inline int edges_cross(const struct oj_edge *e, const struct oj_box *box,
                               const struct oj_edge *f)
 {
@@ -267,9 +268,9 @@ static int edge_box_intersects(const struct oj_edge *e,
     return oj_box_intersects(&own, box);
 }
 
-/* Adds the crossings of an edge with the edges of `to` whose ordinal is at
- * least `least`. Each is added once, in the first band that contains both
- * edges. */
+/* Adds the crossings of edge e with the edges of `to` from index `least` on.
+ * Two edges may have several bands in common; their crossing is added in the
+ * first of these. */
 static oj_status relate_edge_crossings(struct relate *r,
                                        const struct oj_edge *e,
                                        const struct oj_figure *to,
@@ -319,8 +320,7 @@ static oj_status relate_all_crossings(struct relate *r, struct oj_error *err)
 
 /* --- all other shapes ----------------------------------------------------- */
 
-/* 1 if the ring is closed, no vertex equals the one before it, and no edge
- * turns back along the one before it. */
+/* Adds the points in which edges of one figure cross each other. */
 static oj_status relate_own_crossings(struct relate *r, int figure,
                                       struct oj_error *err)
 {
@@ -336,7 +336,7 @@ static oj_status relate_own_crossings(struct relate *r, int figure,
     return OJ_OK;
 }
 
-/* --- the whole ------------------------------------------------------------ */
+/* --- both shapes ---------------------------------------------------------- */
 
 oj_status oj_shapes_relate(const struct oj_relation *relation,
                            const struct oj_shape *input, int input_is_nice,

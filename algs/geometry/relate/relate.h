@@ -1,43 +1,44 @@
 /** Computes the exact DE-9IM matrix of two shapes. Used for pairs that boxes,
  *  cells and contacts of edges (cpu_prepared_shapes.h) do not decide.
  *
- *  All vertices, and all points in which edges cross, are visited one by one
- *  (relate_feature_edges.h). For nice shapes, a vertex that is not on the other
- *  shape only needs a point location; only vertices on the other shape need a
- *  sweep around them.
+ *  All nodes (vertices, and crossings of edges) are visited
+ *  (relate_feature_edges.h). For topologically valid ("nice") shapes, only
+ *  vertices on the other shape need an analysis of the edges around them; for
+ *  other vertices a point location suffices.
  */
 #ifndef RELATE_H
 #define RELATE_H
 
 #include "relate_feature_edges.h"
 
-/** One per thread; zeroed memory is valid. */
+/** Memory that is reused for many pairs. One per thread; zeroed memory is
+ * valid. */
 struct oj_relate_scratch
 {
     struct oj_figure input, join_side;
     struct oj_node_scratch node;
 };
 
-/** Adds all intersections of input and join_side, which must have parts, to the
- * empty *matrix.  relation != NULL: stops as soon as oj_matrix_holds() is
- * decided.  is_nice: result of oj_shape_is_nice(). Usually O((n + m) log);
- * cancel: nonzero ends it with OJ_ERR_CANCELLED. */
+/** Adds all intersections of input and join_side to the empty *matrix. Both
+ * shapes must have parts. relation != NULL: stops as soon as its result is
+ * decided. input_is_nice, join_is_nice: results of oj_shape_is_nice(). Usually
+ * O((n + m) log (n + m)). cancel: nonzero ends it with OJ_ERR_CANCELLED. */
 OJ_MUST_USE oj_status oj_shapes_relate(
     const struct oj_relation *relation, const struct oj_shape *input,
     int input_is_nice, const struct oj_shape *join_side, int join_is_nice,
     const int *cancel, struct oj_relate_scratch *scratch,
     struct oj_matrix *matrix, struct oj_error *err);
 
-/** Location of a point in a shape. scratch->join_side becomes the figure of
- * that shape (built as not nice) and is reused for the next point.  O(edges at
- * the point's height). */
+/** Locates a point in a shape. The shape is decomposed into the figure
+ * scratch->join_side, which is reused for further points in this shape. O(edges
+ * at the point's height). */
 OJ_MUST_USE oj_status oj_shape_place(const struct oj_shape *shape, double x,
                                      double y,
                                      struct oj_relate_scratch *scratch,
                                      enum oj_matrix_place *place,
                                      struct oj_error *err);
 
-/** Drops references to layers that are about to be freed. */
+/** Must be called before a layer is freed, because scratch may refer to it. */
 void oj_relate_forget(struct oj_relate_scratch *scratch);
 
 void oj_relate_scratch_free(struct oj_relate_scratch *scratch);

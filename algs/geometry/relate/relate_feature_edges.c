@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With fewer edges there is one band. */
+/* Figures with fewer edges have a single band. */
 #define EDGES_FOR_BANDS 48
 
-/* --- spots ---------------------------------------------------------------- */
+/* --- distinct points ------------------------------------------------------ */
 
 static int compare_points_by_x_y(const void *left, const void *right)
 {
@@ -31,8 +31,8 @@ int oj_relate_spots_have(const struct oj_spots *spots, double x, double y)
                    compare_points_by_x_y) != NULL;
 }
 
-/* Sorts the points and drops repeats; odd_only: keeps only points that occur an
- * odd number of times. */
+/* Sorts points by (x, y) and removes duplicates. odd_only: keeps only points
+ * that occur an odd number of times. */
 static void sort_and_deduplicate_points(struct oj_spots *spots, int odd_only)
 {
     struct oj_spot *spot = spots->spot;
@@ -60,8 +60,8 @@ static oj_status append_point(struct oj_spots *spots, double x, double y,
 
 /* --- edges ---------------------------------------------------------------- */
 
-/* Appends the edges of a ring or line, except those of length 0; there is room.
- */
+/* Appends the edges of a ring or line, except those of length 0. Precondition:
+ * the array has room. */
 static void add_edges(struct oj_figure *f, int64_t first, int64_t end,
                       enum oj_edge_kind kind, int32_t group)
 {
@@ -133,7 +133,7 @@ static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
     return OJ_OK;
 }
 
-/* --- bands ---------------------------------------------------------------- */
+/* --- bands of height ------------------------------------------------------ */
 
 static void band_range(const struct oj_bands *b, const struct oj_edge *e,
                        int32_t *first, int32_t *last)
@@ -142,8 +142,9 @@ static void band_range(const struct oj_bands *b, const struct oj_edge *e,
     *last = oj_relate_band_of(b, e->ay < e->by ? e->by : e->ay);
 }
 
-/* Counts the edges of each band, then fills the lists. If edges are long, there
- * are fewer bands, so that the lists stay short. */
+/* Makes an index of the edges by bands of height: first counts the edges of
+ * each band, then lists them. For long edges there are fewer bands, because
+ * such an edge is in many. */
 static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
 {
     struct oj_bands *b = &f->bands;
@@ -156,7 +157,7 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
         rise += fabs(f->edge[i].by - f->edge[i].ay);
     if (f->n_edges < EDGES_FOR_BANDS || !(height > 0.0) || !isfinite(rise))
         return OJ_OK;
-    /* rise / height: average number of edges at a height */
+    /* rise / height is the average number of edges at a height */
     n = 2.0 * (double)f->n_edges / (1.0 + rise / height);
     n = n < 2.0 ? 2.0 : n > 1e6 ? 1e6 : n;
     b->per_unit = n / height;
@@ -186,7 +187,7 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
     return OJ_OK;
 }
 
-/* --- where a point is ----------------------------------------------------- */
+/* --- point location ------------------------------------------------------- */
 
 enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
                                          double py)
@@ -210,10 +211,10 @@ enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
     return odd && f->shape->kinds == OJ_PART_POLYGON ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/* --- a feature taken apart ------------------------------------------------ */
+/* --- decomposition of a feature ------------------------------------------- */
 
-/* Lists edges and bands; polygons without area are not detected.  O(vertices).
- */
+/* First step of a decomposition: lists edges and bands, without detecting
+ * polygons that have no area. O(vertices). */
 static oj_status list_figure_edges_and_bands(struct oj_figure *f,
                                              const struct oj_shape *shape,
                                              int is_nice, struct oj_error *err)
@@ -233,8 +234,9 @@ static oj_status list_figure_edges_and_bands(struct oj_figure *f,
                       sizeof *f->encloses, err);
 }
 
-/* Second step, with encloses filled unless is_nice: one-point rings of polygons
- * without area become spots; sorts the spots. */
+/* Second step of a decomposition: rings that are a single point, of polygons
+ * without area, become isolated points. Precondition: f->encloses is set,
+ * unless the feature is valid. */
 static oj_status list_zero_area_rings_as_points(struct oj_figure *f,
                                                 struct oj_error *err)
 {
@@ -252,19 +254,20 @@ static oj_status list_zero_area_rings_as_points(struct oj_figure *f,
     return OJ_OK;
 }
 
-/* --- exact signs about a node --------------------------------------------- */
+/* --- exact signs at a node ------------------------------------------------ */
 
 static int sign_of(double v)
 {
     return (v > 0.0) - (v < 0.0);
 }
 
-/* --- a crossing and an edge ----------------------------------------------- */
+/* --- a crossing and a third edge ------------------------------------------ */
 
-/* Bound of the relative rounding error of a sum of products. */
+/* Bound of the relative rounding error of a sum of products, several times the
+ * actual one. */
 #define UNITS 1e-14
 
-/* From this size on, underflow of a product does not matter. */
+/* Sums of products of at least this size are not affected by underflow. */
 #define LEAST_SIZE 1e-280
 
 static void lower_exponent_to_edge(const struct oj_edge *e, int *exponent)
@@ -284,7 +287,7 @@ static void set_vector(struct oj_integer out[2], double ax, double ay,
     oj_integer_difference(&out[1], by, ay, exponent);
 }
 
-/* out = u x v */
+/* out = cross product u x v */
 static void set_cross(struct oj_integer *out, const struct oj_integer u[2],
                       const struct oj_integer v[2])
 {
@@ -304,8 +307,9 @@ static int is_same_edge(const struct oj_edge *e, const struct oj_edge *f)
             e->by == f->ay);
 }
 
-/* Sign of the cross product of the directions of two edges that have a point in
- * common. If an end of f is off the line of e, its side decides. */
+/* Sign of the cross product of the directions of two edges with a common point.
+ * If rounded arithmetic does not decide, the side of e on which an end of f
+ * lies does. */
 static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
 {
     double left = (e->bx - e->ax) * (f->by - f->ay);
@@ -314,15 +318,15 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
     int side;
     if (size > LEAST_SIZE && fabs(det) > 1e-15 * size)
         return sign_of(det);
-    if (is_same_edge(e, f)) /* frequent: shared edges of neighbours */
+    if (is_same_edge(e, f)) /* frequent: an edge that neighbours share */
         return 0;
     side = oj_edge_side(e, f->bx, f->by);
     return side != 0 ? side : -oj_edge_side(e, f->ax, f->ay);
 }
 
-/* Side of edge e on which the crossing of p and q lies.  The crossing is p.a +
- * t (p.b - p.a), t = T / W; the side is the sign of W cross(e, p.a - e.a) + T
- * cross(e, p)  over W. */
+/* Side of edge e on which the crossing of edges p and q lies, in exact
+ * integers. With the crossing p.a + t (p.b - p.a), t = T / W, the side is the
+ * sign of (W cross(e, p.a - e.a) + T cross(e, p)) / W. */
 static int exact_side_of_crossing(const struct oj_edge *p,
                                   const struct oj_edge *q,
                                   const struct oj_edge *e)
@@ -347,7 +351,7 @@ static int exact_side_of_crossing(const struct oj_edge *p,
     return sum.sign * w.sign;
 }
 
-/* 1, -1 or 0: the node is left of the line of e, right of it, or on it. */
+/* 1: the node is left of the line through e, -1: right of it, 0: on it. */
 static int side_of_node_to_edge(const struct oj_node *node,
                                 const struct oj_edge *e)
 {
@@ -367,7 +371,8 @@ static int side_of_node_to_edge(const struct oj_node *node,
     return exact_side_of_crossing(node->cross[0], node->cross[1], e);
 }
 
-/* Sign of the node's y (or x) minus v. */
+/* Sign of the difference between the node's y and v. (The next function: of x.)
+ */
 static int compare_node_y(const struct oj_node *node, double v)
 {
     const struct oj_edge level = {0.0, v, 1.0, v, 0, OJ_EDGE_LINE};
@@ -409,7 +414,7 @@ struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
     return node;
 }
 
-/* --- edges at the node ---------------------------------------------------- */
+/* --- edges at a node ------------------------------------------------------ */
 
 static int8_t quadrant_of(double dx, double dy)
 {
@@ -422,7 +427,7 @@ static oj_status add_ray(struct oj_node_scratch *s, const struct oj_edge *e,
                          int sign, int figure, struct oj_error *err)
 {
     struct oj_ray *ray;
-    /* the sign of a difference of doubles is exact */
+    /* the difference is rounded, but its sign is exact */
     double dx = e->bx - e->ax, dy = e->by - e->ay;
     OJ_ROOM(s->ray, s->n_rays, s->n_rays + 1, s->cap_rays, err);
     ray = &s->ray[s->n_rays++];
@@ -433,7 +438,7 @@ static oj_status add_ray(struct oj_node_scratch *s, const struct oj_edge *e,
     return OJ_OK;
 }
 
-/* Adds the rays in which edge e, which contains the node, leaves it. */
+/* Adds the one or two rays in which edge e leaves the node, which lies on e. */
 static oj_status add_rays(struct oj_node_scratch *s, const struct oj_edge *e,
                           const struct oj_node *node, int figure,
                           struct oj_error *err)
@@ -450,17 +455,17 @@ static oj_status add_rays(struct oj_node_scratch *s, const struct oj_edge *e,
 
 enum passing
 {
-    PASSES_NOT, /* the ray towards +x does not cross the edge */
-    PASSES,     /* .. crosses it */
-    CONTAINS,   /* the edge contains the node */
-    ENDS_THERE, /* and ends there */
+    PASSES_NOT, /* a ray from the node towards +x does not cross the edge */
+    PASSES,     /* the ray crosses it */
+    CONTAINS,   /* the node is inside of the edge */
+    ENDS_THERE, /* the node is an end of the edge */
 };
 
-/* Like oj_ring_edge(), for nodes of both kinds. */
+/* Like oj_ring_edge(), for nodes that are vertices or crossings. */
 OJ_INLINE enum passing classify_edge_against_ray(const struct oj_node *node,
                                                  const struct oj_edge *e)
 {
-    int above_a, above_b, side; /* relative to the node */
+    int above_a, above_b, side; /* 1: the end is above the node */
     if (e == node->cross[0] || e == node->cross[1])
         return CONTAINS;
     above_a = compare_node_y(node, e->ay);
@@ -484,11 +489,13 @@ OJ_INLINE enum passing classify_edge_against_ray(const struct oj_node *node,
     return (side > 0) == (e->by > e->ay) ? PASSES : PASSES_NOT;
 }
 
-/* The edges of a figure that may be at the height of a node. */
+/* Those edges of a figure that may have the height of a node. */
 struct node_band
 {
-    double low, high; /* range of the node's y */
-    int32_t band;     /* -1: the range spans several bands */
+    double low, high; /* range that contains the node's y; for crossings, y is
+                         approximate */
+    int32_t band;     /* the only band of this range; -1: the range spans
+                         several bands */
     int64_t next, n;
 };
 
@@ -520,8 +527,9 @@ OJ_INLINE const struct oj_edge *next_edge_in_band(const struct oj_figure *f,
     return NULL;
 }
 
-/* Casts the ray for even-odd counts, and lists the edges that contain the node.
- */
+/* Finds the edges that contain the node, and for each group of rings whether
+ * the node is inside of it: whether a ray from the node towards +x crosses an
+ * odd number of the group's edges. */
 static oj_status cast_ray_and_list_edges_at_node(
     struct oj_figure *f, int figure, const struct oj_node *node,
     struct oj_node_scratch *s, int *is_vertex, struct oj_error *err)
@@ -546,7 +554,8 @@ static oj_status cast_ray_and_list_edges_at_node(
 
 /* --- rays by angle -------------------------------------------------------- */
 
-/* Compares the directions of two rays by angle, in (0, 2 pi]: -1, 0 or 1. */
+/* Compares two rays by the angle of their direction, in (0, 2 pi]; returns -1,
+ * 0 or 1. */
 static int compare_rays(const struct oj_ray *r, const struct oj_ray *q)
 {
     int sign;
@@ -570,19 +579,22 @@ static void sort_rays(struct oj_node_scratch *s)
     }
 }
 
-/* --- what lies around ----------------------------------------------------- */
+/* --- sectors and rays around a node --------------------------------------- */
 
-/* State of a figure while the directions around a node are swept. */
+/* State of one figure while the directions around a node are swept by angle. */
 struct node_round
 {
     struct oj_figure *f;
-    int32_t n_on;             /* groups that contain the current sector */
-    int32_t n_always;         /* groups that contain all sectors and have no
-                                 edge at the node */
-    int32_t n_groups;         /* groups with edges at the node */
-    int64_t n_lines, n_rings; /* line edges and ring edges at the node */
-    int64_t n_flat_ends;      /* pieces of groups without area that end at
-                                 the node */
+    int32_t n_on;             /* number of groups that contain the current
+                                 sector */
+    int32_t n_always;         /* number of groups that contain the node but have
+                                 no edge there: they contain all sectors around
+                                 it */
+    int32_t n_groups;         /* number of groups with edges at the node */
+    int64_t n_lines, n_rings; /* number of line edges and of ring edges at the
+                                 node */
+    int64_t n_flat_ends;      /* number of edges of polygons without area that
+                                 end at the node */
     int is_covered;           /* 1: all sectors so far are interior */
 };
 
@@ -596,8 +608,8 @@ static void count_ring_edge_at_node(struct node_round *r, int32_t group)
     }
 }
 
-/* Initialises the sweep. Groups that contain the node and have no ring edge
- * there contain all sectors; groups with ring edges at the node are marked. */
+/* Initialises the sweep for a figure. A group without ring edges at the node
+ * contains either all sectors or none. */
 static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
                                     int figure, const struct oj_node *node,
                                     const struct oj_node_scratch *s)
@@ -626,9 +638,9 @@ static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
     r->is_covered = s->n_rays > 0 || r->n_on > 0;
 }
 
-/* Location in a figure of the rays first .. end - 1, which have one direction.
- * Afterwards the current sector is the next one. number: number of the
- * direction, from 1. */
+/* Location, in the figure, of one direction: that of the rays first .. end - 1.
+ * Then advances to the sector behind it. number: ordinal of the direction, from
+ * 1. */
 static enum oj_matrix_place
 de9im_place_of_ray_direction(struct node_round *r, int figure,
                              const struct oj_node_scratch *s, int64_t first,
@@ -659,8 +671,9 @@ de9im_place_of_ray_direction(struct node_round *r, int figure,
         f->is_on[e->group] ^= 1;
         r->n_on += f->is_on[e->group] ? 1 : -1;
     }
-    if (before > n_before) /* a group that contains the ray and has no edge
-                              here */
+    if (before > n_before) /* a group that contains the sectors on both
+                              sides, without an edge between, contains this
+                              direction */
         return OJ_PLACE_INTERIOR;
     if (n_own > 1 && before > 0 && r->n_on > 0)
         return OJ_PLACE_INTERIOR;
@@ -677,7 +690,7 @@ static enum oj_matrix_place de9im_place_of_sector(struct node_round *r)
     return OJ_PLACE_EXTERIOR;
 }
 
-/* Location of the node itself. */
+/* Location of the node in its figure. */
 static enum oj_matrix_place de9im_place_of_node(const struct node_round *r,
                                                 const struct oj_node *node)
 {
@@ -745,9 +758,9 @@ oj_status oj_relate_node_relate(struct oj_figure *a, struct oj_figure *b,
     return OJ_OK;
 }
 
-/* Sweeps around a point of one figure.  *depth: maximum number of groups that
- * contain one sector; for a given group >= 0: 1 if it contains a sector by
- * even-odd. */
+/* Sweeps around a point of one figure. *depth becomes the maximum number of
+ * groups that contain a sector; if group >= 0, it becomes 1 or 0: whether this
+ * group contains any sector. */
 static oj_status count_overlapping_parts_at_point(struct oj_figure *f, double x,
                                                   double y, int32_t group,
                                                   struct oj_node_scratch *s,
@@ -777,7 +790,7 @@ static oj_status count_overlapping_parts_at_point(struct oj_figure *f, double x,
     return OJ_OK;
 }
 
-/* --- nice shapes ---------------------------------------------------------- */
+/* --- test for topologically valid shapes ---------------------------------- */
 
 static int lines_have_length(const struct oj_shape *shape)
 {
@@ -793,8 +806,8 @@ static int lines_have_length(const struct oj_shape *shape)
     return 1;
 }
 
-/* 1 if two edges with intersecting boxes share at most an end of one of them.
- */
+/* 1 if two edges with intersecting boxes have no common point, or only an end
+ * of one of them. */
 static int share_at_most_an_end(const struct oj_edge *e,
                                 const struct oj_edge *f)
 {
@@ -807,7 +820,7 @@ static int share_at_most_an_end(const struct oj_edge *e,
                        oj_orientation(f->ax, f->ay, f->bx, f->by, e->bx,
                                       e->by) >=
                    0;
-    /* collinear edges: compare their ranges */
+    /* collinear edges: compare their ranges along an axis */
     e0 = e->ax == e->bx ? e->ay : e->ax;
     e1 = e->ax == e->bx ? e->by : e->bx;
     f0 = e->ax == e->bx ? f->ay : f->ax;
@@ -816,7 +829,8 @@ static int share_at_most_an_end(const struct oj_edge *e,
            (f0 < f1 ? f1 : f0) <= (e0 < e1 ? e0 : e1);
 }
 
-/* Sets *is to 1 if no sector around the point is in two parts. */
+/* Sets *is to 1 if no sector around the point is in two parts, otherwise to 0.
+ */
 static oj_status are_parts_apart_around_point(struct oj_figure *f, double x,
                                               double y,
                                               struct oj_node_scratch *scratch,
@@ -828,8 +842,8 @@ static oj_status are_parts_apart_around_point(struct oj_figure *f, double x,
     return OJ_OK;
 }
 
-/* For edges of two parts that share at most an end: the rings may still cross
- * there. */
+/* Two edges of different parts share an end; checks that their rings do not
+ * cross there. */
 static oj_status check_parts_disjoint_at_shared_end(
     struct oj_figure *f, const struct oj_edge *e, const struct oj_edge *other,
     struct oj_node_scratch *scratch, int *touch, struct oj_error *err)
@@ -871,8 +885,8 @@ static oj_status check_no_edges_of_band_cross(struct oj_figure *f, int32_t band,
     return OJ_OK;
 }
 
-/* For rings that do not cross: one vertex decides whether the part of the ring
- * is inside of another part. */
+/* Tests whether a part overlaps another. Precondition: rings do not cross, so a
+ * single vertex decides whether a ring is inside of another part. */
 static oj_status check_parts_do_not_overlap(struct oj_figure *f,
                                             struct oj_node_scratch *scratch,
                                             int *are, struct oj_error *err)
@@ -882,15 +896,17 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
     {
         const struct oj_edge *e = &f->edge[i];
         if (i > 0 && e[-1].bx == e->ax && e[-1].by == e->ay)
-            continue; /* not the first edge of its ring */
+            continue; /* not the first edge of a ring: one test per ring
+                         suffices */
         OJ_TRY(
             are_parts_apart_around_point(f, e->ax, e->ay, scratch, are, err));
     }
     return OJ_OK;
 }
 
-/* For rings that do not cross: 1 if the ring is inside an odd number of the
- * other rings of its part. 0 also if all its vertices are on other rings. */
+/* 1 if the ring is inside of an odd number of the other rings of its part.
+ * Precondition: rings do not cross. 0 if all its vertices are on other rings.
+ */
 static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
                                  int64_t ring)
 {
@@ -917,7 +933,7 @@ static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
     return 0;
 }
 
-/* 1 if each hole is in its shell and in no other hole. */
+/* 1 if each hole is inside of its shell and of no other hole. */
 static int holes_are_in_shells(const struct oj_shape *shape)
 {
     const struct oj_flat *flat = shape->flat;
@@ -959,10 +975,10 @@ oj_status oj_shape_is_nice(const struct oj_shape *shape,
     return check_parts_do_not_overlap(figure, scratch, is_nice, err);
 }
 
-/* --- figures of shapes that are not nice ---------------------------------- */
+/* --- figures of invalid shapes -------------------------------------------- */
 
-/* 1 if the edges first .. end - 1 are collinear and so enclose nothing. The
- * general test would be slow for them, because all may be in one band. */
+/* 1 if the edges first .. end - 1 are collinear, so that they enclose no area.
+ * A shortcut: the general test is slow if all edges are in one band. */
 static int are_all_edges_collinear(const struct oj_figure *f, int64_t first,
                                    int64_t end)
 {

@@ -1,6 +1,7 @@
-/** A "figure": a feature decomposed for the DE-9IM matrix into edges, points
- *  and line ends, with an index of edges by height; and the analysis of two
- *  figures around a point (node).
+/** A figure is a feature decomposed for the DE-9IM matrix: edges, points and
+ *  line ends, with an index of the edges by height. A node is a vertex, or a
+ *  point in which edges cross; its surroundings in two figures are analysed
+ *  here.
  *
  *      bands over y     band 0: edges 2 5 7 | band 1: 2 3 | band 2: 3 4 9 ...
  *
@@ -8,8 +9,9 @@
  *  a point, and all that a ray from it towards +x can cross, are in the point's
  *  band.
  *
- *  A group is a set of rings to which even-odd is applied together: a polygon
- *  part; or all parts of a nice feature, where this gives an equal result.
+ *  A group is a set of rings to which the even-odd rule is applied together:
+ *  those of a polygon part, or of all parts of a topologically valid ("nice")
+ *  feature, for which the result is equal.
  */
 #ifndef RELATE_FEATURE_EDGES_H
 #define RELATE_FEATURE_EDGES_H
@@ -21,19 +23,19 @@ enum oj_edge_kind
 {
     OJ_EDGE_RING, /**< edge of a polygon */
     OJ_EDGE_LINE, /**< edge of a line */
-    OJ_EDGE_FLAT  /**< edge of a polygon without area, which counts as a line */
+    OJ_EDGE_FLAT  /**< edge of a polygon without area; treated as a line */
 };
 
-/** An edge with two different ends. */
+/** An edge; its ends differ. */
 struct oj_edge
 {
     double ax, ay, bx, by;
-    int32_t group; /**< OJ_EDGE_RING and OJ_EDGE_FLAT: ordinal of the group */
+    int32_t group; /**< ordinal of the group; unused for OJ_EDGE_LINE */
     uint8_t kind;  /**< enum oj_edge_kind */
 };
 
-/** 1, -1 or 0: the point is left of the line from a to b, right of it, or on
- * it. Exact, also if products underflow. */
+/** 1: the point is left of the line from a to b, -1: right of it, 0: on it.
+ * Exact, also if products underflow. */
 int oj_edge_side(const struct oj_edge *e, double x, double y);
 
 struct oj_spot
@@ -44,62 +46,67 @@ struct oj_spot
 struct oj_spots
 {
     int64_t n, capacity;
-    struct oj_spot *spot; /**< [n] */
+    struct oj_spot *spot; /**< [n] points */
 };
 
-/** A ring whose vertices are all one point. */
+/** A ring of which all vertices are one point. */
 struct oj_dot
 {
     struct oj_spot at;
     int32_t group;
 };
 
-/** Index of a feature's edges by bands of height. */
+/** Index of a feature's edges by bands of height (ranges of y). */
 struct oj_bands
 {
-    int32_t n; /**< 1: the only band has all edges, and the lists are empty */
+    int32_t n; /**< number of bands; 1: a single band with all edges, without
+                    lists */
     double y0, per_unit;
-    int64_t *first; /**< [n + 1] start of each band in edge */
+    int64_t *first; /**< [n + 1] index in `edge` of each band's first entry */
     int32_t *edge;
     int64_t cap_first, cap_edge;
 };
 
-/** Owner; zeroed memory is a valid empty one; its memory is reused. */
+/** A decomposed feature. Owner; zeroed memory is a valid empty value; memory is
+ * reused for the next feature. */
 struct oj_figure
 {
-    const struct oj_flat *flat; /**< layer of the feature, or NULL */
+    const struct oj_flat *flat; /**< layer of the feature; NULL: none */
     int64_t feature;
     const struct oj_shape *shape; /**< argument of the last
                                        oj_relate_figure_make() */
     int is_nice;
-    int is_simple; /**< 1: nice, and all parts are of one kind */
+    int is_simple; /**< 1: is_nice, and all parts are of one kind */
     struct oj_box box;
     int64_t n_edges, cap_edges;
     struct oj_edge *edge;
-    struct oj_spots spots; /**< points, sorted and distinct */
-    struct oj_spots ends;  /**< points in which an odd number of line ends
-                                meet, sorted */
+    struct oj_spots spots; /**< isolated points, sorted and distinct */
+    struct oj_spots ends;  /**< points in which an odd number of line ends meet
+                                (boundary of lines), sorted */
     int64_t n_dots, cap_dots;
-    struct oj_dot *dot; /**< one-point rings in groups that have area */
+    struct oj_dot *dot; /**< rings that are a single point, in groups that have
+                             area */
     struct oj_bands bands;
     int32_t n_groups;
     int has_flat; /**< 1: some edges are OJ_EDGE_FLAT */
     int64_t cap_encloses;
-    uint8_t *encloses; /**< [n_groups] if not nice: 0: the group has no area,
-                            its edges are flat */
-    /* For the current node. */
+    uint8_t *encloses; /**< [n_groups] 0: the rings enclose no area, so their
+                            edges are OJ_EDGE_FLAT. Only for figures that are
+                            not valid */
+    /* The following are valid for the current node only. */
     int64_t cap_on, cap_mark;
-    uint8_t *is_on; /**< [n_groups] 1: the group contains it */
+    uint8_t *is_on; /**< [n_groups] 1: the group contains the node */
     int32_t *mark;  /**< [n_groups] scratch */
 };
 
-/** A direction in which an edge leaves the node. */
+/** A direction in which an edge leaves a node. */
 struct oj_ray
 {
     const struct oj_edge *edge;
     int8_t sign;     /**< 1: direction from a to b, -1: from b to a */
-    int8_t quadrant; /**< 0: up, 1: left, 2: down, 3: right */
-    uint8_t figure;  /**< figure of the edge, 0 or 1 */
+    int8_t quadrant; /**< direction in quarter turns: 0: up, 1: left, 2: down,
+                          3: right */
+    uint8_t figure;  /**< figure that the edge belongs to, 0 or 1 */
 };
 
 /** One per thread; zeroed memory is valid. */
@@ -109,38 +116,38 @@ struct oj_node_scratch
     struct oj_ray *ray;
 };
 
-/** Decomposes shape, unless figure holds it already.  is_nice: the shape has
- * points, lines of some length, or polygons that oj_shape_is_nice() accepts.
- * O(vertices). */
+/** Decomposes shape into figure, unless figure holds it already. is_nice: shape
+ * is known to be topologically valid (oj_shape_is_nice()). O(vertices). */
 OJ_MUST_USE oj_status oj_relate_figure_make(struct oj_figure *figure,
                                             const struct oj_shape *shape,
                                             int is_nice,
                                             struct oj_node_scratch *scratch,
                                             struct oj_error *err);
 
-/** is_nice: 1 if shape has points, lines of some length, or polygons with these
- * properties: no two edges cross or overlap, holes are in their shells and in
- * no other hole, and no part is in another part. Then every edge has the
- * interior on one side, and even-odd over all rings is the union of the parts.
- * Parts and rings may touch in points.  figure: scratch. Usually O(vertices).
- */
+/** Sets is_nice to 1 if the shape is topologically valid: points, lines with a
+ * length, or polygons in which no two edges cross or overlap, holes are inside
+ * of their shells and of no other hole, and no part is inside of another. Parts
+ * and rings may touch in points. Then the interior is on one side of every
+ * edge, and the even-odd rule over all rings gives the union of the parts.
+ * figure: scratch. Usually O(vertices). */
 OJ_MUST_USE oj_status oj_shape_is_nice(const struct oj_shape *shape,
                                        struct oj_figure *figure,
                                        struct oj_node_scratch *scratch,
                                        int *is_nice, struct oj_error *err);
 
-/** Location of a point in a figure that is_simple; a point on a line or on a
- * point is on the boundary. */
+/** Locates a point in a simple figure. A point on a line, or equal to a point
+ * part, is OJ_ON_BOUNDARY. */
 enum oj_location oj_relate_figure_locate(const struct oj_figure *figure,
                                          double px, double py);
 
-/** Drops the reference to a layer that is about to be freed. */
+/** Must be called before a layer is freed, because figure may refer to it. */
 static inline void oj_relate_figure_forget(struct oj_figure *figure)
 {
     figure->flat = NULL;
 }
 
-/** 1 if each polygon of a figure, made with is_nice 0, has area. */
+/** 1 if every polygon of the figure encloses an area. Precondition: figure was
+ * made with is_nice 0. */
 static inline int oj_relate_figure_is_solid(const struct oj_figure *figure)
 {
     return !figure->has_flat && figure->spots.n == 0;
@@ -148,10 +155,10 @@ static inline int oj_relate_figure_is_solid(const struct oj_figure *figure)
 
 void oj_relate_figure_free(struct oj_figure *figure);
 
-/** 1 if the point is among the sorted spots. */
+/** 1 if the point is among the spots, which must be sorted. */
 int oj_relate_spots_have(const struct oj_spots *spots, double x, double y);
 
-/** The band of height y; monotone in y. */
+/** The band of height y. Monotone in y. */
 static inline int32_t oj_relate_band_of(const struct oj_bands *bands, double y)
 {
     double band = (y - bands->y0) * bands->per_unit;
@@ -160,7 +167,7 @@ static inline int32_t oj_relate_band_of(const struct oj_bands *bands, double y)
     return band >= (double)bands->n ? bands->n - 1 : (int32_t)band;
 }
 
-/** Number of edges in a band; oj_relate_band_edge() gives edge k of it. */
+/** Number of edges of a band; oj_relate_band_edge() returns edge k of it. */
 static inline int64_t oj_relate_band_size(const struct oj_figure *f,
                                           int32_t band)
 {
@@ -175,38 +182,42 @@ static inline int64_t oj_relate_band_edge(const struct oj_figure *f,
 }
 
 /* --- nodes ----------------------------------------------------------------
-
- * The rays that leave the point are sorted by angle. The sector that follows
- * the direction of +x counterclockwise is where a ray cast from the point, a
- * little above it, would begin: a group holds it where that ray crosses an odd
- * number of the group's edges that do not contain the point.  From there each
- * edge of a ring that is passed changes what its group holds.
  *
- * Every piece of an edge begins and ends in such a point, and every area that
- * edges enclose is a sector of one: so the nodes of two figures together give
- * the matrix.  All signs are exact.
+ *  Edges leave a node in rays, which are sorted by angle. The first sector
+ *  begins at the direction +x and continues counterclockwise. A group contains
+ *  it if a ray from the node, slightly above +x, crosses an odd number of the
+ *  group's edges that do not contain the node. Each ring edge that the sweep
+ *  passes then changes whether its group contains the sector.
  *
- * A crossing of two edges has no doubles for coordinates. Doubles that are off
- * by a known bound decide most questions, and whole numbers of any size the
- * rest.
- * Source: ours; nodes and sorted edges around them as in every overlay. */
+ *  Every piece of an edge begins and ends in a node, and every area that edges
+ *  enclose is a sector of a node. So the nodes of two figures give the whole
+ *  matrix.
+ *
+ *  All signs are exact. A crossing of two edges has no exact coordinates in
+ *  doubles. Approximate coordinates with an error bound decide most questions,
+ *  and integers of any size the rest.
+ *
+ *  Source: ours; nodes with sorted edges are usual in overlay algorithms.
+ */
 
-/** A point: given by exact coordinates, or as the crossing of two edges, with x
- * and y approximate to within error. */
+/** A node: a vertex with exact coordinates, or the crossing of two edges, with
+ * approximate x and y and a bound of their error. */
 struct oj_node
 {
     double x, y, error;
-    const struct oj_edge *cross[2]; /**< NULL: x and y are exact */
+    const struct oj_edge *cross[2]; /**< the two edges that cross; NULL: x and y
+                                         are exact */
 };
 
-/** The node in which two edges cross. They must have one common point, which is
- * an end of neither. */
+/** The node in which two edges cross. Precondition: they have one common point,
+ * which is an end of neither. */
 struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
                                           const struct oj_edge *f);
 
-/** Adds the surroundings of the node to matrix. *is_vertex: 1 if a crossing
- * coincides with an end of some edge; then nothing is added, because that end
- * is a node itself. */
+/** Adds to matrix what is around the node in both figures: sectors and rays. If
+ * the node is a crossing that coincides with an end of an edge, *is_vertex
+ * becomes 1 and nothing is added, because that end is visited as a node of its
+ * own. */
 OJ_MUST_USE oj_status oj_relate_node_relate(
     struct oj_figure *a, struct oj_figure *b, const struct oj_node *node,
     struct oj_node_scratch *scratch, struct oj_matrix *matrix, int *is_vertex,

@@ -9,7 +9,7 @@
 /* Bits of the state of an edge. */
 enum edge_state
 {
-    STARTS_AT_NODE = 1, /* its first vertex is also a vertex of the other
+    STARTS_AT_NODE = 1, /* the first vertex of the edge is a vertex of the other
                            polygon */
     ENDS_AT_NODE = 2,
     IS_SHARED = 4 /* it is also an edge of the other polygon */
@@ -17,13 +17,15 @@ enum edge_state
 
 enum contact_kind
 {
-    SHARED_FORWARD,  /* a common edge, with equal direction in both rings */
-    SHARED_BACKWARD, /* a common edge, with opposite directions */
+    SHARED_FORWARD,  /* an edge that both polygons have, in the direction of
+                        both rings */
+    SHARED_BACKWARD, /* a shared edge, with opposite directions */
     COMMON_VERTEX,
     BOXES_MEET
 };
 
-/* Maximum edges for the test whether a shape is apart. */
+/* Maximum edges for which oj_border_is_apart() compares edges with each other.
+ */
 #define MOST_EDGES_COMPARED 2048
 
 /* --- edges of a window ---------------------------------------------------- */
@@ -51,8 +53,8 @@ OJ_INLINE int edge_meets_window(const double *x, const double *y,
            ((y[0] >= w->y0) | (y[1] >= w->y0));
 }
 
-/* Of the eight edges from i on, lists those with index >= least whose boxes
- * intersect the window; out has room for eight. */
+/* Lists those of the eight edges i .. i + 7 whose boxes intersect the window,
+ * without edges before `least`. out must have room for eight. */
 OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
                                        int64_t i, int64_t least,
                                        const struct oj_box *window,
@@ -76,8 +78,8 @@ OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
     return n;
 }
 
-/* Of the edges first .. end - 1, lists those whose boxes intersect the window;
- * out has room for all and seven more. */
+/* Lists those of the edges first .. end - 1 whose boxes intersect the window.
+ * out must have room for all of them and 7 more. */
 OJ_CLONES static int64_t list_edges_in_window(const double *restrict x,
                                               const double *restrict y,
                                               int64_t first, int64_t end,
@@ -98,7 +100,7 @@ OJ_CLONES static int64_t list_edges_in_window(const double *restrict x,
     return n;
 }
 
-/* --- boxes by eights ------------------------------------------------------ */
+/* --- boxes in groups of eight --------------------------------------------- */
 
 static void empty_boxes(struct oj_border_boxes *boxes)
 {
@@ -130,7 +132,8 @@ static struct oj_box box_around(const struct oj_border_boxes *boxes)
     return box;
 }
 
-/* With fewer boxes, groups are not worth it. */
+/* Borders of fewer boxes have no second level of boxes, because it would not
+ * pay. */
 #define LEAST_GROUPED 5
 
 static int64_t eights_of(int64_t n)
@@ -165,7 +168,7 @@ static oj_status fill_border_boxes(struct oj_border *border,
     return OJ_OK;
 }
 
-/* Bit mask of the boxes that intersect box. */
+/* Bit mask of those of the eight boxes that intersect `box`. */
 OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *boxes,
                                    const struct oj_box *box)
 {
@@ -181,8 +184,8 @@ OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *boxes,
     return (unsigned)bits;
 }
 
-/* Lists the edges of one eight of border, from index least on, whose boxes
- * intersect box. */
+/* Lists those of the edges 8 * eight .. 8 * eight + 7 whose boxes intersect
+ * `box`, without edges before `least`. */
 OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
                                       int64_t eight, const struct oj_box *box,
                                       int64_t least, int32_t *restrict out)
@@ -198,8 +201,8 @@ OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
     return n;
 }
 
-/* Lists the edges of border, from index least on, whose boxes intersect box:
- * ascending indices; out has room for all. */
+/* Lists the edges, from `least` on, whose boxes intersect `box`, in ascending
+ * order. out must have room for all. */
 OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
                                   const struct oj_box *box, int64_t least,
                                   int32_t *restrict out)
@@ -225,7 +228,7 @@ OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
     return n;
 }
 
-/* --- a border ------------------------------------------------------------- */
+/* --- the border of a polygon ---------------------------------------------- */
 
 /* Lists the edges of shape whose boxes intersect the window, ring by ring. */
 static oj_status list_border(struct oj_border *border,
@@ -250,7 +253,8 @@ static oj_status list_border(struct oj_border *border,
     return OJ_OK;
 }
 
-/* 1 if the edges from p to q and from p to r overlap. */
+/* 1 if the edges from p to q and from p to r have a common direction, so that
+ * they overlap. */
 static int edges_run_together(double px, double py, double qx, double qy,
                               double rx, double ry)
 {
@@ -276,11 +280,10 @@ static enum oj_contact contact_of_edges(const struct oj_edge *e,
     return a != 0 && b != 0 && c != 0 && d != 0 ? OJ_CROSSING : OJ_TOUCHING;
 }
 
-/* --- whether a polygon is apart ------------------------------------------- */
+/* --- whether the edges of a polygon touch only at successive vertices ----- */
 
-/* 1 if two edges with intersecting boxes are disjoint, or are the last and the
- * first of a ring.  Where rings meet in a vertex, the two edges that start
- * there are among the compared pairs. */
+/* 1 if two edges of one polygon have no common point, or only the vertex
+ * between successive edges. Precondition: their boxes intersect. */
 static int are_edges_apart(const struct oj_edge *e, const struct oj_edge *f)
 {
     if (e->ax == f->bx && e->ay == f->by)
@@ -289,8 +292,8 @@ static int are_edges_apart(const struct oj_edge *e, const struct oj_edge *f)
     return contact_of_edges(e, f) == OJ_APART;
 }
 
-/* 1 if the ring is closed, no vertex equals the one before it, and no edge
- * turns back along the one before it. */
+/* 1 if a ring is closed, has no repeated vertices, and never reverses its
+ * direction. */
 static int do_edges_of_ring_go_on(const struct oj_shape *shape, int64_t ring)
 {
     int64_t n, first = oj_shape_ring_start(shape, ring, &n);
@@ -347,7 +350,7 @@ oj_status oj_border_is_apart(const struct oj_shape *shape,
     return OJ_OK;
 }
 
-/* --- where two borders may meet ------------------------------------------- */
+/* --- where two borders may intersect -------------------------------------- */
 
 static uint8_t edge_states_of_equal_ends(int a_is_start, int a_is_end)
 {
@@ -355,8 +358,8 @@ static uint8_t edge_states_of_equal_ends(int a_is_start, int a_is_end)
                      (a_is_end ? ENDS_AT_NODE : 0));
 }
 
-/* Compares the ends of edges e and f. Returns the kind of contact and records
- * equal vertices in both states (of_e, of_f). */
+/* Compares the ends of e and f. Returns the kind of contact. Records vertices
+ * that are equal in the states of both edges. */
 OJ_INLINE enum contact_kind mark_equal_vertices(const struct oj_edge *e,
                                                 const struct oj_edge *f,
                                                 uint8_t *of_e, uint8_t *of_f)
@@ -386,7 +389,8 @@ OJ_INLINE void add_contact(struct oj_border_pair *p, int64_t i, int64_t k,
     contact->kind = (uint8_t)kind;
 }
 
-/* Edges i and k are equal: also matches the edges that follow them. */
+/* Called if edge i of one polygon equals edge k of the other. Marks both as
+ * shared, and also the pairs of equal edges that follow. */
 OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
                                    int64_t k, int64_t step)
 {
@@ -405,10 +409,9 @@ OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
     }
 }
 
-/* Lists the contacts of the edges from *next on while there is room; skips
- * edges that are shared.  This misses no node of an unshared edge, because the
- * search that starts at the unshared edge finds it. (If all edges of one border
- * are shared, so are those of the other.) */
+/* Lists the contacts of the edges from *next on, until the list is full. Edges
+ * that both polygons have (shared edges) are skipped: where another edge
+ * touches them, the search for that edge finds the contact. */
 OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
 {
     struct oj_border *a = &p->border[0], *b = &p->border[1];
@@ -443,8 +446,9 @@ static oj_status make_states(struct oj_border *border, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Limits per listed edge and per pair. Neighbours have few contacts; the matrix
- * of other pairs is left to oj_shapes_relate(). */
+/* Limits for the list of contacts: per edge, and compared pairs in total.
+ * Neighbours in a coverage have few contacts; pairs beyond the limits are left
+ * to oj_shapes_relate(). */
 #define MOST_CONTACTS_PER_EDGE 16
 #define MOST_PAIRS_COMPARED (INT64_C(1) << 24)
 
@@ -480,22 +484,26 @@ oj_status oj_borders_find(const struct oj_shape *a, const struct oj_shape *b,
     return find_contacts(p, err);
 }
 
-/* --- sides ---------------------------------------------------------------- */
+/* --- on which side the interior is ---------------------------------------- */
 
-/* Facts about the two borders, from their edges and pairs of edges. */
+/* What the contacts and chains of two borders show. A chain is a run of edges
+ * between two points in which the borders touch. */
 struct border_facts
 {
     int has_crossing, has_node, has_shared;
-    int has_opening;      /* a vertex lies inside an edge of the other */
-    int runs_along;       /* unequal edges overlap */
-    int shares_interior;  /* a shared edge has both interiors on one side */
-    int shares_line_only; /* a shared edge has the interiors on opposite
-                             sides */
-    int is_inside[2], is_outside[2]; /* [border] some chain of it is inside,
-                                        outside of the other */
+    int has_opening;      /* 1: a vertex of one border lies inside of an edge of
+                             the other */
+    int runs_along;       /* 1: edges overlap without being equal */
+    int shares_interior;  /* 1: at some shared edge both interiors are on one
+                             side */
+    int shares_line_only; /* 1: at some shared edge the interiors are on
+                             opposite sides */
+    int is_inside[2], is_outside[2]; /* [border] 1: some chain of this border
+                                        is inside, or outside, of the other
+                                        polygon */
 };
 
-/* Index of the ring that has vertex v of shape. */
+/* Index of the ring that contains vertex v of the shape. */
 static int64_t ring_of_vertex(const struct oj_shape *shape, int64_t v)
 {
     int64_t n, ring = 0;
@@ -518,9 +526,9 @@ static int is_ring_a_hole(const struct oj_shape *shape, int64_t ring)
     return 1;
 }
 
-/* 1 if the interior is left of the ring of shape, which is nice and apart: at
- * its lexicographically smallest vertex, a ring turns towards its own inside.
- */
+/* 1 if the interior is on the left of the ring, which follows from its turn at
+ * the lexicographically smallest vertex. Precondition: the shape is valid, and
+ * its edges touch only at successive vertices. */
 static int is_interior_left(const struct oj_shape *shape, int64_t ring)
 {
     int64_t n, first = oj_shape_ring_start(shape, ring, &n), least = 0;
@@ -550,7 +558,7 @@ static int is_interior_left_of_edge(struct oj_border *border, int64_t i)
 
 /* --- pairs of edges ------------------------------------------------------- */
 
-/* For a COMMON_VERTEX contact: 1 if the edges overlap from that vertex on. */
+/* For a contact COMMON_VERTEX: 1 if the edges overlap from that vertex on. */
 static int common_vertex_edges_run_together(const struct oj_edge *e,
                                             const struct oj_edge *f)
 {
@@ -563,8 +571,8 @@ static int common_vertex_edges_run_together(const struct oj_edge *e,
                               f_ends ? f->ax : f->bx, f_ends ? f->ay : f->by);
 }
 
-/* Adds a contact of two unshared edges.  If they are collinear without a common
- * vertex, intersecting boxes mean that they overlap. */
+/* Adds a contact of two edges that are not shared. Collinear edges without a
+ * common vertex overlap, because their boxes intersect. */
 static void add_facts_of_open_contact(const struct oj_border_pair *p,
                                       const struct oj_border_contact *contact,
                                       struct border_facts *facts)
@@ -590,7 +598,8 @@ static int has_one_ring(const struct oj_shape *shape)
     return shape->n_rings == 1;
 }
 
-/* For two single rings, the chains decide instead (add_interiors()). */
+/* Records on which sides of a shared edge the interiors are. Not needed for two
+ * polygons of one ring each: see add_interiors(). */
 static void add_sides_of_shared_edge(struct oj_border_pair *p,
                                      const struct oj_border_contact *contact,
                                      struct border_facts *facts)
@@ -605,8 +614,8 @@ static void add_sides_of_shared_edge(struct oj_border_pair *p,
     facts->shares_line_only |= !is_one_side;
 }
 
-/* Adds all contacts. A shared edge touches other edges of the other polygon
- * only in vertices, because that polygon is apart. */
+/* Adds all contacts. Those of shared edges are only in vertices, because the
+ * edges of each polygon touch only at successive vertices. */
 static void add_facts_of_contacts(struct oj_border_pair *p,
                                   struct border_facts *facts)
 {
@@ -627,20 +636,21 @@ static void add_facts_of_contacts(struct oj_border_pair *p,
     }
 }
 
-/* --- chains --------------------------------------------------------------- */
+/* --- chains between nodes ------------------------------------------------- */
 
-/* The listed edges of one ring: first .. end - 1 of a border. */
+/* The listed edges of one ring: edges first .. end - 1 of a border. */
 struct border_ring
 {
     const struct oj_border *border;
     struct oj_border *other;
     const struct oj_box *window;
     int64_t first, end;
-    int is_closed; /* the last listed edge is followed by the first */
+    int is_closed; /* 1: all edges of the ring are listed, so the first follows
+                      the last */
 };
 
-/* 1 if a vertex of edge i is outside of the window, and so outside of the other
- * polygon. */
+/* 1 if a vertex of edge i is outside of the window: it is then outside of the
+ * other polygon. */
 OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
 {
     const struct oj_edge e = border_edge(ring->border, i);
@@ -648,7 +658,8 @@ OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
     return !(oj_box_has(w, e.ax, e.ay) & oj_box_has(w, e.bx, e.by));
 }
 
-/* 1 if the edge before edge i is not listed, or meets it in a node. */
+/* 1 if edge i is the first of a chain: the edge before it is not in the list,
+ * or the borders touch in the vertex between them. */
 OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
 {
     const int32_t *edge = ring->border->edge;
@@ -657,8 +668,8 @@ OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
     return i == ring->first ? !ring->is_closed : edge[i - 1] + 1 != edge[i];
 }
 
-/* 1 if direction d from the vertex p of a ring points to the left of the ring.
- * u and v: the vertices before and after p. */
+/* 1 if the direction d from vertex p points to the left side of the ring. u and
+ * v are the vertices before and after p. */
 static int points_left(const double p[2], const double u[2], const double v[2],
                        const double d[2])
 {
@@ -666,14 +677,16 @@ static int points_left(const double p[2], const double u[2], const double v[2],
     const struct oj_edge to_v = {p[0], p[1], v[0], v[1], 0, OJ_EDGE_RING};
     int d_of_u = oj_edge_side(&to_u, d[0], d[1]);
     int d_of_v = oj_edge_side(&to_v, d[0], d[1]);
-    if (oj_edge_side(&to_v, u[0], u[1]) > 0) /* the sector on the left is
-                                                less than a half turn */
+    if (oj_edge_side(&to_v, u[0], u[1]) > 0) /* the sector on the left side of
+                                                the ring is less than 180
+                                                degrees */
         return d_of_v > 0 && d_of_u < 0;
     return !(d_of_u > 0 && d_of_v < 0);
 }
 
-/* Location of edge i near its start, a node, in the other polygon: inside if it
- * is between that polygon's two edges there. The edge is not shared. */
+/* Location, in the other polygon, of edge i near its start, which is a vertex
+ * of that polygon. It is inside if the edge leaves between the two edges of the
+ * other polygon there. Precondition: the edge is not shared. */
 static enum oj_location locate_edge_at_node(const struct border_ring *ring,
                                             int64_t i)
 {
@@ -708,9 +721,9 @@ static int64_t next_of_ring(const struct border_ring *ring, int64_t i)
     return i + 1 < ring->end ? i + 1 : ring->first;
 }
 
-/* Location of the chain of unshared edges from first on, in the other polygon.
- * leaves: a vertex of it is outside of the window.  A chain begins at a node,
- * or is a whole ring without nodes. */
+/* Location, in the other polygon, of the chain that begins with edge `first`.
+ * Without contacts, a whole ring is a chain. leaves: 1: some vertex of the
+ * chain is outside of the window. */
 static enum oj_location locate_chain(const struct border_ring *ring,
                                      int64_t first, int leaves)
 {
@@ -723,7 +736,7 @@ static enum oj_location locate_chain(const struct border_ring *ring,
     return oj_shape_locate(ring->other->shape, e.bx, e.by);
 }
 
-/* Splits a ring into chains and locates each. */
+/* Splits a ring into chains and records the location of each. */
 static void add_facts_of_ring(const struct border_ring *ring, int of,
                               struct border_facts *facts)
 {
@@ -779,15 +792,18 @@ static void add_facts_of_border(struct oj_border_pair *p, int of,
 
 /* --- the matrix ----------------------------------------------------------- */
 
-/* Adds the entries for the interiors, when no edges cross.  A common area, or
- * an area of one polygon alone, is bounded by shared edges (interiors on one
- * side, or on opposite sides) or by chains inside or outside of the other
- * polygon.
+/* Adds the entries for the interiors, if no edges cross.
  *
- * For two single rings the chains suffice. With none inside and some outside, a
- * common area would be bounded by shared edges alone, hence by whole rings: so
- * the interiors are disjoint.  With none inside and none of the first outside,
- * all edges of the first are shared, so the rings are equal. */
+ *  An area that is common, or that belongs to one polygon alone, is bounded by
+ *  shared edges (interiors on one side, or on opposite sides) or by chains
+ *  inside or outside of the other polygon.
+ *
+ *  For two single rings, chains suffice. If no chain is inside and some are
+ *  outside, shared edges alone would have to bound a common area, hence whole
+ *  rings; so the interiors are disjoint. If no chain is inside and no chain of
+ *  the first is outside, all edges of the first are shared, so the rings are
+ *  equal.
+ */
 static void add_interiors(const struct oj_border_pair *p,
                           const struct border_facts *f,
                           struct oj_matrix *matrix)
@@ -820,10 +836,10 @@ static void add_borders(const struct border_facts *f, struct oj_matrix *matrix)
         oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 1);
 }
 
-/* 1 if the second of two single rings has no chain inside of the first.
- * Precondition of the argument: no chain of the first is inside of the second.
- * A chain of the second inside of the first would then bound a common area and
- * put all of the second into the first, hence also its box. */
+/* For two single rings: 1 if no chain of the second ring is inside of the
+ * first. Precondition: no chain of the first is inside of the second. Argument:
+ * otherwise a chain of the second would bound a common area and put the whole
+ * second ring, hence its box, inside of the first. */
 static int is_second_ring_outside(const struct oj_border_pair *p,
                                   const struct border_facts *facts)
 {
@@ -839,8 +855,8 @@ int oj_borders_relate(struct oj_border_pair *p, struct oj_matrix *matrix)
         return 0;
     memset(&facts, 0, sizeof facts);
     add_facts_of_contacts(p, &facts);
-    if (facts.has_crossing) /* Near a crossing there are points of every
-                               kind. */
+    if (facts.has_crossing) /* near a crossing there are points of all nine
+                               combinations */
     {
         memcpy(matrix->at, "212101212", 10);
         if (facts.has_shared || facts.runs_along)

@@ -1,6 +1,6 @@
-/** The DE-9IM matrix of two polygons from their edges near the window (the
- *  intersection of their boxes), for borders that meet in common vertices, as
- *  neighbours in a coverage do.
+/** Computes the DE-9IM matrix of two polygons from their edges near the window
+ *  (the intersection of their boxes). A fast path for polygons that share
+ *  vertices and edges, as neighbours in a coverage do.
  *
  *      a: . . p1 p2 p3 . . .      p1 p2 and p2 p3 are edges of both (shared),
  *      b: . . p3 p2 p1 . . .      p1, p2 and p3 are nodes
@@ -8,12 +8,13 @@
  *  Equal vertices and edges are found by their coordinates; signs are computed
  *  only for pairs of unshared edges whose boxes intersect.  Nodes cut a border
  *  into chains.  A chain is inside or outside of the other polygon as a whole;
- *  most leave the window, so they are outside.
+ *  most chains leave the window, so they are outside.
  *
- *  This holds for polygons that are nice (oj_shape_is_nice()) and whose edges
- *  have no point in common but the vertex between one and the next (apart). If
- *  a vertex of one border is inside of an edge of the other, the pair is left
- *  to oj_shapes_relate(), unless there is also a crossing.
+ *  Precondition: the polygons are topologically valid (oj_shape_is_nice()), and
+ *  their edges touch only in the vertex between successive edges
+ *  (oj_border_is_apart()). If a vertex of one border is inside of an edge of
+ *  the other, the pair is left to oj_shapes_relate(), unless there is also a
+ *  crossing.
  *
  *  Benchmark that pays for it: "lots x lots, touches" and the rows beside it in
  *  tests/bench/against.sh, 2.5 to 5 times as fast.
@@ -27,7 +28,8 @@
 
 #define OJ_BORDER_BOXES 8
 
-/** Boxes of OJ_BORDER_BOXES edges, or of as many groups of edges. */
+/** Boxes of OJ_BORDER_BOXES edges; on the second level, of OJ_BORDER_BOXES such
+ * structs. */
 struct oj_border_boxes
 {
     double x0[OJ_BORDER_BOXES], y0[OJ_BORDER_BOXES];
@@ -39,21 +41,23 @@ struct oj_border_boxes
 struct oj_border
 {
     const struct oj_shape *shape;
-    const double *x, *y; /**< coordinates from its first vertex on */
+    const double *x, *y; /**< coordinates from the shape's first vertex on */
     int64_t n, capacity, cap_state;
-    int32_t *edge;  /**< [n] first vertex of each edge, relative to the shape */
-    uint8_t *state; /**< [n] state of each edge */
-    /** [(n + 7) / 8] boxes of the edges; groups: [(n + 63) / 64] boxes of
-     * boxes. */
+    int32_t *edge;  /**< [n] first vertex of each edge, as an offset from the
+                         shape's first */
+    uint8_t *state; /**< [n] state bits of each edge (enum edge_state) */
+    /** Two levels of boxes: [(n + 7) / 8] of eight edges each, and [(n + 63) /
+     * 64] of eight of those. */
     struct oj_border_boxes *boxes, *groups;
-    int64_t n_groups, cap_boxes, cap_groups; /**< 0 groups: too few edges */
+    int64_t n_groups, cap_boxes, cap_groups; /**< n_groups 0: too few edges for
+                                                  groups */
     int64_t cap_near;
-    int32_t *near;     /**< [n] scratch: edges near some edge */
-    int64_t left_ring; /**< ring for which is_left is set, or -1 */
+    int32_t *near;     /**< [n] scratch: indices of edges near another edge */
+    int64_t left_ring; /**< ring for which is_left is valid, or -1 */
     int is_left;       /**< 1: the interior is left of that ring */
 };
 
-/** A pair of edges, one of each border, that may intersect. */
+/** A pair of edges, one of each border, whose boxes intersect. */
 struct oj_border_contact
 {
     int32_t edge[2]; /**< indices in the two borders */
@@ -66,37 +70,38 @@ struct oj_border_pair
 {
     struct oj_border border[2];
     struct oj_box window;
-    int is_complete; /**< 0: there were too many contacts to list */
+    int is_complete; /**< 0: contacts are missing from the list, because there
+                          were too many */
     int64_t n_contacts, cap_contacts;
     struct oj_border_contact *contact;
 };
 
-/** 1 for polygons that the functions below accept. */
+/** 1 if this file can process the shape: a polygon, not too large. */
 static inline int oj_border_takes(const struct oj_shape *shape)
 {
     return shape->kinds == OJ_PART_POLYGON && shape->n_vertices < INT32_MAX &&
            oj_box_is_safe(&shape->box);
 }
 
-/** is: 1 if the polygon is apart: no two edges of its rings have a common
- * point, except the vertex between neighbours, and each ring is closed without
- * repeated vertices.  A single ring is then nice.  0 also if shape has too
- * many edges to compare.  Usually O(n), with a small part of O(n * n). */
+/** Sets *is to 1 if no two edges of the polygon have a common point, except the
+ * vertex between successive edges, and each ring is closed without repeated
+ * vertices. (A single such ring is topologically valid.) Sets 0 also if there
+ * are too many edges to compare. Usually O(n). */
 OJ_MUST_USE oj_status oj_border_is_apart(const struct oj_shape *shape,
                                          struct oj_border *scratch, int *is,
                                          struct oj_error *err);
 
 /** Lists the edges of both polygons near the common window, and the pairs of
- * edges whose boxes intersect: scratch->n_contacts.  Polygons of any kind,
- * valid or not; 0 contacts: the borders are disjoint. O(n + m + contacts). */
+ * edges whose boxes intersect (scratch->n_contacts). For polygons of any kind,
+ * valid or not. 0 contacts: the borders are disjoint. O(n + m + contacts). */
 OJ_MUST_USE oj_status oj_borders_find(const struct oj_shape *a,
                                       const struct oj_shape *b,
                                       struct oj_border_pair *scratch,
                                       struct oj_error *err);
 
-/** Computes *matrix from the result of oj_borders_find() for two polygons that
- * are nice and apart. Returns 0 if these facts do not decide it; *matrix is
- * then undefined. */
+/** Computes *matrix from the result of oj_borders_find(). Precondition: both
+ * polygons are topologically valid, and oj_border_is_apart() holds. Returns 0
+ * if these facts do not decide the matrix, which is then undefined. */
 int oj_borders_relate(struct oj_border_pair *found, struct oj_matrix *matrix);
 
 void oj_border_free(struct oj_border *border);

@@ -8,15 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer runs of equal Morton codes are searched for repeated segments. */
+/* Runs of more segments with equal Morton codes are searched for equal
+ * segments. */
 #define LONG_RUN 32
 #define BUNDLES_AT_ONCE 1024
 #define FEATURES_PER_TASK 4096
 
-/* A segment before it is put into a bundle. */
+/* A segment that is not in a bundle yet. */
 struct item
 {
-    uint32_t vertex; /* first vertex */
+    uint32_t vertex; /* index of its first vertex */
     int32_t feature;
     uint8_t is_point; /* 1: its ends are equal */
 };
@@ -27,14 +28,17 @@ struct segments_build
     const struct oj_flat *flat;
     const int32_t *tie_rank;
     int64_t k_distinct;
-    int64_t n_items, n_listed; /* items that are kept; items in `item` */
-    int64_t *first_item;       /* [n_feature_tasks + 1] */
+    int64_t n_items, n_listed; /* number of items that are kept; number of items
+                                  before repeated segments were dropped */
+    int64_t *first_item;       /* [n_feature_tasks + 1] first item of each
+                                  task */
     struct item *item;
     double *x, *y; /* [n_items] centres of the segments */
     struct oj_order order;
-    uint32_t *sorted;   /* [n_items] indices of items, bucket by bucket */
-    int64_t *kept;      /* [n_buckets + 1] items kept of each bucket, then their
-                           prefix sums */
+    uint32_t *sorted;   /* [n_items] item indices in Morton order, bucket by
+                           bucket */
+    int64_t *kept;      /* [n_buckets + 1] number of items kept in each bucket,
+                           then their prefix sums */
     struct oj_box *box; /* [n_bundles] */
 };
 
@@ -50,7 +54,8 @@ static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
                : flat->ring_offset[flat->part_offset[feature]];
 }
 
-/* Visits the segments of a task's features: counts them, or fills items. */
+/* Visits the segments of a task's features. First pass: counts them; second
+ * pass (`fill`): writes them as items. */
 static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
                                      int64_t at, int fill)
 {
@@ -67,7 +72,8 @@ static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
             int64_t last = ring_start(flat, r + 1) - 1;
             int is_point = v == last;
             if (is_point && !(isfinite(flat->x[v]) && isfinite(flat->y[v])))
-                continue; /* short form: a feature without geometry */
+                continue; /* a feature without geometry, in a layer of single
+                             points */
             for (; v < last || is_point; v++)
             {
                 int64_t w = is_point ? v : v + 1;
@@ -128,7 +134,7 @@ static oj_status list_segments(struct segments_build *b, int n_threads,
     return OJ_OK;
 }
 
-/* The coordinates of a segment, for finding repetitions. */
+/* The coordinates of a segment, for the detection of repetitions. */
 struct segment_bits
 {
     double at[4];
@@ -149,10 +155,10 @@ static int compare_segments_by_coordinates(const void *a, const void *b)
     return u->item < v->item ? -1 : u->item > v->item;
 }
 
-/* Removes from a run of items, for each repeated segment, all but the
- * k_distinct lowest ranks. Otherwise a million identical points would all be
- * candidates of every query near them. Returns the number of items left; if
- * memory runs out, all are left. */
+/* Drops repeated segments from a run of items with equal Morton codes: of equal
+ * segments keeps those with the k_distinct lowest ranks. Otherwise a million
+ * equal points would all be candidates of every query near them. Returns the
+ * number of items left; if memory runs out, all. */
 static int64_t drop_repeated_segments(const struct segments_build *b, int64_t n,
                                       uint32_t *run)
 {
@@ -176,7 +182,7 @@ static int64_t drop_repeated_segments(const struct segments_build *b, int64_t n,
     qsort(twin, (size_t)n, sizeof *twin, compare_segments_by_coordinates);
     for (int64_t i = 0; i < n; i++)
     {
-        /* compared as numbers, not bytes: 0.0 equals -0.0 */
+        /* compared as numbers, not as bytes: 0.0 equals -0.0 */
         int repeats = i > 0 && twin[i].at[0] == twin[i - 1].at[0] &&
                       twin[i].at[1] == twin[i - 1].at[1] &&
                       twin[i].at[2] == twin[i - 1].at[2] &&
@@ -213,7 +219,7 @@ static oj_status sort_and_deduplicate_bucket(int64_t bucket, int thread,
     return OJ_OK;
 }
 
-/* Closes the gaps left by removed repetitions; buckets only move down. */
+/* Closes the gaps in the array of items that dropped segments have left. */
 static void compact_buckets_after_drops(struct segments_build *b)
 {
     int64_t at = 0;
@@ -229,11 +235,10 @@ static void compact_buckets_after_drops(struct segments_build *b)
     b->n_items = at;
 }
 
-/* --- classes --------------------------------------------------------------
- */
+/* --- classes (only features of equal class can be pairs) ------------------ */
 
-/* Sorts the items by class, stably, and leaves out those without a class. The
- * caller frees *keyed. */
+/* Sorts the items stably by class and drops those whose feature has no class.
+ * The caller frees *keyed. */
 static oj_status sort_items_by_class(struct segments_build *b,
                                      struct oj_keyed **keyed,
                                      struct oj_error *err)
@@ -310,7 +315,8 @@ static oj_status group_items_by_class(struct segments_build *b,
     return status == OJ_OK ? list_classes(b, err) : status;
 }
 
-/* Counts the features of each class and averages the size of its bundles. */
+/* Counts the features of each class and computes the mean size of its bundles.
+ */
 static void measure_classes(struct segments_build *b)
 {
     struct oj_segments *segments = b->segments;
@@ -325,7 +331,8 @@ static void measure_classes(struct segments_build *b)
                     (b->box[at].y1 - b->box[at].y0);
         of->bundle_size = size / (double)(end - first + 1);
     }
-    /* items are listed feature by feature, so a feature's items are adjacent */
+    /* items are listed feature by feature, so those of a feature are adjacent
+     */
     for (int64_t i = 0; segments->of_class != NULL && i < b->n_listed; i++)
     {
         int32_t feature = b->item[i].feature;

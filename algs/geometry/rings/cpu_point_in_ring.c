@@ -9,13 +9,13 @@ OJ_INLINE double greater(double a, double b)
     return a > b ? a : b;
 }
 
-/* Of eight edges, bit i is set if the box of edge i intersects a box of the
- * path. */
+/* Bit mask of those of eight edges whose boxes intersect a box of the path. */
 OJ_INLINE unsigned edges_touching_way(const struct oj_ring_way *w,
                                       const double *x, const double *y)
 {
-    double apart[OJ_LANES]; /* > 0: disjoint from both boxes; the sign of a
-                               difference is exact */
+    double apart[OJ_LANES]; /* > 0: the edge's box is disjoint from both boxes
+                               of the path. (The differences are rounded, but
+                               their signs are exact.) */
     unsigned bits = 0;
     OJ_EIGHT
     {

@@ -1,10 +1,7 @@
-/** Tests a point against many edges of a ring at a time.
- *
- *  Vector instructions decide only by comparisons and by signs that rounding
- *  cannot change; exact signs decide the other edges one by one
- *  (kernels/oj_ring.h). So results do not depend on the processor's
- *  instructions.
- */
+/** Tests a point against many edges of a ring at once. Vector instructions
+ * decide only comparisons and signs that rounding cannot change. Exact signs
+ * decide the remaining edges one by one (kernels/oj_ring.h). So results do not
+ * depend on the processor. */
 #ifndef CPU_POINT_IN_RING_H
 #define CPU_POINT_IN_RING_H
 
@@ -12,31 +9,32 @@
 
 #include <stdint.h>
 
-/** Maximum edges per call. */
+/** maximum edges per call, since a mask of 64 bits has a bit for each of their
+ * vertices */
 #define OJ_RING_EDGES 63
 
-/** The path p -> q -> c, where q = (c.x, p.y), and the boxes of its two halves.
- */
+/** The path p -> q -> c from a point p to a reference point c, where q = (c.x,
+ * p.y), and the boxes of its horizontal and vertical half. */
 struct oj_ring_way
 {
     double px, py, cx, cy;
-    double left, right; /**< range of x of p -> q */
-    double low, high;   /**< range of y of q -> c */
+    double left, right; /**< range of x of the horizontal half, p -> q */
+    double low, high;   /**< range of y of the vertical half, q -> c */
 };
 
-/** The consecutive edges first .. first + n - 1; edge e joins vertices e and e
- * + 1. */
+/** Consecutive edges first .. first + n - 1; edge e is from vertex e to vertex
+ * e + 1. */
 struct oj_edge_run
 {
     uint32_t first, n;
 };
 
-/** Flag in oj_edge_run.first, for lines and points: the only edge is the single
- * vertex. */
+/** Flag in oj_edge_run.first: the run is a single vertex (a point, or a line of
+ * one vertex), which counts as an edge with equal ends. */
 #define OJ_LONE_VERTEX INT64_C(0x80000000)
 
-/** Returns the first vertex of a run; edge i of it joins that vertex + i and
- * the vertex *step after it. */
+/** Returns the first vertex of a run. Edge i is from vertex first + i to vertex
+ * first + i + *step. */
 static inline int64_t oj_edge_run_start(const struct oj_edge_run *run,
                                         int64_t *step)
 {
@@ -50,19 +48,19 @@ struct oj_ring_range;
 struct oj_ring_kernel
 {
     /** 1 if the path crosses the edges of n runs an odd number of times, 0 if
-     * an even number; -1 if exact signs are needed, p may be on an edge, or a
-     * run has no edges.  NULL: no fast version. */
+     * an even number; -1 if exact signs are needed, if p may be on an edge, or
+     * if a run has no edges. NULL: not available. */
     int (*cross)(const struct oj_ring_way *way, const double *x,
                  const double *y, const struct oj_edge_run *run, int64_t n);
 
-    /** Bit i is set if edge i of n may cross the height py or have a point at
-     * it. */
+    /** Bit i is set if edge i of n may intersect the horizontal line at height
+     * py. */
     uint64_t (*at_height)(double py, const double *y, int n);
 
-    /** For n points, each with its range of entries (cpu_ring_box_index.h):
+    /** For each of n points with its range of entries (cpu_ring_box_index.h):
      * lists the entries whose boxes contain the point, as pairs (point[i],
-     * ring[i]), and returns their number.  Both arrays have room for all
-     * entries and 8 more.  NULL: no fast version. */
+     * ring[i]). Returns the number of pairs. The arrays must have room for all
+     * entries and 8 more. NULL: not available. */
     int64_t (*holding)(const struct oj_ring_entry *entry,
                        const struct oj_ring_range *range, int64_t n,
                        int32_t *point, int32_t *ring);
@@ -78,12 +76,12 @@ const struct oj_ring_kernel *oj_ring_avx512(void);
 const struct oj_ring_kernel *oj_ring_kernel(void);
 
 /** Bit i is set if edge i of n, from (x[i], y[i]) to (x[i + 1], y[i + 1]), may
- * cross the path or contain p. */
+ * cross the path or contain p. Other edges do neither. */
 uint64_t oj_ring_near_way(const struct oj_ring_way *way, const double *x,
                           const double *y, int n);
 
-/** Location of p relative to the closed ring x, y [n]; equal to
- * oj_ring_locate(). */
+/** Locates p relative to the closed ring x, y [n]; equals oj_ring_locate(), but
+ * is faster. */
 enum oj_location oj_ring_walk(const struct oj_ring_kernel *kernel, double px,
                               double py, const double *x, const double *y,
                               int64_t n);

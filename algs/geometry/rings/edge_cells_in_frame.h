@@ -1,20 +1,20 @@
-/** A grid of square cells over a box (a frame), and the cells that an edge may
- *  touch.
+/** A grid of square cells over a box (the frame), and the cells that an edge
+ *  may intersect.
  *
- *  The row and the column of a coordinate are computed by one function, which
- *  never decreases with the coordinate.  So whatever the rounding, an edge
- *  touches no cells but those between the rows and the columns of its ends.
+ *  One function, monotone in the coordinate, computes rows and columns.  So
+ *  whatever the rounding, an edge only intersects cells between the rows and
+ *  the columns of its ends.
  *
- *  What of a longer edge lies in one row is computed, and widened by a margin m
- *  on both sides.  Why no cell is lost: let S be the largest coordinate of the
- *  box, W its longer side, E the largest coordinate of the edge, s its slope
- *  dx / dy, u = 2^-53.  A point of the row differs from the row's computed
- *  limits by at most 4 u W + u S < 1e-15 S; the x of the edge there is off by
- *  |s| times that and by the rounding of its own operations, which is less than
- *  11 u E.  Together that is below
+ *  For a longer edge, the range of x in each row is computed and widened by a
+ *  margin m on both sides.  Proof that no cell is lost: let S be the largest
+ *  coordinate of the box, W its longer side, E the largest coordinate of the
+ *  edge, s its slope dx / dy, u = 2^-53.  A point of the row differs from the
+ *  row's computed limits by at most 4 u W + u S < 1e-15 S; the x of the edge
+ *  there is off by |s| times that and by the rounding of its own operations,
+ *  which is less than 11 u E.  Together that is below
  *      1e-15 S |s| + 1.3e-15 E,   and   m = (1e-9 cell + 1e-14 E) (1 + |s|).
- *  Where E >= S / 10 the second term of m is larger.  Where E < S / 10, an edge
- *  that comes to the box shows W > 0.9 S; there are fewer than 2^15 cells along
+ *  If E >= S / 10, the second term of m is larger.  If E < S / 10, the edge can
+ *  only intersect the box if W > 0.9 S; there are fewer than 2^15 cells along
  *  W, so 1e-9 cell > 2e-14 S, and the first term is larger.
  */
 #ifndef EDGE_CELLS_IN_FRAME_H
@@ -26,19 +26,20 @@
 #include <emmintrin.h>
 #endif
 
-/** Maximum cells in a row or a column. */
+/** Maximum number of columns, and of rows. */
 #define OJ_FRAME_MOST 32767
 
 struct oj_edge_frame
 {
-    double x0, y0;         /* Adjacent, so that one vector load reads both. */
-    double last_x, last_y; /**< last column and row */
+    double x0, y0;         /* lower left corner; adjacent members, so that one
+                              vector load reads both */
+    double last_x, last_y; /**< index of the last column and of the last row */
     double inverse;        /**< 1 / cell */
-    double cell;           /**< side of a cell, at least 1e-12 of the largest
-                                coordinate */
+    double cell;           /**< side of a cell, CRS units; at least 1e-12 of the
+                                largest coordinate */
 };
 
-/** Row or column of v, 0 .. last; monotone in v. */
+/** Row or column of coordinate v, from 0 to last; monotone in v. */
 static inline int32_t oj_frame_index(double v, double origin, double inverse,
                                      double last)
 {
@@ -64,8 +65,8 @@ static inline void oj_frame_column_and_row(const struct oj_edge_frame *f,
                                            int32_t *row)
 {
 #if defined(__SSE2__)
-    /* Both at once with vector instructions, with equal results; compilers turn
-     * the scalar code into branches. */
+    /* uses vector instructions for both, because compilers turn the scalar code
+     * into branches; the result is equal */
     __m128d p = _mm_sub_pd(_mm_set_pd(y, x), _mm_loadu_pd(&f->x0));
     __m128i at;
     p = _mm_mul_pd(p, _mm_set1_pd(f->inverse));
@@ -80,7 +81,7 @@ static inline void oj_frame_column_and_row(const struct oj_edge_frame *f,
 #endif
 }
 
-/** A range of columns and rows, both ends included. */
+/** A range of columns and rows, inclusive at both ends. */
 struct oj_edge_window
 {
     int32_t column0, column1, row0, row1;
@@ -96,14 +97,14 @@ oj_frame_window(const struct oj_edge_frame *f, double x0, double y0, double x1,
     return w;
 }
 
-/** An edge, prepared for listing its cells row by row. */
+/** An edge, prepared for finding the cells that it intersects in each row. */
 struct oj_edge_rows
 {
     struct oj_edge_window window;
     double ax, ay, bx, by; /* ay <= by */
     double slope, margin;
-    int is_narrow; /* 1: in a row it may touch fewer columns than its window
-                      has */
+    int is_narrow; /* 1: the edge may intersect fewer columns in a row than in
+                      all rows together */
 };
 
 static inline struct oj_edge_rows oj_edge_rows_of(const struct oj_edge_frame *f,
@@ -129,12 +130,12 @@ static inline struct oj_edge_rows oj_edge_rows_of(const struct oj_edge_frame *f,
     {
         e.slope = (e.bx - e.ax) / (e.by - e.ay);
         e.margin = (1e-9 * f->cell + 1e-14 * size) * (1.0 + fabs(e.slope));
-        e.is_narrow = e.margin < f->cell; /* false if the slope overflows */
+        e.is_narrow = e.margin < f->cell; /* 0 also if the slope overflows */
     }
     return e;
 }
 
-/** The columns that the edge may touch in one row of its window. */
+/** The columns that the edge may intersect in one row. */
 static inline void oj_edge_columns(const struct oj_edge_frame *f,
                                    const struct oj_edge_rows *e, int32_t row,
                                    int32_t *first, int32_t *last)

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Width of a cell in mean edge lengths, unless fineness limits it (a cell then
- * has two or three times as many edges). */
+/* Target width of a cell, in mean edge lengths. A wider cell has more edges to
+ * test, a narrower one needs more memory. */
 #define EDGES_ALONG 8.0
 
 struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
@@ -21,7 +21,8 @@ struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
     return e;
 }
 
-/* Chooses the size of cells. Returns 0 if there are to be none, see n_words. */
+/* Chooses the size of cells. Returns 0 if the grid must have none (see
+ * n_words). */
 static int choose_cell_size_and_frame(struct oj_edge_grid *g,
                                       const struct oj_edge_extent *e,
                                       const struct oj_edge_fineness *fineness)
@@ -36,11 +37,11 @@ static int choose_cell_size_and_frame(struct oj_edge_grid *g,
     side = sqrt(width / n) * sqrt(height);
     cell = fmin(EDGES_ALONG * e->length / n, side / sqrt(fineness->least));
     cell = fmax(cell, side / sqrt(fineness->most));
-    /* limits the average number of cells that an edge touches */
+    /* limits the mean number of cells that an edge intersects */
     cell = fmax(cell, e->length / (fineness->edge * n));
     cell = fmax(cell, wider / fmin(fineness->along * n, OJ_FRAME_MOST - 1.0));
-    /* Far from the origin, cells must not be finer than the resolution of
-     * coordinates, or the margins would put every edge into every cell. */
+    /* cells must be larger than the resolution of coordinates far from the
+     * origin, or margins would put every edge into every cell */
     cell = fmax(cell, 1e-12 * oj_box_size(&box));
     f->cell = cell;
     f->x0 = e->x0;
@@ -54,8 +55,8 @@ static int choose_cell_size_and_frame(struct oj_edge_grid *g,
     return 1;
 }
 
-/* Replaces cell numbers by ranks among the cells with edges, and counts the
- * runs of each. */
+/* In the runs, replaces numbers of cells by ranks among the cells with edges;
+ * counts the runs of each cell. */
 static OJ_CLONES void
 number_nonempty_cells_of_runs(const struct oj_edge_grid *g, int64_t n,
                               struct oj_cell_run *made)
@@ -67,7 +68,7 @@ number_nonempty_cells_of_runs(const struct oj_edge_grid *g, int64_t n,
     }
 }
 
-/* Groups the runs by cell. */
+/* Sorts the runs of edges by cell. */
 static oj_status sort_edge_runs_by_cell(struct oj_edge_grid *g,
                                         const struct oj_edge_raster *r,
                                         int64_t n_cells, struct oj_error *err)
@@ -86,7 +87,7 @@ static oj_status sort_edge_runs_by_cell(struct oj_edge_grid *g,
     return OJ_OK;
 }
 
-/* Returns the first vertex of chain i; *n: its number of vertices. */
+/* Returns the first vertex of chain i and sets *n to its number of vertices. */
 static int64_t chain_at(const struct oj_edge_chains *c, int64_t i, int64_t *n)
 {
     *n = c->offset == NULL ? c->n_vertices : c->offset[i + 1] - c->offset[i];
@@ -113,7 +114,8 @@ static oj_status fill_edge_grid(struct oj_edge_grid *g,
             OJ_TRY(oj_edge_raster_draw(r, g->chains.x, g->chains.y, first, n,
                                        err));
         else
-            is_usable = 0; /* an empty run marks an unusable reference point */
+            is_usable = 0; /* a run without edges means that the cell's
+                              reference point cannot be used */
     }
     if (!is_usable || r->n_runs > UINT32_MAX)
     {
@@ -184,10 +186,10 @@ void oj_edge_grid_free(struct oj_edge_grid *g)
     memset(g, 0, sizeof *g);
 }
 
-/* --- points --------------------------------------------------------------- */
+/* --- location of points --------------------------------------------------- */
 
-/* Flips *odd if the path crosses the edge; sets *unclear if that cannot be
- * decided. Returns 1 if p is on the edge. */
+/* Tests whether the path crosses the edge from a to b: if so, flips *odd. Sets
+ * *unclear if this cannot be decided. Returns 1 if p is on the edge. */
 OJ_INLINE int cross(const struct oj_ring_way *w, double ax, double ay,
                     double bx, double by, int *odd, int *unclear)
 {
@@ -219,7 +221,7 @@ OJ_INLINE int cross(const struct oj_ring_way *w, double ax, double ay,
     return 0;
 }
 
-/* The fallback: all rings, edge by edge. */
+/* Fallback: tests all rings, edge by edge. */
 static enum oj_location
 locate_point_by_walking_all_edges(const struct oj_edge_grid *g, double px,
                                   double py)
@@ -286,10 +288,9 @@ enum oj_location oj_edge_grid_test(const struct oj_edge_grid *g, int64_t cell,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/* --- all large rings of a layer --------------------------------------------
- */
+/* --- grids of a layer's large rings --------------------------------------- */
 
-/* Minimum vertices of a ring that gets a grid. */
+/* Minimum vertices of a ring with a grid. */
 #define GRID_VERTICES 64
 
 struct ring_grids_build

@@ -1,18 +1,18 @@
-/** A grid of edges, which locates a point or a box relative to a ring or to all
- *  rings of a feature, and finds nearby edges, by looking at few edges.
+/** A grid over the edges of a ring, or of all rings of a feature. It locates a
+ *  point or a box and finds nearby edges, reading only a few edges each time.
  *
  *  The box of all edges is cut into nx x ny cells.  A cell stores the edges
- *  that touch it, as runs of consecutive ones, and whether its reference point
- *  c, just below the cell, is inside (edge_raster.h). All points of a cell
- *  without edges have the location of c. In other cells, the location of a
+ *  that intersect it, as runs of consecutive edges, and whether its reference
+ *  point c, just below the cell, is inside (edge_raster.h). All points of a
+ *  cell without edges have the location of c. In other cells, the location of a
  *  point p follows from c and the edges of the cell:
  *
  *      q ----- p  p is inside iff the path p -> q -> c crosses rings an odd
  *      |          number of times and c is outside, or an even number and c is
  *      c          inside; only edges of the cell can cross it
  *
- *  Exact: crossings are decided by exact orientation; where the path goes
- *  through an edge's end or along an edge, all rings are walked instead.
+ *  Exact: crossings are decided by exact orientation; if the path passes
+ *  through an end of an edge or along an edge, all edges are tested instead.
  */
 #ifndef EDGE_GRID_H
 #define EDGE_GRID_H
@@ -22,75 +22,78 @@
 
 #include <stdint.h>
 
-/** Vertices of rings, lines or points, adjacent in memory. Borrows them. */
+/** Vertices of rings, lines or points, adjacent in memory. The arrays are
+ * borrowed. */
 struct oj_edge_chains
 {
     const double *x, *y;   /**< [n_vertices] */
-    int64_t n_vertices;    /**< limit: OJ_EDGE_GRID_VERTICES */
+    int64_t n_vertices;    /**< at most OJ_EDGE_GRID_VERTICES */
     int64_t n;             /**< number of chains */
-    const int64_t *offset; /**< [n + 1] chain i begins at vertex offset[i] -
+    const int64_t *offset; /**< [n + 1] chain i starts at vertex offset[i] -
                                 offset[0]; NULL: a single chain */
-    int has_inside;        /**< 1: all chains are closed rings; 0: no chain
-                                encloses an area */
+    int has_inside;        /**< 1: all chains are closed rings; 0: lines or
+                                points, which enclose nothing */
 };
 
 #define OJ_EDGE_GRID_VERTICES (INT64_C(1) << 27)
 
-/** Owns its cells; borrows the coordinates.  Members that look-ups read come
- * first, in one cache line. */
+/** Owns its cells; the coordinates are borrowed. The members that point
+ * location reads are first, in one cache line. */
 struct oj_edge_grid
 {
-    int64_t n_words; /**< words per row; the number of a cell is 64 * n_words
-                          * row + column.  0: no cells, because the size of
-                          coordinates is only safe for walking all edges */
-    struct oj_edge_word *word; /**< [ny * n_words] owned */
+    int64_t n_words; /**< words per row; the number of a cell is 64 * n_words *
+                          row + column. 0: no cells, because coordinates are too
+                          large or too small for cell arithmetic: all edges are
+                          tested */
+    struct oj_edge_word *word; /**< [ny * n_words], owned */
     struct oj_edge_frame frame;
 
     struct oj_edge_chains chains;
     const struct oj_ring_kernel *kernel;
     int64_t nx, ny;
-    double *below; /**< [ny] heights of the reference points; in the
-                        allocation of word */
+    double *below; /**< [ny] y of the reference points of each row; in the
+                        memory of `word` */
     int64_t n_first, n_runs;
-    struct oj_edge_run *run; /**< [n_runs] owned; an empty run: the reference
-                                  point is not usable */
+    struct oj_edge_run *run; /**< [n_runs] owned; a run of 0 edges means that
+                                  the cell's reference point cannot be used */
     uint32_t *first_run;     /**< [n_first] first run of each cell with edges,
-                                  then the end; in the allocation of run */
+                                  then the end; in the memory of `run` */
 };
 
-/** Box of chains, and the total of |dx| + |dy| over their edges. */
+/** Box of chains, and the sum of |dx| + |dy| over their edges. */
 struct oj_edge_extent
 {
     double x0, y0, x1, y1, length;
 };
 
-/** Precondition: n > 0, finite coordinates. */
+/** Computes the extent of n vertices. Preconditions: n > 0, finite coordinates.
+ */
 struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
                                       int64_t n);
 
-/** Limits for the size of cells: minimum and maximum number of cells per vertex
- * (least, most), mean number of cells per edge (edge), and columns or rows per
- * vertex (along).  Within them a cell is about eight mean edges wide. */
+/** Limits of the size of cells, which otherwise are about eight mean edge
+ * lengths wide. least, most: number of cells per vertex; edge: mean number of
+ * cells per edge; along: number of columns or rows per vertex. */
 struct oj_edge_fineness
 {
     double least, most, edge, along;
 };
 
-/** Builds the grid of chains with finite coordinates.  O(vertices) in time and
- * memory. */
+/** Builds the grid of chains. Precondition: finite coordinates. O(vertices) in
+ * time and memory. */
 OJ_MUST_USE oj_status oj_edge_grid_build(
     struct oj_edge_grid *grid, const struct oj_edge_chains *chains,
     const struct oj_edge_extent *extent,
     const struct oj_edge_fineness *fineness, struct oj_error *err);
 
-/** Builds the grid of one closed ring x, y [n]. extent: its extent, or NULL if
- * not computed yet.  Aims at n_cells cells or more, unless long edges forbid
- * it.  OJ_ERR_LIMIT: too many vertices. */
+/** Builds the grid of one closed ring x, y [n]. extent: the result of
+ * oj_edge_measure(), or NULL: not computed yet. The grid has at least n_cells
+ * cells, unless edges are too long for it. OJ_ERR_LIMIT: too many vertices. */
 OJ_MUST_USE oj_status oj_edge_grid_of_ring(
     struct oj_edge_grid *grid, const double *x, const double *y, int64_t n,
     const struct oj_edge_extent *extent, double n_cells, struct oj_error *err);
 
-/** Number of the cell of p; 0 if there are no cells. */
+/** Number of the cell that contains p; 0 if the grid has no cells. */
 static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
                                         double py)
 {
@@ -101,7 +104,8 @@ static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
     return row * g->n_words * 64 + column;
 }
 
-/** Location of all points of a cell without edges; -1: the cell has edges. */
+/** Common location of all points of a cell without edges; -1 if the cell has
+ * edges. */
 static inline int oj_edge_grid_known(const struct oj_edge_grid *g, int64_t cell)
 {
     const struct oj_edge_word *word = &g->word[(uint64_t)cell / 64];
@@ -111,7 +115,7 @@ static inline int oj_edge_grid_known(const struct oj_edge_grid *g, int64_t cell)
            -(int)(word->edges >> (uint64_t)cell % 64 & 1);
 }
 
-/** The rank of a cell among the cells with edges. */
+/** Rank of a cell among the cells with edges, in the order of their numbers. */
 static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
                                          uint32_t cell)
 {
@@ -122,8 +126,7 @@ static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
            (uint32_t)__builtin_popcountll(g->word[cell / 64].edges & before);
 }
 
-/** Location of all points of a box; -1 if they may differ.  A connected area of
- * cells without edges is wholly inside or wholly outside. */
+/** Location of a whole box, if no edges intersect its cells; otherwise -1. */
 static inline int oj_edge_grid_known_box(const struct oj_edge_grid *g,
                                          double left, double low, double right,
                                          double high)
@@ -152,8 +155,8 @@ static inline int oj_edge_grid_known_box(const struct oj_edge_grid *g,
     return (int)(first->inside >> (w.column0 & 63) & 1);
 }
 
-/** The runs of all edges that touch columns first .. last of a row: from *run
- * up to the returned end. An edge that touches several cells repeats. */
+/** The runs of all edges that intersect columns first .. last of a row: from
+ * *run to the returned end. An edge may be in several runs. */
 static inline const struct oj_edge_run *
 oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
                   int32_t last, const struct oj_edge_run **run)
@@ -165,14 +168,14 @@ oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
                                  (g->word[end / 64].edges >> end % 64 & 1)];
 }
 
-/** Location of p by the edges of its cell; rank: that of the cell. */
+/** Locates p in the ring, by the edges of its cell. rank: oj_edge_grid_rank()
+ * of the cell. */
 enum oj_location oj_edge_grid_test(const struct oj_edge_grid *grid,
                                    int64_t cell, uint32_t rank, double px,
                                    double py);
 
-/* Prefetches what oj_edge_grid_known() reads, and after it what
- * oj_edge_grid_test() of an undecided cell reads, step by step: the position of
- * runs is known only after first_run is read. */
+/* Prefetches the memory that the location of a point reads. First the cell's
+ * element of first_run is read, which contains the address of the edges. */
 
 static inline void oj_edge_grid_prefetch(const struct oj_edge_grid *g,
                                          int64_t cell)
@@ -191,7 +194,8 @@ static inline void oj_edge_grid_prefetch_edges(const struct oj_edge_grid *g,
                                                uint32_t rank)
 {
     uint32_t run, end;
-    /* gcc would remove calls of functions without side effects */
+    /* keeps the function's calls: gcc removes calls of functions without side
+     * effects */
     __asm__ volatile("");
     if (g->n_words == 0)
         return;
@@ -207,7 +211,8 @@ static inline void oj_edge_grid_prefetch_edges(const struct oj_edge_grid *g,
     }
 }
 
-/** Location of p by even-odd over all rings; equal to oj_ring_locate(). */
+/** Location of p by the even-odd rule over all rings; equals oj_ring_locate()
+ * for a single ring. */
 static inline enum oj_location oj_edge_grid_locate(const struct oj_edge_grid *g,
                                                    double px, double py)
 {
@@ -223,18 +228,18 @@ int64_t oj_edge_grid_bytes(const struct oj_edge_grid *grid);
 
 void oj_edge_grid_free(struct oj_edge_grid *grid);
 
-/** Grids of a layer's large polygon rings; for smaller rings, walking the edges
- * is faster than looking up a cell.  Owner; zeroed memory is a valid empty
- * one. */
+/** Grids for the large polygon rings of a layer. For smaller rings it is faster
+ * to test all edges. Owner; zeroed memory is a valid empty value. */
 struct oj_ring_grids
 {
-    int32_t *of_ring; /**< [n_rings of the layer] index in grid, or -1 */
-    int64_t *ring;    /**< [n] */
+    int32_t *of_ring; /**< [n_rings of the layer] index in `grid`; -1: no
+                           grid */
+    int64_t *ring;    /**< [n] ring of each grid */
     int64_t n;
     struct oj_edge_grid *grid; /**< [n] */
 };
 
-/** Builds the grids with n_threads.  O(vertices). */
+/** Builds the grids with n_threads threads. O(vertices). */
 OJ_MUST_USE oj_status oj_ring_grids_build(struct oj_ring_grids *grids,
                                           const struct oj_flat *flat,
                                           int n_threads, struct oj_error *err);

@@ -5,13 +5,13 @@
 
 #include <string.h>
 
-/* Edges per block. */
+/* Number of edges that are processed together. */
 #define BLOCK 256
 
-/* Cell of a vertex: row << 16 | column. */
+/* A cell as row << 16 | column. */
 typedef uint32_t place;
 
-/* The chain that is being drawn. */
+/* The chain that is rasterised. */
 struct drawing
 {
     struct oj_edge_raster *r;
@@ -47,10 +47,10 @@ static inline int64_t cell_index(const struct oj_edge_raster *r, int32_t row,
     return row * r->n_words * 64 + column;
 }
 
-/* --- runs ----------------------------------------------------------------- */
+/* --- runs of edges -------------------------------------------------------- */
 
-/* Precondition: reserve_runs() was called, and at most BLOCK runs were appended
- * since, beyond those it was asked for. */
+/* Appends a run of edges to a cell. Precondition: reserve_runs() was called; it
+ * reserves the number asked for and BLOCK more. */
 static inline void append_edge_run_of_cell(struct oj_edge_raster *r,
                                            int64_t cell, int64_t first,
                                            int64_t n)
@@ -69,8 +69,8 @@ static oj_status reserve_runs(struct oj_edge_raster *r, int64_t n,
                       &r->cap_runs, sizeof *r->run, err);
 }
 
-/* Adds edge e to all cells that it may touch, except the cells of its ends,
- * whose runs contain it already. */
+/* Adds edge e to all cells that it may intersect, except the cells of its ends,
+ * whose runs already contain it. */
 static oj_status add_long_edge_to_cells(const struct drawing *d, int64_t e,
                                         place pa, place pb,
                                         struct oj_error *err)
@@ -93,11 +93,11 @@ static oj_status add_long_edge_to_cells(const struct drawing *d, int64_t e,
     return OJ_OK;
 }
 
-/* --- inside or not -------------------------------------------------------- */
+/* --- state of reference points: inside or outside ------------------------- */
 
-/* Counts the reference points of the row to the left of an edge that crosses
- * their height.  If one lies on the edge, its cell gets an empty run, which
- * marks the reference point as unusable. */
+/* Finds how many reference points of a row are to the left of edge e, which
+ * crosses their height. If a reference point lies on the edge, its cell gets a
+ * run without edges, which marks the point as unusable. */
 static oj_status count_reference_points_left_of_edge(const struct drawing *d,
                                                      int64_t e, int32_t row,
                                                      double crossing,
@@ -128,14 +128,16 @@ static oj_status count_reference_points_left_of_edge(const struct drawing *d,
     return OJ_OK;
 }
 
-/* Flips the state of all reference points to the left of edge e, for each row
- * between the rows of its ends.  Since every row is crossed an even number of
- * times, flipping those to the right instead gives an equal result: the flip is
- * recorded at the first of them, and prefix sums are made at the end.
+/* Flips the state of all reference points to the left of edge e, in each row
+ *  between the rows of its ends. A row is crossed an even number of times in
+ *  all, so flipping the points to the right gives an equal result. A flip is
+ *  recorded at the first point that it applies to; at the end, prefix sums
+ *  compute the states.
  *
- * The crossing has an error of about 8 ulp of the coordinates, at most 0.002
- * cells (edge_cells_in_frame.h). If a reference point is nearer than SURE,
- * exact signs decide. */
+ *  The computed crossing has an error of about 8 ulp of the coordinates, at
+ *  most 0.002 cells (edge_cells_in_frame.h). If a reference point is closer
+ *  than SURE cells, exact signs decide.
+ */
 #define SURE 0.01
 
 static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
@@ -155,7 +157,8 @@ static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
     while (row++ < last)
     {
         double crossing = ax + (r->below[row] - ay) * slope;
-        /* scaled so that reference points are at 0, 1, 2 .. */
+        /* position of the crossing in cells, such that reference points are at
+         * 0, 1, 2 .. */
         double at = (crossing - f->x0) * f->inverse - OJ_REFERENCE_X;
         int64_t column = at > SURE && at < most ? (int64_t)at + 1 : 0;
         double past = at - (double)(column - 1);
@@ -171,8 +174,8 @@ static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
     return OJ_OK;
 }
 
-/* 1 if the two cells share a side: an edge between them touches no other cell.
- */
+/* 1 if the two cells share a side, so that an edge between them intersects no
+ * other cell. */
 static inline int do_cells_share_a_side(place a, place b)
 {
     int columns = column_of_cell(a) - column_of_cell(b),
@@ -180,21 +183,22 @@ static inline int do_cells_share_a_side(place a, place b)
     return columns * columns + rows * rows == 1;
 }
 
-/* Edges of a block, as indices in it. */
+/* Edges of a block, as indices within the block. */
 struct listed
 {
     int32_t n;
     uint16_t edge[BLOCK + 1];
 };
 
-/* Appends without a branch, which would be unpredictable. */
+/* Appends `edge` if is_one is 1. Without a branch, which would be
+ * unpredictable. */
 static inline void append_edge_if(struct listed *list, int32_t edge, int is_one)
 {
     list->edge[list->n] = (uint16_t)edge;
     list->n += is_one;
 }
 
-/* Cuts a chain of several vertices into runs of edges that touch one cell. */
+/* Rasterises a chain: splits it into runs of edges that intersect one cell. */
 static oj_status draw_edges(const struct drawing *d, int64_t first,
                             int64_t n_vertices, struct oj_error *err)
 {
@@ -257,8 +261,8 @@ oj_status oj_edge_raster_draw(struct oj_edge_raster *r, const double *x,
     return OJ_OK;
 }
 
-/* Turns flips into states by prefix sums, and sets each word's rank. Returns
- * the number of cells with edges. */
+/* Computes the state of each reference point from the flips (prefix sums), and
+ * the rank of each word. Returns the number of cells with edges. */
 OJ_CLONES int64_t oj_edge_raster_finish(struct oj_edge_raster *r,
                                         int64_t n_rows)
 {
@@ -282,9 +286,10 @@ OJ_CLONES int64_t oj_edge_raster_finish(struct oj_edge_raster *r,
     return (int64_t)n;
 }
 
-/* --- reference points ----------------------------------------------------- */
+/* --- positions of reference points ---------------------------------------- */
 
-/* Maps doubles to integers of equal order, and back. */
+/* Maps doubles to integers of equal order. (The next function is the inverse.)
+ */
 static int64_t ordered_integer_of_double(double v)
 {
     int64_t bits;
@@ -300,14 +305,14 @@ static double double_of_ordered_integer(int64_t ordinal)
     return v;
 }
 
-/* The next or the previous double; nextafter() would be slower. */
+/* The double that is `step` doubles greater than v; faster than nextafter(). */
 static double next_double(double v, int64_t step)
 {
     return double_of_ordered_integer(ordered_integer_of_double(v) + step);
 }
 
-/* The largest double below the row.  The computed border and the true one are a
- * few doubles apart, near 0 very many: so this is a bisection. */
+/* The greatest double below a row of cells. Found by bisection: the computed
+ * border may be off by a few doubles, near 0 by very many. */
 static double greatest_double_below_row(const struct oj_edge_frame *f,
                                         int32_t row)
 {
@@ -323,7 +328,7 @@ static double greatest_double_below_row(const struct oj_edge_frame *f,
         if (oj_frame_row(f, at - off) < row && oj_frame_row(f, at + off) >= row)
             break;
     }
-    /* the difference may not fit into an int64_t */
+    /* compared as unsigned, because the difference may exceed int64_t */
     while ((uint64_t)high - (uint64_t)low > 1)
     {
         int64_t middle = low + (int64_t)(((uint64_t)high - (uint64_t)low) / 2);

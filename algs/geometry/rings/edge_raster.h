@@ -1,14 +1,14 @@
-/** Rasterises rings and lines: finds the edges that touch each cell of a frame,
- *  and whether the cell is inside.
+/** Rasterises rings and lines: finds the edges that intersect each cell of a
+ *  frame, and whether the cell is inside.
  *
- *  A cell has a reference point c, just below it: at the last height that still
- *  belongs to the row below.  Between the c of neighbouring cells of a row
- *  there are only edges whose ends are in different rows, so these edges alone
- *  decide whether each c is inside, by even-odd over all rings.  Exact
- *  orientation decides where rounding might not.
+ *  Each cell has a reference point c, just below it: at the greatest y that
+ *  still belongs to the row below. Between the reference points of neighbouring
+ *  cells of a row there are only edges with ends in different rows. So these
+ *  edges alone decide, by the even-odd rule over all rings, which reference
+ *  points are inside. Exact orientation decides where rounding matters.
  *
- *  Source: cells with a reference point as in S2's cell index; planar and even-
- *  odd here.
+ *  Source: S2's cell index has cells with a reference point; here planar, and
+ *  by the even-odd rule.
  */
 #ifndef EDGE_RASTER_H
 #define EDGE_RASTER_H
@@ -17,39 +17,41 @@
 #include "cpu_point_in_ring.h"
 #include "edge_cells_in_frame.h"
 
-/** 64 neighbouring cells of a row, a bit each. */
+/** A bit for each of 64 neighbouring cells of a row. */
 struct oj_edge_word
 {
-    uint64_t edges;  /**< 1: edges touch the cell, or its location is unknown */
-    uint64_t inside; /**< 1: the reference point is inside */
-    uint64_t rank;   /**< number of cells with edges in all words before */
+    uint64_t edges;  /**< 1: edges intersect the cell, or its reference point
+                          cannot be used */
+    uint64_t inside; /**< 1: the reference point of the cell is inside */
+    uint64_t rank;   /**< number of cells with edges in all previous words */
 };
 
-/** A run of edges that touch one cell. */
+/** A run of edges that intersect one cell. */
 struct oj_cell_run
 {
     uint32_t cell;
     struct oj_edge_run run;
 };
 
-/** Owns run only; zeroed memory is a valid empty one. */
+/** Owns only run; zeroed memory is a valid empty value. */
 struct oj_edge_raster
 {
     const struct oj_edge_frame *frame;
-    const double *below; /**< [rows] y of the reference points */
-    int has_inside;      /**< 1: rings; 0: lines and points */
+    const double *below; /**< [rows] y of the reference points of each row */
+    int has_inside;      /**< 1: chains are rings; 0: lines and points */
 
-    /** The cells of the frame, initially zero, in rows of n_words words. The
-     * number of a cell is 64 * n_words * row + column. */
+    /** The cells of the frame, zeroed by the caller, in rows of n_words words.
+     * A cell has the number 64 * n_words * row + column. */
     struct oj_edge_word *word;
     int64_t n_words;
 
     int64_t n_runs, cap_runs;
-    struct oj_cell_run *run; /**< [n_runs] in the order of edges */
+    struct oj_cell_run *run; /**< [n_runs] in the order of the edges */
 };
 
-/** Horizontal position of the reference point in its cell: an odd fraction, so
- * that the round coordinates of real data rarely coincide with it. */
+/** Horizontal position of the reference point within its cell, as a fraction of
+ * the cell. An odd number, because the coordinates of real data are often
+ * round. */
 #define OJ_REFERENCE_X 0.5123456789
 
 static inline double oj_reference_x(const struct oj_edge_frame *f,
@@ -58,19 +60,19 @@ static inline double oj_reference_x(const struct oj_edge_frame *f,
     return f->x0 + ((double)column + OJ_REFERENCE_X) * f->cell;
 }
 
-/** Computes below, the y of all rows' reference points. Returns 0 if rounding
- * leaves a row or a column without one. */
+/** Computes the y of each row's reference points. Returns 0 if there is none
+ * for some row or column because of rounding. */
 int oj_edge_references(const struct oj_edge_frame *frame, double *below);
 
-/** Draws vertices first .. first + n - 1 (n > 0): a closed ring or a line; a
- * single vertex is a point.  Edge e joins vertices e and e + 1.  An empty run
- * means that the reference point cannot be used. */
+/** Rasterises the vertices first .. first + n - 1, n > 0: a closed ring, a
+ * line, or (n = 1) a point. Edge e is from vertex e to vertex e + 1. A run of 0
+ * edges means that the reference point of its cell cannot be used. */
 OJ_MUST_USE oj_status oj_edge_raster_draw(struct oj_edge_raster *raster,
                                           const double *x, const double *y,
                                           int64_t first, int64_t n,
                                           struct oj_error *err);
 
-/** Completes states and ranks of n_rows rows, after all chains are drawn.
+/** Completes the states and ranks of n_rows rows after all chains were drawn.
  * Returns the number of cells with edges. */
 int64_t oj_edge_raster_finish(struct oj_edge_raster *raster, int64_t n_rows);
 

@@ -9,7 +9,8 @@
 
 #define FEATURES_AT_ONCE 2048
 
-/* Sets the parts, rings, vertices and kinds of n parts from `first` on. */
+/* Sets the range of parts, rings and vertices of a shape of n parts, the first
+ * of which is `first`, and its kinds. */
 static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
 {
     const struct oj_flat *flat = shape->flat;
@@ -31,7 +32,7 @@ static void set_box(struct oj_shape *shape)
                            flat->y + shape->first_vertex, shape->n_vertices);
 }
 
-/* The box of a polygon part; empty for other parts. */
+/* The box of a polygon part; empty for parts of other kinds. */
 static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
 {
     int64_t first = flat->vertex_offset[flat->ring_offset[part]];
@@ -41,7 +42,8 @@ static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
     return oj_box_of(flat->x + first, flat->y + first, end - first);
 }
 
-/* With more parts, some probably intersect: only so many are compared. */
+/* If a polygon has more parts than this, their boxes are not compared, but
+ * assumed to intersect. */
 #define MOST_PARTS_COMPARED 64
 
 static int parts_may_overlap(const struct oj_shape *shape)
@@ -95,15 +97,16 @@ void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member)
     shape->member = member;
 }
 
-/* --- building ------------------------------------------------------------- */
+/* --- building the side ---------------------------------------------------- */
 
 struct shapes_build
 {
     struct oj_shape_side *side;
     struct oj_order *order;
-    struct oj_box *box;      /* [features], later [entries of the tree] */
-    struct oj_box *tree_box; /* [entries of the tree] */
-    double *x, *y;           /* [features] centres */
+    struct oj_box *box;      /* [features] boxes of features */
+    struct oj_box *tree_box; /* [entries of the tree] boxes of the tree's
+                                entries */
+    double *x, *y;           /* [features] centres of the boxes */
 };
 
 static double middle_of(double a, double b)
@@ -160,7 +163,8 @@ static void compute_boxes_of_point_runs(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Sorts the points b->x, b->y spatially, together with their shapes, if any. */
+/* Sorts the points (b->x, b->y) spatially, and their shapes if there are any.
+ */
 static oj_status sort_features_spatially(struct shapes_build *b, int n_threads,
                                          const double *x, const double *y,
                                          struct oj_error *err)
@@ -170,7 +174,8 @@ static oj_status sort_features_spatially(struct shapes_build *b, int n_threads,
     OJ_TRY(oj_order_sort(b->order, n_threads,
                          b->side->shape != NULL ? fill_shapes_of_bucket : NULL,
                          b, err));
-    b->side->n = b->order->n_points; /* side->shape is valid from here on */
+    b->side->n = b->order->n_points; /* from here on, oj_shape_side_free() frees
+                                        side->shape */
     return OJ_OK;
 }
 
@@ -187,7 +192,8 @@ static oj_status build_point_tree(struct shapes_build *b, int n_threads,
     return oj_tree_build(&b->side->tree, n_threads, n, b->tree_box, err);
 }
 
-/* Creates the members of mixed shapes: counts them, then fills. */
+/* Creates the members of shapes with parts of different kinds: counts them,
+ * then fills. */
 static oj_status build_parts_of_mixed(struct oj_shape_side *side,
                                       struct oj_error *err)
 {
@@ -251,10 +257,10 @@ oj_status oj_shape_side_build(struct oj_shape_side *side,
     return status;
 }
 
-/* --- cells, when they are wanted ------------------------------------------ */
+/* --- cells of edges, made when they pay ----------------------------------- */
 
-/* Cells per vertex: many for small features, which they then decide without an
- * edge; few for large ones, to save memory. */
+/* Cells per vertex. With many cells, most pairs of small features are decided
+ * without testing edges; large features get fewer cells to save memory. */
 #define CELLS_SMALL 20.0
 #define CELLS_LARGE 2.0
 
@@ -291,7 +297,7 @@ static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
     oj_status status;
     OJ_NEW_ZEROED(cells, 1, err);
     status = oj_shape_make_cells(shape, cells, err);
-    /* another thread may have been first; its cells are equal */
+    /* another thread was faster; its cells are equal, so drop these */
     if (status == OJ_OK &&
         atomic_compare_exchange_strong(&shape->cells, &none, cells))
         return OJ_OK;
@@ -345,13 +351,13 @@ void oj_shape_side_free(struct oj_shape_side *side)
     memset(side, 0, sizeof *side);
 }
 
-/* --- features by their boxes ---------------------------------------------- */
+/* --- search of features by their boxes ------------------------------------ */
 
 #define STACK (OJ_TREE_LEVELS * OJ_FANOUT)
 
-/* A child passes if its low corner is <= low and its high corner is >= high; in
- * single precision, rounded to the safe side.  Rounding is monotone, so no
- * child is lost. */
+/* A query by boxes, in tree coordinates. A child passes if its lower corner is
+ * <= low and its upper corner is >= high. Rounded such that no child is lost.
+ */
 struct box_query
 {
     float low_x, low_y, high_x, high_y;
@@ -409,7 +415,8 @@ static int passes_box_test(enum oj_box_test test, const struct oj_box *found,
     return 0;
 }
 
-/* For single points: a box that intersects the query box is contained in it. */
+/* Appends those points of a leaf that pass the query. (A point that intersects
+ * the query box is within it.) */
 static void find_points_of_run_in_box(const struct oj_shape_side *side,
                                       enum oj_box_test test,
                                       const struct oj_box *asked, int64_t run,
@@ -422,8 +429,8 @@ static void find_points_of_run_in_box(const struct oj_shape_side *side,
     int is_point = asked->x0 == asked->x1 && asked->y0 == asked->y1;
     if (!is_point && (test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS))
         return;
-    for (; is_point && i < end; i++) /* fast path for equal points: 1.4 times
-                                        as fast */
+    for (; is_point && i < end; i++) /* fast path for a query box that is a
+                                        point, 1.4 times as fast */
     {
         if (p[i].x == asked->x0 && p[i].y == asked->y0)
             found->at[n++] = (int32_t)i;
@@ -437,7 +444,7 @@ static void find_points_of_run_in_box(const struct oj_shape_side *side,
     found->n = n;
 }
 
-/* Bit mask of the children that pass. */
+/* Bit mask of the children whose boxes pass the query. */
 OJ_INLINE unsigned test_children(const struct oj_tree_node *restrict node,
                                  const struct box_query *q)
 {
@@ -457,7 +464,7 @@ OJ_INLINE unsigned test_children(const struct oj_tree_node *restrict node,
 
 struct box_visit
 {
-    int32_t node; /* index in its level */
+    int32_t node; /* index of the node in its level */
     int32_t level;
 };
 
@@ -484,7 +491,8 @@ OJ_CLONES oj_status oj_shape_side_find(const struct oj_shape_side *side,
         unsigned hit = test_children(node, &q);
         if (v.level > 0)
         {
-            /* children are popped in order, so places ascend */
+            /* children are pushed so that they are popped in order: results are
+             * ascending */
             for (; hit != 0; depth++)
             {
                 int c = 31 - __builtin_clz(hit);
@@ -512,9 +520,10 @@ OJ_CLONES oj_status oj_shape_side_find(const struct oj_shape_side *side,
     return OJ_OK;
 }
 
-/* --- one point ------------------------------------------------------------ */
+/* --- location of one point ------------------------------------------------ */
 
-/* Location in a polygon by even-odd over all its rings, edge by edge. */
+/* Location of a point by the even-odd rule over all rings of a polygon, edge by
+ * edge. */
 static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
                                         double py)
 {
@@ -524,7 +533,8 @@ static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
                                ring, ring + shape->n_rings);
 }
 
-/* Edges join vertex i and the vertex `step` after it; step 0: points. */
+/* 1 if the point is on an edge. Edges join vertex i and vertex i + step; step
+ * 0: single points. */
 static int is_point_on_any_edge(double px, double py, const double *x,
                                 const double *y, int64_t n, int64_t step)
 {
@@ -536,7 +546,7 @@ static int is_point_on_any_edge(double px, double py, const double *x,
     return 0;
 }
 
-/* 1 if the point is on a line or point of shape. */
+/* 1 if the point is on a line, or equals a point, of the shape. */
 static int is_point_on_lines_or_points(const struct oj_shape *shape, double px,
                                        double py)
 {
@@ -582,7 +592,7 @@ OJ_CLONES enum oj_location oj_shape_locate(const struct oj_shape *shape,
                : OJ_OUTSIDE;
 }
 
-/* --- edges ---------------------------------------------------------------- */
+/* --- contact of edges ----------------------------------------------------- */
 
 struct edge
 {
@@ -600,8 +610,8 @@ OJ_INLINE enum oj_contact edges_contact(const struct edge *e,
     return oj_segments_contact(e->ax, e->ay, e->bx, e->by, cx, cy, dx, dy);
 }
 
-/* Contact of an edge with the n edges from x[i], y[i] to the vertex `step`
- * after it. */
+/* The strongest contact of edge e with n edges, which join vertex i and vertex
+ * i + step. */
 static enum oj_contact contact_with_edge_run(const struct edge *e,
                                              const struct oj_box *box,
                                              const double *x, const double *y,
@@ -662,7 +672,8 @@ static enum oj_contact contact_of_edge_with_shape(const struct edge *e,
     return best;
 }
 
-/* Contact of edge e of a large shape with all edges of a small one. */
+/* The strongest contact of an edge of a large shape with the edges of a small
+ * shape. */
 static enum oj_contact
 contact_of_edge_with_small_shape(const struct edge *e, const struct oj_box *box,
                                  const struct oj_shape *small,
@@ -676,8 +687,8 @@ contact_of_edge_with_small_shape(const struct edge *e, const struct oj_box *box,
     return contact_of_edge_with_shape(e, box, small, enough);
 }
 
-/* Contact of the small shape with those edges of the grid that are in the cells
- * its box touches; most of them are rejected by their boxes. */
+/* The strongest contact of a small shape with those edges of a large shape that
+ * are in the cells which the small shape's box intersects. */
 static enum oj_contact contact_of_grid_edges_in_window(
     const struct oj_shape *small, const struct oj_edge_grid *g,
     const struct oj_edge_window *w, enum oj_contact enough)
@@ -706,8 +717,8 @@ static enum oj_contact contact_of_grid_edges_in_window(
     return best;
 }
 
-/* Contact of all edges of one shape with another shape, by its cells if it has
- * some. */
+/* The strongest contact of the edges of one shape with another shape. Uses the
+ * cells of that shape, if it has any. */
 static enum oj_contact contact_of_all_edges_with_shape(
     const struct oj_shape *from, const struct oj_shape *to,
     const struct oj_edge_grid *cells, enum oj_contact enough)
@@ -763,10 +774,10 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
     return contact_of_all_edges_with_shape(small, large, cells, enough);
 }
 
-/* --- points --------------------------------------------------------------- */
+/* --- shapes of points ----------------------------------------------------- */
 
-/* For many points with cells: tests only the points in the cells that the
- * other's box touches. */
+/* 1 if any of many points, which have a grid, is in the other shape. Tests only
+ * points in cells that the other shape's box intersects. */
 static int does_any_grid_point_meet(const struct oj_edge_grid *g,
                                     const struct oj_shape *other)
 {
@@ -804,9 +815,9 @@ static int points_meet(const struct oj_shape *points,
     return 0;
 }
 
-/* --- two shapes ----------------------------------------------------------- */
+/* --- intersection of two shapes ------------------------------------------- */
 
-/* 1 if the first vertex of a part of shape is in polygon. */
+/* 1 if the first vertex of any part of shape is in the polygon. */
 static int does_a_part_start_in_polygon(const struct oj_shape *shape,
                                         const struct oj_shape *polygon)
 {
@@ -822,10 +833,10 @@ static int does_a_part_start_in_polygon(const struct oj_shape *shape,
     return 0;
 }
 
-/* For lines and polygons.  If no edges are in contact, the intersection
- * consists of whole components: with holes in their shells, the first vertex of
- * a part decides for the part.  A polygon of one ring need not be nice: its
- * even-odd interior is bounded by that ring alone. */
+/* Tests whether lines or polygons intersect. If no edges touch or cross, each
+ * part of one shape is wholly inside or outside of the other, so the first
+ * vertex of a part decides. This requires that holes are in their shells; a
+ * polygon of one ring is always fine. */
 static int do_lines_or_polygons_intersect(const struct oj_shape *a,
                                           const struct oj_shape *b,
                                           unsigned *rests_on)
@@ -841,7 +852,7 @@ static int do_lines_or_polygons_intersect(const struct oj_shape *a,
         return 1;
     many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
            (oj_shape_is_many_rings(b) ? 2u : 0u);
-    if (window == OJ_OUTSIDE) /* decided by the cells of the large shape
+    if (window == OJ_OUTSIDE) /* decided by the cells of the larger shape
                                  alone */
     {
         *rests_on |= many & (is_b ? 2u : 1u);
@@ -855,7 +866,7 @@ static int do_lines_or_polygons_intersect(const struct oj_shape *a,
     return 0;
 }
 
-/* For shapes whose parts are all of one kind each. */
+/* Tests whether two shapes intersect, each with parts of one kind only. */
 static int do_single_kind_shapes_intersect(const struct oj_shape *a,
                                            const struct oj_shape *b,
                                            unsigned *rests_on)

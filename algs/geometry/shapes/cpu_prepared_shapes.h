@@ -1,13 +1,13 @@
-/** Features prepared for tests of pairs (shapes), search of the features whose
- *  boxes pass a test, and the test whether two shapes intersect.
+/** Features prepared for tests of pairs (shapes), a search for features by
+ *  their boxes, and the test whether two shapes intersect.
  *
- *  shape    a feature: where its vertices are, its box, and, when it has many
- *           edges, cells that know which edges touch them (edge_grid.h).  One
- *           of parts of different kinds has members, shapes of one part each;
- *           all others are of one kind, all parts together
- *  side     the shapes of a layer in an order that keeps neighbours together,
- *           and a tree over their boxes; a layer of single points has no shapes
- *           but its coordinates in that order, and a tree over runs of them
+ *  A shape is a feature: its range of vertices, its box, and, if it has many
+ *  edges, a grid of cells with the edges that intersect each (edge_grid.h).  A
+ *  shape with parts of different kinds has members, a shape for each part.
+ *
+ *  A side is all shapes of a layer in spatial order, with a tree over their
+ *  boxes. For a layer of single points it has, instead of shapes, the points in
+ *  spatial order, with a tree over runs of points.
  */
 #ifndef CPU_PREPARED_SHAPES_H
 #define CPU_PREPARED_SHAPES_H
@@ -22,25 +22,27 @@
 
 #include <stdatomic.h>
 
-/** A prepared feature; borrows the layer. */
+/** A feature, prepared for tests. The layer is borrowed. */
 struct oj_shape
 {
-    struct oj_box box; /**< exact; empty if there are no parts */
+    struct oj_box box; /**< not widened; empty if the feature has no parts */
     const struct oj_flat *flat;
-    /** Cells, or NULL: none (yet). Those of a side's shapes are owned by the
-     * side. */
+    /** Cells with the edges of the shape; NULL: not made. If the shape belongs
+     * to a side, the side owns them. */
     _Atomic(struct oj_edge_grid *) cells;
-    const struct oj_shape *member; /**< [n_parts] one shape per part if kinds
-                                        are mixed, else NULL */
+    const struct oj_shape *member; /**< [n_parts] one shape per part if parts
+                                        are of different kinds; otherwise
+                                        NULL */
     int64_t first_vertex, n_vertices;
-    int64_t first_part; /**< unused for the short form (points) */
+    int64_t first_part; /**< not used for layers of single points */
     int32_t n_parts, n_rings;
     int32_t feature;
     uint8_t kinds; /**< enum oj_part_kind or'ed */
-    /** 1: boxes of polygon parts intersect, so that even-odd over all rings may
-     * differ from the union of the parts. */
+    /** 1: boxes of polygon parts intersect, so that the even-odd rule over all
+     * rings may not give the union of the parts. */
     uint8_t may_overlap;
-    _Atomic(uint8_t) n_asks; /**< number of times that cells were wanted */
+    _Atomic(uint8_t) n_asks; /**< how often cells would have been useful, at
+                                  most 255 */
 };
 
 /** 1 if the parts of shape are of different kinds. */
@@ -49,14 +51,15 @@ static inline int oj_shape_is_mixed(const struct oj_shape *shape)
     return (shape->kinds & (shape->kinds - 1)) != 0;
 }
 
-/** 1 for polygons with holes and for several polygons: their interior is
- * even-odd over all rings only if they are nice. */
+/** 1 for several polygons and for polygons with holes: the even-odd rule over
+ * all rings gives their interior only if they are topologically valid ("nice").
+ */
 static inline int oj_shape_is_many_rings(const struct oj_shape *shape)
 {
     return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
 }
 
-/** First vertex of part p (0 <= p < n_parts) of shape. */
+/** First vertex of part p of a shape, 0 <= p < n_parts. */
 static inline int64_t oj_shape_part_start(const struct oj_shape *shape,
                                           int64_t p)
 {
@@ -66,8 +69,8 @@ static inline int64_t oj_shape_part_start(const struct oj_shape *shape,
                : flat->vertex_offset[flat->ring_offset[shape->first_part + p]];
 }
 
-/** First vertex of ring r (0 <= r < n_rings) of shape; *n: its number of
- * vertices. */
+/** First vertex of ring r of a shape, 0 <= r < n_rings; sets *n to its number
+ * of vertices. */
 static inline int64_t oj_shape_ring_start(const struct oj_shape *shape,
                                           int64_t r, int64_t *n)
 {
@@ -83,48 +86,53 @@ static inline int64_t oj_shape_ring_start(const struct oj_shape *shape,
     return offset[0];
 }
 
-/** Points per leaf, for a side of single points. */
+/** Points per tree leaf, for layers of single points. */
 #define OJ_RUN_POINTS 32
 
-/** Owner; zeroed memory is a valid empty one. */
+/** All shapes of a layer. Owner; zeroed memory is a valid empty value. */
 struct oj_shape_side
 {
-    const struct oj_flat *flat; /**< outlives this */
-    int64_t n;                  /**< number of features that have parts */
+    const struct oj_flat *flat; /**< must outlive the side */
+    int64_t n;                  /**< number of features with parts */
     struct oj_tree tree;
 
-    struct oj_shape *shape;  /**< [n] in tree order; NULL: single points */
-    struct oj_shape *member; /**< members of mixed shapes */
+    struct oj_shape *shape;  /**< [n] in the order of the tree; NULL: a layer of
+                                  single points */
+    struct oj_shape *member; /**< members of all shapes with parts of different
+                                  kinds */
 
-    /** Single points: [n] in tree order; point[i].index is the feature. */
+    /** For a layer of single points: [n] in the order of the tree;
+     * point[i].index is the feature. */
     struct oj_order points;
 };
 
-/** Result of a search; owner of at, reused for all boxes. */
+/** Result of a search, reused for the next box. Owns at. */
 struct oj_found
 {
     int64_t n, capacity;
-    int32_t *at; /**< [n] positions in the side, ascending */
+    int32_t *at; /**< [n] indices in the order of the side's tree, ascending */
 };
 
-/** Prepares the features of flat. O(vertices), on n_threads. */
+/** Prepares all features of flat, with n_threads threads. O(vertices). */
 OJ_MUST_USE oj_status oj_shape_side_build(struct oj_shape_side *side,
                                           const struct oj_flat *flat,
                                           int n_threads, struct oj_error *err);
 
-/** Finds the features whose exact boxes pass the test against *box. */
+/** Finds the features whose boxes, which are not widened, pass the test against
+ * *box. */
 OJ_MUST_USE oj_status oj_shape_side_find(const struct oj_shape_side *side,
                                          enum oj_box_test test,
                                          const struct oj_box *box,
                                          struct oj_found *found,
                                          struct oj_error *err);
 
-/** Below OJ_CELLS_VERTICES vertices, cells pay only for shapes that are tested
- * very often; below OJ_CELLS_FEW_VERTICES never. */
+/** Shapes with fewer vertices get no cells. The second limit is for shapes that
+ * are tested very often. */
 #define OJ_CELLS_VERTICES 24
 #define OJ_CELLS_FEW_VERTICES 12
 
-/** 1 if shape may have cells, and has at least `least` vertices. */
+/** 1 if cells are possible for the shape and it has at least `least` vertices.
+ */
 static inline int oj_shape_takes_cells(const struct oj_shape *shape,
                                        int64_t least)
 {
@@ -133,25 +141,25 @@ static inline int oj_shape_takes_cells(const struct oj_shape *shape,
            !oj_shape_is_mixed(shape) && oj_box_is_safe(&shape->box);
 }
 
-/** Makes cells of a shape that may have them; replaces earlier contents of
- * cells. */
+/** Makes the cells of a shape. Precondition: oj_shape_takes_cells(). The
+ * earlier contents of *cells are overwritten. */
 OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
                                           struct oj_edge_grid *cells,
                                           struct oj_error *err);
 
-/** Number of tests of a shape after which it gets cells. */
+/** Number of tests of a shape before it gets cells. */
 #define OJ_ASKS_BEFORE_CELLS 3
 
-/** Makes cells for shape number `at`, which has none, if they pay: the shape
- * has many vertices and was tested n_asks times (at most 255), or is about to
- * be compared with a shape without cells of many vertices (n_vertices).
- * Thread-safe. */
+/** Makes cells for the shape at index `at` of the side, if they are expected to
+ * pay: it has many vertices and was tested n_asks times (at most 255), or will
+ * be compared with a shape of many vertices (n_vertices) that has no cells
+ * either. Thread-safe. */
 OJ_MUST_USE oj_status oj_shape_side_want_cells(struct oj_shape_side *side,
                                                int64_t at, int64_t n_vertices,
                                                uint8_t n_asks,
                                                struct oj_error *err);
 
-/** The feature at position `at` of the side. */
+/** The feature at position `at` of a side. */
 static inline int32_t oj_shape_side_feature(const struct oj_shape_side *side,
                                             int64_t at)
 {
@@ -163,10 +171,11 @@ int64_t oj_shape_side_bytes(const struct oj_shape_side *side);
 
 void oj_shape_side_free(struct oj_shape_side *side);
 
-/** The shape of a feature, without members and cells. */
+/** Makes the shape of a feature, without members and cells. */
 struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature);
 
-/** The single point at position `at` of a side of single points. */
+/** Makes the shape of the point at position `at`, for a side of single points.
+ */
 static inline struct oj_shape
 oj_shape_side_point(const struct oj_shape_side *side, int64_t at)
 {
@@ -182,30 +191,32 @@ oj_shape_side_point(const struct oj_shape_side *side, int64_t at)
     return shape;
 }
 
-/** Fills the members of *shape, one per part, into member. */
+/** Makes the members of a shape: fills member [n_parts] with a shape for each
+ * part. */
 void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
 
-/* --- whether two shapes meet ------------------------------------------------
+/* --- intersection of two shapes -------------------------------------------
+ *
+ *  Exact tests of the vertices and edges within both boxes: by cells first
+ *  (edge_grid.h), then edges by exact orientation
+ *  (kernels/oj_segment_intersection.h). Source: ours.
+ */
 
- * Exact tests of vertices and edges, only where the boxes of both are: cells
- * before edges (edge_grid.h), edges by exact orientation
- (kernels/oj_segment_intersection.h).
- * Source: ours. */
-
-/** Location of p; a point on a line or on a point is OJ_ON_BOUNDARY. Polygons
- * by even-odd over all rings, which is right for shapes with may_overlap only
- * if they are nice.  For shapes of one kind. */
+/** Locates p in a shape whose parts are of one kind. OJ_ON_BOUNDARY if p is on
+ * a line or equals a point. Polygons use the even-odd rule over all rings,
+ * which is only right if may_overlap is 0 or the shape is topologically valid.
+ */
 enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
                                  double py);
 
-/** The strongest contact of an edge of a with an edge of b: crossing, touching
- * or none.  Stops at a contact of at least `enough`.  For shapes of one kind
- * each. */
+/** The strongest contact between edges of a and of b: crossing, touching or
+ * none. Stops at a contact of at least `enough`. Each shape must have parts of
+ * one kind. */
 enum oj_contact oj_shapes_contact(const struct oj_shape *a,
                                   const struct oj_shape *b,
                                   enum oj_contact enough);
 
-/** The cells of shape, or NULL. */
+/** The grid of the shape's edges, or NULL. */
 static inline const struct oj_edge_grid *
 oj_shape_cells(const struct oj_shape *shape)
 {
@@ -214,9 +225,9 @@ oj_shape_cells(const struct oj_shape *shape)
     return cells != NULL && cells->n_words > 0 ? cells : NULL;
 }
 
-/** Location of a box, which intersects the box of polygon: OJ_INSIDE or
- * OJ_OUTSIDE if cells without edges show it for the whole box; otherwise
- * OJ_ON_BOUNDARY, also if cells is NULL. */
+/** Location of a box in a polygon. Precondition: the box intersects the
+ * polygon's box. OJ_INSIDE or OJ_OUTSIDE if cells without edges show it for the
+ * whole box; otherwise, or if cells is NULL, OJ_ON_BOUNDARY. */
 static inline enum oj_location
 oj_cells_locate_box(const struct oj_edge_grid *cells,
                     const struct oj_shape *polygon, const struct oj_box *box)
@@ -230,9 +241,9 @@ oj_cells_locate_box(const struct oj_edge_grid *cells,
                : OJ_ON_BOUNDARY;
 }
 
-/** 1 if a and b have a point in common; any kinds, also mixed ones. *rests_on:
- * for a result of 0, bit 1 (bit 2) is set if it is only right if a (b) is nice
- * (oj_shape_is_nice()), as for polygons of several rings. */
+/** 1 if a and b have a common point; for parts of any kinds. *rests_on: a
+ * result of 0 is only right if these shapes are topologically valid: bit 1: a,
+ * bit 2: b. (Only for polygons of several rings.) */
 int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
                    unsigned *rests_on);
 

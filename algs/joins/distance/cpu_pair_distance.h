@@ -19,12 +19,12 @@
 #include "../../foundations/base/oj_feature_box.h"
 #include "../../geometry/rings/edge_grid.h"
 
-/* Features with more segments have a tree; this many fit into a struct
- * oj_segment_list. */
+/* Features with more segments get a tree; a struct oj_segment_list has room for
+ * this many. */
 #define OJ_FEW_SEGMENTS 32
 #define OJ_OWN_FANOUT OJ_BOX_FANOUT
 
-/** Flag of an item that is a point: a segment with equal ends. */
+/** Flag in an item: the segment is a point, with equal ends. */
 #define OJ_ITEM_POINT 0x80000000u
 
 struct oj_own_tree
@@ -33,20 +33,23 @@ struct oj_own_tree
     struct oj_box_levels levels;
 };
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The prepared features. Owner; zeroed memory is a valid empty one. */
 struct oj_features
 {
-    const struct oj_flat *flat; /**< outlives this */
+    const struct oj_flat *flat; /**< must outlive this object */
     struct oj_box *box;         /**< [n_features]; NULL in the short form
                                      (points) */
-    struct oj_box *ring_box;    /**< [n_rings]; only for layers with polygons */
-    int32_t *own;               /**< [n_features] index in tree, or -1; NULL
-                                     in the short form */
+    struct oj_box *ring_box;    /**< [n_rings]; NULL for layers without
+                                     polygons */
+    int32_t *own;               /**< [n_features] index of the feature's own
+                                     tree in tree, or -1; NULL in the short
+                                     form */
     int64_t n_trees;
     struct oj_own_tree *tree;
-    uint32_t *item;             /**< first vertex of each segment */
+    uint32_t *item;             /**< first vertex of each segment, all trees
+                                     together */
     struct oj_box *node;        /**< boxes of all levels of all trees */
-    struct oj_ring_grids grids; /**< only if ring_box is present */
+    struct oj_ring_grids grids; /**< used only if ring_box is present */
 };
 
 /** A few segments of a list or tree; a point has equal ends. */
@@ -58,8 +61,8 @@ struct oj_segment_list
     double bx[OJ_FEW_SEGMENTS], by[OJ_FEW_SEGMENTS];
 };
 
-/** Prepares the features of flat with n_threads. with_interiors 0: points
- * inside of polygons will not be asked for. Errors: OJ_ERR_LIMIT from 2^31
+/** Prepares the features of flat with n_threads. with_interiors 0: no caller
+ * will ask whether points are inside polygons. Errors: OJ_ERR_LIMIT from 2^31
  * vertices on; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_distance_features_build(struct oj_features *features,
                                                  const struct oj_flat *flat,
@@ -71,7 +74,7 @@ int64_t oj_distance_features_bytes(const struct oj_features *features);
 
 void oj_distance_features_free(struct oj_features *features);
 
-/** The exact box of a feature; empty if it has no parts. */
+/** Returns the exact box of a feature; empty if it has no parts. */
 static inline struct oj_box
 oj_distance_features_box(const struct oj_features *features, int64_t feature)
 {
@@ -87,22 +90,22 @@ oj_distance_features_box(const struct oj_features *features, int64_t feature)
 /** Working memory of one thread; zeroed memory is valid. */
 struct oj_pair_scratch
 {
-    const int *cancel; /**< nonzero: the computation is abandoned; may be
-                            NULL */
-    int64_t n_refined; /**< number of pairs of segments measured */
+    const int *cancel; /**< nonzero: the computation is stopped; may be NULL */
+    int64_t n_refined; /**< number of pairs of segments that were measured */
     /* Caches the segments of the first feature for the next call. */
     int64_t listed; /**< ordinal + 1 of the cached feature */
     struct oj_segment_list first, second;
 };
 
-/** The distance between two features with parts, if it is at most limit;
- * otherwise any greater number, also INFINITY. to_interior: polygons are
- * areas; 0: they are their rings.  The distance is 0 if a vertex of one is in
- * a polygon part of the other (part by part, like GEOS's distance) or if two
- * segments intersect (decided exactly). Otherwise it is the minimum over all
- * pairs of segments, in GEOS's order of operations.  Two trees are traversed
- * simultaneously; subtrees farther apart than the minimum so far are skipped.
- * Source: simultaneous traversal of two R-trees (Hjaltason and Samet 1998). */
+/** Returns the distance between two features with parts if it is at most limit;
+ * otherwise any greater number, possibly INFINITY. to_interior: 1: polygons are
+ * areas; 0: they are their rings.  The distance is 0 if a vertex of one feature
+ * is in a polygon part of the other (part by part, like GEOS's distance) or if
+ * two segments intersect (decided exactly). Otherwise it is the minimum over
+ * all pairs of segments, in GEOS's order of operations.  Two trees are
+ * traversed simultaneously; subtrees farther apart than the minimum so far are
+ * skipped. Source: simultaneous traversal of two R-trees (Hjaltason and Samet
+ * 1998). */
 double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
                         const struct oj_features *b, int64_t feature_b,
                         int to_interior, double limit,

@@ -328,12 +328,16 @@ oj_status oj_near_hood_add(struct oj_near_hood *hood,
     }
     copy_cell_points_to_hood(hood, at, grid, first, n);
     hood->n = at + n;
-    for (int i = 0; i < OJ_NEAR_LANES; i++)
-    {
-        hood->x[hood->n + i] = hood->y[hood->n + i] = NAN;
-        hood->id[hood->n + i] = 0;
-    }
     return OJ_OK;
+}
+
+void oj_near_hood_end(struct oj_near_hood *hood)
+{
+    for (int64_t i = hood->n; hood->n > 0 && i < hood->n + OJ_NEAR_LANES; i++)
+    {
+        hood->x[i] = hood->y[i] = NAN;
+        hood->id[i] = 0;
+    }
 }
 
 void oj_near_hood_free(struct oj_near_hood *hood)

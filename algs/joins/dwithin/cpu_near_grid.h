@@ -1,41 +1,49 @@
-/** Points of the join side in cells, for pairs of points within a distance.
+/** A grid over the points of the join side, for pairs of points within a
+ * distance.
  *
  *  cells      . . . . .       one empty row and column around all others, so
- *             . 0 1 2 .       that a cell always has eight neighbours
+ *             . 0 1 2 .       that every cell has eight neighbours
  *             . 3 4 5 .
  *             . . . . .
  *  cell_start [ .. ]          first point of each cell, row by row
  *  x, y, id   0 0 1 2 2 2 3   the points, cell by cell; in a cell in the order
  *                             of the layer
  *
- *  A cell is at least as wide as the greatest distance, so a point's partners
- *  are in three runs: its own cell and the cells left and right of it, and the
- *  same below and above.  What lies outside the frame is in the cells of its
- *  rim: that keeps neighbours neighbours.  Where the data are too uneven for
- *  cells (few points very far away), the build says so.
+ *  A cell is at least as wide as the maximum distance, so all partners of a
+ * point are in three runs of points: that of its own cell with the cells to its
+ * left and right, and the runs of these three cells' neighbours below and
+ * above. Points outside of the frame are assigned to the cells at its rim; they
+ * still are in neighbouring cells if they are near each other.  If the points
+ * are too unevenly distributed for a grid (a few points very far away), the
+ * build sets is_uneven.
  */
 #ifndef CPU_NEAR_GRID_H
 #define CPU_NEAR_GRID_H
 
 #include "../../foundations/base/oj_feature_box.h"
 
-/** Points are looked at so many at a time. */
+/** Number of points that are compared at a time. */
 #define OJ_NEAR_LANES 8
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The grid. Owner; zeroed memory is a valid empty one. */
 struct oj_near_grid
 {
-    int64_t n;                 /**< points; those that are NaN are left out */
+    int64_t n;                 /**< number of points; those with NaN are left
+                                    out */
     double *x, *y;             /**< [n] */
-    int32_t *id;               /**< [n] tie ranks, or ordinals */
-    int64_t n_columns, n_rows; /**< with the empty ones */
+    int32_t *id;               /**< [n] tie ranks, or ordinals if there is no
+                                    tie rank */
+    int64_t n_columns, n_rows; /**< numbers of columns and rows, including the
+                                    empty ones */
     uint32_t *cell_start;      /**< [n_columns * n_rows + 1] */
-    double x0, y0, inverse;    /**< frame, and 1 / width of a cell */
-    int is_uneven;             /**< 1: the cells do not serve these data */
+    double x0, y0, inverse;    /**< corner of the frame, and 1 / width of a
+                                    cell */
+    int is_uneven;             /**< 1: a grid does not suit these points */
 };
 
-/** Puts the points of flat (short form) into cells for distances up to reach,
- *  finite and >= 0.  tie_rank: [n_features], or NULL: the ordinal. */
+/** Sorts the points of flat (short form) into cells, for distances up to reach,
+ *  which must be finite and >= 0.  tie_rank: [n_features], or NULL: the
+ *  ordinal. */
 OJ_MUST_USE oj_status oj_near_grid_build(struct oj_near_grid *grid,
                                          const struct oj_flat *flat,
                                          const int32_t *tie_rank, double reach,
@@ -45,7 +53,7 @@ int64_t oj_near_grid_bytes(const struct oj_near_grid *grid);
 
 void oj_near_grid_free(struct oj_near_grid *grid);
 
-/** Column or row of a coordinate, from 1 to n - 2. */
+/** Returns the column or row of a coordinate, from 1 to n - 2. */
 static inline int64_t oj_near_column(double v, double origin, double inverse,
                                      int64_t n)
 {
@@ -55,7 +63,7 @@ static inline int64_t oj_near_column(double v, double origin, double inverse,
     return c < (double)(n - 2) ? (int64_t)c + 1 : n - 2;
 }
 
-/** The number of the cell of x, y. */
+/** Returns the number of the cell that contains x, y. */
 static inline int64_t oj_near_cell_number(const struct oj_near_grid *grid,
                                           double x, double y)
 {
@@ -65,15 +73,16 @@ static inline int64_t oj_near_cell_number(const struct oj_near_grid *grid,
     return row * grid->n_columns + column;
 }
 
-/** The cell of x, y: its place in cell_start. */
+/** Returns the element of cell_start for the cell that contains x, y. */
 static inline const uint32_t *oj_near_cell(const struct oj_near_grid *grid,
                                            double x, double y)
 {
     return grid->cell_start + oj_near_cell_number(grid, x, y);
 }
 
-/** The run of points in the cells around cell, row -1, 0 or 1: what is within
- *  reach of a point of the cell is in one of the three runs. */
+/** Returns the first point of a run: the points in row -1, 0 or 1 of the 3 x 3
+ *  cells around cell. All points within reach of a point of the cell are in the
+ *  three runs. */
 static inline int64_t oj_near_run_begin(const struct oj_near_grid *grid,
                                         const uint32_t *cell, int64_t row)
 {
@@ -90,27 +99,29 @@ static inline int64_t oj_near_run_end(const struct oj_near_grid *grid,
 
  * The inner loop; decided by squares (oj_square_limit.h). */
 
-/** The points that can be partners of those in one cell, side by side.
- *  Owner; zeroed memory is a valid one of no cell. */
+/** The possible partners of the points of one cell, copied into contiguous
+ *  arrays.  Owner; zeroed memory is a valid empty one. */
 struct oj_near_hood
 {
-    const uint32_t *cell; /**< whose: its place in cell_start */
-    int64_t n;            /**< points; OJ_NEAR_LANES more follow that are NaN */
+    const uint32_t *cell; /**< the cell, as an element of cell_start */
+    int64_t n;            /**< number of points; OJ_NEAR_LANES more follow,
+                               which are NaN */
     double *x, *y;
     int32_t *id;
     int64_t cap_x, cap_y, cap_id;
 };
 
-/** What a point asks for. */
+/** A point whose partners are searched, and the limits on them. */
 struct oj_near_query
 {
     double x, y;
-    double least2, most2;      /**< squares of the distances that count */
-    int32_t from, end, except; /**< ids that count: from <= id < end, but not
-                                    this one */
+    double least2, most2;      /**< squares of the minimum and maximum
+                                    distance */
+    int32_t from, end, except; /**< partners must have from <= id < end and id
+                                    != except */
 };
 
-/** 1 when a point is a partner; *d2: the square of its distance. */
+/** Returns 1 if a point is a partner; *d2: the square of its distance. */
 static inline int oj_near_is_partner(const struct oj_near_query *q, double x,
                                      double y, int32_t id, double *d2)
 {
@@ -120,24 +131,26 @@ static inline int oj_near_is_partner(const struct oj_near_query *q, double x,
            (id < q->end) & (id != q->except);
 }
 
-/** Two ways to do the same, one for processors that pick lanes. */
+/** Two implementations of the search; one needs the compress instructions of
+ *  AVX-512. */
 struct oj_near_kernel
 {
-    /** How many partners the point has. */
+    /** Returns the number of partners of the query's point. */
     int64_t (*count)(const struct oj_near_hood *hood,
                      const struct oj_near_query *query);
 
-    /** Their ids and squared distances, in the order of the hood.  Writes up to
-     *  OJ_NEAR_LANES entries beyond them.  Returns how many. */
+    /** Stores ids and squared distances of the partners, in the order of the
+     *  hood, and returns their number.  Also overwrites up to OJ_NEAR_LANES
+     *  entries behind them. */
     int64_t (*collect)(const struct oj_near_hood *hood,
                        const struct oj_near_query *query, int32_t *id,
                        double *d2);
 };
 
-/** Distances from their squares; both may be the same array. */
+/** Computes distances from their squares; both may be one array. */
 void oj_near_roots(int64_t n, const double *d2, double *distance);
 
-/** Makes hood that of the cell of x, y. */
+/** Fills hood with the neighbourhood of the cell that contains x, y. */
 OJ_MUST_USE oj_status oj_near_hood_move(struct oj_near_hood *hood,
                                         const struct oj_near_grid *grid,
                                         double x, double y,
@@ -156,15 +169,19 @@ OJ_MUST_USE oj_status oj_near_hood_add(struct oj_near_hood *hood,
                                        int64_t first, int64_t n,
                                        struct oj_error *err);
 
+/** Called after the last points were added. */
+void oj_near_hood_end(struct oj_near_hood *hood);
+
 void oj_near_hood_free(struct oj_near_hood *hood);
 
-/** The plain one. */
+/** The implementation for all processors. */
 extern const struct oj_near_kernel oj_near_plain;
 
-/** The one for processors with AVX-512, or NULL where this one has none. */
+/** Returns the implementation for AVX-512, or NULL if this processor lacks it.
+ */
 const struct oj_near_kernel *oj_near_avx512(void);
 
-/** The fastest that this processor can do. */
+/** Returns the fastest implementation for this processor. */
 const struct oj_near_kernel *oj_near_kernel(void);
 
 #endif

@@ -474,6 +474,7 @@ static oj_status move_hood_to_runs_of_span(const struct near_points_batch *b,
             OJ_TRY(oj_near_hood_add(&worker->hood, grid, first, last - first,
                                     err));
     }
+    oj_near_hood_end(&worker->hood);
     return OJ_OK;
 }
 

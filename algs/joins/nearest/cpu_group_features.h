@@ -1,18 +1,21 @@
-/** The features near the points of a group, in tie order: which of them each
- *  point has among its nearest, or within its reach, and how far they are.
+/** The features near the points of a group, in tie order: finds out which of
+ * them each point has among its nearest, or within its reach, and at which
+ * distance.
  *
  *  feature 0 .. n-1      in tie order
- *    first[0] .. first[n]   their candidates, segments of one feature together
- *    least2[f][32]          from each point, squared, up to rounding
- *    inside[f], close[f]    a bit a point: the feature's polygons contain it;
+ *    first[0] .. first[n]   their candidates: the segments of one feature are
+ *                           consecutive
+ *    least2[f][32]          squared distance from each point, up to rounding
+ *    inside[f], close[f]    a bit per point: the feature's polygons contain it;
  *                           it may have the feature in its answer
  *
- *  pair offset[i] .. offset[i + 1]   of point i, in tie order, measured exactly
+ *  pairs offset[i] .. offset[i + 1] - 1   those of point i, in tie order,
+ *                                         measured exactly
  *
- *  Of each point the k-th least of its numbers in least2 bounds what is
- *  measured exactly: some more pairs than k, each feature once.  Since they
- * come in tie order, a stable sort by distance puts them in the order of the
- * answer; within a reach they stay as they are.
+ *  The k-th smallest of a point's numbers in least2 limits what is measured
+ *  exactly: a few more pairs than k, each feature once.  Since these are in tie
+ *  order, a stable sort by distance puts them in the order of the answer; for a
+ *  join within a reach no sort is needed.
  *
  *  Everything here is inlined into cpu_nearest_of_point_groups.c, and compiled
  *  there for several instruction sets.  Source: ours.
@@ -24,18 +27,18 @@
 #include "../../pairs/selection/oj_tie_rank_sort.h"
 #include "cpu_group_matrix.h"
 
-/* More keys than this are sorted by their bytes. */
+/* More keys than this are sorted by radix sort. */
 #define OJ_FEW_KEYS 40
 
-/* Up to so many a point, the k-th least is found for sixteen points at once,
- * which costs O(k) a feature. */
+/* Up to this many nearest features per point, the k-th smallest distance is
+ * found for sixteen points at once, which costs O(k) per feature. */
 #define OJ_FEW_NEAREST 32
 
-/* Up to so many pairs of a point are sorted by counting, a multiple of
+/* Up to this many pairs of a point are sorted by counting; a multiple of
  * OJ_LANES. */
 #define OJ_FEW_PAIRS 64
 
-/* And up to so many by insertion. */
+/* Up to this many pairs of a point are sorted by insertion. */
 #define OJ_VERY_FEW_PAIRS 10
 
 OJ_INLINE void oj_keys_sort_few(struct oj_keyed *key, int64_t n)
@@ -50,8 +53,8 @@ OJ_INLINE void oj_keys_sort_few(struct oj_keyed *key, int64_t n)
     }
 }
 
-/* Room for up to n features, of n candidates and pairs of a point and a polygon
- * that contains it. */
+/* Makes room for up to n features; n is the number of candidates plus that of
+ * pairs of a point and a polygon that contains it. */
 static inline oj_status oj_group_features_reserve(struct oj_group_features *f,
                                                   int64_t n,
                                                   struct oj_error *err)
@@ -68,7 +71,8 @@ static inline oj_status oj_group_features_reserve(struct oj_group_features *f,
     return OJ_OK;
 }
 
-/* An empty table with twice as many slots as there can be features. */
+/* Empties the hash table; it has at least twice as many slots as there can be
+ * features. */
 static inline oj_status oj_group_table_begin(struct oj_group_features *f,
                                              int64_t n, struct oj_error *err)
 {
@@ -89,7 +93,8 @@ static inline oj_status oj_group_table_begin(struct oj_group_features *f,
     return OJ_OK;
 }
 
-/* The place of feature among those found; a new one where it is not there. */
+/* Returns the place of a feature among those found; adds the feature if it is
+ * new. */
 OJ_INLINE int32_t oj_group_table_find(struct oj_group_features *f,
                                       int32_t feature)
 {
@@ -107,7 +112,7 @@ OJ_INLINE int32_t oj_group_table_find(struct oj_group_features *f,
     return f->slot[at].place;
 }
 
-/* The k-th least of n numbers, k from 1 to n, which change places.  Source:
+/* Returns the k-th smallest of n numbers, 1 <= k <= n; reorders them.  Source:
  * quickselect (Hoare 1961). */
 static inline float oj_kth_least(float *v, int64_t n, int64_t k)
 {
@@ -139,8 +144,8 @@ static inline float oj_kth_least(float *v, int64_t n, int64_t k)
     return v[k - 1];
 }
 
-/* The features of the candidates, and those that contain points of the group,
- * as they come. */
+/* Collects the features of the candidates, and those whose polygons contain
+ * points of the group, in the order in which they are found. */
 OJ_INLINE void oj_group_features_find(const struct oj_segments *segments,
                                       struct oj_nearest_scratch *s,
                                       const struct oj_group *g)
@@ -172,7 +177,8 @@ OJ_INLINE void oj_group_features_find(const struct oj_segments *segments,
     }
 }
 
-/* No point of the group has its k-th nearest farther away. */
+/* Returns an upper bound of the distance from any point of the group to its
+ * k-th nearest feature. */
 OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
 {
     if (f->n <= k)
@@ -182,9 +188,9 @@ OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
     return oj_kth_least(f->column, f->n, k);
 }
 
-/* Keeps, in the order of their ranks, the features that may be among the k
- * nearest of a point of the group: low becomes what their segments are kept
- * within, and place is set. */
+/* Selects the features that may be among the k nearest of a point of the group,
+ * in the order of their ranks, and sets their place. `low` becomes the distance
+ * within which segments of the feature are kept. */
 OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
                                         struct oj_group_features *f, int64_t k)
 {
@@ -215,8 +221,8 @@ OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
     f->n = n;
 }
 
-/* Puts the candidates in the order of their features, without those that are
- * the nearest of theirs for no point. */
+/* Sorts the candidates by feature; drops those that are not the nearest segment
+ * of their feature for any point. */
 OJ_INLINE void oj_group_features_sort(struct oj_nearest_scratch *s)
 {
     struct oj_group_features *f = &s->features;
@@ -242,7 +248,7 @@ OJ_INLINE void oj_group_features_sort(struct oj_nearest_scratch *s)
         if (f->found_of[j] >= 0)
             s->sorted[f->first[f->found_of[j]]++] = s->candidate[j];
     }
-    /* each now is where the next one begins */
+    /* each element is now the start of the next feature */
     for (int64_t at = f->n; at > 0; at--)
         f->first[at] = f->first[at - 1];
     f->first[0] = 0;
@@ -254,7 +260,8 @@ OJ_INLINE void oj_group_features_sort(struct oj_nearest_scratch *s)
 }
 
 /* Lists the features of the candidates, and those that contain points of the
- * group, in the order of their ranks, and puts the candidates in it. */
+ * group, in the order of their ranks, and sorts the candidates in this order.
+ */
 OJ_INLINE oj_status oj_group_features_list(const struct oj_segments *segments,
                                            const int32_t *tie_rank,
                                            struct oj_nearest_scratch *s,
@@ -278,7 +285,7 @@ OJ_INLINE oj_status oj_group_features_list(const struct oj_segments *segments,
     return OJ_OK;
 }
 
-/* The numbers of a feature in least2, from those of its segments. */
+/* Computes least2 of the features from that of their segments. */
 OJ_INLINE void oj_group_features_fill(struct oj_nearest_scratch *s,
                                       const struct oj_group *g)
 {
@@ -304,7 +311,8 @@ OJ_INLINE void oj_group_features_fill(struct oj_nearest_scratch *s,
     }
 }
 
-/* The k-th least numbers of sixteen points, k <= OJ_FEW_NEAREST and <= n. */
+/* Computes the k-th smallest number of sixteen points; k <= OJ_FEW_NEAREST and
+ * k <= n. */
 OJ_INLINE void oj_kth_of_sixteen(const struct oj_group_features *f, int64_t k,
                                  int first, float *kth)
 {
@@ -333,8 +341,8 @@ OJ_INLINE void oj_kth_of_sixteen(const struct oj_group_features *f, int64_t k,
     OJ_SIXTEEN kth[c] = best[k - 1][c];
 }
 
-/* In limit2: the k-th least numbers of all points; INFINITY where there are
- * fewer. */
+/* Sets limit2 to the k-th smallest number of each point; INFINITY if a point
+ * has fewer. */
 OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
                                      const struct oj_group *g, int64_t k,
                                      float limit2[OJ_GROUP])
@@ -358,8 +366,8 @@ OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
     }
 }
 
-/* Turns squares into squares that leave nothing out that rounding might have
- * put behind them; cap: no pair of a point is farther, in CRS units. */
+/* Enlarges squared limits so that nothing within them is lost by rounding, and
+ * applies cap, the maximum distance of any pair, in CRS units. */
 OJ_INLINE void oj_limits_widen(const struct oj_scale *scale, int n,
                                const double *cap, float limit2[OJ_GROUP])
 {
@@ -379,7 +387,7 @@ OJ_INLINE void oj_limits_widen(const struct oj_scale *scale, int n,
         limit2[i] = -1.0f;
 }
 
-/* The limits of the segments of a feature: those that may be its nearest. */
+/* Computes the limits within which segments of a feature may be its nearest. */
 OJ_INLINE void oj_limits_of_feature(const float *restrict least2, float off,
                                     int n, const float *restrict limit2,
                                     float *restrict of_feature)
@@ -396,8 +404,8 @@ OJ_INLINE void oj_limits_of_feature(const float *restrict least2, float off,
     }
 }
 
-/* Measures pairs of a point and a segment exactly and puts them where their
- * point's pairs are, at its least distance a feature. */
+/* Measures pairs of a point and a segment exactly, and merges them into the
+ * pairs of their points: the minimum distance per feature counts. */
 OJ_INLINE void oj_feature_pairs_measure(const struct oj_segments *segments,
                                         struct oj_nearest_scratch *s,
                                         const struct oj_group *g,
@@ -431,7 +439,7 @@ OJ_INLINE void oj_feature_pairs_measure(const struct oj_segments *segments,
     p->n = 0;
 }
 
-/* Which features are close to which points by limit2. */
+/* Marks which features are close to which points, by limit2. */
 OJ_INLINE void oj_group_features_close(struct oj_nearest_scratch *s,
                                        const struct oj_group *g,
                                        const float *limit2)
@@ -442,7 +450,7 @@ OJ_INLINE void oj_group_features_close(struct oj_nearest_scratch *s,
             oj_points_within_limit(f->least2 + at * OJ_GROUP, limit2, g->n);
 }
 
-/* Measures the pairs of all close features. */
+/* Measures the pairs of all close features exactly. */
 OJ_INLINE oj_status oj_group_features_measure(
     const struct oj_segments *segments, struct oj_nearest_scratch *s,
     const struct oj_group *g, const struct oj_scale *scale, const double *cap,
@@ -503,7 +511,7 @@ OJ_INLINE oj_status oj_group_features_measure(
     return OJ_OK;
 }
 
-/* Sorts very few pairs by distance, stable. */
+/* Stable sort by distance, for very few pairs. */
 OJ_INLINE void oj_pairs_sort_by_insertion(int n, const int32_t *of,
                                           const double *distance,
                                           int32_t *sorted_of,
@@ -522,9 +530,10 @@ OJ_INLINE void oj_pairs_sort_by_insertion(int n, const int32_t *of,
     }
 }
 
-/* Sorts few pairs by distance, stable: a pair's place is the number of pairs
- * before it.  Distances compare as the integers of their bits; that of a lane
- * is raised by one where it stands behind the one that it is compared with. */
+/* Stable sort by distance, for few pairs: the place of a pair is the number of
+ * pairs before it.  Distances are compared as the integers of their bits. A
+ * lane's key is raised by one if the lane is behind the pair with which it is
+ * compared. */
 OJ_INLINE void oj_pairs_sort_few(int n, const int32_t *of,
                                  const double *distance, int32_t *sorted_of,
                                  double *sorted_distance)
@@ -537,9 +546,11 @@ OJ_INLINE void oj_pairs_sort_few(int n, const int32_t *of,
     int64_t key[OJ_FEW_PAIRS];
     int32_t place[OJ_FEW_PAIRS];
     for (int i = 0; i < n; i++)
-        memcpy(&key[i], &distance[i], sizeof key[i]); /* none is negative */
+        memcpy(&key[i], &distance[i], sizeof key[i]); /* the order holds,
+                                                         because no distance is
+                                                         negative */
     for (int i = n; i % OJ_LANES != 0; i++)
-        key[i] = INT64_C(0x7FF0000000000000); /* infinite */
+        key[i] = INT64_C(0x7FF0000000000000); /* infinity */
     for (int i = 0; i < n; i += OJ_LANES)
     {
         int64_t before[OJ_LANES], raised[OJ_LANES];

@@ -1,6 +1,6 @@
 /** Groups of points, and the distances between their points and the candidates
- *  that a search has left: all of them up to rounding, in single precision, and
- *  of those that this leaves open the exact ones.
+ *  that a search has left: first all distances in single precision, then exact
+ *  distances of the pairs that single precision cannot decide.
  *
  *  matrix   candidate 0   d2 of point 0 .. 31
  *           candidate 1   ..
@@ -20,16 +20,17 @@
 struct oj_group
 {
     int n;
-    int64_t first; /* of the patch */
+    int64_t first; /* index of the first point in the patch */
     const struct oj_ordered_point *point;
     struct oj_place place;
-    /* beyond n, up to a multiple of OJ_WIDE: repetitions */
+    /* entries from n up to a multiple of OJ_WIDE repeat points */
     double x[OJ_GROUP], y[OJ_GROUP];
-    int32_t excluded[OJ_GROUP]; /* where points exclude a class */
+    int32_t excluded[OJ_GROUP]; /* class that each point excludes, if points
+                                   exclude one */
 };
 
-/* Takes points from the front of the n >= 1 that are left; more than OJ_LANES
- * in multiples of it, so that no lanes idle. */
+/* Takes points from the front of the n >= 1 points that are left; if more than
+ * OJ_LANES, a multiple of that, so that no SIMD lane is idle. */
 OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
                              const struct oj_ordered_point *point, double limit)
 {
@@ -50,8 +51,8 @@ OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
     }
 }
 
-/* The features whose polygons contain point i of the group: from the returned
- * one on, n. */
+/* Returns the features whose polygons contain point i of the group, and their
+ * number *n. */
 OJ_INLINE const int32_t *oj_group_containing(const struct oj_nearest_scratch *s,
                                              const struct oj_group *g, int i,
                                              int64_t *n)
@@ -66,18 +67,19 @@ OJ_INLINE const int32_t *oj_group_containing(const struct oj_nearest_scratch *s,
 
 /* --- measuring ------------------------------------------------------------ */
 
-/* What a number in the matrix means. It is in single precision, relative to the
- * group's centre and to the extent of group and candidates, so that nothing in
- * it is larger than 1 or so. */
+/* The unit of the numbers in the matrix. They are in single precision, relative
+ * to the group's centre and to the extent of group and candidates, so that they
+ * are at most about 1. */
 struct oj_scale
 {
-    double inverse_unit; /* 1 / extent in CRS units; 0: no distances are
-                            compared, every candidate is measured */
-    float off;           /* what distances in the matrix may be off, together
-                            with those in GEOS's order of operations */
+    double inverse_unit; /* 1 / extent in CRS units; 0: distances are not
+                            compared, and every candidate is measured exactly */
+    float off;           /* upper bound of the error of distances in the matrix,
+                            including that of distances in GEOS's order of
+                            operations */
 };
 
-/* The extent of the candidates around the centre, and of the group. */
+/* Returns the extent of the group and of the candidates around its centre. */
 OJ_INLINE double oj_group_extent(const struct oj_segments *segments,
                                  const struct oj_nearest_scratch *s,
                                  const struct oj_group *g)
@@ -99,7 +101,8 @@ OJ_INLINE double oj_group_extent(const struct oj_segments *segments,
     return extent + g->place.h;
 }
 
-/* Squared distances of sixteen points to a segment, up to rounding. */
+/* Computes the squared distances of sixteen points to a segment, up to
+ * rounding. */
 OJ_INLINE void oj_measure16(const float *restrict x, const float *restrict y,
                             float ax, float ay, float dx, float dy,
                             float inverse, float *restrict d2,
@@ -118,13 +121,14 @@ OJ_INLINE void oj_measure16(const float *restrict x, const float *restrict y,
     }
 }
 
-/* Squared distances of all points of the group to the candidates, up to
- * rounding, in s->matrix: one row of OJ_GROUP a candidate, of which the first
- * g->n are of use; least2: the least of each point.
+/* Computes the squared distances of all points of the group to the candidates,
+ * up to rounding, in s->matrix: a row of OJ_GROUP numbers per candidate, of
+ * which the first g->n are used; least2: the minimum for each point.
  *
- * Coordinates are rounded to 2^-24 of the extent and some ten operations add as
- * much each, so off, 64 times 2^-24, is ample; GEOS's double formula errs by
- * far less, unless its squares underflow. */
+ * Coordinates are rounded to 2^-24 of the extent, and each of some ten
+ * operations adds an error of that size, so off, 64 times 2^-24, is ample. The
+ * error of GEOS's double formula is far smaller, unless its squares underflow.
+ */
 OJ_INLINE struct oj_scale oj_fill_matrix(const struct oj_segments *segments,
                                          const struct oj_nearest_scratch *s,
                                          const struct oj_group *g,
@@ -166,8 +170,8 @@ OJ_INLINE struct oj_scale oj_fill_matrix(const struct oj_segments *segments,
     return scale;
 }
 
-/* Takes the candidates of each point's excluded class out of the matrix: they
- * are within no limit.  least2: without them. */
+/* Sets the distances between each point and the candidates of the class that it
+ * excludes to infinity.  least2 is recomputed without them. */
 OJ_INLINE void oj_matrix_mask(const struct oj_segments *segments,
                               const struct oj_nearest_scratch *s,
                               const struct oj_group *g, float least2[OJ_GROUP])
@@ -191,8 +195,8 @@ OJ_INLINE void oj_matrix_mask(const struct oj_segments *segments,
     }
 }
 
-/* Which points of the group are within limit2 of the candidate of a row: bit i
- * for point i. */
+/* Returns which points of the group are within limit2 of the candidate of this
+ * row, as a mask: bit i for point i. */
 OJ_INLINE uint32_t oj_points_within_limit(const float *restrict row,
                                           const float *restrict limit2, int n)
 {
@@ -219,16 +223,19 @@ static inline oj_status oj_matrix_reserve(struct oj_nearest_scratch *s,
 
 /* --- exact distances ------------------------------------------------------ */
 
-/* Pairs of a point of the group and a candidate, to be measured exactly: many
- * at once, so that divisions and roots fill vectors. */
+/* Pairs of a point of the group and a candidate that must be measured exactly.
+ * Many are measured at once, so that divisions and roots fill SIMD vectors. */
 #define OJ_PAIRS_AT_ONCE 64
 struct oj_group_pairs
 {
     int n;
-    int32_t point[OJ_PAIRS_AT_ONCE + OJ_GROUP];   /* of the group */
-    int32_t feature[OJ_PAIRS_AT_ONCE + OJ_GROUP]; /* of the group's, in lists */
-    int32_t candidate[OJ_PAIRS_AT_ONCE + OJ_GROUP]; /* of the scratch; below 0:
-                                                        the point itself */
+    int32_t point[OJ_PAIRS_AT_ONCE + OJ_GROUP];   /* index of the point in the
+                                                     group */
+    int32_t feature[OJ_PAIRS_AT_ONCE + OJ_GROUP]; /* index of the feature among
+                                                     those of the group; used
+                                                     for lists */
+    /* index of the candidate; below 0: the point is inside the feature */
+    int32_t candidate[OJ_PAIRS_AT_ONCE + OJ_GROUP];
 };
 
 /* oj_segment_distance() without its branches. It does the operations of that
@@ -250,8 +257,8 @@ OJ_INLINE double oj_distance_without_branches(double px, double py, double ax,
     return (is_short | at_start | (r >= 1.0)) ? to_end : to_line;
 }
 
-/* Distances of the pairs, in GEOS's order of operations.  has_inside: 0, a
- * constant, where every pair has a segment. */
+/* Computes the distances of the pairs in GEOS's order of operations.
+ * has_inside: a compile-time constant; 0: every pair has a segment. */
 OJ_INLINE void oj_group_pairs_distance(const struct oj_segments *segments,
                                        const struct oj_nearest_scratch *s,
                                        const struct oj_group *g,

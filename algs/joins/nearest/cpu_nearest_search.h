@@ -1,11 +1,11 @@
 /** The nearest join features of points, group by group.
  *
- *  Points come in Morton order and are taken in patches of groups that lie
- * close together.  A patch finds the few segments that can be nearest to a
- * point of a group, whatever max_distance is (cpu_point_patches.h); then every
- * point is measured against these, and those that come within rounding of its
- * least distance are measured again in GEOS's order of operations, which
- * decides.
+ *  Points come in Morton order and are divided into patches, and these into
+ *  groups, of points that lie close together.  A patch finds the few segments
+ *  that can be nearest to a point of a group, whatever max_distance is
+ *  (cpu_point_patches.h). Then every point is measured against these segments,
+ *  and those that may be its nearest, but for rounding, are measured again in
+ *  GEOS's order of operations, which decides.
  */
 #ifndef CPU_NEAREST_SEARCH_H
 #define CPU_NEAREST_SEARCH_H
@@ -18,54 +18,60 @@
 #include "../../pairs/selection/oj_ranking.h"
 #include "../within/cpu_containing.h"
 
-#define OJ_GROUP 32 /* points a group has at most */
+#define OJ_GROUP 32 /* maximum number of points in a group */
 
-#define OJ_OWN_SLOTS 4096 /* a power of two */
-#define OJ_OWN_MOST 3072  /* features that are noted */
+#define OJ_OWN_SLOTS 4096 /* number of slots; a power of two */
+#define OJ_OWN_MOST 3072  /* maximum number of features in the table */
 
-#define OJ_NO_CLASS (-2) /* of a point: none is excluded */
+#define OJ_NO_CLASS (-2) /* the point excludes no class */
 
-/** Which segments a search looks at. */
+/** Which segments a search considers. */
 struct oj_segment_choice
 {
-    int64_t first, end;      /**< slots: all of them, or those of a class */
-    int64_t n_features;      /**< that have them */
-    int is_all;              /**< 1: all segments, whatever the row */
-    const int32_t *class_of; /**< [features], or NULL: of no matter */
-    int32_t on_class;        /**< of the features looked at */
-    /** 1: a row's nearest is not of its class; that of a feature is excluded[]
-     *  or, NULL, the feature itself. */
+    int64_t first, end;      /**< range of slots: all of them, or those of a
+                                  class */
+    int64_t n_features;      /**< number of features with segments in this
+                                  range */
+    int is_all;              /**< 1: all segments are considered, whichever the
+                                  row */
+    const int32_t *class_of; /**< [features] class of each feature; NULL:
+                                  classes do not matter */
+    int32_t on_class;        /**< class of the features that are considered */
+    /** 1: a row excludes features of its class, or one feature. The class of a
+     *  feature is excluded[]; if that is NULL, its number. */
     int excludes;
     const int32_t *excluded;
-    int32_t left_out; /**< the class that is not looked at, since no point of
-                         the place may have it; or OJ_NO_CLASS */
-    /** Of a search for one point: looked at is only what may be a pair of row;
-     *  NULL: all. */
+    int32_t left_out; /**< a class that is not considered, because no point of
+                           the place may be paired with it; or OJ_NO_CLASS */
+    /** For a search for one point: only features that this filter lets pass as
+     *  pairs of `row` are considered; NULL: all. */
     const struct oj_pair_filter *filter;
     int32_t row;
 };
 
-/** The join side as the engine holds it. */
+/** The join side as the engine stores it. */
 struct oj_cpu_index
 {
-    struct oj_relation relation; /**< k: no more than there are features */
-    const int32_t *tie_rank;     /**< [features] or NULL: the ordinal */
-    const int32_t *on_class;     /**< [features] or NULL */
-    struct oj_segments segments; /**< of all features */
-    int64_t n_features;          /**< that have segments */
-    int fids_ascend;             /**< 1: each is greater than the one before */
-    /** The class to exclude that all features are of: a row of it has no pair,
-     *  and no other row leaves a feature out; OJ_NO_CLASS where there is none.
-     */
+    struct oj_relation relation; /**< its k is at most the number of features */
+    const int32_t *tie_rank;     /**< [features]; NULL: the ordinal is the
+                                      rank */
+    const int32_t *on_class;     /**< [features] class of -on, or NULL */
+    struct oj_segments segments; /**< the segments of all features */
+    int64_t n_features;          /**< number of features that have segments */
+    int fids_ascend;             /**< 1: FIDs ascend strictly */
+    /** If all features are of one class to exclude: that class. A row of this
+     *  class has no pair, and other rows exclude no feature. Otherwise
+     *  OJ_NO_CLASS. */
     int32_t only_class;
 };
 
-/** Boxes near a patch of points, eight at a time. */
+/** Eight boxes near a patch of points. */
 struct oj_front_block
 {
     struct oj_tree_node box;
-    int32_t entry[OJ_FANOUT]; /**< of the tree they come from */
-    float d2[OJ_FANOUT];      /**< squared distance to what was asked last */
+    int32_t entry[OJ_FANOUT]; /**< index of each box's entry in the tree */
+    float d2[OJ_FANOUT];      /**< squared distance of each box to the place
+                                   compared last */
 };
 
 struct oj_front
@@ -76,41 +82,45 @@ struct oj_front
 
 struct oj_own_slot
 {
-    double d2; /* least squared distance from the centre of a place */
+    double d2; /* minimum squared distance of the feature from the centre of a
+                  place */
     int32_t feature;
-    uint32_t stamp; /* not that of the table: empty */
+    uint32_t stamp; /* differs from that of the table: the slot is empty */
 };
 
-/** How near each feature is known to be: its own segments that are farther than
- *  that are needed by nobody, however many features are asked for.
+/** Upper bounds of the distance of single features. Segments of a feature
+ * beyond its own bound are not needed, however many features are asked for.
  *
- *  The bound of a search is the k-th least distance, and there is none while
- *  fewer than k features are in reach.  A search that collects very much then
- *  notes the least distance of each feature in this table, and leaves out what
- *  lies behind it.  Features that find no room in it are not bounded by
- *  themselves.  Zeroed memory is a valid empty table. */
+ *  The bound of a search is the k-th smallest distance, and there is none while
+ *  fewer than k features are in reach.  A search that collects very many
+ *  segments then records the minimum distance of each feature in this table,
+ * and drops segments beyond it.  Features for which the table has no room have
+ * no bound of their own.  Zeroed memory is a valid empty table.
+ */
 struct oj_own_bounds
 {
-    int is_used; /**< 1: the search at work looks at it */
+    int is_used; /**< 1: the current search uses the table */
     int32_t n;
     uint32_t stamp;
     struct oj_own_slot slot[OJ_OWN_SLOTS];
 };
 
-/** A feature near a group, in the order in which they are found. */
+/** A feature near a group; these are stored in the order in which they are
+ *  found. */
 struct oj_found_feature
 {
     int32_t feature;
-    int32_t place;   /**< among those that are listed, or -1 */
-    uint32_t inside; /**< bits of points that its polygons contain */
+    int32_t place;   /**< index among the listed features, or -1 */
+    uint32_t inside; /**< bit i: its polygons contain point i of the group */
     float low,
-        high; /**< what it is away from the group at least, and at most */
+        high; /**< minimum and maximum distance from the points of the group */
 };
 
 struct oj_found_slot
 {
-    int32_t feature, place; /**< place among those found */
-    uint32_t stamp;         /**< not that of the table: empty */
+    int32_t feature, place; /**< place: index among the features found */
+    uint32_t stamp;         /**< differs from that of the table: the slot is
+                                 empty */
 };
 
 /** The features near a group (cpu_group_features.h). */
@@ -118,22 +128,25 @@ struct oj_group_features
 {
     int64_t n;
     struct oj_found_feature *found;
-    int32_t *found_of;          /**< [candidates] into found */
-    struct oj_found_slot *slot; /**< [n_slots] of found by feature */
+    int32_t *found_of;          /**< [candidates] index in found of the
+                                     candidate's feature */
+    struct oj_found_slot *slot; /**< [n_slots] hash table of found by feature */
     int64_t n_slots;
-    int shift; /**< of a hash of 32 bits, to those in use */
+    int shift; /**< right shift of a 32-bit hash that gives a slot */
     uint32_t stamp;
-    struct oj_keyed *key;     /**< [2 n] what they are sorted by */
-    int64_t *first;           /**< [n + 1] into the scratch's candidates */
+    struct oj_keyed *key;     /**< [2 n] sort keys, and scratch */
+    int64_t *first;           /**< [n + 1] where each feature's candidates begin
+                                   in the scratch's candidates */
     int32_t *feature;         /**< [n] ordinals */
     float *least2;            /**< [n][OJ_GROUP] */
-    uint32_t *inside, *close; /**< [n] bits of points */
-    float *column;            /**< [n] numbers of one point */
-    int64_t offset[OJ_GROUP + 1], end[OJ_GROUP]; /**< of each point's pairs */
-    int32_t *pair_of;        /**< [pairs] places in feature */
+    uint32_t *inside, *close; /**< [n] bit i: point i of the group */
+    float *column;            /**< [n] scratch: the numbers of one point */
+    int64_t offset[OJ_GROUP + 1], end[OJ_GROUP]; /**< where the pairs of each
+                                                      point begin and end */
+    int32_t *pair_of;        /**< [pairs] index in feature */
     double *pair_distance;   /**< [pairs] */
-    int32_t *pair_candidate; /**< [pairs] the nearest of the feature; below 0:
-                                  the point is inside */
+    int32_t *pair_candidate; /**< [pairs] nearest candidate of the feature;
+                                  below 0: the point is inside */
     int64_t cap_pair_candidate;
     int64_t cap_key, cap_first, cap_feature, cap_least2, cap_inside, cap_close,
         cap_column, cap_pair_of, cap_pair_distance, cap_found, cap_found_of;
@@ -145,89 +158,107 @@ struct oj_carried_segment
     double ax, ay, bx, by, distance;
 };
 
-/** The k nearest features of the last point that was answered: a point beside
- *  it has its k-th nearest no farther away than the farthest of these. */
+/** The k nearest features of the point answered last. They bound the next
+ *  search: the k-th nearest feature of any point is no farther away than the
+ *  farthest of these. */
 struct oj_nearest_carry
 {
     double x, y;
-    double distance; /**< of its k-th nearest; INFINITY: not known */
+    double distance; /**< distance of the k-th nearest feature; INFINITY: not
+                          known */
     int64_t n, cap;
-    struct oj_carried_segment *segment; /**< [n], one a feature */
+    struct oj_carried_segment *segment; /**< [n] the nearest segment of each
+                                             feature */
 };
 
 /** Working memory of one thread; zeroed memory is valid. */
 struct oj_nearest_scratch
 {
-    struct oj_ring_cells *cells;     /**< of the join side's polygons; without
-                                          rings where none counts as an area */
-    struct oj_containing containing; /**< of the points of the patch */
-    struct oj_front near_bundles;    /**< of the patch */
+    struct oj_ring_cells *cells;     /**< cells of the join side's polygons;
+                                          without rings if no polygon counts as
+                                          an area */
+    struct oj_containing containing; /**< polygons that contain the points of
+                                          the patch */
+    struct oj_front near_bundles;    /**< bundles near the patch */
     int32_t n_near;
     int64_t cap_near;
-    int32_t *near; /**< places in near_bundles that the group needs */
-    int64_t n_candidates, cap_candidates; /**< of the group */
-    int64_t *candidate;    /**< slots: bundle * OJ_BUNDLE + place */
-    float *candidate_low;  /**< what each is away from the group at least */
-    float *candidate_high; /**< and at most; k > 1 */
+    int32_t *near; /**< indices in near_bundles of those that the group needs */
+    int64_t n_candidates, cap_candidates; /**< candidates of the group */
+    int64_t *candidate;    /**< slots of the segments: bundle * OJ_BUNDLE +
+                                place */
+    float *candidate_low;  /**< lower bound of each candidate's distance from
+                                the points of the group */
+    float *candidate_high; /**< upper bound of each candidate's distance from
+                                any point of the group; used for k > 1 */
     int64_t cap_low, cap_high;
-    int64_t *sorted; /**< candidates in the order of their features */
+    int64_t *sorted; /**< candidates, sorted by feature */
     int64_t cap_sorted;
-    int too_many; /**< the walk was given up: take fewer points */
+    int too_many; /**< 1: the walk was stopped, because there were too many
+                       boxes; take fewer points */
     int64_t cap_matrix;
     float *matrix;            /**< see oj_fill_matrix() */
-    int64_t n_best, cap_best; /**< k > 1: nearest features to the centre */
+    int64_t n_best, cap_best; /**< k > 1: number of the features nearest to the
+                                   centre so far */
     int32_t *best_feature;
     double *best_d2;
     int64_t cap_best_d2;
-    struct oj_own_bounds *own; /**< k > 1 */
+    struct oj_own_bounds *own; /**< used for k > 1 */
     struct oj_group_features features;
     struct oj_nearest_carry carry;
     struct oj_segment_choice choice;
-    struct oj_ranking ranking; /**< of one point with many pairs */
-    int64_t expected;    /**< within a reach: features of a point, about */
-    int64_t n_within;    /**< and of all points since the search began */
-    int has_many_within; /**< 1: too many for answers without lists */
-    int64_t asked; /**< where pairs are filtered: nearest features asked for at
-                        first; 0: not known yet */
+    struct oj_ranking ranking; /**< ranks the pairs of one point that has
+                                    many */
+    int64_t expected;    /**< joins within a reach: expected number of features
+                              per point */
+    int64_t n_within;    /**< joins within a reach: number of pairs of all
+                              points so far */
+    int has_many_within; /**< 1: too many pairs for answers without lists */
+    int64_t asked; /**< if pairs are filtered: number of nearest features asked
+                        for at first; 0: not known yet */
     int64_t n_open, cap_open;
-    struct oj_ordered_point *open; /**< points that want more features */
-    struct oj_ordered_point
-        *of_class;              /**< points in the order of their classes */
-    struct oj_keyed *class_key; /**< by which these are sorted */
+    struct oj_ordered_point *open; /**< points for which more features must be
+                                        found */
+    struct oj_ordered_point *of_class; /**< points, sorted by class */
+    struct oj_keyed *class_key;        /**< keys for sorting points by class */
     int64_t cap_of_class, cap_class_key;
-    /** width + height that patches and groups may have; follow the data, from
-     *  some bundles' sizes on, limit_base */
+    /** Maximum width + height of patches and of groups. They follow the data;
+     *  limit_base, a multiple of the size of bundles, is the initial value. */
     double patch_limit, group_limit, limit_base;
-    const int *cancel; /**< looked at before each group; may be NULL */
+    const int *cancel; /**< polled before each group; may be NULL */
     int timings;       /**< 1: fill filter_s and refine_s */
     double filter_s, refine_s;
-    int64_t n_refined; /**< (point, segment) pairs measured */
+    int64_t n_refined; /**< number of (point, segment) pairs measured */
 };
 
-/** Where the answers of points go. */
+/** Where the answers of the points are stored. */
 struct oj_nearest_output
 {
-    const int32_t *row; /**< input row of a point by its index, NULL: the index
-                             is the row */
-    struct oj_ones *ones; /**< rows of one pair at most, by row; what is in no
-                               list is written for each point, -1 and NaN where
-                               nothing is within max_distance; or NULL */
-    struct oj_answers *answers; /**< all other pairs; NULL where the relation
-                                     gives one of each and ones is set */
-    const struct oj_matches *lists; /**< lists of as many pairs as each row has,
-                                         with offsets; -1 where there are fewer;
-                                         or NULL: in answers */
-    const struct oj_pair_filter *filter; /**< which pairs count, or NULL: all
-                                              within the relation's distance */
+    const int32_t *row; /**< [points] input row of each point, by its index;
+                             NULL: the index is the row */
+    /** by row: answers of rows with at most one pair; every point without a
+     * list gets an entry, with -1 and NaN if nothing is within max_distance. Or
+     * NULL */
+    struct oj_ones *ones;
+    struct oj_answers *answers; /**< all other pairs; NULL if the relation gives
+                                     at most one pair per row and ones is set */
+    /** offsets of lists that have room for the pairs of each row; lists with
+     * fewer pairs get -1. Or NULL: pairs go to answers */
+    const struct oj_matches *lists;
+    const struct oj_pair_filter *filter; /**< decides which pairs count;
+                                              NULL: all within the relation's
+                                              distance */
 };
 
-/** The nearest of n points in Morton order, of one class where pairs must be of
- *  one (of; NULL: all features): k of each, ties as the relation
- *  says, or all within its reach (dwithin; each point is a row).  Costs some
- *  hundred nanoseconds a group.
+/** Finds the nearest features of n points in Morton order: k of each point,
+ * with ties as the relation requires, or all within its reach (dwithin; then
+ * each point is a row).  `of`: the class of the points, if pairs must be of one
+ * class; NULL: all features are considered.  Costs some hundred nanoseconds per
+ * group.
  *
- *  Where pairs are filtered, more than k are found and the filter asked from
- * the nearest on; points of which too few pass are asked again for more. */
+ *  If pairs are filtered, more than k features are found, and the filter is
+ * asked about them from the nearest on. Points for which too few pass are
+ * searched again for more.
+ */
 OJ_MUST_USE oj_status oj_nearest_points(const struct oj_cpu_index *index,
                                         struct oj_nearest_scratch *scratch,
                                         int64_t n,

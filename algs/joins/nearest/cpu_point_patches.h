@@ -1,24 +1,24 @@
-/** Patches: runs of points in Morton order that lie close together, and what of
- *  the join side is near them.
+/** Patches: runs of points in Morton order that lie close together, and the
+ * parts of the join side that are near them.
  *
  *  patch   up to OJ_PATCH points; walks the trees once and keeps, in its
  *          fronts, the few boxes that any of its points can need
- *  group   up to OJ_GROUP points of a patch; looks at the fronts only
+ *  group   up to OJ_GROUP points of a patch; reads only the fronts
  *          (cpu_nearest_of_point_groups.c)
  *
- *  The bound of both is how far the points of a box have their nearest segments
- *  at most.  The segment nearest to the centre found so far tells how far any
- *  point of the box can have its nearest (its distance from the farthest
- * corner; for k > 1 the k-th least distance to different features plus half the
- *  diagonal).  So a search ends up with the few segments that matter whatever
- *  max_distance is.  Where fewer than k features are in reach, the bounds of
- *  features by themselves do the same.
+ *  Both searches use an upper bound of the distance from any point of a box to
+ *  its nearest segment: the distance of the segment found so far that is
+ * nearest to the centre, from the farthest corner of the box; for k > 1 the
+ * k-th smallest distance of different features from the centre plus half the
+ * diagonal.  So a search ends with the few segments that matter, whatever
+ * max_distance is.  If fewer than k features are in reach, bounds of single
+ * features take its place.
  *
  *  Everything here is inlined into cpu_nearest_of_point_groups.c, and compiled
- * there for several instruction sets. Source: the bound is that of nearest
- * neighbour search in R-trees (Roussopoulos et al. 1995), taken for a box of
- * points at once after the collective query of Zhang, You, Gruenwald 2012; the
- * rest ours.
+ *  there for several instruction sets. Source: the bound is that of nearest
+ *  neighbour search in R-trees (Roussopoulos et al. 1995), applied to a box of
+ *  points after the collective query of Zhang, You, Gruenwald 2012; the rest
+ *  ours.
  */
 #ifndef CPU_POINT_PATCHES_H
 #define CPU_POINT_PATCHES_H
@@ -29,20 +29,20 @@
 
 #include <string.h>
 
-#define OJ_PATCH 512 /* points a patch has at most */
+#define OJ_PATCH 512 /* maximum number of points in a patch */
 
-/* A patch that has more boxes near it than this is taken in halves. */
+/* A patch with more boxes near it is halved. */
 #define OJ_MANY_BOXES 1024
 
-/* k > 1: bounds of corners are looked at where the k-th nearest is so many half
- * diagonals away; nearer, they leave out less than they cost. */
+/* k > 1: the bounds of corners are used if the k-th nearest is at least this
+ * many half diagonals away; nearer, they exclude less than they cost. */
 #define OJ_FAR_OFF 16.0
 
-/* k > 1: so many of the best are moved at once. */
+/* k > 1: this many elements of the list of the best are moved at once. */
 #define OJ_BEST_RUN 8
 
-/* Where some points are: their box, its centre, half its width and height,
- * half its diagonal (these rounded up). */
+/* The box around some points: its centre, half its width and height, half its
+ * diagonal (these rounded up). */
 struct oj_place
 {
     struct oj_box box;
@@ -64,8 +64,8 @@ OJ_INLINE void oj_place_set(struct oj_place *place, const struct oj_box *box)
     place->h = sqrt(dx * dx + dy * dy) * (1.0 + 1e-12);
 }
 
-/* How many of the n >= 1 points stay together: at most most, and only while
- * width + height is within limit.  Sets place. */
+/* Returns how many of the n >= 1 points stay together: at most `most`, and only
+ * while width + height is within limit.  Sets place to their box. */
 OJ_INLINE int oj_place_take(struct oj_place *place, int64_t n, int most,
                             const struct oj_ordered_point *point, double limit)
 {
@@ -84,12 +84,13 @@ OJ_INLINE int oj_place_take(struct oj_place *place, int64_t n, int most,
     return taken;
 }
 
-/* The corners of a box: bit 0 of a corner is set where it has the greater x,
- * bit 1 where it has the greater y. */
+/* The corners of a box: bit 0 of a corner is set if it has the greater x, bit 1
+ * if it has the greater y. */
 #define OJ_CORNERS 4
 
-/* A segment's bundle and its place there.  Slots, and places in fronts, are
- * divided as unsigned numbers, which takes one instruction instead of four. */
+/* Returns the bundle that holds the segment in a slot.  Slots, and places in
+ * fronts, are divided as unsigned numbers, which takes one instruction instead
+ * of four. */
 OJ_INLINE const struct oj_bundle *
 oj_slot_bundle(const struct oj_segments *segments, int64_t slot)
 {
@@ -103,7 +104,8 @@ OJ_INLINE int oj_slot_place(int64_t slot)
 
 /* --- how near each feature is known to be --------------------------------- */
 
-/* The slot of feature, or the empty one where it would be. */
+/* Returns the slot of a feature; if the table lacks it, the empty slot for it.
+ */
 static inline struct oj_own_slot *oj_own_slot(struct oj_own_bounds *own,
                                               int32_t feature)
 {
@@ -114,8 +116,8 @@ static inline struct oj_own_slot *oj_own_slot(struct oj_own_bounds *own,
     return &own->slot[at];
 }
 
-/* Notes that feature has a segment at d2. Returns 0 when a nearer one is known
- * already. */
+/* Records that feature has a segment at d2. Returns 0 if a nearer one is
+ * recorded already. */
 static inline int oj_own_lower(struct oj_own_bounds *own, int32_t feature,
                                double d2)
 {
@@ -135,7 +137,7 @@ static inline int oj_own_lower(struct oj_own_bounds *own, int32_t feature,
     return 1;
 }
 
-/* The least squared distance of feature, or INFINITY. */
+/* Returns the smallest squared distance recorded for a feature, or INFINITY. */
 static inline double oj_own_least2(struct oj_own_bounds *own, int32_t feature)
 {
     const struct oj_own_slot *slot = oj_own_slot(own, feature);
@@ -144,35 +146,39 @@ static inline double oj_own_least2(struct oj_own_bounds *own, int32_t feature)
 
 /* --- the bound ------------------------------------------------------------ */
 
-/* What the points of a place need: segments that come within "within" of its
- * box. */
+/* The bound of a search: the points of a place only need segments within
+ * `within` of its box. */
 struct oj_bound
 {
-    double least2; /* k == 1: least squared distance from the centre */
-    /* Where points exclude a class: the class of the segment at least2, the
-     * least squared distance of other classes, and upper bounds of the distance
-     * of the two segments from any point of the place. */
+    double least2; /* k == 1: smallest squared distance from the centre */
+    /* Used if points exclude a class: the class of the segment at least2, the
+     * smallest squared distance of other classes, and upper bounds of the
+     * distance of these two segments from any point of the place. */
     double other2;
     int32_t least_class;
     double least_within, other_within;
-    double within; /* no point has its (k-th) nearest farther away */
-    float reach2;  /* within, squared, in the units of the tree */
-    float keep;    /* within, as oj_bundle_measure()'s low is compared with */
-    double cap;    /* no pair is farther: max_distance, or 0 */
-    double slack;  /* of the tree */
-    /* k > 1: upper bounds of the distance of the k-th nearest from each corner,
-     * by the features of the last point */
-    int has_corners; /* 1: the place is so far from these that the bounds of
-                        corners leave out more than they cost */
+    double within; /* upper bound of the distance of every point's (k-th)
+                      nearest feature */
+    float reach2;  /* square of `within`, in units of the tree */
+    float keep;    /* `within` in the form with which `low` of
+                      oj_bundle_measure() is compared */
+    double cap;    /* maximum distance of a pair: max_distance, or 0 */
+    double slack;  /* maximum rounding error in the tree */
+    /* k > 1: upper bounds of the distance from each corner to its k-th nearest
+     * feature, from the features of the last point */
+    int has_corners; /* 1: the place is so far from these features that the
+                        bounds of corners exclude more than they cost */
     double corner[OJ_CORNERS];
-    float corner_keep[OJ_CORNERS]; /* corner, as low is compared with */
+    float corner_keep[OJ_CORNERS]; /* the bounds in the form with which `low` is
+                                      compared */
 };
 
-/* A distance as lower bounds are compared with it. */
+/* Rounds a distance up to single precision, so that lower bounds can be
+ * compared with it. */
 OJ_INLINE float oj_keep_within(double within, double slack)
 {
     double keep = within * (1.0 + 1e-6) + slack;
-    /* beyond the range of single precision nothing is left out */
+    /* beyond the range of single precision nothing is excluded */
     return keep < 1e18 ? (float)keep * (1.0f + 1e-6f) : INFINITY;
 }
 
@@ -199,17 +205,18 @@ OJ_INLINE struct oj_bound oj_bound_make(const struct oj_tree *tree, double cap)
     return bound;
 }
 
-/* From the centre of place, squared distances to the segments of a bundle, up
- * to rounding; and what each is at least away from every point of the box: the
- * distance is a convex function, so it lies above its tangent plane at the
- * centre, d - |n.x| hx - |n.y| hy with n the unit vector away from the segment
- * and hx, hy half the box.  low is in single precision, made to err to the
- * smaller side.
+/* Computes, for the segments of a bundle, the squared distances from the centre
+ * of place, up to rounding, and lower bounds `low` of the distance from any
+ * point of the box. The distance is a convex function, so it lies above its
+ * tangent plane at the centre: d - |n.x| hx - |n.y| hy, with n the unit vector
+ * away from the segment and hx, hy half the box.  low is in single precision
+ * and rounded down.
  *
  * corner_keep: that of the bound, or NULL (a compile-time constant).  A segment
  * whose plane lies above it at all corners is no k-th nearest of any point of
- * the box (see "the bounds of corners"): its low is NAN, which no bound
- * keeps. */
+ * the box (see "the bounds of corners"): its low becomes NAN, which no bound
+ * keeps.
+ */
 OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
                                  const struct oj_place *place,
                                  const float *corner_keep, double *restrict d2,
@@ -224,7 +231,8 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
         double dx = b->bx[c] - b->ax[c], dy = b->by[c] - b->ay[c];
         double ux = x - b->ax[c], uy = y - b->ay[c];
         double len2 = dx * dx + dy * dy;
-        /* a point, or so short that its square underflows: as its start */
+        /* a point, or a segment so short that its square underflows, is
+         * replaced by its start */
         double t = (ux * dx + uy * dy) / (len2 > 1e-290 ? len2 : INFINITY);
         t = t > 0.0 ? t : 0.0;
         t = t < 1.0 ? t : 1.0;
@@ -244,7 +252,8 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
         f2 = f2 > 1e-36f ? f2 : 1e-36f;
         f2 = f2 < 1e36f ? f2 : 1e36f;
         d = sqrtf(f2);
-        /* 2e-18: what was lifted to 1e-36 above must not look far */
+        /* 2e-18: a distance that was raised to 1e-36 above must not become too
+         * large */
         low[c] =
             d - ((float)across[c] / d) * (1.0f + 1e-6f) - 1e-6f * d - 2e-18f;
         if (corner_keep != NULL)
@@ -261,8 +270,8 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
     }
 }
 
-/* And what each is at most away from every point of the box, in single
- * precision, made to err to the greater side. */
+/* Computes upper bounds of the distance of each segment from any point of the
+ * box, in single precision and rounded up. */
 OJ_INLINE void oj_bundle_high(const struct oj_place *place,
                               const double *restrict d2, float *restrict high)
 {
@@ -270,15 +279,16 @@ OJ_INLINE void oj_bundle_high(const struct oj_place *place,
     OJ_EIGHT high[c] = (float)(sqrt(d2[c]) * (1.0 + 1e-6) + h);
 }
 
-/* The class of a feature, where points exclude one. */
+/* Returns the class of a feature, if points exclude a class. */
 OJ_INLINE int32_t oj_excluded_class(const struct oj_segment_choice *choice,
                                     int32_t feature)
 {
     return choice->excluded != NULL ? choice->excluded[feature] : feature;
 }
 
-/* Takes the segments of a bundle out that the search does not look at: they are
- * near nothing.  What is asked of a pair is asked within bound only. */
+/* Removes the segments of a bundle that the search does not consider, by making
+ * them infinitely far. The filter of pairs is asked only about segments within
+ * the bound. */
 static __attribute__((noinline, unused)) void
 oj_choice_mask(const struct oj_segments *segments,
                const struct oj_segment_choice *choice, int64_t bundle,
@@ -296,12 +306,12 @@ oj_choice_mask(const struct oj_segments *segments,
                                segments->feature[slot])))
             continue;
         d2[i] = INFINITY;
-        low[i] = NAN; /* within no bound, even an infinite one */
+        low[i] = NAN; /* NaN is within no bound, not even an infinite one */
     }
 }
 
-/* 1 when the search looks at a feature that contains a point.  Features of no
- * class have no run of segments. */
+/* Returns 1 if the search considers a feature that contains a point.  Features
+ * without a class have no run of segments. */
 OJ_INLINE int oj_choice_takes(const struct oj_segment_choice *choice,
                               int32_t feature)
 {
@@ -312,8 +322,8 @@ OJ_INLINE int oj_choice_takes(const struct oj_segment_choice *choice,
             oj_pair_may_count(choice->filter, choice->row, feature));
 }
 
-/* The farthest that a point of the box can be from a segment: at a corner,
- * because the distance is convex. */
+/* Returns the maximum distance of a point of the box from a segment. It is at a
+ * corner, because the distance is convex. */
 OJ_INLINE double oj_box_reach_to(const struct oj_place *place,
                                  const struct oj_bundle *b, int at)
 {
@@ -338,9 +348,9 @@ OJ_INLINE double oj_box_reach_to(const struct oj_place *place,
     return sqrt(farthest2);
 }
 
-/* k > 1: puts a segment of feature at d2 from the centre among the k best.
- * In forms of which compilers make vectors: the 1,000 nearest of 100,000 points
- * or boxes took 2 to 3 times as long with loops that end early. */
+/* k > 1: inserts a segment of feature, at d2 from the centre, into the k best.
+ * The loops have a form that compilers vectorise: the 1,000 nearest of 100,000
+ * points or boxes took 2 to 3 times as long with loops that end early. */
 OJ_INLINE void oj_best_put(struct oj_nearest_scratch *s, int64_t k,
                            int32_t feature, double d2)
 {
@@ -384,9 +394,10 @@ OJ_INLINE double oj_least8(const double *v)
     return a < c ? a : c;
 }
 
-/* How far the nearest is at most that is not of the class of a point, whatever
- * that is: the farther of the nearest two segments of different classes. A
- * feature of no class, below 0, is other than all. */
+/* Returns an upper bound of the distance to the nearest segment that a point
+ * does not exclude, whatever its class is: the farther of the two nearest
+ * segments of different classes. A feature without class (below 0) differs from
+ * all others. */
 static __attribute__((noinline, unused)) double
 oj_bound_of_two_classes(const struct oj_segments *segments,
                         struct oj_nearest_scratch *s,
@@ -425,8 +436,8 @@ oj_bound_of_two_classes(const struct oj_segments *segments,
                                                      : bound->other_within;
 }
 
-/* Tightens the bound by what a bundle showed; with k > 1, where that is
- * searched for. */
+/* Lowers the bound by the segments of a bundle; for k > 1 only if `searches` is
+ * set. */
 OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
                                 struct oj_nearest_scratch *s,
                                 const struct oj_place *place, int64_t k,
@@ -474,21 +485,22 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
 }
 
 /* --- the bounds of corners ------------------------------------------------
-
+ *
  * Let F(p) be the distance from p to the farthest of k features, those of the
- * last point.  A point p has its k-th nearest no farther away.  F is the
- * greatest of convex functions, so convex.  Let P be the tangent plane below
- * the distance of another segment.  A point of a box is a mean of its corners,
- * with some weights; F there is at most that mean of F at the corners, and P is
- * that mean of P.  So where P lies above F at all corners, it does so in all of
+ * last point.  The k-th nearest feature of a point p is at most F(p) away.  F
+ * is the maximum of convex functions, so it is convex.  Let P be the tangent
+ * plane below the distance of another segment.  A point of a box is a weighted
+ * mean of its corners; F there is at most that mean of F at the corners, and P
+ * is that mean of P.  So if P lies above F at all corners, it does so in all of
  * the box, and the segment is not needed.
  *
  * Far from all features, those in one direction have distances that differ by
- * little.  The bounds of corners leave a few of them, where one bound for the
- * whole box leaves all that are farther than the nearest by less than its
- * diagonal. */
+ * little.  The bounds of corners keep a few of them, whereas one bound for the
+ * whole box keeps all that are farther than the nearest by less than its
+ * diagonal.
+ */
 
-/* Sets the bounds of corners by the features of the last point. */
+/* Sets the bounds of corners from the features of the last point. */
 OJ_INLINE double oj_bound_corners(const struct oj_nearest_carry *carry,
                                   const struct oj_place *place,
                                   struct oj_bound *bound)
@@ -528,12 +540,12 @@ OJ_INLINE double oj_bound_corners(const struct oj_nearest_carry *carry,
     return most;
 }
 
-/* The bounds of corners as boxes of the tree are compared with them, which are
- * relative to it. */
+/* The bounds of corners in the form in which they are compared with boxes of
+ * the tree, relative to its origin. */
 struct oj_corner_boxes
 {
     int is_used;
-    float cx, cy, hx, hy; /* a box around that which is asked about */
+    float cx, cy, hx, hy; /* centre and half size of a box around the place */
     float reach[OJ_CORNERS];
 };
 
@@ -562,8 +574,8 @@ oj_corner_boxes_make(const struct oj_tree *tree, int64_t k,
     return of;
 }
 
-/* Puts those of the boxes within reach2 at infinity that are beyond the bounds
- * of the corners. */
+/* Sets the squared distance of boxes within reach2 that are beyond the bounds
+ * of all corners to infinity. */
 OJ_INLINE void oj_boxes_leave_out(const struct oj_tree_node *restrict box,
                                   const struct oj_corner_boxes *of,
                                   float reach2, float *restrict d2)
@@ -601,9 +613,8 @@ OJ_INLINE void oj_boxes_leave_out(const struct oj_tree_node *restrict box,
     }
 }
 
-/* Begins a search of the k nearest.  Returns 1 where their bound is still to be
- * found: the last point that was answered gives it for those beside it, and a
- * reach is one. */
+/* Begins a search of the k nearest.  Returns 1 if the search must find its
+ * bound; 0 if a reach bounds it, or the point answered last, which is near. */
 OJ_INLINE int oj_bound_begin(const struct oj_tree *tree,
                              struct oj_nearest_scratch *s,
                              const struct oj_place *place, int64_t k,
@@ -629,8 +640,8 @@ OJ_INLINE int oj_bound_begin(const struct oj_tree *tree,
 
 /* --- the bounds of features ----------------------------------------------- */
 
-/* Begins to look at the features' own bounds, unless the search has begun
- * already, with those of the k best; k > 1. */
+/* Starts using the bounds of single features, with those of the k best, unless
+ * the search uses them already; k > 1. */
 static inline void oj_own_begin(struct oj_nearest_scratch *s)
 {
     struct oj_own_bounds *own = s->own;
@@ -648,7 +659,8 @@ static inline void oj_own_begin(struct oj_nearest_scratch *s)
         (void)oj_own_lower(own, s->best_feature[i], s->best_d2[i]);
 }
 
-/* No point of the place has its nearest of feature farther away. */
+/* Returns an upper bound of the distance from any point of the place to the
+ * feature. */
 OJ_INLINE double oj_own_within(const struct oj_nearest_scratch *s,
                                const struct oj_place *place,
                                const struct oj_bound *bound, int32_t feature)
@@ -658,15 +670,17 @@ OJ_INLINE double oj_own_within(const struct oj_nearest_scratch *s,
     return within < bound->within ? within : bound->within;
 }
 
-/* What a feature keeps; one at a time is remembered, as segments of one feature
- * follow each other. */
+/* The distance within which segments of a feature are kept. Only that of the
+ * last feature is remembered, because the segments of a feature follow each
+ * other. */
 struct oj_own_keep
 {
     int32_t feature;
     float keep;
 };
 
-/* 1 when a segment of feature that is low away at least may be needed. */
+/* Returns 1 if a segment of feature may be needed whose distance is at least
+ * low. */
 OJ_INLINE int oj_own_keeps(const struct oj_nearest_scratch *s,
                            const struct oj_place *place,
                            const struct oj_bound *bound, int32_t feature,
@@ -683,7 +697,7 @@ OJ_INLINE int oj_own_keeps(const struct oj_nearest_scratch *s,
 
 /* --- fronts --------------------------------------------------------------- */
 
-/* Room for one more node's children. */
+/* Makes room for one more node's children. */
 static inline oj_status oj_front_reserve(struct oj_front *front,
                                          struct oj_error *err)
 {
@@ -709,7 +723,8 @@ OJ_INLINE void oj_front_put(struct oj_front *front, int64_t at,
     block->d2[lane] = d2;
 }
 
-/* Which of a node's boxes are within reach2: bit c for box c. */
+/* Returns a mask of the boxes of a node that are within reach2: bit c for box
+ * c. */
 OJ_INLINE uint32_t oj_boxes_within(const float *restrict d2, float reach2)
 {
     static const uint32_t bit[OJ_FANOUT] = {1u << 0, 1u << 1, 1u << 2, 1u << 3,
@@ -719,7 +734,7 @@ OJ_INLINE uint32_t oj_boxes_within(const float *restrict d2, float reach2)
     return within;
 }
 
-/* Keeps the boxes within reach2 of the patch. */
+/* Keeps only the boxes within reach2 of the patch. */
 OJ_INLINE void oj_front_compact(struct oj_front *front, float reach2)
 {
     int64_t n = 0;
@@ -735,7 +750,7 @@ OJ_INLINE void oj_front_compact(struct oj_front *front, float reach2)
     front->n = n;
 }
 
-/* Fills the last block up with boxes that are near nothing. */
+/* Fills up the last block with infinitely distant boxes. */
 OJ_INLINE void oj_front_finish(struct oj_front *front)
 {
     static const struct oj_tree_node nowhere = {
@@ -761,8 +776,8 @@ oj_patch_containing(struct oj_nearest_scratch *s, int n,
                               err);
 }
 
-/* Leaves in s->near_bundles the bundles that a point of the patch can need for
- *  its k nearest within cap, or sets s->too_many. */
+/* Stores in s->near_bundles the bundles that a point of the patch can need for
+ * its k nearest within cap, or sets s->too_many. */
 OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
                                      struct oj_nearest_scratch *s,
                                      const struct oj_place *patch, int64_t k,
@@ -823,7 +838,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             d2[c] = bundle >= first && bundle <= last ? d2[c] : INFINITY;
         }
         within = oj_boxes_within(d2, bound.reach2);
-        /* what is measured next comes from memory: all of it at once */
+        /* the bundles are not in the cache: prefetches all of them at once */
         for (uint32_t bits = within; bits != 0; bits &= bits - 1)
         {
             const char *from =

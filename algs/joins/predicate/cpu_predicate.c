@@ -1,9 +1,10 @@
 /* The engine for joins by predicate.
  *
- *  rows in an order that keeps neighbours together -> shapes -> features whose
- *  boxes pass (cpu_prepared_shapes.h), or what a screen has found in their
- * place -> pair filter -> our kernels (cpu_prepared_shapes.h) -> the matrix of
- * what they leave (relate.h) -> answers
+ *  Rows are processed in spatial order. Candidates are the features whose boxes
+ *  pass (cpu_prepared_shapes.h), or those found by a screen on the GPU. Each
+ *  candidate passes the pair filter, then the fast exact kernels
+ *  (cpu_prepared_shapes.h); the pairs that these leave undecided are decided by
+ *  the DE-9IM matrix (relate.h).
  */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
@@ -21,11 +22,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* --- decisions without the matrix -------------------------------------------
-
- * Lines and polygons are decided by three facts: the locations of vertices,
- * whether edges cross, and whether edges touch. If they touch without crossing,
- * the matrix (relate.h) decides; this is rare. */
+/* --- decisions without the matrix -----------------------------------------
+ *
+ *  Lines and polygons are decided by three facts: the locations of vertices,
+ *  whether edges cross, and whether edges touch. If edges touch without
+ *  crossing, which is rare, the matrix (relate.h) decides.
+ */
 
 enum verdict
 {
@@ -34,7 +36,7 @@ enum verdict
     VERDICT_UNSURE
 };
 
-/* Conditions of a verdict, or'ed: it is right if these shapes are nice
+/* Flags: a verdict is only right if these shapes are topologically valid
  * (oj_shape_is_nice()). */
 enum needs_nice
 {
@@ -44,16 +46,17 @@ enum needs_nice
 
 #define NEEDS_BOTH ((unsigned)NEEDS_NICE_A | (unsigned)NEEDS_NICE_B)
 
-/* Ways in which a shape is inside another one. */
+/* Three definitions of "a is inside b". */
 enum inside
 {
-    COVERED,  /* no point outside */
-    WITHIN,   /* no point outside, and interiors intersect */
-    PROPERLY, /* all points in the interior */
+    COVERED,  /* no point of a is outside */
+    WITHIN,   /* no point of a is outside of b, and the interiors intersect */
+    PROPERLY, /* all points of a are in the interior of b */
 };
 
-/* 1 if the join is by containment. Sets how, and is_around if it is the second
- * shape that must be in the first. */
+/* Returns 1 if op is a kind of containment and sets *how to its definition.
+ * *is_around becomes 1 if the join feature must be inside of the input feature,
+ * 0 for the reverse. */
 static int classify_containment_op(enum oj_op op, enum inside *how,
                                    int *is_around)
 {
@@ -86,13 +89,14 @@ int oj_screen_decides_most_pairs(const struct oj_relation *relation)
            oj_relation_is_bbox(relation);
 }
 
-/* Locations of vertices in another shape, bits 1 << enum oj_location. */
+/* Bits for sets of locations (1 << enum oj_location) that vertices have in
+ * another shape. */
 #define SOME_OUTSIDE (1u << OJ_OUTSIDE)
 #define SOME_INSIDE (1u << OJ_INSIDE)
 #define SOME_ON_BOUNDARY (1u << OJ_ON_BOUNDARY)
 
-/* Returns the locations of a's vertices in b; stops at the first location in
- * `enough`. */
+/* Returns the locations that a's vertices have in b, as a set of bits. Stops
+ * when a location in `enough` was found. */
 static unsigned locate_vertices(const struct oj_shape *a,
                                 const struct oj_shape *b, unsigned enough)
 {
@@ -104,21 +108,21 @@ static unsigned locate_vertices(const struct oj_shape *a,
     return found;
 }
 
-/* 1 if a vertex of a has one of these locations in b. */
+/* 1 if any vertex of a has one of these locations in b. */
 static int has_vertex_at_locations(const struct oj_shape *a,
                                    const struct oj_shape *b, unsigned places)
 {
     return (locate_vertices(a, b, places) & places) != 0;
 }
 
-/* --- inside --------------------------------------------------------------- */
+/* --- containment ---------------------------------------------------------- */
 
 static enum verdict verdict_yes_or_no(int condition)
 {
     return condition ? VERDICT_YES : VERDICT_NO;
 }
 
-/* 1 if a ring of polygon b starts inside of polygon a. */
+/* 1 if the first vertex of any ring of polygon b is inside of polygon a. */
 static int has_ring_starting_in(const struct oj_shape *b,
                                 const struct oj_shape *a)
 {
@@ -131,9 +135,9 @@ static int has_ring_starting_in(const struct oj_shape *b,
     return 0;
 }
 
-/* Shapes that must be nice so that the locations of points decide. Even-odd
- * over all rings is wrong if parts overlap; and a point on a ring may be in the
- * interior, if parts share an edge or a polygon has no area. */
+/* Returns which shapes must be topologically valid for the locations of points
+ * to be right (flags NEEDS_NICE_..). In invalid polygons parts may overlap or
+ * share edges, or have no area. */
 static unsigned validity_needed_for_points(const struct oj_shape *a,
                                            const struct oj_shape *b,
                                            unsigned found)
@@ -161,8 +165,8 @@ static enum verdict points_are_inside(const struct oj_shape *a,
         return VERDICT_NO;
     if (b->kinds == OJ_PART_POINT || how == COVERED)
         return VERDICT_YES;
-    if (b->kinds == OJ_PART_LINE) /* points at the ends of a line are on its
-                                     boundary, usually */
+    if (b->kinds == OJ_PART_LINE) /* the ends of a line are usually its
+                                     boundary, so let the matrix decide */
         return VERDICT_UNSURE;
     return verdict_yes_or_no(how == WITHIN ? (found & SOME_INSIDE) != 0
                                            : (found & SOME_ON_BOUNDARY) == 0);
@@ -173,10 +177,10 @@ static int is_line_or_single_ring(const struct oj_shape *shape)
     return shape->kinds == OJ_PART_LINE || shape->n_rings == 1;
 }
 
-/* For lines or polygons in a polygon, all nice.  Next to a crossing, each shape
- * has points outside of the other. Without any contact, each part of a is
- * inside or outside as a whole, and a is inside only if no ring of b is in it.
- */
+/* Decides whether lines or polygons are inside a polygon; all topologically
+ * valid. At a crossing of edges, each shape has points outside of the other.
+ * Without contact of edges, each part of a is wholly inside or outside, and a
+ * is inside only if no ring of b is in it. */
 static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
                                                     const struct oj_shape *b,
                                                     enum inside how)
@@ -187,7 +191,7 @@ static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
             : OJ_OUTSIDE;
     if (window != OJ_ON_BOUNDARY)
         return verdict_yes_or_no(window == OJ_INSIDE);
-    /* PROPERLY: a vertex on the boundary of b is already a contact */
+    /* for PROPERLY, a vertex on the boundary of b excludes the pair */
     if (has_vertex_at_locations(
             a, b, SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
         return VERDICT_NO;
@@ -208,10 +212,11 @@ static enum verdict is_inside(const struct oj_shape *a,
     *needs = NEEDS_BOTH;
     if (b->kinds == OJ_PART_POLYGON)
         return decide_lines_or_polygons_inside(a, b, how);
-    /* lines in points; polygons in lines or points */
+    /* a line is never inside of points, a polygon never inside of lines or
+     * points */
     if (a->kinds != b->kinds)
         return VERDICT_NO;
-    /* a line in a line */
+    /* both are lines */
     return has_vertex_at_locations(a, b, SOME_OUTSIDE) ? VERDICT_NO
                                                        : VERDICT_UNSURE;
 }
@@ -241,7 +246,8 @@ static enum verdict shapes_touch(const struct oj_shape *a,
     }
     if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
         return VERDICT_UNSURE;
-    /* next to a vertex inside of a polygon are interior points of both */
+    /* near a vertex of one inside of the other polygon, the interiors intersect
+     */
     *needs = NEEDS_BOTH;
     if ((b->kinds == OJ_PART_POLYGON &&
          has_vertex_at_locations(a, b, SOME_INSIDE)) ||
@@ -251,7 +257,8 @@ static enum verdict shapes_touch(const struct oj_shape *a,
     return VERDICT_UNSURE;
 }
 
-/* Decides crosses for a line and a polygon, and overlaps for two polygons. */
+/* Decides OJ_OP_CROSSES for lines with polygons, and OJ_OP_OVERLAPS for
+ * polygons. */
 static enum verdict decide_crosses_or_overlaps(enum oj_op op,
                                                const struct oj_shape *a,
                                                const struct oj_shape *b,
@@ -259,7 +266,8 @@ static enum verdict decide_crosses_or_overlaps(enum oj_op op,
 {
     int crosses = op == OJ_OP_CROSSES, is_simple;
     enum oj_contact contact;
-    *needs = NEEDS_BOTH; /* other dimensions are left to the matrix */
+    *needs = NEEDS_BOTH; /* other combinations of kinds are left to the
+                            matrix */
     if (crosses ? a->kinds == b->kinds && a->kinds != OJ_PART_LINE
                 : a->kinds != b->kinds)
         return VERDICT_NO;
@@ -267,14 +275,15 @@ static enum verdict decide_crosses_or_overlaps(enum oj_op op,
                 : a->kinds != OJ_PART_POLYGON)
         return VERDICT_UNSURE;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
-    /* The interiors intersect next to a crossing, unless another ring touches
-     * its edge in that very point. */
+    /* The interiors intersect near a crossing, unless another ring touches its
+     * edge in exactly this point. */
     if (contact == OJ_CROSSING)
         return is_line_or_single_ring(a) && is_line_or_single_ring(b)
                    ? VERDICT_YES
                    : VERDICT_UNSURE;
-    /* Without contact, a line that intersects a polygon is wholly inside, and
-     * one of two simple shapes that intersect contains the other. */
+    /* No contact of edges: a line that intersects a polygon is wholly inside of
+     * it; of two intersecting polygons of one ring each, one contains the
+     * other. */
     is_simple = crosses ? (a->kinds == OJ_PART_LINE ? a : b)->n_parts == 1
                         : a->n_rings == 1 && b->n_rings == 1;
     return contact == OJ_APART && is_simple ? VERDICT_NO : VERDICT_UNSURE;
@@ -288,18 +297,18 @@ static enum verdict are_equal(const struct oj_shape *a,
         return VERDICT_NO;
     if (oj_flat_same_geometry(a->flat, a->feature, b->flat, b->feature))
         return VERDICT_YES;
-    /* equal only if every vertex of one is on the boundary of the other, or on
-     * the line */
+    /* if they are equal, each vertex of one is on the boundary (or on the line)
+     * of the other */
     return has_vertex_at_locations(a, b, SOME_OUTSIDE | SOME_INSIDE) ||
                    has_vertex_at_locations(b, a, SOME_OUTSIDE | SOME_INSIDE)
                ? VERDICT_NO
                : VERDICT_UNSURE;
 }
 
-/* --- features apart ------------------------------------------------------- */
+/* --- disjoint features ---------------------------------------------------- */
 
-/* Dimensions of interior and boundary, as DE-9IM letters; returns 0 if only the
- * matrix can tell. */
+/* Sets the dimensions of interior and boundary of a shape, as DE-9IM letters.
+ * Returns 0 if they are not obvious. */
 static int de9im_dimensions_of_shape(const struct oj_shape *shape,
                                      char *interior, char *boundary)
 {
@@ -349,7 +358,7 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
     {
         enum verdict verdict =
             is_inside(is_around ? b : a, is_around ? a : b, how, needs);
-        if (is_around) /* the conditions were computed for (b, a) */
+        if (is_around) /* the flags are for (b, a): exchange them */
             *needs = (*needs & NEEDS_NICE_A ? (unsigned)NEEDS_NICE_B : 0u) |
                      (*needs & NEEDS_NICE_B ? (unsigned)NEEDS_NICE_A : 0u);
         return verdict;
@@ -375,16 +384,15 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
     }
 }
 
-/* --- the engine ------------------------------------------------------------
- */
+/* --- the engine ----------------------------------------------------------- */
 
-/* Rows per task when a screen supplies the candidates. Rows with undecided
- * pairs are few or expensive: smaller tasks. */
+/* Rows per task if a GPU screen supplies the candidates. OPEN: for rows with
+ * undecided pairs, which are few and slow. */
 #define SCREENED_PER_TASK 1024
 #define OPEN_PER_TASK 16
 
-/* Cached result of oj_shape_is_nice(), and of oj_border_is_apart(); computed on
- * first use. */
+/* What is known about the topological validity of a shape: cached results of
+ * oj_shape_is_nice() and oj_border_is_apart(). */
 enum oj_niceness
 {
     OJ_NICENESS_NOT_KNOWN,
@@ -399,19 +407,18 @@ struct predicate_worker
     struct oj_row_worker shared;
     struct oj_relate_scratch relate;
     struct oj_border_pair borders;
-    struct oj_border own_border; /* scratch for the test whether a shape is
-                                    apart */
-    struct oj_figure figure;     /* scratch for the test whether a shape is
-                                    nice */
+    struct oj_border own_border; /* scratch of oj_border_is_apart() */
+    struct oj_figure figure;     /* scratch of oj_shape_is_nice() */
     struct oj_found found;
-    struct oj_shape *member; /* members of the current row */
+    struct oj_shape *member; /* members of the current row's shape */
     int64_t cap_members;
-    struct oj_edge_grid cells;     /* cells of the current row */
-    _Atomic uint8_t own_niceness;  /* cached niceness of the current row */
-    _Atomic uint8_t *row_niceness; /* own_niceness, or that of an equal join
-                                      feature */
-    uint8_t *is_met; /* [features] for disjoint: features that intersect the
-                        row */
+    struct oj_edge_grid cells;     /* grid of the current row's edges */
+    _Atomic uint8_t own_niceness;  /* enum oj_niceness of the current row */
+    _Atomic uint8_t *row_niceness; /* where the state of the current row's shape
+                                      is cached: own_niceness, or the element of
+                                      a join feature with an equal geometry */
+    uint8_t *is_met; /* [features] for OJ_OP_DISJOINT: 1: the feature intersects
+                        the current row */
     int64_t n_rows, n_to_look;
 };
 
@@ -420,10 +427,12 @@ struct predicate_index
 {
     struct oj_row_index shared;
     struct oj_screen_rule rule;
-    struct oj_shape_side side; /* with a screen: built when first needed */
+    struct oj_shape_side side; /* with a screen, built when first needed */
     int has_side;
-    int32_t *place_of; /* [features] position in side; NULL: no screen */
-    _Atomic uint8_t *niceness; /* [features] enum oj_niceness */
+    int32_t *place_of; /* [features] index of each join feature in the array
+                          side.shape; NULL: no screen */
+    _Atomic uint8_t *niceness; /* [features] enum oj_niceness: cached validity
+                                  of each join feature */
 };
 
 static const struct oj_relation *
@@ -438,8 +447,8 @@ static struct predicate_worker *worker_of(const struct predicate_index *index,
     return (void *)oj_row_worker(&index->shared, thread);
 }
 
-/* Pairs between two polls of the cancel flag; it is also polled before every
- * matrix, which may take long. */
+/* Number of pairs between two polls of the cancel flag. It is also polled
+ * before each computation of a matrix. */
 #define PAIRS_PER_LOOK 256
 
 static oj_status poll_cancel(const struct oj_options *options,
@@ -451,7 +460,7 @@ static oj_status poll_cancel(const struct oj_options *options,
     return oj_check_cancel(options->cancel, err);
 }
 
-/* Builds the side if that was not done yet. */
+/* Builds the side on first use. */
 static oj_status build_side_if_needed(struct predicate_index *index,
                                       struct oj_error *err)
 {
@@ -462,7 +471,7 @@ static oj_status build_side_if_needed(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* --- niceness ------------------------------------------------------------- */
+/* --- topological validity of shapes, cached ------------------------------- */
 
 static oj_status compute_niceness(struct predicate_worker *w,
                                   const struct oj_shape *shape,
@@ -474,13 +483,15 @@ static oj_status compute_niceness(struct predicate_worker *w,
     *niceness = OJ_NICE_APART;
     if (is_apart && shape->n_rings == 1)
         return OJ_OK;
-    w->n_to_look = 0; /* the test may take long: poll again afterwards */
+    w->n_to_look = 0; /* poll the cancel flag again after the test, which may
+                         take long */
     OJ_TRY(oj_shape_is_nice(shape, &w->figure, &w->relate.node, &is_nice, err));
     *niceness = !is_nice ? OJ_NOT_NICE : is_apart ? OJ_NICE_APART : OJ_NICE;
     return OJ_OK;
 }
 
-/* known: cached result for shape, shared by all threads. */
+/* Finds whether the shape is topologically valid. known: where the result is
+ * cached, for all threads. */
 static oj_status find_niceness(struct predicate_worker *w,
                                const struct oj_shape *shape,
                                _Atomic uint8_t *known,
@@ -506,16 +517,17 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* --- pairs by their borders ----------------------------------------------- */
+/* --- decision by the edges of both borders -------------------------------- */
 
-/* For polygons with more vertices the kernels run first: they read a few cells,
- * while the borders read all vertices. */
+/* Polygons of at most this many vertices are compared border by border first,
+ * which reads all vertices. For larger ones the grid of cells is used first,
+ * because then only a few cells are read. */
 #define MOST_BORDER_VERTICES 512
 
-/* If borders are compared first, polygons with fewer vertices get cells later
- * than others: after BORDERS_BEFORE_CELLS tests, or after
+/* When polygons of fewer than BORDER_VERTICES_WITHOUT_CELLS vertices get cells,
+ * if borders are compared first: after BORDERS_BEFORE_CELLS tests; after
  * SMALL_BORDERS_BEFORE_CELLS if the other polygon has SMALL_BORDER_RATIO times
- * fewer vertices, because cells then decide more. */
+ * fewer vertices, because cells then decide more pairs. */
 #define BORDER_VERTICES_WITHOUT_CELLS 256
 #define BORDERS_BEFORE_CELLS 32
 #define SMALL_BORDERS_BEFORE_CELLS 12
@@ -527,9 +539,9 @@ static int takes_borders_first(const struct predicate_index *index)
     return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
 }
 
-/* Number of tests of shape before it gets cells, when it is compared with n
- * others of n_vertices in total; as_a_rule: the number if borders are not
- * compared first. */
+/* After how many tests the shape gets cells, if it is compared with n others
+ * that have n_vertices in total. as_a_rule: the usual number, if borders are
+ * not compared first. */
 static uint8_t asks_before_cells(const struct predicate_index *index,
                                  const struct oj_shape *shape, int64_t n,
                                  int64_t n_vertices, uint8_t as_a_rule)
@@ -542,8 +554,8 @@ static uint8_t asks_before_cells(const struct predicate_index *index,
                : SMALL_BORDERS_BEFORE_CELLS;
 }
 
-/* 1 if a has cells that probably decide: they locate the box of b, or b is much
- * smaller. */
+/* 1 if the pair will probably be decided by the cells of a alone: they locate
+ * the whole box of b, or b is much smaller. */
 static int do_cells_come_first(const struct oj_shape *a,
                                const struct oj_shape *b)
 {
@@ -565,8 +577,8 @@ static int do_borders_come_first(const struct predicate_index *index,
            !do_cells_come_first(b, a);
 }
 
-/* For single-ring polygons with disjoint borders: 1 if the ring of a is outside
- * of b, valid or not. */
+/* 1 if the ring of a is outside of b. Precondition: both are polygons of one
+ * ring, valid or not, whose borders are disjoint. */
 static int is_ring_outside(const struct oj_shape *a, const struct oj_shape *b)
 {
     return !oj_box_covers(&b->box, &a->box) ||
@@ -581,7 +593,7 @@ static int are_rings_outside_each_other(const struct oj_shape *a,
            is_ring_outside(b, a);
 }
 
-/* 1 if disjoint features are never a pair. */
+/* 1 if only features with a common point can be pairs of the relation. */
 static int takes_contact(const struct oj_relation *relation)
 {
     return relation->op != OJ_OP_DISJOINT &&
@@ -595,7 +607,8 @@ static int may_be_apart(_Atomic uint8_t *known)
     return niceness == OJ_NICENESS_NOT_KNOWN || niceness == OJ_NICE_APART;
 }
 
-/* Decides a pair by the edges near the common window, if they suffice. */
+/* Decides a pair of polygons by their edges near the common window
+ * (relate_shared_borders.h), if these suffice. */
 static oj_status
 decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *shape, int32_t feature,
@@ -628,7 +641,7 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* --- pairs by the matrix -------------------------------------------------- */
+/* --- decision by the matrix ----------------------------------------------- */
 
 /* Decides any pair exactly. */
 static oj_status decide_by_matrix(struct predicate_index *index,
@@ -644,7 +657,8 @@ static oj_status decide_by_matrix(struct predicate_index *index,
                                           err));
     OJ_TRY(is_feature_topologically_valid(w, other, &index->niceness[feature],
                                           &feature_nice, err));
-    w->n_to_look = 0; /* the matrix may take long: poll again afterwards */
+    w->n_to_look = 0; /* poll the cancel flag again after the matrix, which may
+                         take long */
     OJ_TRY(oj_shapes_relate(relation, shape, row_nice, other, feature_nice,
                             index->shared.args.options.cancel, &w->relate,
                             &matrix, err));
@@ -671,7 +685,8 @@ static oj_status want_cells_of_feature(struct predicate_index *index,
     return oj_shape_side_want_cells(side, at, n_vertices, n_asks, err);
 }
 
-/* Decides a pair by the kernels, if the shapes are as nice as needed. */
+/* Decides a pair by locations of vertices and contacts of edges (the functions
+ * above), if these suffice and the shapes are as valid as they require. */
 static oj_status
 decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *shape, int32_t feature,
@@ -692,8 +707,9 @@ decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* Decides whether the row and the feature at position `at` are a pair: by
- * borders and kernels, the faster first, and else by the matrix. */
+/* Decides whether the row and the feature at position `at` are a pair. Tries
+ * borders and vertices (the cheaper of them first), and finally the DE-9IM
+ * matrix. */
 static oj_status decide_pair(struct predicate_index *index,
                              struct predicate_worker *w,
                              const struct oj_shape *shape, int64_t at,
@@ -731,8 +747,8 @@ static oj_status decide_pair(struct predicate_index *index,
 
 /* --- one row -------------------------------------------------------------- */
 
-/* Makes room for one more pair.  Growing step by step would copy much memory,
- * so the size for the whole batch is extrapolated from the rows so far. */
+/* Makes room for one more pair. To avoid repeated copying, the new size is
+ * extrapolated from the rows so far to the whole batch. */
 static oj_status reserve_pair(struct predicate_index *index,
                               struct predicate_worker *w, struct oj_error *err)
 {
@@ -750,9 +766,9 @@ static oj_status reserve_pair(struct predicate_index *index,
     return oj_answers_reserve(w->shared.answers, more, err);
 }
 
-/* Locations of a point in a polygon (bits 1 << enum oj_location) for which the
- * polygon and the point are a pair; 0: the location does not decide the join.
- */
+/* Set of point locations in a polygon (bits 1 << enum oj_location) for which
+ * the polygon and the point are a pair; 0: the location does not decide this
+ * join. */
 static unsigned point_locations_that_satisfy_op(enum oj_op op)
 {
     switch (op)
@@ -770,8 +786,8 @@ static unsigned point_locations_that_satisfy_op(enum oj_op op)
     }
 }
 
-/* Decides the pair of a polygon and the single point at position `at`.  If the
- * polygon is not nice, points on a ring may be in the interior. */
+/* Decides the pair of a polygon row and the point at position `at`. In polygons
+ * that are not topologically valid, points on a ring may be in the interior. */
 static oj_status decide_point_in_polygon(struct predicate_index *index,
                                          struct predicate_worker *w,
                                          const struct oj_shape *shape,
@@ -821,8 +837,8 @@ static oj_status add_disjoint_pairs(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* Decides the candidates in w->found and adds the row's pairs. For disjoint,
- * marks those that intersect the row; all other features are pairs. */
+/* Decides the candidates of a row, in w->found, and adds those that are pairs.
+ * For OJ_OP_DISJOINT only marks those that intersect the row. */
 static oj_status add_pairs_of_candidates(struct predicate_index *index,
                                          struct predicate_worker *w,
                                          int64_t row,
@@ -831,7 +847,8 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
 {
     const struct oj_shape_side *side = &index->side;
     int is_disjoint = relation_of(index)->op == OJ_OP_DISJOINT;
-    /* fast path for single points, which may be very many */
+    /* fast path for a polygon with a layer of single points, since there may be
+     * very many points */
     unsigned places =
         side->shape == NULL && shape->kinds == OJ_PART_POLYGON
             ? point_locations_that_satisfy_op(relation_of(index)->op)
@@ -868,13 +885,14 @@ static oj_status list_all_features(const struct oj_shape_side *side,
     return OJ_OK;
 }
 
-/* Minimum candidates of a row that gets cells, and minimum if it has few
- * vertices. */
+/* A row with at least FOUND_FOR_CELLS candidates gets cells; with few vertices,
+ * at least FOUND_FOR_FEW_VERTICES. */
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
-/* Where the niceness of a row is cached: with a join feature of equal geometry,
- * if there is one, as in a self join, so that it is computed once for both. */
+/* Returns where the validity of the row's shape is cached. If a join feature
+ * has an equal geometry, as in a self join, that feature's cache is used, so
+ * that the test is made once. */
 static _Atomic uint8_t *
 niceness_of_equal_feature(const struct predicate_index *index,
                           struct predicate_worker *w,
@@ -897,7 +915,7 @@ niceness_of_equal_feature(const struct predicate_index *index,
     return &w->own_niceness;
 }
 
-/* Minimum number of candidates for which the row gets cells. */
+/* The number of candidates from which on the row's shape gets cells. */
 static int64_t found_for_cells(const struct predicate_index *index,
                                const struct predicate_worker *w,
                                const struct oj_shape *shape)
@@ -911,8 +929,8 @@ static int64_t found_for_cells(const struct predicate_index *index,
     return asks_before_cells(index, shape, n, n_vertices, FOUND_FOR_CELLS);
 }
 
-/* Makes members if the row has parts of different kinds; otherwise cells if it
- * has at least `least` candidates. */
+/* Prepares the shape of a row: makes its members if parts are of different
+ * kinds; otherwise its cells, if it has at least `least` candidates. */
 static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
                                                  struct oj_shape *shape,
                                                  int64_t least,
@@ -957,9 +975,10 @@ static oj_status search_row(struct oj_row_index *shared,
     return add_pairs_of_candidates(index, w, row, &shape, err);
 }
 
-/* --- pairs that a screen has found ---------------------------------------- */
+/* --- pairs found by a screen ---------------------------------------------- */
 
-/* 1 if the engine must decide a pair with this verdict of the screen. */
+/* 1 if a pair with this verdict of the GPU is still undecided for the join's
+ * relation. */
 static int needs_decision_after_gpu_screen(const struct predicate_index *index,
                                            uint8_t said)
 {
@@ -970,8 +989,9 @@ static int needs_decision_after_gpu_screen(const struct predicate_index *index,
     return said != OJ_SAID_APART;
 }
 
-/* Decides a pair whose verdict holds if polygons of several rings are nice: if
- * they are, the verdict is the answer; else the matrix decides. */
+/* Decides a pair whose verdict is only right if the polygons are topologically
+ * valid. Tests that; if they are not, computes the DE-9IM matrix. meets: the
+ * verdict. */
 static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               struct predicate_worker *w,
                                               const struct oj_shape *shape,
@@ -992,8 +1012,8 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* 1 if deciding the pair needs the prepared side and place_of; otherwise it
- * only needs to know whether the features are nice. */
+/* 1 if a pair with this verdict is decided by the shapes of both features; 0 if
+ * only their validity may be needed. */
 static int
 needs_join_shape_after_gpu_screen(const struct predicate_index *index,
                                   uint8_t said)
@@ -1005,21 +1025,23 @@ needs_join_shape_after_gpu_screen(const struct predicate_index *index,
            (said != OJ_SAID_MEETS_IF_VALID || !decides_meeting);
 }
 
-/* --- a batch of pairs that a screen has found ----------------------------- */
+/* --- a batch of pairs found by a screen ----------------------------------- */
 
-/* The pairs of a screen are decided in place, counted, and copied once to the
- * result: there may be millions, most of them decided, and collecting them in
- * struct oj_answers would copy them once more. */
+/* State of a batch whose candidates a screen has found. They are decided in
+ * place, counted and then copied once into the result: there may be millions,
+ * most of them already decided by the screen. */
 struct screened_batch
 {
     struct predicate_index *index;
     struct oj_screen_pairs *pairs;
     struct oj_matches *out;
-    int64_t *count;             /* [tasks] number of pairs, later prefix sums */
+    int64_t *count;             /* [tasks] number of pairs, later their prefix
+                                   sums */
     int64_t *n_matched;         /* [tasks] rows with at least one pair */
-    atomic_int has_open;        /* 1: some pairs are undecided */
-    atomic_int asks_shapes;     /* 1: some of these need the prepared side */
-    struct oj_row_order *order; /* [threads] */
+    atomic_int has_open;        /* 1: there are undecided pairs */
+    atomic_int asks_shapes;     /* 1: some of them need the prepared side */
+    struct oj_row_order *order; /* [threads] scratch for sorting a row's
+                                   pairs */
 };
 
 void oj_screen_pairs_free(struct oj_screen_pairs *pairs)
@@ -1036,8 +1058,8 @@ static int64_t end_row_of_task(const struct screened_batch *b, int64_t task)
     return end < b->pairs->n_rows ? end : b->pairs->n_rows;
 }
 
-/* Marks pairs that the filter rejects as disjoint; sets has_open and
- * asks_shapes. */
+/* Sets the verdict of pairs that the pair filter rejects to disjoint. Sets
+ * has_open and asks_shapes. */
 static void filter_gpu_screened_rows(int64_t first, int64_t end, void *user)
 {
     struct screened_batch *b = user;
@@ -1061,8 +1083,9 @@ static void filter_gpu_screened_rows(int64_t first, int64_t end, void *user)
         atomic_store_explicit(&b->has_open, 1, memory_order_relaxed);
 }
 
-/* Decides the open pairs of a row. The new verdict is OJ_SAID_MEETS for a pair
- * of the join and OJ_SAID_APART otherwise; for disjoint it is the reverse. */
+/* Decides the pairs of a row that the screen left undecided. Afterwards the
+ * verdict of a pair is OJ_SAID_MEETS if it is in the result and OJ_SAID_APART
+ * if not; for OJ_OP_DISJOINT the reverse. */
 static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
                                          struct oj_error *err)
 {
@@ -1080,8 +1103,8 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
     OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
     shape = oj_shape_of(b->index->shared.input, row);
     w->n_rows++;
-    w->found.n = 0; /* the number of open pairs decides whether the row gets
-                       cells */
+    w->found.n = 0; /* from here on, the number of undecided pairs, which
+                       decides whether the row's shape gets cells */
     for (int64_t k = i; k < end; k++)
         w->found.n += needs_join_shape_after_gpu_screen(index, said[k]);
     OJ_TRY(prepare_row_shape_members_cells(w, &shape, FOUND_FOR_CELLS, err));
@@ -1118,7 +1141,7 @@ static oj_status map_features_to_places(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* --- the pairs in order --------------------------------------------------- */
+/* --- result of a batch with a screen -------------------------------------- */
 
 static int has_parts(const struct oj_flat *flat, int64_t feature)
 {
@@ -1126,7 +1149,8 @@ static int has_parts(const struct oj_flat *flat, int64_t feature)
 }
 
 /* Writes the join features of a row's pairs to out, or only counts them if out
- * is NULL.  Disjoint: is_met [features] must be 0, and is 0 afterwards. */
+ * is NULL. For OJ_OP_DISJOINT, is_met [features] must be zeroed, and is zeroed
+ * on return. */
 static int64_t list_gpu_screened_pairs_of_row(const struct screened_batch *b,
                                               int64_t row, uint8_t *is_met,
                                               int32_t *out)
@@ -1280,8 +1304,8 @@ static oj_status make_matches_of_gpu_screened(struct predicate_index *index,
 
 /* --- a batch -------------------------------------------------------------- */
 
-/* Location of a feature for ordering rows: its first vertex, the only one that
- * is read. */
+/* Gives the first vertex of a feature, by which rows are put in spatial order.
+ */
 static int first_vertex(const void *layer, int64_t feature, double *x,
                         double *y)
 {
@@ -1314,7 +1338,7 @@ static oj_status prepare_workers(struct predicate_index *index,
         oj_relate_forget(&w->relate);
         if (relation_of(index)->op != OJ_OP_DISJOINT)
             continue;
-        oj_free(w->is_met); /* a failed batch may have left marks */
+        oj_free(w->is_met); /* a failed batch may have left marks in it */
         OJ_NEW_ZEROED(w->is_met, index->shared.args.join_side->n_features, err);
     }
     return OJ_OK;
@@ -1373,7 +1397,8 @@ static void free_side(struct oj_index *wrapped)
     oj_shape_side_free(&index->side);
 }
 
-/* With a screen, the prepared side may never be needed. */
+/* Builds the index. With a GPU screen, the prepared side is only built when it
+ * is needed. */
 static oj_status build_predicate_index(struct oj_index *wrapped,
                                        const struct oj_index_args *args,
                                        struct oj_stats *stats,

@@ -24,15 +24,14 @@ struct oj_shape_block
     int64_t first;     /**< first vertex */
     int32_t n;         /**< number of vertices or segments; 0: a single point
                             among segments */
-    int32_t is_turned; /**< 1: the first segment is reversed, and every
-                            second one after it; 0: every second one from the
-                            second on */
+    int32_t is_turned; /**< 1: segments 0, 2, ... are reversed; 0: segments 1,
+                            3, ... */
 };
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The prepared features. Owner; zeroed memory is a valid empty one. */
 struct oj_shape_blocks
 {
-    const struct oj_flat *flat; /**< outlives this */
+    const struct oj_flat *flat; /**< must outlive this object */
     int of_segments;            /**< 1: blocks of segments; 0: of vertices */
     int n_dims;                 /**< 2, or 3 on the sphere */
     const double *at[3];        /**< [n_dims] arrays of vertex coordinates */
@@ -59,24 +58,25 @@ void oj_shape_blocks_free(struct oj_shape_blocks *side);
 /** Working memory of one thread. Owner; zeroed memory is valid. */
 struct oj_shape_scratch
 {
-    const int *cancel; /**< nonzero: computations are abandoned; may be NULL */
+    const int *cancel; /**< nonzero: computations are stopped; may be NULL */
     int64_t n_refined; /**< number of blocks and cells computed */
-    double *leash; /**< [vertices of a feature] a row of the Frechet table */
+    double *leash; /**< [vertices of a feature] scratch: a row of the Frechet
+                        table */
     int64_t cap_leash;
 };
 
-/** The maximum of so_far and the squared greatest distance from a vertex of
- * feature_a to feature_b; if that exceeds limit2, any number above limit2.
- * Both features must have blocks. */
+/** Returns the maximum of so_far and the squared greatest distance from a
+ *  vertex of feature_a to feature_b; if that exceeds limit2, any number above
+ *  limit2. Both features must have blocks. */
 double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
                           const struct oj_shape_blocks *b, int64_t feature_b,
                           double so_far, double limit2,
                           struct oj_shape_scratch *scratch);
 
-/** The squared discrete Frechet distance of two features with blocks, all parts
- * in order; if it exceeds limit2, any number above limit2.  least2: a known
- * lower bound.  Cells of the table above limit2 are skipped: O(cells within
- * it). Source: Eiter and Mannila 1994. */
+/** Returns the squared discrete Frechet distance of two features with blocks,
+ *  all parts in order; if it exceeds limit2, any number above limit2.  least2:
+ *  a known lower bound.  Cells of the table above limit2 are skipped: O(cells
+ *  within it). Source: Eiter and Mannila 1994. */
 OJ_MUST_USE oj_status oj_shape_frechet2(const struct oj_shape_blocks *a,
                                         int64_t feature_a,
                                         const struct oj_shape_blocks *b,

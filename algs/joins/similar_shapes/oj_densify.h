@@ -15,11 +15,11 @@ struct oj_dense
 };
 
 /** Sets *out to flat with added vertices: each segment is divided into the
- * smallest number of equal pieces of at most this length, in units of the
- * coordinates; on the sphere in metres, along the shorter great circle.
- * Existing vertices are unchanged. *out borrows from flat and dense. Errors:
- * OJ_ERR_ARG if a segment would have more than 2^30 pieces; OJ_ERR_NOMEM.
- * Cost: O(vertices of *out). */
+ * smallest number of equal pieces of at most this length. The length is in
+ * units of the coordinates; on the sphere in metres, along the shorter great
+ * circle. Existing vertices are unchanged. *out borrows from flat and dense.
+ * Errors: OJ_ERR_ARG if a segment would have more than 2^30 pieces;
+ * OJ_ERR_NOMEM. Cost: O(vertices of *out). */
 OJ_MUST_USE oj_status oj_densify(const struct oj_flat *flat, double length,
                                  int on_sphere, struct oj_dense *dense,
                                  struct oj_flat *out, struct oj_error *err);

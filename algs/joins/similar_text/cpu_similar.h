@@ -1,11 +1,10 @@
-/** Similar texts on the CPU: data shared by its two methods, prefix lists and
- *  bitmaps.
+/** Similar texts on the CPU: data of its two methods, prefix lists and bitmaps.
  *
- *  list     of each token two, of the rows of a side that have it among their
- *           first tokens, by rising size: where partners of any size find it,
- *           and further back, where only larger ones do
- *  entry    [ bits | row | class | place ]    class: of rows with one size;
- *           place of the token in the set, at most 255
+ *  list     two per token, of the rows of a side that have the token among
+ * their first ones (their prefix), in the order of set sizes. The first list is
+ * for partners of any size, the second one for larger partners entry    [ bits
+ * | row | class | place ]    class: of rows with one size; place of the token
+ * in the set, at most 255
  *
  *  If a set of a tokens has o tokens in common with another set, one of them is
  *  among any a - o + 1 of its tokens, so also among its a - o + 1 rarest ones:
@@ -53,8 +52,8 @@ struct similar_side
     struct similar_entry *entry;
 };
 
-/* Length of the prefix for sets of this size: every partner has one of its
- * tokens. */
+/* Returns the length of the prefix for sets of this size: every partner has one
+ * of its tokens. */
 int64_t oj_similar_prefix(const struct oj_text_condition *condition,
                           int64_t size);
 
@@ -62,14 +61,14 @@ OJ_MUST_USE oj_status oj_similar_side_sort(const struct oj_token_sets *sets,
                                            struct similar_side *side,
                                            struct oj_error *err);
 
-/* Makes the lists of tokens below n_tokens; the side must be sorted. */
+/* Makes the lists of tokens below n_tokens; the side must be sorted by size. */
 OJ_MUST_USE oj_status oj_similar_side_list(
     struct similar_side *side, const struct oj_text_condition *condition,
     int64_t n_tokens, struct oj_error *err);
 
 void oj_similar_side_free(struct similar_side *side);
 
-/* The class at place i of by_size. */
+/* Returns the class at place i of by_size. */
 int64_t oj_similar_class_at(const struct similar_side *side, int64_t i);
 
 enum similar_way
@@ -83,11 +82,11 @@ struct similar_index
 {
     struct oj_row_index shared;
     struct similar_side side;
-    enum similar_way way;        /* method for joins without k */
+    enum similar_way way;        /* method of joins without k */
     struct similar_batch *batch; /* current batch */
 };
 
-/* What sets of one size need from sets of each class, for one threshold. */
+/* What sets of one size require of sets of each class, for one threshold. */
 struct similar_needs
 {
     int64_t size;      /* 0: not computed yet */
@@ -95,8 +94,8 @@ struct similar_needs
     int64_t above;     /* first class larger than size */
     int64_t end;       /* first class that is too large */
     int32_t *common;   /* [n_classes] minimum number of common tokens */
-    int32_t *distance; /* [n_classes] maximum differing bits; -1: no pair
-                          possible */
+    int32_t *distance; /* [n_classes] maximum number of differing bits; -1: no
+                          pair possible */
     int32_t most_distance;
 };
 
@@ -119,7 +118,7 @@ struct similar_worker
     struct similar_needs needs[OJ_SIMILAR_ROUNDS];
     int64_t n_open;
     struct similar_candidate open[OJ_SIMILAR_AT_ONCE];
-    /* for the current list */
+    /* bitmaps prepared for the current list */
     uint64_t *word, *near;
     uint32_t *class;
     int64_t cap_word, cap_near, cap_class;
@@ -130,7 +129,7 @@ struct similar_batch
     struct oj_stats *stats; /* its `choice` is set */
     struct similar_index *self;
     struct oj_similar_sides sides;
-    struct similar_side own;          /* the input rows, unless is_self */
+    struct similar_side own;          /* the input rows; unused if is_self */
     const struct similar_side *input; /* own, or the join side if is_self */
     int is_self;                      /* 1: the input equals the join side:
                                          each pair is found once */
@@ -138,7 +137,7 @@ struct similar_batch
                                          tokens */
     struct similar_worker *worker;    /* [n_threads] owned by the index */
 
-    /* For joins without k. */
+    /* Used for joins without k. */
     struct similar_needs *needs; /* [input->n_classes] */
     oj_token_planes_near *near;
 };
@@ -149,8 +148,8 @@ OJ_MUST_USE oj_status oj_similar_needs_make(
 
 void oj_similar_needs_free(struct similar_needs *needs);
 
-/* The first class in [low, high) whose sets need more than `common` common
- * tokens. */
+/* Returns the first class in [low, high) whose sets need more than `common`
+ * common tokens. */
 static inline int64_t oj_similar_class_beyond(const struct similar_needs *needs,
                                               int64_t low, int64_t high,
                                               int64_t common)
@@ -166,7 +165,7 @@ static inline int64_t oj_similar_class_beyond(const struct similar_needs *needs,
     return low;
 }
 
-/* The first entry of a list with at least this class. */
+/* Returns the first entry of a list whose class is this one or a higher one. */
 OJ_INLINE const struct similar_entry *
 oj_similar_find_class(const struct similar_entry *e, int64_t n, int64_t class)
 {
@@ -184,8 +183,8 @@ oj_similar_find_class(const struct similar_entry *e, int64_t n, int64_t class)
     return e;
 }
 
-/* Number of common tokens of two sets; 0 if their first common token is not
- * `token`. */
+/* Returns the number of common tokens of two sets; 0 if their first common
+ * token is not `token`. */
 OJ_INLINE int64_t oj_similar_common(const struct oj_token_sets *in, int64_t row,
                                     const struct oj_token_sets *join,
                                     int64_t feature, uint32_t token)
@@ -219,8 +218,8 @@ OJ_MUST_USE oj_status oj_similar_put_both(struct similar_batch *b, int thread,
                                           int64_t row, int64_t feature,
                                           int64_t common, struct oj_error *err);
 
-/* Number of entries that the lists compare with rows, extrapolated from evenly
- * spaced rows. */
+/* Estimates the number of entries that the lists compare with rows, from rows
+ * at equal intervals. */
 double oj_similar_list_work(const struct similar_batch *b);
 
 /* Joins the batch by lists, token by token: rows with the token in their prefix
@@ -234,9 +233,10 @@ struct similar_bitmap_work
 {
     int n_words;         /* words of a set */
     double n_pairs;      /* number of pairs, exact */
-    double n_words_read; /* mean words read per pair */
-    double near;         /* fraction of pairs that pass the words */
-    double near_bits;    /* fraction of pairs that pass the 128 bits of a set */
+    double n_words_read; /* mean number of words read per pair */
+    double near;         /* fraction of pairs that these words do not exclude */
+    double near_bits;    /* fraction of pairs that the 128 bits of a set do not
+                            exclude */
 };
 
 OJ_MUST_USE oj_status oj_similar_bitmap_work(const struct similar_batch *b,

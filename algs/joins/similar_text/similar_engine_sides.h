@@ -1,7 +1,6 @@
 /** Common part of the engines and references for joins by similarity of texts
- *  or vectors, row by row.  The first condition on texts ranks the pairs;
- *  without one, the condition on vectors.
- */
+ * or vectors, row by row.  The first condition on texts ranks the pairs; if
+ * there is none, the condition on vectors does. */
 #ifndef SIMILAR_ENGINE_SIDES_H
 #define SIMILAR_ENGINE_SIDES_H
 
@@ -10,19 +9,21 @@
 /** The sides of a batch; must not be moved while it is joined. */
 struct oj_similar_sides
 {
-    struct oj_token_sets input, join_side; /**< token sets of the ranking
-                                                condition; without rows if
-                                                vectors rank */
+    struct oj_token_sets input, join_side; /**< token sets of the condition on
+                                                texts that ranks; without rows
+                                                if vectors rank */
     struct oj_relation rest;               /**< the other conditions */
-    struct oj_flat side[2]; /**< sides without the ranking texts */
+    struct oj_flat side[2]; /**< the sides without the texts that rank */
 };
 
-/** takes() of engines: 1 for -op similar by texts, for any features. */
+/** Member takes() of engines: returns 1 for -op similar by texts, for any
+ * features. */
 int oj_similar_takes(const struct oj_relation *relation,
                      const struct oj_flat *join_side,
                      const struct oj_flat *input);
 
-/** takes() of engines: 1 for -op similar by vectors, for any features. */
+/** Member takes() of engines: returns 1 for -op similar by vectors, for any
+ * features. */
 int oj_similar_vectors_takes(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
                              const struct oj_flat *input);
@@ -33,8 +34,8 @@ OJ_MUST_USE oj_status oj_similar_sides_make(struct oj_row_index *index,
                                             struct oj_similar_sides *sides,
                                             struct oj_error *err);
 
-/** Ranking value of a pair with this number of common tokens: the negated
- * similarity. */
+/** Returns the ranking value of a pair with this number of common tokens: the
+ * similarity, negated. */
 static inline double
 oj_negated_text_similarity(const struct oj_row_index *index,
                            const struct oj_similar_sides *sides, int64_t row,

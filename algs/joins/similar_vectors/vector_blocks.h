@@ -30,7 +30,7 @@ struct oj_vector_box
     float low[OJ_BOX_DIMENSIONS], high[OJ_BOX_DIMENSIONS];
 };
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The index. Owner; zeroed memory is a valid empty one. */
 struct oj_vector_blocks
 {
     enum oj_vector_norm norm;
@@ -38,21 +38,24 @@ struct oj_vector_blocks
     int64_t n_padded;   /**< dimensions of value: a multiple of OJ_LANES;
                              those beyond n_dimensions are 0 */
     int32_t *dimension; /**< [n_dimensions] sorted by falling spread */
-    double *centre;     /**< [n_dimensions], in that order */
+    double *centre;     /**< [n_dimensions] centre of the vectors, in the order
+                             of dimension */
     double scale;
 
     int64_t n_rows; /**< number of vectors in blocks */
     int64_t n_blocks;
     float *value; /**< [n_blocks][n_padded][OJ_WIDE] */
-    int32_t *row; /**< [n_blocks * OJ_WIDE]; -1: empty slot */
+    int32_t *row; /**< [n_blocks * OJ_WIDE] row of each vector; -1: empty
+                       slot */
 
-    /** [2 n_blocks - 1] boxes in preorder: of a node, then of its first half of
-     * blocks, then of its second half. */
+    /** [2 n_blocks - 1] boxes in preorder: that of a node, then those of its
+     * first half of blocks, then those of its second half. */
     struct oj_vector_box *box;
 };
 
-/** Makes the blocks of the n_rows existing vectors, with n_threads; the result
- * does not depend on n_threads. O(dimensions * n_rows + n_rows log n_rows). */
+/** Makes the blocks of the n_rows vectors that are not NULL, with n_threads;
+ * the result does not depend on n_threads. O(dimensions * n_rows + n_rows log
+ * n_rows). */
 OJ_MUST_USE oj_status oj_vector_blocks_make(
     const struct oj_vectors *vectors, int64_t n_rows, enum oj_vector_norm norm,
     int n_threads, struct oj_vector_blocks *out, struct oj_error *err);
@@ -61,12 +64,13 @@ int64_t oj_vector_blocks_bytes(const struct oj_vector_blocks *blocks);
 
 void oj_vector_blocks_free(struct oj_vector_blocks *blocks);
 
-/** Writes the coordinates of a vector to out [n_padded]. */
+/** Writes the coordinates of a vector, in the order of dimension, to out
+ * [n_padded]. */
 void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
                           const double *vector, float *out);
 
-/** Limit for the sums, in single precision, of pairs whose difference is at
- * most `most`. */
+/** Returns the limit for sums in single precision of pairs whose difference is
+ * at most `most`. */
 static inline float oj_vector_limit(const struct oj_vector_blocks *blocks,
                                     double most)
 {
@@ -74,7 +78,7 @@ static inline float oj_vector_limit(const struct oj_vector_blocks *blocks,
                               most);
 }
 
-/** A node of the tree: blocks first to end - 1; index of its box. */
+/** A node of the tree: blocks first to end - 1, and the index of its box. */
 struct oj_vector_node
 {
     int64_t first, end, at;
@@ -89,7 +93,7 @@ static inline void oj_vector_children(const struct oj_vector_node *node,
                                        node->at + 2 * (middle - node->first)};
 }
 
-/** Combines eight differences under a norm. */
+/** Combines eight differences according to a norm. */
 OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
 {
     float s[OJ_LANES];
@@ -111,8 +115,8 @@ OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
     return s[0];
 }
 
-/** Lower bound of the sum of a vector with all vectors of a box, over the
- * dimensions of the box. */
+/** Returns a lower bound of the sum of a vector with all vectors of a box, over
+ * the dimensions of the box. */
 OJ_INLINE float oj_vector_box_sum(enum oj_vector_norm norm,
                                   const struct oj_vector_box *box,
                                   const float *at)

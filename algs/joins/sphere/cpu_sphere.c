@@ -1,7 +1,9 @@
-/* The engine for nearest and dwithin on the sphere, with points as input. The
- * join side's features are entries of a tree of boxes in space, which is
- * searched best-first for every input feature. Squared chords are compared;
- * only results are converted to metres. */
+/* The engine for nearest and dwithin on the sphere, with points as input.
+ *
+ *  The join side's features are entries of a tree of 3D boxes, which is
+ *  searched best-first for each input feature. Squared chords are compared;
+ *  only results are converted to metres.
+ */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../pairs/selection/oj_parallel_row_search.h"
 #include "cpu_sphere_side.h"
@@ -10,14 +12,14 @@
 
 struct sphere_index
 {
-    struct oj_row_index shared;  /* distances in its relation are squared
-                                    chords */
+    struct oj_row_index shared;  /* distances in shared.args.relation are
+                                    squared chords */
     struct oj_sphere_side side;  /* the join side */
-    struct oj_sphere_side input; /* the current batch */
+    struct oj_sphere_side input; /* input rows of the current batch */
     struct oj_tree3 tree;
-    int32_t *feature; /* [entries of tree] */
-    double *limit2;   /* [features] own maximum distances as squared chords,
-                         or NULL */
+    int32_t *feature; /* [entries of tree] join feature of each entry */
+    double *limit2;   /* [features] maximum distance of each join feature as a
+                         squared chord, or NULL */
 };
 
 /* --- index ---------------------------------------------------------------- */
@@ -86,13 +88,13 @@ static oj_status order_and_build_tree(struct sphere_index *self,
 
 /* --- one row -------------------------------------------------------------- */
 
-/* State of the search for an input row. */
+/* State of the search for one input row. */
 struct sphere_row_search
 {
     struct sphere_index *self;
     struct oj_row_worker *worker;
     int64_t row, first_vertex, end_vertex;
-    double limit2; /* maximum squared chord of the row */
+    double limit2; /* maximum distance of the row, as a squared chord */
 };
 
 static double squared_chord_limit_of_feature(const struct sphere_row_search *s,
@@ -165,7 +167,7 @@ static oj_status search_row(struct oj_row_index *shared,
     struct sphere_index *self = (void *)shared;
     struct sphere_row_search s = {
         self, worker, row, 0, 0, shared->args.relation.max_distance};
-    /* all parts are points */
+    /* all parts of the row are points */
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
         s.limit2 = oj_sphere_chord2_of(flat->max_distance[row]);

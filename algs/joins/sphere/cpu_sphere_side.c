@@ -7,21 +7,21 @@
 
 #define FEATURES_AT_ONCE 1024
 
-/* Rings with more edges have a tree. */
+/* Maximum edges of a ring without a tree. */
 #define FEW_EDGES 32
 
-/* Caps are widened by this, which exceeds the error of chords. */
+/* margin of caps, greater than the error of a computed chord */
 #define SLACK 1e-14
 
-/* From this squared chord on (slightly less than a quarter circle), a cap is
- * treated as a hemisphere. */
+/* A cap whose squared chord reaches this (slightly less than a quarter circle)
+ * is treated as a hemisphere. */
 #define WIDE_CAP 1.99
 
-/* Upper bound of the rounding error in the test of a box against a plane. */
+/* maximum rounding error in the test of a box against a plane */
 #define PLANE_SLACK 1e-14
 
-/* Points nearer than this squared chord to the opposite point define no
- * reliable great circle. */
+/* if the squared chord from a point to the antipode of another is smaller, the
+ * great circle through both is not reliable */
 #define NO_DIRECTION 1e-12
 
 struct sphere_side_build
@@ -42,8 +42,8 @@ oj_status oj_sphere_tree3_reserve(struct oj_tree3 *tree, int64_t n,
 
 /* --- vectors and boxes ---------------------------------------------------- */
 
-/* Sine and cosine of degrees. Multiples of 90 are exact, so that 180 and -180
- * are one meridian and a pole is one point. */
+/* Sine and cosine of an angle in degrees. They are exact for multiples of 90,
+ * so that 180 and -180 are one meridian and a pole is one point. */
 static void sine_and_cosine(double degrees, double *sine, double *cosine)
 {
     int quarters;
@@ -71,7 +71,7 @@ double oj_sphere_chord2_of(double metres)
     if (!(metres >= 0.0))
         return -1.0;
     if (angle >= 3.141592653589793)
-        return 5.0; /* greater than any squared chord */
+        return 5.0; /* greater than any squared chord (at most 4) */
     chord = 2.0 * sin(0.5 * angle);
     return chord * chord;
 }
@@ -100,7 +100,7 @@ static int64_t first_vertex(const struct oj_flat *flat, int64_t ring)
     return oj_flat_is_points(flat) ? ring : flat->vertex_offset[ring];
 }
 
-/* Box of the arc a -> b. */
+/* 3D box of the arc a -> b. */
 static struct oj_box3 box_of_arc(struct oj_vec3 a, struct oj_vec3 b)
 {
     struct oj_box3 box = oj_sphere_box3_of(a), other = oj_sphere_box3_of(b);
@@ -131,7 +131,7 @@ static struct oj_vec3 scale_vec3(struct oj_vec3 v, double by)
     return v;
 }
 
-/* A unit vector perpendicular to v. */
+/* A unit vector that is perpendicular to v. */
 static struct oj_vec3 perpendicular_to(struct oj_vec3 v)
 {
     struct oj_vec3 axis = {0.0, 0.0, 0.0}, w;
@@ -145,9 +145,9 @@ static struct oj_vec3 perpendicular_to(struct oj_vec3 v)
     return scale_vec3(w, 1.0 / sqrt(oj_sphere_vec3_dot(w, w)));
 }
 
-/* The cap around the mean of the vertices (the last repeats the first).  A cap
- * below a hemisphere is convex, so it contains all edges, and points
- * perpendicular to its centre are outside of the ring. */
+/* The cap around the mean of the vertices (the last vertex repeats the first).
+ * A cap smaller than a hemisphere is convex, so it contains all edges, and
+ * points perpendicular to its centre are outside of the ring. */
 static struct oj_cap cap_of(const struct oj_sphere_side *side, int64_t first,
                             int64_t last)
 {
@@ -162,8 +162,7 @@ static struct oj_cap cap_of(const struct oj_sphere_side *side, int64_t first,
     length = sqrt(oj_sphere_vec3_dot(cap.centre, cap.centre));
     if (!(length > 1e-9 * (double)(last - first)))
     {
-        /* the mean is the centre of the sphere: the north pole counts as inside
-         */
+        /* the mean of the vertices has no direction: use the north pole */
         cap.centre = (struct oj_vec3){0.0, 0.0, 1.0};
         length = 1.0;
     }
@@ -204,7 +203,8 @@ static oj_status build_ring_tree(const struct oj_sphere_side *side,
     return OJ_OK;
 }
 
-/* Computes box, cap and tree of a ring; extends the feature's box. */
+/* Computes box, cap and tree of a ring; extends the feature's box by the
+ * ring's. */
 static oj_status build_ring(struct sphere_side_build *b, int64_t ring,
                             int is_polygon, struct oj_box3 *box,
                             struct oj_error *err)
@@ -387,7 +387,7 @@ static void find_nearest_in_ring(const struct oj_sphere_side *side,
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
     struct oj_box3 box = oj_sphere_box3_of(p);
-    if (first == last) /* a point, or a line of one vertex */
+    if (first == last) /* a point, or a line of a single vertex */
         replace_if_nearer_edge(oj_sphere_chord2(p, side->at[first]), first,
                                best);
     else if (oj_sphere_box3_distance2(&box, &side->ring_box[ring]) >
@@ -400,7 +400,7 @@ static void find_nearest_in_ring(const struct oj_sphere_side *side,
                                   last, p, best);
 }
 
-/* --- inside --------------------------------------------------------------- */
+/* --- point in ring -------------------------------------------------------- */
 
 static int parity_of_edges_crossed(const struct oj_sphere_side *side,
                                    int64_t first, int64_t last,
@@ -413,7 +413,8 @@ static int parity_of_edges_crossed(const struct oj_sphere_side *side,
     return odd;
 }
 
-/* 1 if the box may have vertices on both sides of the plane with normal m. */
+/* 1 if the box may have points on both sides of the plane through the origin
+ * with normal m. */
 static int may_plane_cut_box(const struct oj_box3 *box, struct oj_vec3 m)
 {
     const double of[3] = {m.x, m.y, m.z};
@@ -470,7 +471,7 @@ static int does_arc_cross_ring_oddly(const struct oj_sphere_side *side,
                                   last, p, r, m);
 }
 
-/* A point a few degrees away from p. */
+/* A point a few degrees away from p, in any direction. */
 static struct oj_vec3 point_beside(struct oj_vec3 p)
 {
     struct oj_vec3 w = {p.x, p.y, p.z};
@@ -486,8 +487,8 @@ static struct oj_vec3 point_beside(struct oj_vec3 p)
     return w;
 }
 
-/* 1 if p is inside the ring: the arc to a point outside crosses it an odd
- * number of times. */
+/* 1 if p is inside of the ring: the arc from p to a point outside crosses the
+ * ring an odd number of times. */
 static int ring_holds(const struct oj_sphere_side *side, int64_t ring,
                       struct oj_vec3 p)
 {
@@ -497,8 +498,8 @@ static int ring_holds(const struct oj_sphere_side *side, int64_t ring,
         return 0;
     if (cap->chord2 < 4.0 || oj_sphere_chord2(p, cap->centre) > NO_DIRECTION)
         return does_arc_cross_ring_oddly(side, ring, p, cap->reference);
-    /* p is opposite to the reference point, so the arc is undefined: goes by
-     * way of a third point */
+    /* p is antipodal to the reference point, so the arc is undefined: use two
+     * arcs by way of a third point */
     by = point_beside(p);
     return does_arc_cross_ring_oddly(side, ring, p, by) ^
            does_arc_cross_ring_oddly(side, ring, by, cap->reference);

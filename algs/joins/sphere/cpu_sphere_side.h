@@ -1,12 +1,14 @@
-/** One side of a join on the sphere, prepared: unit vectors of its vertices,
- *  and trees of boxes in space over the edges.
+/** One side of a join on the sphere: unit vectors of all vertices, and trees of
+ *  3D boxes over the edges.
  *
- *  x is longitude, y latitude, in degrees; longitudes are taken modulo 360, and
- *  a feature with a latitude beyond 90 has no pairs. Edges are the shorter
- *  great-circle arcs.  A ring's inside is the side that does not contain the
- *  point opposite to the mean of its vertices, whichever way it winds: the
- *  smaller side, for anything smaller than a hemisphere.  A polygon part
- *  contains a point as in the plane: inside an odd number of its rings.
+ *  Coordinates: x is longitude, y latitude, in degrees. Longitudes are taken
+ *  modulo 360. A feature with a latitude beyond 90 has no pairs. Edges are the
+ *  shorter great-circle arcs.
+ *
+ *  The inside of a ring, whatever its orientation, is the side that does not
+ *  contain the antipode of the mean of its vertices: for rings within a
+ *  hemisphere, the smaller side. A polygon contains a point that is inside an
+ *  odd number of its rings, as in the plane.
  */
 #ifndef CPU_SPHERE_SIDE_H
 #define CPU_SPHERE_SIDE_H
@@ -18,45 +20,50 @@
 
 struct oj_box3
 {
-    double low[3], high[3]; /**< empty: low > high */
+    double low[3], high[3]; /**< the box is empty if low > high */
 };
 
-/** A packed tree; level 0 has the boxes of the entries. Owns node. */
+/** A packed tree of 3D boxes; level 0 has the boxes of the entries. Owns node.
+ */
 struct oj_tree3
 {
     struct oj_box_levels levels;
     struct oj_box3 *node;
 };
 
-/** A cap around a polygon ring, and a point outside of the ring. */
+/** A spherical cap that contains a polygon ring, and a point outside of the
+ * ring. */
 struct oj_cap
 {
     struct oj_vec3 centre;    /**< centre of the cap */
-    double chord2;            /**< its radius as a squared chord; points
-                                   farther away are outside of the ring;
+    double chord2;            /**< radius as a squared chord: points farther
+                                   from the centre are outside of the ring;
                                    INFINITY: the cap is a hemisphere or more */
     struct oj_vec3 reference; /**< a point outside of the ring */
 };
 
-/** Owner; zeroed memory is a valid empty one. */
+/** Owner; zeroed memory is a valid empty value. */
 struct oj_sphere_side
 {
-    const struct oj_flat *flat; /**< outlives this */
-    struct oj_vec3 *at;         /**< [n_vertices] */
-    struct oj_box3 *box;        /**< [n_features] with the interiors of
-                                     polygons; empty for features without
-                                     pairs */
-    /* Only for the join side in the long form. */
+    const struct oj_flat *flat; /**< must outlive the side */
+    struct oj_vec3 *at;         /**< [n_vertices] unit vectors */
+    struct oj_box3 *box;        /**< [n_features] boxes that contain the
+                                     interiors of polygons, too; empty for
+                                     features without pairs */
+    /* Members for the edges of a join side, unless it is a layer of single
+     * points. */
     struct oj_box3 *ring_box; /**< [n_rings] boxes of the edges */
-    struct oj_cap *cap;       /**< [n_rings] of polygons; NULL: not needed */
-    int32_t *tree_of;         /**< [n_rings] index in tree; -1: few edges */
+    struct oj_cap *cap;       /**< [n_rings] caps of polygon rings; NULL:
+                                   interiors are not needed */
+    int32_t *tree_of;         /**< [n_rings] index in `tree`; -1: no tree, since
+                                   the ring has few edges */
     int64_t n_trees;
-    struct oj_tree3 *tree; /**< entry i: the eight edges from vertex 8 i of
-                                the ring on */
+    struct oj_tree3 *tree; /**< entry i of a tree: the eight edges from the
+                                ring's vertex 8 i on */
 };
 
-/** Prepares a side. with_edges 0: for input sides of points; with_interiors 0:
- * polygons are only their rings. */
+/** Prepares a side. with_edges 0: only vertices, for input points.
+ * with_interiors 0: polygons are only their rings. */
 OJ_MUST_USE oj_status oj_sphere_side_build(struct oj_sphere_side *side,
                                            const struct oj_flat *flat,
                                            int with_edges, int with_interiors,
@@ -66,16 +73,17 @@ void oj_sphere_side_free(struct oj_sphere_side *side);
 
 int64_t oj_sphere_side_bytes(const struct oj_sphere_side *side);
 
-/** The place of a feature that is nearest to a point. */
+/** The nearest point of a feature to a given point, as an edge or vertex. */
 struct oj_sphere_place
 {
-    double chord2;  /**< INFINITY: none within the limit */
-    int64_t vertex; /**< start of the nearest edge, or the nearest point
-                         itself; of equals the first; -1: p is inside */
+    double chord2;  /**< squared chord to it; INFINITY: none within the limit */
+    int64_t vertex; /**< start vertex of the nearest edge, or the nearest point
+                         part; at equal distance the first; -1: the point is
+                         inside of the feature */
 };
 
-/** Squared chord from p to feature, and the nearest place; 0 inside a polygon
- * part.  Only distances up to limit2 are searched. */
+/** Finds the edge of a feature that is nearest to p; the distance is 0 if p is
+ * inside of a polygon. Edges beyond limit2, a squared chord, are not found. */
 struct oj_sphere_place oj_sphere_nearest(const struct oj_sphere_side *side,
                                          int64_t feature, struct oj_vec3 p,
                                          double limit2);
@@ -87,34 +95,35 @@ oj_sphere_chord2_to_feature(const struct oj_sphere_side *side, int64_t feature,
     return oj_sphere_nearest(side, feature, p, limit2).chord2;
 }
 
-/** 0 if the coordinates are not on the sphere. */
+/** 1 if the coordinates are on the sphere: finite, with a latitude within 90
+ * degrees. */
 static inline int oj_sphere_has(double longitude, double latitude)
 {
     return longitude - longitude == 0.0 && fabs(latitude) <= 90.0;
 }
 
-/** Upper bound of how far an arc with this squared chord leaves the box of its
- * ends (less than a quarter of it), with the rounding error of chords. */
+/** Upper bound of the distance by which an arc leaves the 3D box of its two
+ * ends: less than a quarter of its squared chord, plus rounding. */
 static inline double oj_sphere_bulge(double chord2)
 {
     return 0.25 * chord2 + 1e-14;
 }
 
-/** Squared chord of a distance in metres; below 0 for a negative or NaN
- * distance. oj_sphere_metres_of() is the inverse. */
+/** Converts metres to a squared chord; the result is below 0 for a negative or
+ * NaN distance. oj_sphere_metres_of() is the inverse. */
 double oj_sphere_chord2_of(double metres);
 
-/** Converts the distances of relation to squared chords. */
+/** Replaces the distances in relation by squared chords. */
 void oj_sphere_compare_chords(struct oj_relation *relation);
 double oj_sphere_metres_of(double chord2);
 
-/** Unit vector of a point in degrees; 180 and -180 are one meridian, and a pole
- * is one point, to the last bit. */
+/** Unit vector of a point in degrees. Longitudes 180 and -180 give exactly
+ * equal vectors, and so do all longitudes at a pole. */
 struct oj_vec3 oj_sphere_vector(double longitude, double latitude);
 
-/** Allocates a tree over n boxes. The caller fills the boxes of level 0 at
- * node, neighbours adjacent, then calls oj_sphere_tree3_fill().  After an
- * error node is NULL. */
+/** Allocates a tree over n boxes. The caller then writes the boxes, in spatial
+ * order, to level 0 of node and calls oj_sphere_tree3_fill(). After an error
+ * node is NULL. */
 OJ_MUST_USE oj_status oj_sphere_tree3_reserve(struct oj_tree3 *tree, int64_t n,
                                               struct oj_error *err);
 
@@ -123,7 +132,8 @@ static inline void oj_sphere_tree3_fill(struct oj_tree3 *tree)
     oj_box_levels_fill(&tree->levels, 3, (double *)tree->node);
 }
 
-/** oj_box_levels_push() for this tree; the stack has OJ_BOX_STACK elements. */
+/** oj_box_levels_push() for this tree. The stack must have OJ_BOX_STACK
+ * elements. */
 static inline int oj_sphere_tree3_push(const struct oj_tree3 *tree,
                                        struct oj_box_child at,
                                        const struct oj_box3 *box, double least,
@@ -138,8 +148,8 @@ static inline int oj_sphere_box3_is_empty(const struct oj_box3 *box)
     return !(box->low[0] <= box->high[0]);
 }
 
-/** Squared distance of two boxes: a lower bound of the squared chord between
- * their points. */
+/** Squared distance between two boxes: a lower bound of the squared chord
+ * between points in them. */
 static inline double oj_sphere_box3_distance2(const struct oj_box3 *a,
                                               const struct oj_box3 *b)
 {
@@ -171,7 +181,7 @@ static inline struct oj_box3 oj_sphere_box3_empty(void)
     return box;
 }
 
-/** Moves all sides outward. */
+/** Enlarges the box by `by` on all sides. */
 static inline void oj_sphere_box3_grow(struct oj_box3 *box, double by)
 {
     for (int i = 0; i < 3; i++)

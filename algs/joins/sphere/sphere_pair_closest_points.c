@@ -4,7 +4,8 @@
 
 #define DEGREES (180.0 / 3.14159265358979323846)
 
-/* Adds multiples of 360 to x if the edge has longitudes beyond 180. */
+/* Adds a multiple of 360 to x, if the edge has longitudes beyond 180, to bring
+ * x between those of the edge. */
 static double unwrap_longitude_to_edge(double x, double x0, double x1)
 {
     if (fabs(x0) <= 180.0 && fabs(x1) <= 180.0)
@@ -12,7 +13,8 @@ static double unwrap_longitude_to_edge(double x, double x0, double x1)
     return x + 360.0 * round((x0 - x) / 360.0);
 }
 
-/* The point nearest to p on the edge of b's feature that starts at `vertex`. */
+/* The point nearest to p on the edge of feature `feature` that starts at
+ * `vertex`. */
 static void nearest_point_in_degrees(const struct oj_sphere_side *b,
                                      int64_t feature, int64_t vertex,
                                      struct oj_vec3 p, double *x, double *y)
@@ -26,7 +28,7 @@ static void nearest_point_in_degrees(const struct oj_sphere_side *b,
         ring = flat->ring_offset[flat->part_offset[feature]];
         while (flat->vertex_offset[ring + 1] <= v)
             ring++;
-        if (v + 1 < flat->vertex_offset[ring + 1]) /* not a lone point */
+        if (v + 1 < flat->vertex_offset[ring + 1]) /* not a point part */
             end = oj_sphere_arc_nearest(p, b->at[v], b->at[v + 1], &foot);
     }
     v += end == 2;
@@ -36,7 +38,7 @@ static void nearest_point_in_degrees(const struct oj_sphere_side *b,
         return;
     *x = unwrap_longitude_to_edge(atan2(foot.y, foot.x) * DEGREES, flat->x[v],
                                   flat->x[v + 1]);
-    /* hypot() is avoided: its last bit depends on the C library's version */
+    /* not hypot(), whose last bit depends on the version of the C library */
     *y = atan2(foot.z, sqrt(foot.x * foot.x + foot.y * foot.y)) * DEGREES;
 }
 
@@ -48,7 +50,8 @@ struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
     struct oj_nearest_points out = {INFINITY, NAN, NAN, NAN, NAN};
     struct oj_sphere_place best = {INFINITY, -1};
     int64_t first, end, at = -1;
-    oj_flat_vertices(flat, a, &first, &end); /* all parts are points */
+    oj_flat_vertices(flat, a, &first, &end); /* all parts of feature a are
+                                                points */
     for (int64_t v = first; v < end; v++)
     {
         struct oj_sphere_place here = oj_sphere_nearest(
@@ -77,8 +80,8 @@ double oj_sphere_bearing(double ax, double ay, double bx, double by)
     if (isnan(ax) || isnan(bx))
         return (double)NAN;
     p = oj_sphere_vector(ax, ay);
-    up = oj_sphere_vector(ax, 0.0); /* the point of the equator on p's
-                                       meridian */
+    up = oj_sphere_vector(ax, 0.0); /* point of the equator with a's
+                                       longitude */
     d = oj_sphere_vec3_sub(oj_sphere_vector(bx, by), p);
     if (!(oj_sphere_vec3_dot(d, d) > 0.0))
         return (double)NAN;

@@ -1,26 +1,28 @@
-/** The nearest points of two features on the sphere, and the bearing between
- * them. */
+/** The closest points of two features on the sphere, and the bearing from one
+ * point to another. */
 #ifndef SPHERE_PAIR_CLOSEST_POINTS_H
 #define SPHERE_PAIR_CLOSEST_POINTS_H
 
 #include "../../pairs/selection/oj_nearest_points.h"
 #include "cpu_sphere_side.h"
 
-/** Like oj_nearest_points_find(), for feature a of points and feature b of a
- * side with edges: points in degrees, the distance as a squared chord.  Of
- * equally near places the first counts, by the points of a, then by the
- * vertices of b. If the point of a is in a polygon (with interiors), it is
- * both points.  Vertices are returned unchanged.  Other points have a
- * longitude from -180 to 180 if the ends of their edge do, otherwise the
- * equivalent one near these. */
+/** Like oj_nearest_points_find(), for feature a of a layer of points and
+ *  feature b of a prepared side with edges. Points are in degrees; the distance
+ *  is a squared chord.
+ *
+ *  Ties: the first point of a, then the first vertex of b. If the point of a is
+ *  inside a polygon (and interiors count), both results are this point.
+ *  Vertices are returned unchanged. Other points have a longitude in -180 ..
+ *  180, or near the longitudes of their edge if these exceed 180.
+ */
 struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
                                                int64_t a,
                                                const struct oj_sphere_side *b,
                                                int64_t feature);
 
-/** Initial bearing of the great circle from a to b, degrees clockwise from
- * north, in [0, 360); at a pole, north is defined by its longitude. NaN if the
- * points are equal or NaN; arbitrary if they are opposite. */
+/** Initial bearing of the great circle from a to b, in degrees clockwise from
+ * north, in [0, 360). At a pole, its longitude defines north. NaN if the points
+ * are equal or a coordinate is NaN; arbitrary for antipodal points. */
 double oj_sphere_bearing(double ax, double ay, double bx, double by);
 
 #endif

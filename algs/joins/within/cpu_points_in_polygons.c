@@ -27,35 +27,38 @@
 
 #define ROWS_PER_TASK 8192
 
-/* Room for one pair per row is allocated in advance, for up to this many rows.
+/* Initially room for one pair per row is allocated, for at most this many rows.
  */
 #define MOST_FORESEEN (1 << 20)
 
 /* Maximum points of a block. */
 #define POINT_BLOCK 256
 
-/* Maximum entries compared at a time. */
+/* maximum entries (boxes of rings) that are compared with points at a time */
 #define HELD 4096
 
-/* The parameters of a batch. Owns nothing. */
+/* Parameters of a batch. It owns nothing. */
 struct point_query
 {
-    struct oj_ring_cells *cells;   /* grids may be built on the way */
-    const struct oj_ring_set *set; /* set of layers for the whole plane */
-    const struct oj_flat *input;   /* points (the short form) */
+    struct oj_ring_cells *cells;   /* index of rings; grids of rings may be
+                                      built during the search */
+    const struct oj_ring_set *set; /* the set of cell layers that covers the
+                                      whole plane */
+    const struct oj_flat *input;   /* a layer of single points */
     const struct oj_pair_filter *filter;
     unsigned accepted; /* point locations that make a pair, bits 1 << enum
                           oj_location */
 
-    /* [features] enum solidity, computed when a point is on a ring of the
-     * feature; NULL: the join treats boundary and interior alike. */
+    /* [features] enum solidity: found when a point is on a ring of the feature.
+     * NULL: not needed, because the join does not distinguish boundary and
+     * interior. */
     _Atomic uint8_t *solidity;
     const int *cancel; /* may be NULL */
     int timings;
 };
 
-/* Whether all polygons of the feature have area. The rings of a polygon without
- * area are lines: points on them are in the interior. */
+/* Whether all polygons of a feature enclose an area. If not, points on the
+ * rings are in the interior, as on lines. */
 enum solidity
 {
     SOLIDITY_NOT_KNOWN,
@@ -65,39 +68,41 @@ enum solidity
 
 #define UNKNOWN (-1)
 
-/* A ring that may contain a point of the block. */
+/* A point of the block and a ring that may contain it. */
 struct point_candidate
 {
     int32_t point, ring;
-    int32_t cell;                    /* number of the cell in grid */
-    int32_t location;                /* location in the ring; -1: not known
-                                        yet */
-    const struct oj_edge_grid *grid; /* grid of the ring, or NULL */
+    int32_t cell;                    /* number of the point's cell in grid */
+    int32_t location;                /* enum oj_location in the ring; -1: not
+                                        known yet */
+    const struct oj_edge_grid *grid; /* grid of the ring's edges, or NULL */
 };
 
-/* A candidate (index in point_worker.candidate) that must be decided by edges.
- * rank: of its cell among the cells with edges, if the ring has a grid. */
+/* A candidate that only the edges of the ring can decide: its index in
+ * point_worker.candidate. rank: oj_edge_grid_rank() of the point's cell, if the
+ * ring has a grid. */
 struct point_open
 {
     uint32_t rank;
     int32_t candidate;
 };
 
-/* The location of a point in one of several rings. */
+/* The location of a point in a ring. */
 struct point_state
 {
-    uint64_t key; /* feature in the upper half, part in the lower half */
+    uint64_t key; /* feature << 32 | part */
     int32_t location;
 };
 
-/* A point in a spot that boxes of rings touch. */
+/* A point near some ring: boxes of rings intersect the subcell that it is in.
+ */
 struct point_survivor
 {
     int32_t point, layer;
     uint32_t cell, probe;
 };
 
-/* Memory of a thread. Owner; zeroed memory is a valid empty one. */
+/* Memory of a thread. Owner; zeroed memory is a valid empty value. */
 struct point_worker
 {
     uint32_t cell[OJ_RING_LAYERS][POINT_BLOCK],
@@ -114,23 +119,23 @@ struct point_worker
     struct point_state *state; /* scratch for one point */
     struct oj_relate_scratch relate;
     int64_t n_pairs, cap_pairs;
-    int64_t n_pairs_counted; /* pairs that the budget's total includes */
-    int32_t *feature;        /* [n_pairs] by task, and by row within a task */
+    int64_t n_pairs_counted; /* how many of n_pairs were already counted for the
+                                limit of pairs (struct oj_pair_budget) */
+    int32_t *feature;        /* [n_pairs] join features, by task and then by
+                                row */
     struct oj_row_order order;
     int64_t n_refined;
     double filter_s, refine_s;
 };
 
-/* Candidates are refined when there are so many, or at the end of a block. */
+/* Number of candidates from which on they are decided. */
 #define CANDIDATES 2048
 
-/* --- refine: from candidates to pairs --------------------------------------
- */
+/* --- refine: from candidates to pairs ------------------------------------- */
 
-/* Location of p in a ring of at most eight edges, all computed at once:
- * OJ_INSIDE, OJ_OUTSIDE, or UNKNOWN if p is so near an edge that rounding may
- * change its side. Always reads nine vertices; those past the ring are ignored.
- */
+/* Locates p in a ring of at most eight edges, all at once: OJ_INSIDE,
+ * OJ_OUTSIDE, or UNKNOWN if p is so close to an edge that rounding matters.
+ * Always reads nine vertices; those beyond the ring are ignored. */
 static OJ_CLONES int locate_in_small_ring(double px, double py, const double *x,
                                           const double *y, int64_t n)
 {
@@ -139,7 +144,7 @@ static OJ_CLONES int locate_in_small_ring(double px, double py, const double *x,
     OJ_EIGHT
     {
         double ax = x[c], ay = y[c], bx = x[c + 1], by = y[c + 1];
-        /* the operations of oj_orientation(), for equal signs */
+        /* the operations of oj_orientation(), so that signs are equal */
         double left = (ax - px) * (by - py), right = (ay - py) * (bx - px);
         double det = left - right, size = fabs(left) + fabs(right);
         double bound = 3.3306690738754716e-16 * size;
@@ -178,7 +183,7 @@ static int by_key(const void *left, const void *right)
     return (a->key > b->key) - (a->key < b->key);
 }
 
-/* Insertion sort: usually there are one or two rings. */
+/* Insertion sort: there are usually only one or two rings. */
 static void sort_states_by_feature_and_part(int64_t n,
                                             struct point_state *state)
 {
@@ -197,9 +202,9 @@ static void sort_states_by_feature_and_part(int64_t n,
     }
 }
 
-/* Sets *is if a point that is on rings of the feature and inside none is
- * nevertheless in its interior: parts may cover all its surroundings, or the
- * polygon may have no area. */
+/* Sets *is to 1 if a point on rings of the feature is in its interior. That
+ * happens if parts cover the whole neighbourhood of the point, or if a polygon
+ * has no area. Precondition: the point is not inside of any part. */
 static oj_status is_boundary_point_in_interior(const struct point_query *q,
                                                struct point_worker *w,
                                                int64_t row, int32_t feature,
@@ -234,8 +239,9 @@ static oj_status is_feature_solid_cached(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Adds the pair, if accepted, of a point that is on rings of n_on parts of the
- * feature and inside none. */
+/* Adds the pair of a point and a feature if the point's location is accepted.
+ * Precondition: the point is on rings of n_on parts of the feature and inside
+ * of none. */
 static oj_status add_pair_on_boundary(const struct point_query *q,
                                       struct point_worker *w, int64_t first_row,
                                       int32_t point, int32_t feature, int n_on,
@@ -258,8 +264,8 @@ static oj_status add_pair_on_boundary(const struct point_query *q,
 }
 
 /* Combines the locations of a point in the rings of one feature, from state[0]
- * on: it is inside a part if it is inside an odd number of the part's rings.
- * Returns the number of rings. */
+ * on. The point is inside a part if it is inside an odd number of the part's
+ * rings. Returns the number of rings. */
 static int64_t combine_ring_locations(const struct point_state *state,
                                       int64_t n, int *is_inside, int *n_on)
 {
@@ -280,13 +286,13 @@ static int64_t combine_ring_locations(const struct point_state *state,
     return i;
 }
 
-/* Adds the pairs of a point with several candidates. */
+/* Adds the pairs of a point with several candidate rings. */
 static oj_status add_pairs_of_located_point(
     const struct point_query *q, struct point_worker *w, int64_t first_row,
     int64_t n, const struct point_candidate *candidate, struct oj_error *err)
 {
     struct point_state *state;
-    int64_t n_in = 0; /* rings that the point is in or on */
+    int64_t n_in = 0; /* number of rings that the point is inside of or on */
     OJ_ROOM(w->state, 0, n, w->cap_states, err);
     state = w->state;
     for (int64_t i = 0; i < n; i++)
@@ -313,8 +319,7 @@ static oj_status add_pairs_of_located_point(
     return OJ_OK;
 }
 
-/* Removes the candidates that the pair filter rejects; returns how many are
- * left. */
+/* Removes candidates that the pair filter rejects; returns how many remain. */
 static int64_t drop_pairs_excluded_by_filter(const struct point_query *q,
                                              int64_t first_row, int64_t n,
                                              struct point_candidate *candidate)
@@ -330,8 +335,8 @@ static int64_t drop_pairs_excluded_by_filter(const struct point_query *q,
     return n_left;
 }
 
-/* Finds the cells of the candidates in the grids of their rings; may build
- * grids. */
+/* Finds the point's cell in the ring's grid, for each candidate whose ring has
+ * a grid. May build grids. */
 static oj_status find_ring_grid_cells_of_candidates(
     struct oj_ring_cells *cells, int64_t n, struct point_candidate *candidate,
     const double *x, const double *y, struct oj_error *err)
@@ -366,8 +371,8 @@ static oj_status find_ring_grid_cells_of_candidates(
     return OJ_OK;
 }
 
-/* Removes the candidates whose cells show that the point is outside; returns
- * how many are left.  w->open: the candidates that must be decided by edges. */
+/* Removes candidates that the ring's grid shows to be outside; returns how many
+ * remain. Lists those that only edges can decide in w->open. */
 static OJ_CLONES int64_t drop_outside_candidates(struct point_worker *w,
                                                  int64_t n)
 {
@@ -396,7 +401,7 @@ static OJ_CLONES int64_t drop_outside_candidates(struct point_worker *w,
     return n_left;
 }
 
-/* Prefetches the edges in the cells of the open candidates. */
+/* Prefetches the edges in the cells of the undecided candidates. */
 OJ_INLINE void prefetch_edges(const struct point_worker *w)
 {
     for (int64_t i = 0; i < w->n_open; i++)
@@ -435,8 +440,8 @@ static enum oj_location locate_candidate(const struct oj_ring_cells *cells,
     return oj_ring_walk(cells->kernel, px, py, x, y, ring->n_vertices);
 }
 
-/* Decides the candidates, which are those of whole points, appends their pairs
- * and empties the list. */
+/* Decides all candidates in the list, appends the resulting pairs and empties
+ * the list. The list must contain all candidates of each of its points. */
 static oj_status refine_candidates(const struct point_query *q,
                                    struct point_worker *w, int64_t first_row,
                                    struct oj_error *err)
@@ -459,7 +464,8 @@ static oj_status refine_candidates(const struct point_query *q,
         at->location = (int32_t)locate_candidate(cells, &w->open[i], at,
                                                  x[at->point], y[at->point]);
     }
-    /* the loop writes one element beyond the last pair */
+    /* one more than needed, because the loop writes an element before it counts
+     * it */
     OJ_ROOM(w->feature, w->n_pairs, w->n_pairs + n + 1, w->cap_pairs, err);
     for (int64_t i = 0; i < n; i = end)
     {
@@ -486,8 +492,9 @@ static oj_status refine_candidates(const struct point_query *q,
 
 /* --- filter: from points to candidates ------------------------------------ */
 
-/* Cell of a point, and the value to compare its entries with. A point with a
- * NaN coordinate gets the extra cell, which has no rings. */
+/* Finds the cell of a point, and the value to compare with the cell's entries
+ * (ring boxes). A point with a NaN coordinate gets the cell after the last,
+ * which has no rings. */
 OJ_INLINE void probe(const struct oj_ring_axes *axes,
                      const struct oj_ring_layer *layer, double x, double y,
                      int is_turned, uint32_t *cell, uint32_t *out)
@@ -527,7 +534,8 @@ static inline int subcell_of_probe(uint32_t probe)
     return (int)((probe >> 8 & 0x70) >> 1 | (probe & 0x70) >> 4);
 }
 
-/* Lists the points of the block that are in spots with rings, in order. */
+/* Lists, in order, the points of the block that are near some ring: boxes of
+ * rings intersect their subcell. */
 OJ_INLINE int64_t take_survivors(const struct oj_ring_set *set,
                                  struct point_worker *w, int64_t n,
                                  int n_layers)
@@ -560,7 +568,8 @@ OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
     const struct oj_ring_entry *entry = layer->entry + layer->first[cell];
     const struct oj_ring_entry *end = layer->entry + layer->first[cell + 1];
     struct point_candidate *out;
-    /* the loop writes one element beyond the last candidate */
+    /* one more than needed, because the loop writes an element before it counts
+     * it */
     if (w->cap_candidates - w->n_candidates <= end - entry)
         OJ_ROOM(w->candidate, w->n_candidates,
                 w->n_candidates + (end - entry) + 2 * CANDIDATES,
@@ -578,8 +587,8 @@ OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* Appends the rings of a crowded cell, which has a set of smaller cells instead
- * of entries. */
+/* Appends the candidate rings of a point in a crowded cell, which is subdivided
+ * into smaller cells and has no entries of its own. */
 static oj_status append_rings_of_subdivided_cell(
     const struct oj_ring_cells *cells, struct point_worker *w,
     int32_t set_number, double x, double y, int32_t point, struct oj_error *err)
@@ -601,9 +610,10 @@ static oj_status append_rings_of_subdivided_cell(
     return OJ_OK;
 }
 
-/* --- blocks --- */
+/* --- blocks of points ----------------------------------------------------- */
 
-/* Polls the cancel flag and refines the collected candidates. */
+/* Polls the cancel flag and refines the collected candidates, with timings if
+ * asked for. */
 static oj_status refine_candidates_timed(const struct point_query *q,
                                          struct point_worker *w,
                                          int64_t first_row,
@@ -617,8 +627,8 @@ static oj_status refine_candidates_timed(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Appends the candidates of n points with their ranges of entries, comparing
- * many entries at a time. */
+/* Appends the rings whose boxes contain a point, for n points at once. Each has
+ * the range of entries (ring boxes) of its cell. */
 static oj_status append_rings_of_cell_ranges(const struct oj_ring_cells *cells,
                                              struct point_worker *w,
                                              const struct oj_ring_layer *layer,
@@ -641,8 +651,9 @@ static oj_status append_rings_of_cell_ranges(const struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* Collects the ranges of survivors from `first` on, up to one whose cell is a
- * set of its own, or until there are HELD entries; returns their number. */
+/* Collects, from survivor `first` on, the points with the ranges of entries of
+ * their cells. Stops at a cell that is subdivided, or at HELD entries. Returns
+ * the number of points. */
 static int64_t
 collect_cell_ranges_of_survivors(const struct oj_ring_layer *borrowed,
                                  struct point_worker *w, int64_t first,
@@ -667,7 +678,7 @@ collect_cell_ranges_of_survivors(const struct oj_ring_layer *borrowed,
     return n_ranges;
 }
 
-/* Appends the candidates of one survivor. */
+/* Appends the rings whose boxes contain one point. */
 static oj_status append_candidate_rings_of_point(const struct point_query *q,
                                                  struct point_worker *w,
                                                  const struct point_survivor *s,
@@ -683,8 +694,8 @@ static oj_status append_candidate_rings_of_point(const struct point_query *q,
         q->input->y[first_row + s->point], s->point, err);
 }
 
-/* Finds the candidates of all survivors. Refines them when there are many; the
- * last ones remain. */
+/* Finds the rings whose boxes contain each surviving point. Decides these
+ * candidates whenever the list is full; the last ones stay in the list. */
 static oj_status find_candidates_of_survivors(const struct point_query *q,
                                               struct point_worker *w, int64_t n,
                                               int64_t first_row,
@@ -721,8 +732,9 @@ static oj_status find_candidates_of_survivors(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Joins rows first_row .. first_row + n - 1, n <= POINT_BLOCK: appends the join
- * features of their pairs to w->feature, row by row, and sets n_pairs_of. */
+/* Joins the rows first_row .. first_row + n - 1, n <= POINT_BLOCK: appends the
+ * join features of their pairs to w->feature, row by row, and sets
+ * n_pairs_of[]. */
 static oj_status join_block(const struct point_query *q, struct point_worker *w,
                             int64_t first_row, int64_t n, struct oj_error *err)
 {
@@ -758,7 +770,7 @@ static void free_worker(struct point_worker *w)
     memset(w, 0, sizeof *w);
 }
 
-/* --- for other families --------------------------------------------------- */
+/* --- for other engines ---------------------------------------------------- */
 
 oj_status oj_containing_find(struct oj_ring_cells *cells, int64_t n,
                              const double *x, const double *y,
@@ -815,9 +827,9 @@ struct points_in_polygons_index
     struct oj_ring_cells cells;
     unsigned accepted;         /* point locations that make a pair, bits 1 <<
                                   enum oj_location */
-    _Atomic uint8_t *solidity; /* [features] */
+    _Atomic uint8_t *solidity; /* [features] enum solidity of each feature */
 
-    /* State of batches; the memory is reused. */
+    /* Memory of batches, which the next batch reuses. */
     struct point_worker *worker; /* [n_threads] */
     struct task *task;
     int64_t cap_tasks;
@@ -826,10 +838,10 @@ struct points_in_polygons_index
 /* The pairs of a task. */
 struct task
 {
-    int64_t first, n; /* range in `feature` of the worker */
-    int64_t assumed;  /* number of pairs before the task that its offsets
-                         assume */
-    int64_t before;   /* actual number of pairs before the task */
+    int64_t first, n; /* range of the task's pairs in `feature` of its worker */
+    int64_t assumed;  /* number of previous pairs that its offsets assume; if
+                         the guess is wrong, they are corrected */
+    int64_t before;   /* actual number of pairs of all tasks before it */
     int32_t worker;
     int32_t n_matched;
 };
@@ -864,7 +876,7 @@ static void free_side(struct oj_index *wrapped)
     envelope_rings_free(&self->envelopes);
 }
 
-/* 1 if the join treats points inside and on the boundary alike. */
+/* 1 if a point on the boundary is a pair exactly if a point inside is. */
 static int treats_boundary_as_inside(unsigned accepted)
 {
     return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);
@@ -941,12 +953,12 @@ static oj_status join_rows(struct points_in_polygons_batch *b,
     }
     task->n = w->n_pairs - task->first;
     if (b->self->options.timings)
-        w->filter_s += oj_clock_seconds() - start; /* sum_stats() subtracts
-                                                      refine_s */
+        /* the time includes refinement, which sum_stats() subtracts */
+        w->filter_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
 
-/* Returns the first row of a task; *end: end of its rows. */
+/* Returns the first row of a task; *end: the row after its last. */
 static int64_t rows_of_task(const struct points_in_polygons_batch *b, int64_t i,
                             int64_t *end)
 {
@@ -965,13 +977,13 @@ static oj_status join_task(int64_t i, int thread, void *user,
     memset(task, 0, sizeof *task);
     task->first = w->n_pairs;
     task->worker = thread;
-    /* a single thread takes the tasks in order, so the offsets are right at
-     * once */
+    /* if there is one thread, tasks are done in order, so the offsets are final
+     */
     task->assumed = b->self->options.n_threads == 1 ? task->first : 0;
     return join_rows(b, task, w, row, end, err);
 }
 
-/* Moves a task's pairs to their final position. */
+/* Copies the pairs of a task to their final position in the result. */
 static void move_pairs_of_task_into_place(int64_t i, int thread, void *user)
 {
     struct points_in_polygons_batch *b = user;
@@ -999,7 +1011,8 @@ static void sum_stats(struct points_in_polygons_index *self, double seconds,
     {
         struct point_worker *w = &self->worker[t];
         stats->n_candidates += w->n_refined;
-        /* thread time divided by the number of threads gives wall-clock time */
+        /* wall-clock time is estimated as the time of all threads divided by
+         * their number */
         stats->filter_s += (w->filter_s - w->refine_s) / n_threads;
         stats->refine_s += w->refine_s / n_threads;
         w->n_refined = 0;
@@ -1044,7 +1057,7 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
         n_matched += self->task[i].n_matched;
     }
     OJ_TRY(oj_pairs_fit(b->budget.most, n_pairs, err));
-    /* offsets are kept when the arrays grow */
+    /* existing offsets are kept when the arrays grow */
     OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
     oj_parallel_for(n_threads, n_tasks, move_pairs_of_task_into_place, b);
     out->n_pairs = n_pairs;

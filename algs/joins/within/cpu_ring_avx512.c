@@ -1,5 +1,5 @@
-/* AVX-512 kernel: eight edges or entries at a time, with comparisons that yield
- * bit masks. */
+/* AVX-512 kernel: compares eight edges or entries at once; comparisons give bit
+ * masks. */
 #include "cpu_ring_box_index.h"
 
 #include <stddef.h>
@@ -10,22 +10,23 @@
 
 #define WIDE __attribute__((target("avx512f,popcnt")))
 
-/* Mask of the lanes for i .. n - 1. */
+/* Mask of the lanes i .. n - 1, at most eight. */
 static inline __mmask8 mask_of_remaining_lanes(int n, int i)
 {
     return (__mmask8)(n - i >= 8 ? 0xFF : (1 << (n - i)) - 1);
 }
 
-/* Given bits for vertices, bits of the edges with exactly one end among them.
- */
+/* Given a bit for each vertex, returns a bit for each edge that has exactly one
+ * end with its bit set. */
 static inline uint64_t bits_of_edges_with_one_end_set(uint64_t vertices)
 {
     return vertices ^ vertices >> 1;
 }
 
-/* On which side of eight edges the point is; *sure: lanes where rounding cannot
- * change the sign, like in oj_orientation(). Sum and products must not be
- * fused: a multiply-add would change signs. */
+/* Tests on which side of eight edges the point is: returns a mask of those with
+ * the point on their left. *sure: mask of the edges for which rounding cannot
+ * change this, as in oj_orientation(). Products and sum must not be fused, or
+ * signs would change. */
 WIDE static inline __attribute__((always_inline)) __mmask8
 sides_of_edges(__m512d ax, __m512d ay, __m512d bx, __m512d by, __mmask8 *sure)
 {
@@ -41,7 +42,8 @@ sides_of_edges(__m512d ax, __m512d ay, __m512d bx, __m512d by, __mmask8 *sure)
     return _mm512_cmp_pd_mask(det, _mm512_setzero_pd(), _CMP_GT_OQ);
 }
 
-/* Without branches: few edges are near, and which ones is unpredictable. */
+/* Implements oj_ring_kernel.cross. Without branches, since few edges are near
+ * the path, and which ones is unpredictable. */
 WIDE static int crossing_parity(const struct oj_ring_way *way, const double *x,
                                 const double *y, const struct oj_edge_run *run,
                                 int64_t n)
@@ -102,8 +104,8 @@ WIDE static uint64_t find_edges_at_height(double height, const double *y, int n)
            (((uint64_t)1 << n) - 1);
 }
 
-/* Like oj_ring_entry_holds().  Without branches: most cells have at most eight
- * entries. */
+/* Implements oj_ring_kernel.holding, like oj_ring_entry_holds(). Without
+ * branches: most cells have at most eight entries. */
 WIDE static int64_t
 find_entries_holding_points(const struct oj_ring_entry *entry,
                             const struct oj_ring_range *range, int64_t n,

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- boxes in u and v ----------------------------------------------------- */
+/* --- boxes in u and v, the coordinates along the axes of cells ------------ */
 
-/* Box of vertices in u and v. */
+/* Box, in u and v, of n vertices. */
 OJ_INLINE struct oj_box box_of_vertices(const struct oj_ring_axes *axes,
                                         int is_turned, const double *x,
                                         const double *y, int64_t n)
@@ -25,8 +25,8 @@ OJ_INLINE struct oj_box box_of_vertices(const struct oj_ring_axes *axes,
     return box;
 }
 
-/* Box of a ring in u and v.  With turned axes it is widened by more than the
- * rounding errors of u and v of any point in the ring. */
+/* Box of a ring in u and v. With rotated axes it is widened by more than the
+ * rounding error of u and v of any point in the ring. */
 static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
                                            int64_t r)
 {
@@ -55,16 +55,22 @@ static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
     return box;
 }
 
-/* --- the axes ------------------------------------------------------------- */
+/* --- choice of the axes --------------------------------------------------- */
 
-/* One degree each; edges at right angles count as one direction. */
+/* bins of the histogram of directions, one degree each. Directions at right
+ * angles count as one */
 #define N_DIRECTIONS 90
 #define AXES_SAMPLES 256
-#define AXES_VERTICES 24 /* larger rings are not used to choose the axes */
-#define AXES_MEAN 48     /* nor are layers with a larger mean */
-#define AXES_SIZE 1e100  /* limit of coordinates, so that nothing overflows */
+/* Maximum vertices of a ring in the sample for the axes. */
+#define AXES_VERTICES 24
+/* Axes are not rotated if a layer's rings have more vertices than this on
+ * average. */
+#define AXES_MEAN 48
+/* Axes are not rotated if coordinates are larger than this, so that nothing
+ * overflows. */
+#define AXES_SIZE 1e100
 
-/* Sum of box areas over a sample of small rings. */
+/* Sum of the box areas of a sample of small rings, with the present axes. */
 static double sum_sampled_box_areas(const struct oj_ring_cells *cells)
 {
     double sum = 0.0;
@@ -81,8 +87,8 @@ static double sum_sampled_box_areas(const struct oj_ring_cells *cells)
     return sum;
 }
 
-/* Main direction of the edges of a sample, weighted by length, in radians. NaN:
- * there is none, or coordinates are too large. */
+/* Main direction, in radians, of the edges of sampled rings, weighted by
+ * length. NaN: there is none, or coordinates are too large. */
 static double main_direction(const struct oj_ring_cells *cells)
 {
     const double quarter = 1.5707963267948966;
@@ -115,7 +121,7 @@ static double main_direction(const struct oj_ring_cells *cells)
     return sum_of[best] / length_in[best];
 }
 
-/* Turns the axes if that makes the boxes so much smaller that it pays. */
+/* Rotates the axes if this makes the boxes so much smaller that it pays. */
 static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 {
     struct oj_ring_axes turned = {1, 0.0, 0.0, 1.0, 0.0};
@@ -138,37 +144,39 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
         cells->axes.is_turned = 0;
 }
 
-/* --- the frame of a layer ------------------------------------------------- */
+/* --- extent and number of cells of a layer -------------------------------- */
 
-/* Maximum cells along an axis of a set's last layer. */
+/* Maximum cells along an axis of the last layer of a set. */
 #define LAST_ALONG 8
 
-/* Cells per ring. More cells need more memory and time; fewer cells have more
+/* Target number of cells per ring; OF_FEW: for layers of at most FEW_RINGS
+ * rings. More cells take more memory and time to build; fewer cells have more
  * entries each. */
 #define CELLS_PER_RING 1.0
 #define CELLS_PER_RING_OF_FEW 4.0
 #define FEW_RINGS 4096
 #define MOST_CELLS (1 << 26)
-#define MOST_ALONG (1 << 22) /* steps along an axis fit into 32 bits */
+/* Maximum cells along an axis, so that steps fit into 32 bits. */
+#define MOST_ALONG (1 << 22)
 
 #define N_SAMPLES 1024
 
-/* Outliers: 1 + n / FAR_OF sampled rings at each end are ignored if all others
- * are within 1 / FAR_DEVIATIONS of the extent. */
+/* Up to 1 + n / FAR_OF of n sampled rings at each end of the extent are treated
+ * as outliers, if all others are within 1 / FAR_DEVIATIONS of the extent. */
 #define FAR_OF 64
 #define FAR_DEVIATIONS 6.0
 
 struct ring_sample
 {
     struct oj_box all;
-    double width, height; /* mean size of a ring's box */
+    double width, height; /* mean width and height of a ring's box */
     double low[2][N_SAMPLES],
-        high[2][N_SAMPLES]; /* sampled boxes, in x and y */
+        high[2][N_SAMPLES]; /* sampled boxes: limits in x [0] and y [1] */
 };
 
-/* Shortens the extent of the sampled rings along an axis if a few outliers
- * would otherwise put all others into one cell.  Steps are clamped to the
- * frame, so outliers are not lost. */
+/* Shortens the extent along an axis if a few outliers would otherwise put most
+ * rings into one cell. Outliers are clamped to the border cells, so they are
+ * not lost. */
 static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
                                        double *first, double *last)
 {
@@ -183,7 +191,7 @@ static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
         sum_squares += at * at;
     }
     mean = sum / (double)n;
-    /* if rings are spread evenly, the extent is 3.5 standard deviations */
+    /* evenly distributed rings have an extent of 3.5 standard deviations */
     if (!(sum_squares / (double)n - mean * mean <
           1.0 / (FAR_DEVIATIONS * FAR_DEVIATIONS)))
         return;
@@ -196,7 +204,8 @@ static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
     }
 }
 
-/* Samples rings at equal distances in the list; their boxes are clipped. */
+/* Samples rings at equal distances in the list; records their boxes, clipped to
+ * `clip`. */
 static void sample_ring_boxes(const struct oj_ring_cells *cells,
                               const int32_t *ring, int64_t n_rings,
                               const struct oj_box *clip, struct ring_sample *s)
@@ -240,7 +249,7 @@ static double clamp_between(double v, double least, double most)
     return v > least ? v < most ? v : most : least;
 }
 
-/* Number of cells along an axis of this length; one if the length is 0 or
+/* Number of cells along an axis of this length; 1 if the length is 0 or
  * infinite. */
 static int32_t count_cells_along(double length, double cell, double most)
 {
@@ -255,8 +264,8 @@ static double steps_per_unit(double length, int32_t n)
     return length > 0.0 && scale > 0.0 && scale < INFINITY ? scale : 0.0;
 }
 
-/* Chooses about as many cells as rings, with the shape of the mean ring box,
- * but not much smaller than it. */
+/* Chooses the extent and number of cells: about as many as rings, with the
+ * shape of the mean ring box, and not much smaller than it. */
 static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
                                         const int32_t *ring, int64_t n_rings,
                                         const struct oj_box *clip, int is_last,
@@ -274,7 +283,7 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
     shape = sqrt(s.width / s.height);
     shape = shape > 0.0 ? clamp_between(shape, 1.0 / 16.0, 16.0) : 1.0;
     target = fmin(target, MOST_CELLS);
-    /* a margin without rings, for the points outside of all rings */
+    /* a margin without rings, for points outside of all rings */
     layer->x0 = s.all.x0 - width / 64.0;
     layer->y0 = s.all.y0 - height / 64.0;
     width += width / 32.0;
@@ -291,28 +300,30 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
     layer->last_y = (double)layer->ny * OJ_CELL_STEPS - 1.0;
 }
 
-/* --- layers --------------------------------------------------------------- */
+/* --- layers of cells ------------------------------------------------------ */
 
-/* Rings that touch more cells go to the next layer. The last layer has so few
- * cells that no ring touches more. */
+/* A ring that intersects more cells of a layer than this is put into the next,
+ * coarser layer. The last layer has no more cells. */
 #define MOST_SPAN (LAST_ALONG * LAST_ALONG)
 
-/* Exception: with few cells, if the large rings add few entries to each,
- * another layer would cost more. */
+/* Exception: if a layer has at most FEW_CELLS cells and its large rings add at
+ * most FEW_ENTRIES entries per cell, they stay in it: one more layer to search
+ * would cost more. */
 #define FEW_CELLS 32768
 #define FEW_ENTRIES 6
 
-/* A cell with more entries becomes a set of layers, if the boxes of its entries
- * cover so little of it that the layers will separate them. */
+/* A cell with more than MOST_ENTRIES entries is subdivided, if the boxes of the
+ * entries cover at most MOST_COVERED of it, so that smaller cells separate
+ * them. */
 #define MOST_ENTRIES 48
 #define MOST_COVERED 0.25
 #define MOST_DEPTH 6
 
 #define RINGS_AT_ONCE 4096
 
-/* Range of steps that the box of a ring covers. x0 < 0: the ring is not in the
- * layer; ~x0 if it was deferred because it is large, NO_STEPS if it has none.
- */
+/* The range of steps (fractions of cells) that a ring's box covers. x0 < 0: the
+ * ring is not in this layer. Then ~x0 is its x0 if it was deferred to the next
+ * layer; x0 is NO_STEPS if it has no vertices. */
 #define NO_STEPS INT32_MIN
 
 struct steps
@@ -320,24 +331,25 @@ struct steps
     int32_t x0, y0, x1, y1;
 };
 
-/* State of building one layer of a set. */
+/* State while one layer of a set is built. */
 struct ring_layer_build
 {
     struct oj_ring_cells *cells;
     struct oj_ring_layer *layer;
     int n_threads;
-    const int32_t *ring; /* [n] rings, or NULL: all rings */
+    const int32_t *ring; /* [n] rings to put into the layer; NULL: all rings */
     int64_t n;
-    struct steps *steps;            /* [n] */
-    int32_t *rest;                  /* [n_rest] rings for the next layer */
-    atomic_llong n_rest, rest_span; /* rest_span: total of cells that the
-                                       rest would touch */
+    struct steps *steps;            /* [n] range of each ring */
+    int32_t *rest;                  /* [n_rest] rings deferred to the next
+                                       layer */
+    atomic_llong n_rest, rest_span; /* rest_span: sum over deferred rings of the
+                                       cells that each would intersect */
 };
 
 /* --- counting and filling ------------------------------------------------- */
 
-/* Increments the counter of a cell and returns its old value. (Counting entries
- * first, then write positions.) */
+/* Increments the counter of a cell and returns its previous value. In the first
+ * pass counters count entries; in the second they are positions to write. */
 static inline uint32_t increment_cell_counter(const struct ring_layer_build *b,
                                               int64_t cell)
 {
@@ -397,7 +409,8 @@ static void compute_and_count_ring_cells(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Inserts the deferred large rings into the layer after all. */
+/* Adds the rings that were deferred because they are large to this layer after
+ * all. */
 static void insert_deferred_rings(struct ring_layer_build *b)
 {
     for (int64_t i = 0; i < b->n; i++)
@@ -411,7 +424,7 @@ static void insert_deferred_rings(struct ring_layer_build *b)
     atomic_store(&b->n_rest, 0);
 }
 
-/* Mask of a cell's spots from step (x0, y0) to (x1, y1). */
+/* Bit mask of the subcells of a cell from step (x0, y0) to (x1, y1). */
 static uint64_t mask_of_subcells_in_range(int32_t x0, int32_t y0, int32_t x1,
                                           int32_t y1)
 {
@@ -505,14 +518,15 @@ static oj_status build_grid_layer(struct ring_layer_build *b,
     OJ_NEW(layer->entry, total, err);
     oj_parallel_slices(b->n_threads, b->n, RINGS_AT_ONCE,
                        add_rings_to_their_cells, b);
-    /* filling has moved each position to the start of the next cell */
+    /* after filling, each element is the start of the next cell: shift them by
+     * one */
     memmove(layer->first + 1, layer->first,
             (size_t)n_cells * sizeof *layer->first);
     layer->first[0] = 0;
     return OJ_OK;
 }
 
-/* --- sets ----------------------------------------------------------------- */
+/* --- sets of layers ------------------------------------------------------- */
 
 static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
                                             const int32_t *ring, int64_t n,
@@ -520,7 +534,7 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
                                             int depth, int n_threads,
                                             int64_t *out, struct oj_error *err);
 
-/* 1 if layers of its own would separate the entries of a cell. */
+/* 1 if smaller cells would separate the entries of a cell. */
 static int is_cell_worth_subdividing(const struct oj_ring_layer *layer,
                                      int64_t cell)
 {
@@ -538,8 +552,7 @@ static int is_cell_worth_subdividing(const struct oj_ring_layer *layer,
            MOST_COVERED * OJ_CELL_STEPS * OJ_CELL_STEPS * (double)(end - first);
 }
 
-/* The part of clip that is in a cell; border cells extend outward without
- * limit. */
+/* The part of clip that is in a cell. Border cells extend without limit. */
 static struct oj_box cell_box(const struct oj_ring_layer *layer, int64_t cell,
                               const struct oj_box *clip)
 {
@@ -594,8 +607,8 @@ static void free_layer(struct oj_ring_layer *layer)
     oj_free(layer->child);
 }
 
-/* Builds a set of the rings and appends it. Each layer leaves its large rings
- * to the next one. */
+/* Builds a set of layers for the rings, and appends it to cells->set. A layer
+ * leaves its large rings to the next. */
 static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
                                             const int32_t *ring, int64_t n,
                                             const struct oj_box *clip,
@@ -607,7 +620,7 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
                                  .n_threads = n < RINGS_AT_ONCE ? 1 : n_threads,
                                  .ring = ring,
                                  .n = n};
-    int32_t *rest = NULL; /* owns b.ring, from the second layer on */
+    int32_t *rest = NULL; /* owns b.ring, except for the first layer */
     oj_status status = OJ_OK;
     memset(&set, 0, sizeof set);
     while (status == OJ_OK && b.n > 0)
@@ -648,26 +661,26 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* --- grids of large rings ------------------------------------------------- */
+/* --- grids of large rings, built when points need them -------------------- */
 
-/* Minimum vertices of a ring that may get a grid. */
+/* Minimum vertices of a ring with a grid. */
 #define GRID_VERTICES 32
 
-/* A ring that was asked for more often will probably be asked for again. */
+/* A ring that was tested this many times is likely to be tested again, so it
+ * gets a grid. */
 #define ASKED_BEFORE 2
 
-/* Likewise a ring of LARGE vertices, at the first time, if there are at least
- * MANY_POINTS points per ring. */
+/* If there are at least MANY_POINTS points per ring, a ring of LARGE or more
+ * vertices gets a grid when it is first tested. */
 #define MANY_POINTS 8
 #define LARGE 256
 
-/* Then a grid has one cell per point of a ring, limited to this number, or the
- * usual number for its vertices if that is greater. */
+/* Maximum number of cells that the expected number of points (one cell per
+ * point) gives a grid. The number of vertices may give it more. */
 #define MOST_PAID 4096.0
 
-/* Points that are expected where their number is unknown. A grid is built once,
- * so the first points, which may be a few sampled ones, must not decide how
- * fine it is. */
+/* Assumed number of points if it is not known. (Not the number so far: a grid
+ * is built only once, and the first points may be a small sample.) */
 #define UNKNOWN_POINTS 65536.0
 
 #define LARGE_AT_ONCE 256
@@ -710,7 +723,7 @@ static oj_status assign_grids_to_large_rings(struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* How often a ring is walked before its grid is built. */
+/* How many tests of a ring read all its edges before a grid is built for it. */
 static int walks_before_grid(const struct oj_ring_cells *cells,
                              const struct oj_located_ring *ring)
 {
@@ -720,7 +733,8 @@ static int walks_before_grid(const struct oj_ring_cells *cells,
                : ASKED_BEFORE;
 }
 
-/* Minimum number of cells: one for each point that a ring has to expect. */
+/* Minimum cells of a ring's grid: one for each point that the ring is expected
+ * to be tested with. */
 static double min_cells_of_ring_grid(const struct oj_ring_cells *cells)
 {
     double n =
@@ -729,8 +743,8 @@ static double min_cells_of_ring_grid(const struct oj_ring_cells *cells)
                 MOST_PAID);
 }
 
-/* One thread builds the grid; meanwhile the others walk the ring, so that none
- * waits. */
+/* Builds the grid in one thread. Other threads do not wait for it; they test
+ * all edges of the ring meanwhile. */
 oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
                                    const struct oj_located_ring *ring,
                                    const struct oj_edge_grid **out,
@@ -754,7 +768,7 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
         min_cells_of_ring_grid(cells), err);
     if (status != OJ_OK)
     {
-        atomic_store(&late->is_taken, 0); /* another batch may try again */
+        atomic_store(&late->is_taken, 0); /* a later batch may try again */
         return status;
     }
     atomic_fetch_add(&cells->new_bytes, oj_edge_grid_bytes(&late->grid));
@@ -764,7 +778,7 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* --- the whole --- */
+/* --- the whole index ------------------------------------------------------ */
 
 static void list_rings(int64_t begin, int64_t end, void *user)
 {
@@ -783,7 +797,7 @@ static void list_rings(int64_t begin, int64_t end, void *user)
             while (r >= flat->ring_offset[part + 1])
                 part++;
             ring->first_vertex = flat->vertex_offset[r];
-            /* larger rings cause an error when their grid is built */
+            /* too many vertices for a grid: building it reports the error */
             n_vertices = flat->vertex_offset[r + 1] - flat->vertex_offset[r];
             if (is_left_out || flat->part_kind[part] != OJ_PART_POLYGON)
                 n_vertices = 0;

@@ -1,21 +1,23 @@
-/** An index that finds the polygon rings whose boxes contain a point, for
- *  points in any order: a grid of cells with the rings whose boxes touch them.
+/** An index that finds the polygon rings whose boxes contain a point: a grid of
+ *  cells, each with the rings whose boxes intersect it.
  *
- *  A layer of cells holds rings of similar size.  A cell is cut into 8 x 8
- *  spots; one bit says whether the box of any ring touches the spot, so most
- *  points that are in no ring are done with one look-up:
+ *  A layer of cells holds rings of similar size.  A cell is divided into 8 x 8
+ *  subcells ("spots"), each with a bit that is set if the box of any ring
+ *  intersects it.  So a single look-up suffices for most points outside of all
+ *  rings:
  *
- *      mask[cell]   64 bits, one a spot
+ *      mask[cell]   64 bits, one for each spot
  *      first[cell]  entries first[cell] .. first[cell + 1] - 1
  *      entry        a ring, and its box in 128 x 128 steps of the cell
  *
- *  A ring that would be in too many cells goes to the next, coarser layer.  A
- *  cell with too many entries becomes a set of layers of its own, so clustered
- *  data cost one look-up more per level, and outliers do no harm.
+ *  A ring that intersects too many cells goes to the next, coarser layer.  A
+ *  cell with too many entries gets a set of layers of its own. So clustered
+ *  data cost one more look-up per level, and outliers do not make the cells too
+ *  large.
  *
  *  Steps are computed by one function, monotone in the coordinate and clamped
- *  to the frame.  So a point in a ring's box is in the ring's range of steps,
- *  whatever the rounding: the filter loses nothing, and an exact test decides.
+ *  to the grid.  So a point in a ring's box is in the ring's range of steps,
+ *  whatever the rounding: the filter loses no pair, and an exact test decides.
  *
  *  The axes of the cells may be rotated, for example to the direction of
  *  streets, if that makes the boxes much smaller; boxes are then widened by the
@@ -30,20 +32,20 @@
 
 #include <stdatomic.h>
 
-/** Steps per cell along an axis, and per spot. */
+/** Steps along an axis per cell, and per spot (subcell). */
 #define OJ_CELL_STEPS 128
 #define OJ_SPOT_STEPS 16
 
 /** Maximum layers of a set. */
 #define OJ_RING_LAYERS 6
 
-/** The grid of a large ring, built after the ring was asked for a few times.
- * Members that look-ups read are in one cache line. */
+/** The grid of a large ring, built only after a few tests of the ring. The
+ * members that are read in tests share a cache line. */
 struct oj_late_grid
 {
-    _Alignas(64) atomic_int n_asked; /* number of requests; OJ_GRID_IS_READY
-                                        or more: grid may be read */
-    atomic_int is_taken;             /* 1: a thread is building it or has
+    _Alignas(64) atomic_int n_asked; /* number of tests so far; from
+                                        OJ_GRID_IS_READY on, grid may be read */
+    atomic_int is_taken;             /* 1: a thread is building the grid or has
                                         built it */
     struct oj_edge_grid grid;
     struct oj_edge_extent extent;
@@ -51,25 +53,27 @@ struct oj_late_grid
 
 #define OJ_GRID_IS_READY (1 << 30)
 
-/** A ring of the layer; 24 bytes. */
+/** A polygon ring of the layer; 24 bytes. */
 struct oj_located_ring
 {
     int64_t first_vertex;
     int32_t n_vertices;
     int32_t feature;
-    int32_t grid; /**< index in oj_ring_cells.grid; -1: a small ring */
+    int32_t grid; /**< index in oj_ring_cells.grid; -1: the ring is small and
+                       has none */
     int32_t part; /**< ordinal of the part in the layer */
 };
 
-/** The box of a ring in a cell, in steps: bytes x0, y0, 127 - x1, 127 - y1, the
- * lowest first. */
+/** The box of a ring within a cell, as four bytes: x0, y0, 127 - x1, 127 - y1
+ * in steps, lowest byte first. */
 struct oj_ring_entry
 {
     uint32_t steps;
     int32_t ring;
 };
 
-/** A point, the value to compare entries with, and its range of entries. */
+/** A point with its range of entries, and its value for the comparison with
+ * entries (oj_ring_probe_of_steps()). */
 struct oj_ring_range
 {
     int32_t point;
@@ -78,15 +82,17 @@ struct oj_ring_range
 
 struct oj_ring_layer
 {
-    double x0, y0, scale_x, scale_y; /* conversion from u, v to steps */
-    double last_x, last_y;           /* last step */
+    double x0, y0, scale_x, scale_y; /* conversion from (u, v) to steps: (u -
+                                        x0) * scale_x */
+    double last_x, last_y;           /* last step along each axis */
     int32_t nx, ny;
-    uint64_t *mask;  /* [nx * ny + 1] masks of spots; the extra cell at the
-                        end has none */
-    uint32_t *first; /* [nx * ny + 1] first entry of each cell */
-    struct oj_ring_entry *entry; /* grouped by cell */
-    int32_t *child;              /* [nx * ny] index of the cell's own set, or
-                                    -1; NULL: all -1 */
+    uint64_t *mask;  /* [nx * ny + 1] a bit for each spot of a cell; the extra
+                        cell at the end, for NaN, has no bits set */
+    uint32_t *first; /* [nx * ny + 1] first entry of each cell, then the end */
+    struct oj_ring_entry *entry; /* entries, cell by cell */
+    int32_t *child;              /* [nx * ny] index in oj_ring_cells.set of a
+                                    subdivided cell; -1: not subdivided; NULL:
+                                    none is */
 };
 
 struct oj_ring_set
@@ -95,44 +101,47 @@ struct oj_ring_set
     struct oj_ring_layer layer[OJ_RING_LAYERS];
 };
 
-/** The coordinates u, v along the axes of the cells. */
+/** Coordinates u, v along the axes of the cells: (x, y) translated and rotated.
+ */
 struct oj_ring_axes
 {
-    int is_turned; /**< 0: u = x, v = y */
-    double x0, y0; /**< origin of u and v */
+    int is_turned; /**< 0: not rotated: u = x, v = y */
+    double x0, y0; /**< origin of u and v, in x and y */
     double cos, sin;
 };
 
-/** Owner. */
+/** The index. Owner; zeroed memory is a valid empty value. */
 struct oj_ring_cells
 {
     struct oj_ring_axes axes;
-    const struct oj_flat *flat; /**< outlives this */
+    const struct oj_flat *flat; /**< must outlive the index */
     const struct oj_ring_kernel *kernel;
     int64_t n_rings;
-    struct oj_located_ring *ring; /**< [n_rings] in reading order */
+    struct oj_located_ring *ring; /**< [n_rings] in the order of the layer */
     int64_t n_grids;
     struct oj_late_grid *grid;
-    int64_t n_points; /**< joined so far; joins add theirs before they begin */
-    int64_t n_expected; /**< points that will be joined in all; 0: unknown */
-    atomic_llong new_bytes; /* bytes of the grids built since the last
-                               reading of this member */
+    int64_t n_points;   /**< points joined so far; a join adds its points before
+                             it starts */
+    int64_t n_expected; /**< expected number of points in all; 0: not known */
+    atomic_llong new_bytes; /* bytes of grids built since this member was last
+                               read */
     int64_t n_sets, cap_sets;
-    struct oj_ring_set *set; /**< sets of layers; the last one covers the
-                                  whole layer; none if there are no rings */
+    struct oj_ring_set *set; /**< sets of layers. The last one covers the whole
+                                  plane, each of the others a subdivided cell.
+                                  None if there are no rings */
 };
 
-/** Indexes the polygon rings of flat with n_threads. Rings of other parts, and
- *  of features marked in flat->overlaps, are entered as rings without vertices.
- *  n_expected: points that will be joined, 0: unknown; grids of large rings get
- *  a fineness that pays for so many.  O(vertices). */
+/** Indexes the polygon rings of flat with n_threads threads. Rings of other
+ * parts, and of features marked in flat->overlaps, are entered without
+ * vertices. n_expected: number of points that will be joined, or 0: not known;
+ * it determines how fine the grids of large rings are. O(vertices). */
 OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
                                           const struct oj_flat *flat,
                                           int64_t n_expected, int n_threads,
                                           struct oj_error *err);
 
-/** The grid of a large ring, built now if it pays; NULL: walk the ring instead.
- * Thread-safe. */
+/** Returns the grid of a large ring; builds it if that is expected to pay.
+ * NULL: test all edges of the ring instead. Thread-safe. */
 OJ_MUST_USE oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
                                                const struct oj_located_ring *r,
                                                const struct oj_edge_grid **out,
@@ -150,7 +159,7 @@ oj_ring_cells_grid(struct oj_ring_cells *cells, const struct oj_located_ring *r,
     return OJ_OK;
 }
 
-/** Memory in bytes, without grids that are not built yet. */
+/** Memory in bytes; grids that are not built yet do not count. */
 int64_t oj_ring_cells_bytes(const struct oj_ring_cells *cells);
 
 void oj_ring_cells_free(struct oj_ring_cells *cells);
@@ -165,8 +174,9 @@ static inline double oj_ring_v(const struct oj_ring_axes *a, double x, double y)
     return (y - a->y0) * a->cos - (x - a->x0) * a->sin;
 }
 
-/** The value to compare entries with: bytes x, y, 127 - x, 127 - y of the steps
- * within the cell, each with its top bit set for the borrow. */
+/** Value of a point for oj_ring_entry_holds(): its step within the cell as
+ * bytes x, y, 127 - x, 127 - y. The top bit of each byte is set, so that the
+ * subtraction of an entry does not borrow across bytes. */
 static inline uint32_t oj_ring_probe_of_steps(int32_t step_x, int32_t step_y)
 {
     uint32_t x = (uint32_t)step_x % OJ_CELL_STEPS;
@@ -175,7 +185,8 @@ static inline uint32_t oj_ring_probe_of_steps(int32_t step_x, int32_t step_y)
     return 0x80808080u | both | (0x7f7fu - both) << 16;
 }
 
-/** 1 if the box of the entry contains the point. */
+/** 1 if the box of the entry contains the point. Compares all four bytes at
+ * once. */
 static inline int oj_ring_entry_holds(uint32_t steps, uint32_t probe)
 {
     return ((probe - steps) & 0x80808080u) == 0x80808080u;

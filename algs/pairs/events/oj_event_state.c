@@ -88,8 +88,8 @@ static int compare_fids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns all features by ascending FIDs. The caller frees *out with
- * oj_free(). */
+/* Makes an array of all join features with their FIDs, ascending by FID. The
+ * caller frees *out with oj_free(). */
 static oj_status sort_by_fid(const struct oj_flat *join,
                              struct named_feature **out, struct oj_error *err)
 {
@@ -109,8 +109,8 @@ static oj_status sort_by_fid(const struct oj_flat *join,
             continue;
         oj_free(named);
         return oj_fail(err, OJ_ERR_ARG,
-                       "a state names join features by FID, and %lld is the "
-                       "FID of several",
+                       "events with a state need unique FIDs in the join "
+                       "layer, but several of its features have the FID %lld",
                        (long long)fid);
     }
     *out = named;
@@ -129,7 +129,7 @@ oj_status oj_event_state_check(const struct oj_event_state *state,
 /* ---- bytes ----------------------------------------------------------------
  */
 
-/* Hashes 8 bytes at a time; the last bytes are filled up with zeros. */
+/* Hashes 8 bytes at a time; the last bytes are padded with zeros. */
 static uint64_t hash_bytes(uint64_t hash, const uint8_t *bytes, int64_t n)
 {
     uint8_t last[8] = {0};
@@ -159,8 +159,9 @@ static uint64_t read_number(const uint8_t *bytes, int n_bytes)
 /* ---- writing --------------------------------------------------------------
  */
 
-/* Buffered output. The hash is of 8 bytes at a time, so the size of a full
- * buffer is a multiple of 8. Write errors are kept in the file (ferror). */
+/* Buffered output of a state file. The hash reads 8 bytes at a time, so a full
+ * buffer must hold a multiple of 8 bytes. Write errors stay in the FILE
+ * (ferror). */
 struct state_output
 {
     FILE *file;
@@ -245,11 +246,11 @@ void oj_event_state_write(FILE *file, const void *user)
 /* ---- reading --------------------------------------------------------------
  */
 
-/* Bytes that are read in order. */
+/* The bytes of a state file, read from start to end. */
 struct state_input
 {
     const uint8_t *at;
-    int64_t n; /* bytes left at `at` */
+    int64_t n; /* bytes not yet read */
     const char *path;
     const struct oj_event_state *state;
     struct oj_events *events;
@@ -261,9 +262,10 @@ struct state_input
 static oj_status fail_broken(const struct state_input *in, const char *why,
                              struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_DATA,
-                   "the state %s is broken (%s): remove it, or restore a copy",
-                   in->path, why);
+    return oj_fail(
+        err, OJ_ERR_DATA,
+        "the state file %s is damaged (%s): remove it, or restore a copy",
+        in->path, why);
 }
 
 static oj_status fail_cut(const struct state_input *in, struct oj_error *err)
@@ -303,25 +305,25 @@ static oj_status take_text(struct state_input *in, const char **text,
     return OJ_OK;
 }
 
-/* Checks magic and hash, and skips both. */
+/* Checks magic number and hash, and skips both. */
 static oj_status check_frame(struct state_input *in, struct oj_error *err)
 {
     const uint8_t *bytes = NULL;
     if (in->n < (int64_t)sizeof magic ||
         memcmp(in->at, magic, sizeof magic) != 0)
         return oj_fail(err, OJ_ERR_DATA,
-                       "%s is no state of events: name another file for it",
+                       "%s is not a state file of events: name another file",
                        in->path);
     if (in->n < (int64_t)sizeof magic + 8)
         return fail_cut(in, err);
     in->n -= 8;
     if (hash_bytes(seed, in->at, in->n) != read_number(in->at + in->n, 8))
-        return fail_broken(in, "its checksum does not match", err);
+        return fail_broken(in, "its checksum does not match its content", err);
     return take_bytes(in, (int64_t)sizeof magic, &bytes, err);
 }
 
-/* The text comes from the file, so bytes that cannot be printed are
- * replaced. */
+/* Fails because the state was written with other options. The quoted text comes
+ * from the file, so unprintable bytes are replaced. */
 static oj_status fail_options(const struct state_input *in, const char *text,
                               int64_t n, struct oj_error *err)
 {
@@ -331,8 +333,8 @@ static oj_status fail_options(const struct state_input *in, const char *text,
         shown[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
     shown[i] = '\0';
     return oj_fail(err, OJ_ERR_ARG,
-                   "the state %s belongs to other options: it was written "
-                   "with %s, and these are %.400s",
+                   "the state file %s was written with other options (%s) than "
+                   "these (%.400s): use those options, or another state file",
                    in->path, shown, in->state->options);
 }
 
@@ -346,11 +348,12 @@ static oj_status check_options(struct state_input *in, struct oj_error *err)
     if (n != (int64_t)strlen(options) || memcmp(text, options, (size_t)n) != 0)
         return fail_options(in, text, n, err);
     if ((has_texts != 0) != (oj_events_rules(in->events)->has_texts != 0))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "the state %s has keys that are %s, and those of the "
-                       "reports are %s",
-                       in->path, has_texts ? "texts" : "integers",
-                       has_texts ? "integers" : "texts");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "the keys in the state file %s are %s, but the keys of the reports "
+            "are %s: use the other kind of field as key, or another state file",
+            in->path, has_texts ? "texts" : "integers",
+            has_texts ? "integers" : "texts");
     return OJ_OK;
 }
 
@@ -363,15 +366,17 @@ static oj_status check_join_features(struct state_input *in,
     OJ_TRY(take_number(in, 8, &n, err));
     if (n != (uint64_t)join->n_features)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the state %s belongs to another join layer: of %llu "
-                       "features, and this one has %lld",
+                       "the state file %s was written with another join layer, "
+                       "of %llu features (this one has %lld): use that layer, "
+                       "or another state file",
                        in->path, (unsigned long long)n,
                        (long long)join->n_features);
     if (fingerprint != fingerprint_of(join))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "the state %s belongs to another join layer: its FIDs "
-                       "or geometries differ from those of this one",
-                       in->path);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "the state file %s was written with another join layer, with other "
+            "FIDs or geometries: use that layer, or another state file",
+            in->path);
     return OJ_OK;
 }
 
@@ -383,7 +388,7 @@ static oj_status find_feature(const struct state_input *in, int64_t fid,
         bsearch(&wanted, in->named, (size_t)in->state->join->n_features,
                 sizeof wanted, compare_fids);
     if (found == NULL)
-        return fail_broken(in, "it has the FID of no join feature", err);
+        return fail_broken(in, "it names a FID that no join feature has", err);
     *feature = found->feature;
     return OJ_OK;
 }
@@ -424,7 +429,8 @@ static oj_status read_keys(struct state_input *in, struct oj_error *err)
     OJ_TRY(take_number(in, 8, &n_keys, err));
     for (uint64_t i = 0; i < n_keys; i++)
         OJ_TRY(read_key(in, err));
-    return in->n == 0 ? OJ_OK : fail_broken(in, "bytes follow its end", err);
+    return in->n == 0 ? OJ_OK
+                      : fail_broken(in, "there are bytes behind its end", err);
 }
 
 oj_status oj_event_state_read(const uint8_t *bytes, int64_t n, const char *path,
@@ -450,11 +456,11 @@ oj_status oj_event_state_read(const uint8_t *bytes, int64_t n, const char *path,
 
 static oj_status fail_file(const char *path, struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_IO, "the state %s cannot be read: %s", path,
+    return oj_fail(err, OJ_ERR_IO, "the state file %s cannot be read: %s", path,
                    strerror(errno));
 }
 
-/* Reads the state from an open file. */
+/* Reads the state from an open file descriptor. */
 static oj_status read_file(int file, const char *path,
                            const struct oj_event_state *state,
                            struct oj_events *events, struct oj_error *err)
@@ -465,8 +471,8 @@ static oj_status read_file(int file, const char *path,
     if (fstat(file, &found) != 0)
         return fail_file(path, err);
     if (!S_ISREG(found.st_mode))
-        return oj_fail(err, OJ_ERR_ARG, "the state %s is not a regular file",
-                       path);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the state file %s is not a regular file", path);
     OJ_NEW(bytes, (int64_t)found.st_size, err);
     if (oj_read_at(file, 0, bytes, (int64_t)found.st_size) != 0)
         status = fail_file(path, err);

@@ -26,12 +26,14 @@
 extern "C" {
 #endif
 
-/** The join that a state belongs to. Borrows its members. */
+/** What a state must agree with: the join it was written by. Borrows its
+ * members. */
 struct oj_event_state
 {
-    const struct oj_flat *join; /**< join features, as the join reads them */
-    const char *options; /**< options that affect events, as a text; a state
-                            with another text is refused */
+    const struct oj_flat *join; /**< join features in the order in which the
+                                     join reads them */
+    const char *options; /**< the options that affect events, as text; a state
+                              file with another text is refused */
 };
 
 /** OJ_ERR_ARG if two features share a FID: the file identifies features by
@@ -39,7 +41,7 @@ struct oj_event_state
 OJ_MUST_USE oj_status oj_event_state_check(const struct oj_event_state *state,
                                            struct oj_error *err);
 
-/** Argument of oj_event_state_write(). */
+/** What oj_event_state_write() writes. */
 struct oj_event_state_to_write
 {
     const struct oj_event_state *state;
@@ -50,11 +52,13 @@ struct oj_event_state_to_write
  *  oj_event_state_to_write. After an error ferror(file) is set. */
 void oj_event_state_write(FILE *file, const void *user);
 
-/** Adds the keys of a state of n bytes to events, which must have no keys.
+/** Reads the n bytes of a state file and adds its keys to events, which must
+ *  have no keys.
  *  path     for messages
  *  Errors   OJ_ERR_DATA: the bytes are damaged; OJ_ERR_ARG: they belong to
- *           other features, options or keys; OJ_ERR_NOMEM. After an error
- *           events may only be freed */
+ *            other features, options or keys; OJ_ERR_NOMEM. After an error
+ *            events may only be freed
+ */
 OJ_MUST_USE oj_status oj_event_state_read(const uint8_t *bytes, int64_t n,
                                           const char *path,
                                           const struct oj_event_state *state,

@@ -8,8 +8,9 @@
 
 enum
 {
-    FEW = 2,         /* features that a key stores in itself */
-    BLOCK = 16,      /* rows whose keys are prefetched together */
+    FEW = 2,         /* features stored in struct key itself */
+    BLOCK = 16,      /* rows whose keys are looked up together, with
+                        prefetches */
     FIRST_SLOTS = 64 /* a power of 2 */
 };
 
@@ -18,11 +19,13 @@ enum
 
 struct key
 {
-    int64_t name;     /* the integer key, or offset of the text key */
-    int32_t n_text;   /* bytes */
+    int64_t name;     /* the integer key; for text keys the offset of the
+                         text */
+    int32_t n_text;   /* bytes of the text */
     uint32_t batch;   /* last batch that counted its features in n_most */
-    int32_t n;        /* features */
-    int32_t capacity; /* FEW: the features are in few */
+    int32_t n;        /* number of features */
+    int32_t capacity; /* capacity of the array of features; FEW: no array, they
+                         are in `few` */
     union
     {
         int32_t few[FEW];
@@ -30,11 +33,12 @@ struct key
     } feature;
 };
 
-/* tag: upper half of the hash; the lower half chooses the slot */
+/* Entry of the hash table of keys. tag is the upper half of the hash; the lower
+ * half chooses the slot. */
 struct slot
 {
     uint32_t tag;
-    uint32_t key; /* number + 1; 0: empty */
+    uint32_t key; /* number of the key + 1; 0: the slot is empty */
 };
 
 struct oj_events
@@ -45,16 +49,18 @@ struct oj_events
 
     struct key *key; /* [n_keys] */
     int64_t n_keys, cap_keys;
-    struct slot *slot; /* [n_slots] a power of 2; at most half are used */
+    struct slot *slot; /* [n_slots], a power of 2; at most half of the slots are
+                          in use */
     int64_t n_slots;
     char *text; /* [n_text] texts of all keys */
     int64_t n_text, cap_text;
 
-    uint32_t batch;   /* number of the current batch */
+    uint32_t batch;   /* number of the current batch, compared with key.batch */
     int32_t *row_key; /* [rows of the batch] number of the key; -1: the row
                          gives no events */
     int64_t cap_row_key;
-    struct oj_event_counts counts, found; /* all batches; this batch */
+    struct oj_event_counts counts, found; /* totals of all batches; counts of
+                                             the current batch */
 };
 
 const char *const oj_event_names[OJ_N_EVENTS] = {"enter", "exit", "stay",
@@ -84,7 +90,7 @@ static void free_features(struct key *key)
     key->n = 0;
 }
 
-/* Makes room for n features and keeps the present ones. */
+/* Makes room for n features of a key, which keeps its present ones. */
 static oj_status reserve_features(struct key *key, int64_t n,
                                   struct oj_error *err)
 {
@@ -103,7 +109,7 @@ static oj_status reserve_features(struct key *key, int64_t n,
     return OJ_OK;
 }
 
-/* Frees the feature array of a key that has few features again. */
+/* Frees the feature array of a key when its features fit into `few` again. */
 static void release_unused_features(struct key *key)
 {
     int32_t few[FEW];
@@ -115,7 +121,7 @@ static void release_unused_features(struct key *key)
     key->capacity = FEW;
 }
 
-/* The key must have room for n features. */
+/* Replaces the features of a key, which must have room for n. */
 static void set_features(struct key *key, const int32_t *feature, int64_t n)
 {
     int32_t *to = features_of(key);
@@ -146,12 +152,12 @@ static uint64_t hash_text(const char *text, int64_t n)
     return hash;
 }
 
-/* The key of a row, with its hash, for a look-up. */
+/* A key as a row gives it, with its hash. */
 struct name
 {
     uint64_t hash;
     int64_t integer;
-    const char *text; /* NULL: integer */
+    const char *text; /* NULL: the key is an integer */
     int64_t n_text;
 };
 
@@ -185,7 +191,7 @@ static int is_key_of_name(const struct oj_events *events, const struct key *key,
                0;
 }
 
-/* Returns the slot of the key, or the empty slot where it must be inserted. */
+/* Returns the slot of the key; if the key is new, the empty slot for it. */
 static struct slot *find_slot(const struct oj_events *events,
                               const struct name *name)
 {
@@ -231,7 +237,7 @@ static void fill_slots(struct oj_events *events)
     }
 }
 
-/* Replaces the slots by n_slots new ones, with all keys. */
+/* Replaces the hash table by one of n_slots slots that holds all keys. */
 static oj_status make_slots(struct oj_events *events, int64_t n_slots,
                             struct oj_error *err)
 {
@@ -259,7 +265,7 @@ static oj_status copy_text(struct oj_events *events, const struct name *name,
 }
 
 /* Adds a key without features. It is put into slot, unless the table has to
- * grow. */
+ * grow first. */
 static oj_status add_key(struct oj_events *events, const struct name *name,
                          struct slot *slot, struct oj_error *err)
 {
@@ -267,8 +273,8 @@ static oj_status add_key(struct oj_events *events, const struct name *name,
     struct key *key;
     if (n >= MAX_KEYS)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "more than %d keys are inside of features, or in one "
-                       "batch",
+                       "there are more than %d keys in one batch or inside of "
+                       "join features, and that is the maximum",
                        MAX_KEYS);
     if (2 * (n + 1) > events->n_slots)
     {
@@ -317,8 +323,8 @@ static void drop_empty_keys(struct oj_events *events)
     events->n_text = n_text;
 }
 
-/* Drops empty keys before a batch if they are at least half of the keys.
- * Otherwise memory would grow with every vehicle that ever passed by. */
+/* Before a batch: drops the keys without features if they are at least half of
+ * all keys. Otherwise memory would grow with every vehicle ever seen. */
 static void forget_keys_that_have_gone(struct oj_events *events)
 {
     const int64_t n_empty = events->n_keys - events->counts.n_inside;
@@ -346,7 +352,7 @@ static int row_has_key(const struct oj_event_keys *keys, int64_t row)
     return keys->integer != NULL || keys->offset[row] < keys->offset[row + 1];
 }
 
-/* Gives the batch a number that no key has. When the 32-bit number wraps
+/* Gives the batch a number that no key has yet. When the 32-bit number wraps
  * around, the numbers of all keys are reset. */
 static void begin_batch(struct oj_events *events)
 {
@@ -357,19 +363,19 @@ static void begin_batch(struct oj_events *events)
         events->key[i].batch = 0;
 }
 
-/* A batch while its rows are looked up. */
+/* A batch during the look-up of its keys. */
 struct report_batch
 {
     const struct oj_event_keys *keys;
     const struct oj_flat *reports;
     const struct oj_matches *pairs;
     struct oj_event_counts counts;
-    int64_t n_most; /* upper bound of events: a feature that a key had before
-                       the batch can have one exit, a pair of a row one enter
-                       and one exit */
+    int64_t n_most; /* upper bound of the number of events: each feature that a
+                       key had before the batch can give one exit, each pair of
+                       a row one enter and one exit */
 };
 
-/* Makes room for the features that the key has after this row. */
+/* Makes room for the features that the row's key will have after this row. */
 static oj_status reserve_features_of_row(struct oj_events *events,
                                          struct report_batch *b, int64_t row,
                                          struct oj_error *err)
@@ -483,14 +489,14 @@ static oj_status find_keys_of_batch(struct oj_events *events,
 /* ---- events ---------------------------------------------------------------
  */
 
-/* The pairs of a report, and the output of its events. */
+/* A report with its pairs, and where its events are written. */
 struct report
 {
     const int32_t *feature; /* [n] */
     const double *measure;  /* [n] */
     int64_t n;
     struct oj_event_rows *out;
-    int64_t at; /* next entry of out */
+    int64_t at; /* index in out of the next event */
 };
 
 static void put_event(struct report *r, enum oj_event event, int32_t feature,
@@ -523,8 +529,8 @@ static void put_exits(const struct oj_events *events, const int32_t *before,
     }
 }
 
-/* OJ_EVENT_STAY: adds pairs whose feature the key had; OJ_EVENT_ENTER: pairs
- * whose feature it had not. */
+/* Appends events for pairs of the report. OJ_EVENT_STAY: for those whose
+ * feature the key had before; OJ_EVENT_ENTER: for the others. */
 static void put_pairs(const struct oj_events *events, const int32_t *before,
                       int64_t n_before, enum oj_event event, struct report *r)
 {
@@ -552,7 +558,8 @@ static void put_nearest_event(const struct oj_events *events, struct key *key,
         put_event(r, OJ_EVENT_STAY, now, measure);
 }
 
-/* A loop, since for few numbers a call of memcmp() costs more. */
+/* A loop, because a call of memcmp() costs more for the few numbers of a key.
+ */
 static inline int are_equal(const int32_t *a, const int32_t *b, int64_t n)
 {
     int64_t i = 0;
@@ -581,7 +588,7 @@ static void put_events_of_report(const struct oj_events *events,
         put_pairs(events, before, n, OJ_EVENT_STAY, r);
 }
 
-/* Cannot fail: prepare has allocated all memory. */
+/* Cannot fail: oj_events_prepare() has allocated all memory. */
 static void put_events_of_rows(struct oj_events *events,
                                const struct oj_matches *pairs,
                                struct oj_event_rows *out)
@@ -626,7 +633,9 @@ oj_status oj_events_prepare(struct oj_events *events,
                        "keys are integers for some reports and texts for "
                        "others");
     if (reports->n_features != n)
-        return oj_fail(err, OJ_ERR_INTERNAL, "%lld reports, pairs of %lld",
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "there are %lld reports, but pairs for %lld: both need "
+                       "one row per report",
                        (long long)reports->n_features, (long long)n);
     forget_keys_that_have_gone(events);
     OJ_ROOM(events->row_key, 0, n, events->cap_row_key, err);
@@ -739,8 +748,9 @@ static oj_status check_features(const struct oj_events *events,
                                  rank_of(events, key->feature[i]));
     if (is_good)
         return OJ_OK;
-    return oj_fail(err, OJ_ERR_DATA,
-                   "a key has features out of range or out of order");
+    return oj_fail(
+        err, OJ_ERR_DATA,
+        "the features of a key are out of range or not in ascending order");
 }
 
 oj_status oj_events_put_key(struct oj_events *events,
@@ -758,7 +768,7 @@ oj_status oj_events_put_key(struct oj_events *events,
                                   : hash_integer(key->integer);
     slot = find_slot(events, &name);
     if (slot->key != 0)
-        return oj_fail(err, OJ_ERR_DATA, "it has a key twice");
+        return oj_fail(err, OJ_ERR_DATA, "it contains a key twice");
     OJ_TRY(add_key(events, &name, slot, err));
     added = &events->key[events->n_keys - 1];
     OJ_TRY(reserve_features(added, key->n, err));

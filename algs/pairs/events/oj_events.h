@@ -35,18 +35,20 @@ enum oj_event
     OJ_EVENT_ENTER = 0,
     OJ_EVENT_EXIT,
     OJ_EVENT_STAY,
-    OJ_EVENT_CHANGE, /**< nearest: the feature is another, or none */
+    OJ_EVENT_CHANGE, /**< nearest join: the feature has changed, or there is
+                          none any more */
     OJ_N_EVENTS
 };
 
-/** "enter", "exit", "stay", "change". */
+/** Names of enum oj_event: "enter", "exit", "stay", "change". */
 extern const char *const oj_event_names[OJ_N_EVENTS];
 
 struct oj_event_rules
 {
     int is_nearest; /**< 1: nearest join; a row has at most one pair */
-    int with_stays; /**< 1: also events for features that a key stays in */
-    int has_texts;  /**< 1: keys are texts; 0: integers */
+    int with_stays; /**< 1: also an event for each feature that a key is still
+                         in */
+    int has_texts;  /**< 1: keys are texts; 0: keys are integers */
 };
 
 /** The keys of rows, as integers or as texts. An empty text counts as no key. A
@@ -60,11 +62,11 @@ struct oj_event_keys
                                  have one */
 };
 
-/** Events of the rows of a batch.  The entries of a row are its events,
- *  including exits, whose features are not in a pair of the row.  join_row is
- *  -1 if the nearest feature of a key changes to none.  measure is NaN for
- *  events without a pair.  Owner; zeroed memory is a valid empty one, and one
- *  object can be used for many batches. */
+/** Events of the rows of a batch.  The entries of a row are its events; those
+ * of kind exit name a feature that is in no pair of the row.  join_row is -1 if
+ * the nearest feature of a key changes to none.  measure is NaN for events
+ * without a pair.  Owner; zeroed memory is a valid empty one, and one object
+ * can be used for many batches. */
 struct oj_event_rows
 {
     struct oj_matches rows; /**< list form */
@@ -76,14 +78,14 @@ void oj_event_rows_free(struct oj_event_rows *events);
 
 struct oj_event_counts
 {
-    int64_t n_reports;     /**< all rows */
-    int64_t n_without_key; /**< of n_reports */
+    int64_t n_reports;     /**< number of all rows */
+    int64_t n_without_key; /**< number of reports without a key */
     int64_t n_without_place;
     int64_t n_events[OJ_N_EVENTS];
     int64_t n_inside; /**< number of keys that have a feature now */
 };
 
-/** The state: the features of all keys. */
+/** The features that each key is in now. */
 struct oj_events;
 
 /** Makes a state without keys.
@@ -134,10 +136,7 @@ void oj_events_count(const struct oj_events *events,
 
 const struct oj_event_rules *oj_events_rules(const struct oj_events *events);
 
-/* ---- for the file of a state ----------------------------------------------
- */
-
-/** A key and its features; borrowed. */
+/** A key and its features, for the file of a state; borrowed. */
 struct oj_event_key
 {
     int64_t integer;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Segments per bounding box. */
+/* Segments that share one bounding box. */
 #define RUN 16
 
 struct oj_plain_segment
@@ -14,8 +14,8 @@ struct oj_plain_segment
     double x0, y0, x1, y1;
 };
 
-/* A part of a feature as segments, in the order of its vertices, ring by ring.
- * A point is one segment of length 0. */
+/* A part of a feature as segments, ring by ring in the order of its vertices. A
+ * point is one segment of length 0. */
 struct part_side
 {
     const struct oj_flat *flat;
@@ -171,8 +171,8 @@ static void find_nearest_in_parts(const struct part_side *a,
         *best = here;
 }
 
-/* 1 if the part is a polygon with the point on a ring or inside an odd number
- * of them. */
+/* Returns 1 if the point is on a ring of the polygon part, or inside by the
+ * even-odd rule. */
 static int part_holds(const struct part_side *s, double x, double y)
 {
     const struct oj_box point = {x, y, x, y};
@@ -181,8 +181,6 @@ static int part_holds(const struct part_side *s, double x, double y)
                                s->flat->vertex_offset, s->first_ring,
                                s->end_ring) != OJ_OUTSIDE;
 }
-
-/* ---- points ------------------------------------------------------------- */
 
 /* Nearest point to (x, y) on segment s. */
 static void project_on_segment(const struct oj_plain_segment *s, double x,
@@ -236,8 +234,8 @@ static void intersection_point_of_segments(const struct oj_plain_segment *a,
     *y = t > 0.0 && t < 1.0 ? a->y0 + t * dy : a->y0;
 }
 
-/* Nearest points of two disjoint segments: the vertex nearest to the other
- * segment, and its foot on it. Vertices are tried in the order of
+/* Nearest points of two disjoint segments: one of the four ends, and the point
+ * of the other segment nearest to it. The ends are tried in the order of
  * oj_segment_pair_distance(). */
 static void nearest_points_of_segments(const struct oj_plain_segment *a,
                                        const struct oj_plain_segment *b,
@@ -293,7 +291,8 @@ static void set_nearest_points_from_best(const struct nearest_best *best,
     set_both_points_at_distance_0(out, x, y);
 }
 
-/* 1 if one of a's rings first .. end - 1 starts inside of b. */
+/* Returns 1 if the first vertex of one of a's rings first .. end - 1 lies in b;
+ * this vertex is then both nearest points. */
 static int find_ring_start_inside(const struct part_side *a,
                                   const struct part_side *b, int64_t first,
                                   int64_t end, struct oj_nearest_points *out)
@@ -310,7 +309,7 @@ static int find_ring_start_inside(const struct part_side *a,
     return 0;
 }
 
-/* The first rings decide whether one part starts inside of the other. */
+/* Tests whether the first ring of one part starts inside the other part. */
 static int does_a_first_ring_start_in_other(const struct part_side *a,
                                             const struct part_side *b,
                                             struct oj_nearest_points *out)
@@ -320,9 +319,9 @@ static int does_a_first_ring_start_in_other(const struct part_side *a,
            find_ring_start_inside(b, a, j, j + 1, out);
 }
 
-/* Tries the other rings, if the parts are still disjoint. One of them is inside
- * of the other part only for invalid polygons, with holes outside of their
- * shells. */
+/* Tests the other rings, for parts still found disjoint. Only in invalid
+ * polygons, with holes outside their shells, can one of them start inside the
+ * other part. */
 static int does_another_ring_start_in_other(const struct part_side *a,
                                             const struct part_side *b,
                                             struct oj_nearest_points *out)

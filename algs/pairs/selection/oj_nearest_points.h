@@ -14,7 +14,8 @@ struct oj_nearest_points
     double bx, by;   /**< point of the second feature */
 };
 
-/** The segments of a part. Owner; zeroed memory is a valid empty one. */
+/** The segments of a part, with bounding boxes. Owner; zeroed memory is a valid
+ * empty one. */
 struct oj_part_segments
 {
     struct oj_plain_segment *segment;
@@ -22,7 +23,8 @@ struct oj_part_segments
     int64_t cap_segments, cap_boxes;
 };
 
-/** Memory reused from pair to pair; zeroed memory is valid. One per thread. */
+/** Buffers that are reused from pair to pair; zeroed memory is valid. One
+ * object per thread. */
 struct oj_nearest_work
 {
     struct oj_part_segments a, b;
@@ -30,13 +32,14 @@ struct oj_nearest_work
 
 void oj_nearest_work_free(struct oj_nearest_work *work);
 
-/** The minimum distance between two features, as the distance joins compute it,
- * and the two points at that distance.  If several pairs of points are as
- * near, the first counts, in the order of parts of a, parts of b, then
- * segments. If a vertex of one feature lies in a polygon of the other, it is
- * both points (with OJ_TO_INTERIOR).  If segments intersect, both points are
- * their intersection, rounded. Cost: O(segments of a + of b), and the pairs of
- * runs that are near. */
+/** Finds the minimum distance between two features, as the distance joins
+ * compute it, and two points at that distance.  Of several such pairs of points
+ * the first one counts, in the order of parts of a, parts of b, then segments.
+ * If a vertex of one feature lies in a polygon of the other, it is both points
+ * (with OJ_TO_INTERIOR).  If segments intersect, both points are their
+ * intersection, rounded.  Cost: O(segments of a + segments of b), plus all
+ * pairs of segments whose runs of 16 have boxes nearer than the best distance.
+ */
 OJ_MUST_USE oj_status oj_nearest_points_find(
     const struct oj_flat *flat_a, int64_t a, const struct oj_flat *flat_b,
     int64_t b, enum oj_distance_to distance_to, struct oj_nearest_work *work,

@@ -35,18 +35,19 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     struct oj_pair_filter filter = {0, relation, input, join_side, {{0}}, {0}};
     if (input->n_features == 0 || join_side->n_features == 0)
     {
-        *out = filter; /* an empty layer has no pairs and may lack the arrays */
+        *out = filter; /* without features there are no pairs, and the arrays of
+                          conditions may be missing */
         return OJ_OK;
     }
     if (asks_fids && (input->fid == NULL || join_side->fid == NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "a self join needs the FIDs of both sides");
+                       "to leave out pairs of a feature with itself, both "
+                       "sides need FIDs");
     if ((input->on_class == NULL) != (join_side->on_class == NULL) ||
         (input->exclude_class == NULL) != (join_side->exclude_class == NULL))
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            "both sides must have the attributes that are compared, or "
-            "none");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "attributes that are compared must be given for both "
+                       "sides, or for neither");
     if (input->n_texts < relation->n_similar ||
         join_side->n_texts < relation->n_similar)
         return oj_fail(err, OJ_ERR_ARG,
@@ -71,7 +72,8 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     return OJ_OK;
 }
 
-/* 1 if n + 1 offsets of a and of b are equal relative to the first one. */
+/* Returns 1 if both arrays of n + 1 offsets are equal after subtracting their
+ * first entries. */
 static int have_equal_relative_offsets(const int64_t *a, const int64_t *b,
                                        int64_t n)
 {
@@ -121,8 +123,8 @@ int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
     return have_equal_parts_and_rings(a, feature_a, b, feature_b);
 }
 
-/* 1 if FIDs are distinct: strictly ascending, or sorted by a tie rank (which
- * exists only if they do not ascend). */
+/* Returns 1 if all FIDs are distinct. They are if they ascend strictly; a layer
+ * with a tie rank was sorted by FID and is compared in that order. */
 static int are_fids_distinct(const struct oj_flat *flat,
                              const int32_t *tie_rank)
 {
@@ -142,9 +144,9 @@ int64_t oj_equal_features_to_keep(const struct oj_relation *relation,
         join_side->exclude_class != NULL || join_side->max_distance != NULL ||
         relation->n_spans > 0 || oj_relation_compares_attributes(relation))
         return INT64_MAX;
-    /* These conditions look at whole geometries: of two features with an equal
-     * segment they may exclude one and keep the other. Points are their only
-     * vertex, so this cannot happen. */
+    /* These two conditions compare whole geometries. Of two lines or polygons
+     * that have an equal segment they may exclude one and keep the other. For
+     * points an equal segment means an equal geometry. */
     if ((relation->exclude_same_geometry || relation->min_distance > 0.0) &&
         !oj_flat_is_points(join_side))
         return INT64_MAX;
@@ -172,8 +174,8 @@ static int are_vectors_near(const struct oj_pair_filter *f, int64_t row,
                               feature) <= f->relation->vector.max_difference;
 }
 
-/* 0 if the sizes and token bitmaps exclude that the texts of the first
- * condition are similar. */
+/* Returns 0 if the numbers of tokens and the token bitmaps prove that the texts
+ * of the first condition are not similar. */
 OJ_INLINE int may_be_similar(const struct oj_pair_filter *f, int64_t row,
                              int64_t feature)
 {
@@ -185,8 +187,8 @@ OJ_INLINE int may_be_similar(const struct oj_pair_filter *f, int64_t row,
                         [oj_token_count_class(b->size[feature])];
 }
 
-/* Tests sizes and bitmaps first, which are cheap to read: they give an upper
- * bound of the number of common tokens. */
+/* Tests token counts and bitmaps first: they are cheap and give an upper bound
+ * of the number of common tokens. */
 static int are_texts_similar(const struct oj_text_condition *condition,
                              const struct oj_token_sets *a, int64_t row,
                              const struct oj_token_sets *b, int64_t feature)

@@ -1,5 +1,5 @@
-/** Conditions on a pair that do not depend on its geometries: equal attributes,
- * similar texts and vectors, spans of time, self joins, exclusions. */
+/** Conditions on a pair besides the join itself: equal attributes, similar
+ * texts and vectors, spans of time, self joins, exclusions. */
 #ifndef OJ_PAIR_FILTER_H
 #define OJ_PAIR_FILTER_H
 
@@ -13,22 +13,24 @@ extern "C" {
 
 enum
 {
-    OJ_LONG_TEXT = 64 /* token count from which on sets share one class */
+    OJ_LONG_TEXT = 64 /* sets with this many tokens or more are one size
+                         class */
 };
 
-/** The conditions of a join for a batch; borrows both sides. */
+/** The conditions of a join, prepared for a batch; borrows both sides. */
 struct oj_pair_filter
 {
     int is_needed; /**< 0: every pair passes */
     const struct oj_relation *relation;
     const struct oj_flat *input, *join_side;
-    /** [class][class] For the first condition on texts: maximum number of
-     * differing bitmap bits of similar sets of these sizes; -1: such sets are
-     * never similar.  No limit for long sets, whose bitmaps are too full. */
+    /** For the first condition on texts, [class][class]: maximum number of bits
+     * in which the bitmaps of two similar token sets of these size classes can
+     * differ; -1: sets of these sizes are never similar.  Long sets have no
+     * limit, because their bitmaps are too full. */
     int32_t most_apart[OJ_LONG_TEXT + 1][OJ_LONG_TEXT + 1];
     int32_t most_apart_short[OJ_LONG_TEXT + 1]; /**< [class] maximum of
-                                                     most_apart over all short
-                                                     sets */
+                                                     most_apart over all sizes
+                                                     of short sets */
 };
 
 /** Makes the filter of a batch. OJ_ERR_ARG if a side lacks arrays that the
@@ -39,7 +41,8 @@ OJ_MUST_USE oj_status oj_pair_filter_make(const struct oj_relation *relation,
                                           struct oj_pair_filter *out,
                                           struct oj_error *err);
 
-/** 1 if the pair passes. Called before its geometries are compared. */
+/** Returns 1 if the pair meets all conditions. Called before its geometries are
+ * compared. */
 int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,
                           int64_t feature);
 
@@ -49,25 +52,26 @@ static inline int oj_pair_may_count(const struct oj_pair_filter *filter,
     return !filter->is_needed || oj_pair_filter_passes(filter, row, feature);
 }
 
-/** Class of a token count, an index of most_apart. */
+/** Size class of a token count: an index of most_apart. */
 static inline int32_t oj_token_count_class(int32_t n_tokens)
 {
     return n_tokens < OJ_LONG_TEXT ? n_tokens : OJ_LONG_TEXT;
 }
 
-/** Similarity of the texts of one condition of relation; both must have tokens.
- */
+/** Similarity, 0 to 1, of the texts of one condition of relation; both texts
+ * must have tokens. */
 double oj_pair_similarity(const struct oj_relation *relation, int condition,
                           const struct oj_flat *input, int64_t row,
                           const struct oj_flat *join_side, int64_t feature);
 
-/** Difference of the vectors of relation's condition; both must exist. */
+/** Difference of the two vectors of relation's vector condition; neither may be
+ * missing. */
 double oj_pair_difference(const struct oj_relation *relation,
                           const struct oj_flat *input, int64_t row,
                           const struct oj_flat *join_side, int64_t feature);
 
-/** Measure of op similar: the first similarity, negated; or, if no texts are
- * compared, the difference. */
+/** Measure of a pair of op similar: the similarity of the first texts, negated;
+ * without texts the difference of the vectors. */
 double oj_pair_rank(const struct oj_relation *relation,
                     const struct oj_flat *input, int64_t row,
                     const struct oj_flat *join_side, int64_t feature);
@@ -77,17 +81,17 @@ double oj_pair_rank(const struct oj_relation *relation,
 int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b);
 
-/** Of features with equal geometries (or equal segments): how many, in tie
- * order, an answer of a nearest join can contain. INT64_MAX: no bound, because
- * conditions other than a self join's FID may exclude some of them.
- * O(features) at most. */
+/** Upper bound of how many features with equal geometries (or equal segments)
+ * can occur in one answer of a nearest join; it is enough to keep the first
+ * ones in tie order. INT64_MAX: no bound, because conditions (other than
+ * excluding a row's own FID) may exclude some of them. O(features) at most. */
 int64_t oj_equal_features_to_keep(const struct oj_relation *relation,
                                   const struct oj_flat *join_side,
                                   const int32_t *tie_rank);
 
-/** 0 if no pair of the feature can pass: its class is below 0, its own maximum
- * distance is negative or NaN, one of its texts has no token, or its vector or
- * a span is missing. */
+/** Returns 0 if no pair of the feature can pass: its class is below 0, its own
+ * maximum distance is negative or NaN, one of its texts has no token, or its
+ * vector or a span is missing. */
 static inline int oj_feature_may_pair(const struct oj_flat *flat,
                                       int64_t feature)
 {

@@ -177,12 +177,12 @@ static oj_status search_rows(struct oj_row_index *index, struct oj_stats *stats,
     if (index->method->start != NULL)
         OJ_TRY(index->method->start(index, err));
     started = oj_clock_seconds();
-    /* With few rows, each may be large: then small tasks balance better. */
+    /* If rows are few, each may take long: smaller tasks spread them better. */
     at_once = index->n_rows / (16 * (int64_t)index->n_threads) + 1;
     status = oj_parallel_try(index->n_threads, index->n_rows,
                              at_once < ROWS_AT_ONCE ? at_once : ROWS_AT_ONCE,
                              search_row, index, err);
-    /* a method may stop early without an error when it is cancelled */
+    /* a method that is cancelled may stop early without an error */
     if (status == OJ_OK)
         status = oj_check_cancel(index->args.options.cancel, err);
     stats->sort_s += started - start;

@@ -19,14 +19,15 @@
 #include "oj_pair_filter.h"
 #include "oj_ranking.h"
 
-/** State of a thread, kept from batch to batch. */
+/** State of a thread; its memory is reused from batch to batch. */
 struct oj_row_worker
 {
     struct oj_answers *answers;
-    struct oj_ranking ranking; /**< ranking of the current row */
-    int64_t n_tried;           /**< candidates counted by
-                                    oj_row_poll_cancel() in this batch */
-    int64_t n_candidates;      /**< for struct oj_stats, in this batch */
+    struct oj_ranking ranking; /**< ranks the pairs of the current row */
+    int64_t n_tried;           /**< candidates of this batch that
+                                    oj_row_poll_cancel() has counted */
+    int64_t n_candidates;      /**< candidates of this batch, for struct
+                                    oj_stats */
     double filter_s;           /**< filter seconds in this batch, if timings
                                     are on */
     char apart[64]; /**< padding, so that two threads' counters never share a
@@ -36,46 +37,51 @@ struct oj_row_worker
 struct oj_row_index
 {
     const struct oj_row_method *method;
-    struct oj_index_args args; /**< its limits are converted to compared
-                                    values */
+    struct oj_index_args args; /**< arguments of the build; its distance limits
+                                    are converted to values that `search`
+                                    compares */
     int n_threads;
 
-    /* State of batches; memory is reused. */
-    void *worker;               /**< [n_threads] of the method's size */
+    /* Memory that is reused from batch to batch. */
+    void *worker;               /**< [n_threads] of method->worker_size bytes */
     struct oj_answers *answers; /**< [n_threads] */
 
     /* The current batch. */
     const struct oj_flat *input;
     struct oj_pair_budget budget;
     struct oj_pair_filter filter;
-    struct oj_order order; /**< for the use of start() */
+    struct oj_order order; /**< rows in the order in which start() wants them
+                                searched */
     int64_t n_rows;        /**< rows (or groups) to search; start() may
                                 change it */
 };
 
 struct oj_row_method
 {
-    size_t worker_size; /**< begins with struct oj_row_worker */
-    int on_one_thread;  /**< 1: uses one thread (references) */
+    size_t worker_size; /**< bytes of the method's worker, which begins with
+                             struct oj_row_worker */
+    int on_one_thread;  /**< 1: the search runs on one thread (reference
+                             methods) */
     /** Prepares the batch; NULL: nothing to prepare. */
     oj_status (*start)(struct oj_row_index *index, struct oj_error *err);
     /** Number of the i-th row to search; NULL: row i. */
     int64_t (*row_of)(const struct oj_row_index *index, int64_t i);
-    /** Finds and puts the pairs of a row. */
+    /** Finds the pairs of a row and adds them by oj_row_put_pair(). */
     oj_status (*search)(struct oj_row_index *index,
                         struct oj_row_worker *worker, int64_t row,
                         struct oj_error *err);
-    /** Replaces row_of and search if rows are answered in groups: adds the
-     * answers of group i of n_rows. */
+    /** Used in place of row_of and search by methods that answer rows in
+     * groups: adds the pairs of group i of n_rows groups. */
     oj_status (*answer)(struct oj_row_index *index,
                         struct oj_row_worker *worker, int64_t i,
                         struct oj_error *err);
-    /** Frees what start has allocated, also after a failure half-way; NULL:
-     * nothing. */
+    /** Frees what start() has allocated, even if start() failed half-way; NULL:
+     * nothing to free. */
     void (*end)(struct oj_row_index *index);
     /** Frees the method's own members of a worker; NULL: none. */
     void (*free_worker)(struct oj_row_worker *worker);
-    /** Converts a compared value to the measure; NULL: it is the measure. */
+    /** Converts a value that search() compared to the measure; NULL: they are
+     * equal. */
     double (*measure_of)(double compared);
 };
 
@@ -85,7 +91,8 @@ void *oj_row_index_begin(struct oj_index *index,
                          const struct oj_row_method *method,
                          const struct oj_index_args *args);
 
-/** Implementations of join, free_batches and set_options for an engine. */
+/** Members join, free_batches and set_options of struct oj_engine for a method
+ * of this file. */
 OJ_MUST_USE oj_status oj_row_join(struct oj_index *index,
                                   const struct oj_flat *input,
                                   struct oj_matches *out,
@@ -94,12 +101,13 @@ void oj_row_batches_free(struct oj_index *index);
 void oj_row_set_options(struct oj_index *index,
                         const struct oj_options *options);
 
-/** First half of oj_row_join(): makes workers and filter for a batch. */
+/** First half of oj_row_join(): prepares workers and pair filter for a batch.
+ */
 OJ_MUST_USE oj_status oj_row_batch_open(struct oj_row_index *index,
                                         const struct oj_flat *input,
                                         struct oj_error *err);
 
-/** Second half of oj_row_join(): searches the rows and makes the matches. */
+/** Second half of oj_row_join(): searches all rows and makes *out. */
 OJ_MUST_USE oj_status oj_row_batch_join(struct oj_row_index *index,
                                         struct oj_matches *out,
                                         struct oj_stats *stats,
@@ -112,26 +120,27 @@ oj_row_worker(const struct oj_row_index *index, int thread)
                     (size_t)thread * index->method->worker_size);
 }
 
-/** Sets the location of a feature; returns 0 if it has no pairs. */
+/** Sets the location by which a feature is sorted; returns 0 if it has no
+ * pairs. */
 typedef int (*oj_row_place)(const void *side, int64_t feature, double *x,
                             double *y);
 
-/** Sorts the features of flat in Morton order, in all buckets; leaves out those
- * for which place() returns 0.  place NULL: flat has points, all of them are
- * sorted. */
+/** Sorts the features of flat in Morton order of their locations; leaves out
+ * those for which place() returns 0.  place NULL: flat has points, and all of
+ * them are sorted. */
 OJ_MUST_USE oj_status oj_row_order(const struct oj_flat *flat, const void *side,
                                    oj_row_place place, int n_threads,
                                    struct oj_order *order,
                                    struct oj_error *err);
 
-/** Sorts the rows of the batch in Morton order, for oj_row_in_order(). Called
- * by start(). */
+/** Sorts the rows of the batch in Morton order; oj_row_in_order() then returns
+ * them. Called by start(). */
 OJ_MUST_USE oj_status oj_row_order_input(struct oj_row_index *index,
                                          const void *side, oj_row_place place,
                                          struct oj_error *err);
 int64_t oj_row_in_order(const struct oj_row_index *index, int64_t i);
 
-/** Candidates between two polls of the cancel flag. */
+/** Number of candidates between two polls of the cancel flag. */
 #define OJ_CANDIDATES_PER_LOOK 512
 
 /** Counts a candidate; polls the cancel flag regularly: OJ_ERR_CANCELLED. */
@@ -144,7 +153,8 @@ static inline oj_status oj_row_poll_cancel(const struct oj_row_index *index,
     return oj_check_cancel(index->args.options.cancel, err);
 }
 
-/** Adds a pair that fulfils all limits except the ranking's. */
+/** Adds a pair that meets all conditions and distance limits; a ranking may
+ * still drop it. */
 static inline oj_status oj_row_put_pair(const struct oj_row_index *index,
                                         struct oj_row_worker *worker,
                                         int64_t row, int32_t feature,

@@ -7,16 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lists up to this length use insertion sort, which is fast for sorted ones,
- * too. */
+/* Lists up to this length are sorted by insertion, which is fast if they are
+ * nearly sorted. */
 #define SHORT_LIST 24
 
 struct oj_ranking oj_ranking_make(const struct oj_relation *relation,
                                   const int32_t *tie_rank)
 {
     double most = relation->max_distance;
-    if (oj_relation_is_similar(relation)) /* bound for similarities, which
-                                             are negated */
+    if (oj_relation_is_similar(relation)) /* the initial bound of similarities:
+                                             they are compared negated, so all
+                                             are below it */
         most = relation->n_similar > 0 ? 0.0 : relation->vector.max_difference;
     return (struct oj_ranking){.k = relation->k,
                                .keep_ties = relation->ties == OJ_TIES_ALL,
@@ -101,9 +102,9 @@ static void drop_repeats_and_keep_k_nearest(struct oj_ranking *ranking)
     ranking->n = ranking->n_cut = n;
 }
 
-/* Up to this k, the list is always kept sorted: the bound is then known as soon
- * as k candidates are found.  With cuts from 74 candidates on, the five nearest
- * lots of a point under a filter took 50 microseconds. */
+/* Up to this k the list is kept sorted at all times, so that the bound is known
+ * once k candidates are found.  (Sorting only from 74 candidates on, the five
+ * nearest lots of a point under a filter took 50 microseconds.) */
 #define FEW_NEAREST 32
 
 static int is_kept_in_order(const struct oj_ranking *ranking)
@@ -144,7 +145,7 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
     candidate.distance = distance;
     candidate.feature = feature;
     candidate.rank = oj_tie_rank(ranking->tie_rank, feature);
-    /* keeps the list short if very many features are equally near */
+    /* bounds the length of the list if many features are equally near */
     if (distance == ranking->bound && candidate.rank >= ranking->last_rank)
         return OJ_OK;
     OJ_ROOM(ranking->list, ranking->n, ranking->n + 1, ranking->capacity, err);
@@ -205,7 +206,7 @@ oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
     return OJ_OK;
 }
 
-/* Row and feature as one integer that sorts like the pair. */
+/* Packs row and feature into one integer that sorts by row, then feature. */
 static int64_t encode_row_and_feature(int64_t row, int32_t feature)
 {
     return row * (INT64_C(1) << 32) + feature + 1;
@@ -239,7 +240,8 @@ static oj_status check_total_of_answers(const struct oj_answers *answers,
     return oj_pairs_fit(most, n, err);
 }
 
-/* Collects the undecided pairs, ascending, each once. */
+/* Collects the undecided pairs of all collections, sorted and without
+ * duplicates. */
 static oj_status gather_undecided(const struct oj_answers *answers,
                                   int64_t n_answers, struct oj_matches *out,
                                   struct oj_error *err)
@@ -308,7 +310,7 @@ static void fill_matches_of_one_per_row(const struct oj_answers *answers,
     out->n_pairs = out->n_matched;
 }
 
-/* Groups entries by row; offset becomes the prefix sums of their counts.  ones:
+/* Groups the entries of all collections by row and fills out->offset.  ones:
  * rows with a single entry, or NULL. */
 static oj_status group_entries_by_row(const struct oj_ones *ones,
                                       const struct oj_answers *answers,
@@ -356,7 +358,7 @@ static oj_status group_entries_by_row(const struct oj_ones *ones,
     return OJ_OK;
 }
 
-/* Sets the counts of pairs and of matched rows, when all rows are final. */
+/* Sets out->n_pairs and out->n_matched; all rows must be final. */
 static void set_pair_and_matched_counts(struct oj_matches *out)
 {
     for (int64_t row = 0; row < out->n_rows; row++)
@@ -382,7 +384,8 @@ static oj_status sort_each_row_by_tie_rank(struct oj_matches *out,
     return status;
 }
 
-/* Ranks each row again and closes the gaps left by dropped entries. */
+/* Ranks each row again and moves the entries down over those that were dropped.
+ */
 static oj_status rank_each_row_and_close_gaps(struct oj_ranking *ranking,
                                               struct oj_matches *out,
                                               struct oj_error *err)
@@ -460,7 +463,7 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
         oj_ranking_free(&ranking);
         OJ_TRY(status);
     }
-    else /* unique pairs that need no ranking */
+    else /* each pair occurs once and needs no ranking */
     {
         set_pair_and_matched_counts(out);
         if (!relation->any_order)

@@ -25,11 +25,12 @@ extern "C" {
 struct oj_candidate
 {
     double distance;
-    int32_t rank;    /**< tie rank, unique */
+    int32_t rank;    /**< tie rank of the feature; no two features share one */
     int32_t feature; /**< ordinal in the join layer */
 };
 
-/** Created by oj_ranking_make(); owns list. */
+/** Collects the candidates of one row. Created by oj_ranking_make(); owns list.
+ */
 struct oj_ranking
 {
     int64_t k;
@@ -37,11 +38,12 @@ struct oj_ranking
     double max_distance;
     const int32_t *tie_rank; /**< [features]; NULL: the ordinal is the rank */
 
-    double bound;      /**< farther candidates cannot be in the answer */
-    int64_t last_rank; /**< at distance `bound`, ranks from this one on
-                            cannot either */
+    double bound;      /**< candidates farther than this cannot be in the
+                            answer */
+    int64_t last_rank; /**< a candidate at distance `bound` with this tie rank
+                            or a higher one cannot be in the answer either */
     int64_t n;         /**< number of candidates in list */
-    int64_t n_cut;     /**< number of candidates after the last cut */
+    int64_t n_cut;     /**< length of the list after it was last cut at k */
     int64_t capacity;
     struct oj_candidate *list;
 };
@@ -80,12 +82,14 @@ struct oj_answers
     int32_t *row;       /**< [n_entries] input row */
     int32_t *feature;   /**< [n_entries] join ordinal */
     double *distance;   /**< [n_entries] */
-    int64_t *undecided; /**< [n_undecided] packed pairs; may repeat */
+    int64_t *undecided; /**< [n_undecided] pairs packed as row and feature; may
+                             repeat */
     int64_t cap_row, cap_feature, cap_distance, cap_undecided;
 
-    struct oj_pair_budget *budget; /**< budget of the batch; NULL: no bound */
-    int64_t n_counted; /**< entries, also undecided ones, that the budget's
-                            total includes */
+    struct oj_pair_budget *budget; /**< pair budget of the batch; NULL: no
+                                        limit */
+    int64_t n_counted; /**< entries (including undecided ones) already added to
+                            the budget's total */
     char apart[64];    /**< padding, so that two threads' counters never share a
                             cache line */
 };
@@ -116,17 +120,17 @@ static inline void oj_answers_put(struct oj_answers *answers, int32_t row,
     answers->distance[i] = distance;
 }
 
-/** Records that the backend could not decide the pair; feature -1: the whole
- * row. */
+/** Records that the engine could not decide the pair; feature -1: no pair of
+ * the row. */
 OJ_MUST_USE oj_status oj_answers_add_undecided(struct oj_answers *answers,
                                                int64_t row, int32_t feature,
                                                struct oj_error *err);
 
 /** Merges n_answers collections into the matches of n_rows input rows, in the
- * form and order that relation asks for.  A row may occur several times
- * (points of a multipoint).  The result does not depend on how rows are spread
- * over the collections.  OJ_ERR_TOO_MANY_PAIRS: the total exceeds the budget
- * of the batch. */
+ * form and order that relation asks for.  A row may occur several times (points
+ * of a multipoint).  The result does not depend on which collection holds a
+ * row.  OJ_ERR_TOO_MANY_PAIRS: the total exceeds the pair budget of the batch.
+ */
 OJ_MUST_USE oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                             int64_t n_answers, int64_t n_rows,
                                             const struct oj_relation *relation,
@@ -134,11 +138,11 @@ OJ_MUST_USE oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                             struct oj_matches *out,
                                             struct oj_error *err);
 
-/** Value of oj_ones.feature for a row whose pairs are in struct oj_answers. */
+/** In oj_ones.feature: the pairs of this row are in struct oj_answers. */
 #define OJ_ONE_OF_MANY (-2)
 
-/** Answers of rows with at most one pair, by row, which need less room here
- * than in oj_answers. Owner; zeroed memory is a valid empty one. */
+/** Answers of rows with at most one pair, indexed by row; smaller than struct
+ * oj_answers. Owner; zeroed memory is a valid empty one. */
 struct oj_ones
 {
     int32_t *feature; /**< [n_rows] join ordinal, -1 (no pair) or
@@ -153,9 +157,9 @@ OJ_MUST_USE oj_status oj_ones_start(struct oj_ones *ones, int64_t n_rows,
 
 void oj_ones_free(struct oj_ones *ones);
 
-/** Makes matches from ones and from the answers of the other rows, each of
- * which was added as one finished ranking; relation is nearest.  max_pairs:
- * struct oj_options.max_batch_pairs. */
+/** Makes the matches of a nearest join from ones and, for rows marked
+ * OJ_ONE_OF_MANY, from the finished rankings in answers.  max_pairs: struct
+ * oj_options.max_batch_pairs. */
 OJ_MUST_USE oj_status oj_ones_to_matches(const struct oj_ones *ones,
                                          const struct oj_answers *answers,
                                          int64_t n_answers, int64_t n_rows,

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Up to this many pairs are sorted by counting; a multiple of OJ_WIDE. */
+/* Rows of up to this many pairs are sorted by counting; a multiple of OJ_WIDE.
+ */
 #define FEW 128
 
 static int is_in_order(int64_t n, const int32_t *tie_rank,
@@ -82,7 +83,8 @@ oj_status oj_row_order_sort(struct oj_row_order *order, int64_t n,
                             const int32_t *tie_rank, int32_t *feature,
                             double *measure, struct oj_error *err)
 {
-    /* from 5 pairs to FEW, counting is faster than the test for sorted input */
+    /* for 5 to FEW pairs, sorting is faster than testing whether they are
+     * sorted */
     if (n < 2 || ((n < 5 || n > FEW) && is_in_order(n, tie_rank, feature)))
         return OJ_OK;
     if (n > FEW)

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/** The tie rank of a feature; tie_rank: [features]; NULL: the ordinal is the
- * rank. */
+/** The tie rank of a feature. tie_rank: [features], or NULL if the ordinal is
+ * the rank. */
 static inline int32_t oj_tie_rank(const int32_t *tie_rank, int32_t feature)
 {
     return tie_rank != NULL ? tie_rank[feature] : feature;
@@ -23,9 +23,9 @@ struct oj_row_order
     int64_t cap_key, cap_measure;
 };
 
-/** Sorts the n pairs of a row, n < 2^31, with distinct features. tie_rank:
- * [features]; NULL: the ordinal. measure: [n] is permuted with feature; may be
- * NULL.  O(n); allocates memory only above 128 pairs. */
+/** Sorts the n pairs of a row by tie rank; n < 2^31, features are distinct.
+ * tie_rank: [features]; NULL: the ordinal. measure: [n], reordered like
+ * feature; may be NULL.  O(n); allocates memory only above 128 pairs. */
 OJ_MUST_USE oj_status oj_row_order_sort(struct oj_row_order *order, int64_t n,
                                         const int32_t *tie_rank,
                                         int32_t *feature, double *measure,

@@ -138,19 +138,18 @@ void oj_along_side_free(struct oj_along_side *side)
     memset(side, 0, sizeof *side);
 }
 
-/* ---- the nearest segment ------------------------------------------------- */
-
-/* The nearest segment so far. */
+/* The nearest segment found so far. */
 struct nearest_segment
 {
-    double distance; /* on the sphere the squared chord */
-    int64_t v;       /* its first vertex; -1: none */
-    int64_t ring;    /* of it; -1: the feature is a short line */
+    double distance; /* in units of the CRS; on the sphere the squared chord */
+    int64_t v;       /* first vertex of the segment; -1: none found */
+    int64_t ring;    /* ring of the segment; -1: the feature is a struct
+                        oj_short_line */
 };
 
-/* 1 if no point of the box has a computed distance of at most best. The factor
- * and the term for the length of its segments exceed the rounding of
- * oj_segment_distance(), OJ_VALIDATION_SLACK (oj_validation.h). */
+/* Returns 1 if every segment in the box has a computed distance above best. The
+ * factor and the added term are larger than the rounding error of
+ * oj_segment_distance() (OJ_VALIDATION_SLACK in oj_validation.h). */
 static inline int is_box_farther(double x0, double y0, double x1, double y1,
                                  double x, double y, double best)
 {
@@ -161,7 +160,7 @@ static inline int is_box_farther(double x0, double y0, double x1, double y1,
     return dx * dx + dy * dy > reach * reach;
 }
 
-/* Compares segments first to end - 1 of a ring. */
+/* Compares the segments that start at vertices first to end - 1 of a ring. */
 static void find_nearest_of_segments(const struct oj_along_side *side,
                                      int64_t ring, int64_t first, int64_t end,
                                      double x, double y,
@@ -181,7 +180,8 @@ static void find_nearest_of_segments(const struct oj_along_side *side,
     }
 }
 
-/* Compares the segments of a ring, those of a box at once. */
+/* Compares the segments of a ring; skips 16 at once where their box is farther
+ * than the best. */
 static void find_nearest_of_ring(const struct oj_along_side *side, int64_t ring,
                                  double x, double y,
                                  struct nearest_segment *best)
@@ -220,8 +220,8 @@ static void find_nearest_arc_of_ring(const struct oj_along_side *side,
     }
 }
 
-/* By the trees of the side, which also hold parts that are points: only for
- * features without such. */
+/* Uses the trees of the sphere side. These also hold parts that are points, so
+ * the feature must have none. */
 static struct nearest_segment
 find_nearest_arc_by_trees(const struct oj_along_side *side, int64_t feature,
                           struct oj_vec3 p)
@@ -235,7 +235,7 @@ find_nearest_arc_by_trees(const struct oj_along_side *side, int64_t feature,
     while (best.v >= flat->vertex_offset[best.ring + 1])
         best.ring++;
     if (best.v + 1 == flat->vertex_offset[best.ring + 1])
-        best.v = -1; /* a line of one vertex */
+        best.v = -1; /* a line of one vertex has no segment */
     return best;
 }
 
@@ -244,7 +244,8 @@ find_nearest_segment(const struct oj_along_side *side, int64_t feature,
                      double x, double y, double most)
 {
     const struct oj_flat *flat = side->flat;
-    /* above the distance of the nearest segment, as its own must be below */
+    /* slightly above `most`, because only a distance below the start value is
+     * accepted */
     struct nearest_segment best = {most * (1.0 + 0x1p-40) + OJ_LEAST_DISTANCE,
                                    -1, 0};
     struct oj_vec3 p = {0.0, 0.0, 0.0};
@@ -278,16 +279,14 @@ find_nearest_segment(const struct oj_along_side *side, int64_t feature,
     return best;
 }
 
-/* ---- the place on it ----------------------------------------------------- */
-
-/* The path of one ring, the segment and where on it the place is. */
+/* A position on a ring: the nearest segment and the place on it. */
 struct place
 {
     const struct oj_along_side *side;
-    int64_t first, last; /* vertices of the ring */
-    int64_t v;           /* first vertex of the segment */
+    int64_t first, last; /* first and last vertex of the ring */
+    int64_t v;           /* first vertex of the nearest segment */
     int end;   /* 0: inside of the segment, 1: its start, 2: its end */
-    double by; /* inside: length from its start */
+    double by; /* if end is 0: distance from the start of the segment */
 };
 
 static int are_equal(const struct place *q, int64_t v, int64_t w)
@@ -299,8 +298,8 @@ static int are_equal(const struct place *q, int64_t v, int64_t w)
     return vertex[v].x == vertex[w].x && vertex[v].y == vertex[w].y;
 }
 
-/* Replaces a segment of length 0 by the next one of the ring that has length,
- * or else by the one before. */
+/* Replaces a segment of length 0 by the next one of the ring that has a length;
+ * without such by the previous one. */
 static void skip_segments_without_length(struct place *q)
 {
     int64_t v = q->v;
@@ -322,7 +321,7 @@ static void find_place_in_plane(struct place *q, double x, double y)
     const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
     double ax = a->x, ay = a->y, bx = b->x, by = b->y;
     double dx = bx - ax, dy = by - ay, len2 = dx * dx + dy * dy, r;
-    if (!(len2 >= DBL_MIN)) /* as oj_segment_distance() */
+    if (!(len2 >= DBL_MIN)) /* as in oj_segment_distance() */
     {
         q->end =
             oj_point_distance(x, y, ax, ay) <= oj_point_distance(x, y, bx, by)
@@ -345,9 +344,8 @@ static void find_place_on_sphere(struct place *q, struct oj_vec3 p)
                 length_of_segment(q->side, q->v);
 }
 
-/* ---- the side ------------------------------------------------------------ */
-
-/* Side of the line from vertex v to w: of (x, y), or p on the sphere. */
+/* The side of the line from vertex v to vertex w on which the point is: 1 left,
+ * -1 right, 0 on it. The point is (x, y), on the sphere p. */
 static int side_of_line(const struct place *q, int64_t v, int64_t w, double x,
                         double y, struct oj_vec3 p)
 {
@@ -371,8 +369,8 @@ static int side_of_vertex(const struct place *q, int64_t v, int64_t w,
                         q->side->is_on_sphere ? q->side->sphere.at[of] : none);
 }
 
-/* The vertex before v that differs from it, across the start of a closed ring;
- * -1: none. */
+/* Returns the last vertex before v that differs from it; in a closed ring the
+ * search continues at its end. -1: none. */
 static int64_t vertex_before(const struct place *q, int64_t v)
 {
     int64_t w = v;
@@ -401,7 +399,8 @@ static int64_t vertex_after(const struct place *q, int64_t v)
     return are_equal(q, w, v) ? -1 : w;
 }
 
-/* Side of (x, y) that is nearest to vertex v, and not equal to it. */
+/* The side for a point whose nearest point is vertex v, and which differs from
+ * v. The point is (x, y), on the sphere p. */
 static int side_at_vertex(const struct place *q, int64_t v, double x, double y,
                           struct oj_vec3 p)
 {
@@ -431,8 +430,6 @@ static double find_side(const struct place *q, double x, double y,
     return side_at_vertex(q, q->v + q->end - 1, x, y, p);
 }
 
-/* ---- all of it ----------------------------------------------------------- */
-
 static double bearing_of_segment(const struct place *q)
 {
     const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
@@ -440,8 +437,9 @@ static double bearing_of_segment(const struct place *q)
                                  : oj_bearing(a->x, a->y, b->x, b->y);
 }
 
-/* Number of the segment that starts at v of this ring. Each ring has one less
- * than vertices, and so have points. */
+/* Number, from 1, of the segment that starts at vertex v of this ring, counted
+ * over all rings of the feature. A ring of n vertices has n - 1 segments; a
+ * part that is a point has none. */
 static double number_of_segment(const struct oj_flat *flat, int64_t feature,
                                 int64_t ring, int64_t v)
 {
@@ -486,7 +484,8 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
     if (isnan(x) || oj_flat_is_points(side->flat))
         return out;
     nearest = find_nearest_segment(side, feature, x, y, most);
-    if (nearest.v < 0) /* another arithmetic found a smaller distance */
+    if (nearest.v < 0) /* all distances are above `most`, which another formula
+                          rounded down */
         nearest = find_nearest_segment(side, feature, x, y, INFINITY);
     if (nearest.v < 0)
         return out;

@@ -38,42 +38,43 @@
 #include "../../foundations/kernels/oj_box.h"
 #include "../../joins/sphere/cpu_sphere_side.h"
 
-/** Measures are in units of the coordinates, on the sphere in metres. NaN where
- * there is none. */
+/** Position of a point along a feature. Lengths are in units of the
+ *  coordinates, on the sphere in metres. NaN: no value. */
 struct oj_along
 {
     double along;
-    double percent; /**< of the length of the path; NaN if it is 0 */
+    double percent; /**< measure in percent of the length of the path; NaN if
+                         that is 0 */
     double offset;
-    double side; /**< NaN beside a line whose points are all equal */
+    double side; /**< NaN if all points of the path are equal */
     double segment;
     double bearing; /**< NaN if the segment has no length */
 };
 
-/** A vertex, in one piece of memory. */
+/** What a place needs of a vertex, in one record for fewer cache misses. */
 struct oj_along_vertex
 {
     double x, y;
     double measure; /**< length of the feature's path up to here */
 };
 
-/** A feature that is a single line of a few segments. */
+/** A feature that is a single line of a few segments, which needs no search. */
 struct oj_short_line
 {
     int64_t first;      /**< its first vertex */
-    int64_t n_segments; /**< 0: the feature is another one */
+    int64_t n_segments; /**< 0: the feature is not such a line */
 };
 
-/** The features of a layer, prepared. Owner; zeroed memory is a valid empty
- * one. */
+/** The features of a layer, prepared for oj_along_find(). Owner; zeroed memory
+ * is a valid empty one. */
 struct oj_along_side
 {
-    const struct oj_flat *flat;     /**< outlives this */
+    const struct oj_flat *flat;     /**< must outlive this object */
     struct oj_along_vertex *vertex; /**< [n_vertices] */
     struct oj_short_line *line;     /**< [n_features] */
-    struct oj_box *box;             /**< planar: [n_vertices / 16 + 1] of the
-                                         segments that start at vertices 16 i to
-                                         16 i + 15; widened */
+    /** planar: [n_vertices / 16 + 1] box i holds the segments that start at
+     * vertices 16 i to 16 i + 15; slightly enlarged */
+    struct oj_box *box;
     int is_on_sphere;
     struct oj_sphere_side sphere;
 };
@@ -86,8 +87,8 @@ OJ_MUST_USE oj_status oj_along_side_build(struct oj_along_side *side,
 
 void oj_along_side_free(struct oj_along_side *side);
 
-/** Loads what oj_along_find() needs of a feature, in two steps: step 0 some
- * time before step 1, and that before the call. */
+/** Prefetches what oj_along_find() reads of a feature. Call it with step 0
+ * first, some time later with step 1, and then oj_along_find(). */
 static inline void oj_along_prefetch(const struct oj_along_side *side,
                                      int64_t feature, int step)
 {
@@ -102,22 +103,23 @@ static inline void oj_along_prefetch(const struct oj_along_side *side,
     __builtin_prefetch(&side->vertex[side->line[feature].first + 2]);
 }
 
-/** What is wanted of a place. */
+/** Values of struct oj_along to compute. */
 enum oj_along_want
 {
-    OJ_ALONG_MEASURE = 1, /**< along and segment, which are always there */
+    OJ_ALONG_MEASURE = 1, /**< along and segment, which are always computed */
     OJ_ALONG_PERCENT = 2,
-    OJ_ALONG_SIDE = 4, /**< and offset */
+    OJ_ALONG_SIDE = 4, /**< side and offset */
     OJ_ALONG_BEARING = 8
 };
 
-/** Finds the place of (x, y) on a feature; all are NaN if it has no line or
- * ring, or x is NaN.
- * most   the distance from the path, or more; INFINITY: unknown.  It saves time
- *        in the plane
- * want   enum oj_along_want or'ed; the others are NaN
- * O(vertices of the feature), in steps of 16 where they are far away; on the
- * sphere O(log) of them. */
+/** Finds the place of (x, y) on a feature; all members are NaN if the feature
+ *  has no line or ring, or x is NaN.
+ *  most   an upper bound of the distance from the path, or INFINITY. A small
+ *         one saves time in the plane
+ *  want   enum oj_along_want or'ed; the other members are NaN
+ *  Cost: O(vertices of the feature), 16 at a time where they are far away; on
+ *  the sphere O(log) of them.
+ */
 struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
                               double x, double y, double most, unsigned want);
 

@@ -13,11 +13,14 @@
 /* Rows per task when pairs are ranked. */
 #define ROWS_AT_ONCE 256
 
-/* Sort key of a pair before tie order; no NaN. */
+/* Sort key of a pair, smaller is better; the tie rank decides equal keys. Never
+ * NaN. */
 struct pair_rank
 {
-    double dissimilarity; /* the similarity, negated; 0 if none counts */
-    double difference;    /* the difference of vectors; 0 if none counts */
+    double dissimilarity; /* the similarity, negated; 0 if texts are not
+                             compared */
+    double difference;    /* the difference of vectors; 0 if they are not
+                             compared */
     double measure;
 };
 
@@ -57,8 +60,8 @@ oj_status oj_pair_ranks_make(const struct oj_relation *relation,
                              const struct oj_matches *matches, int n_threads,
                              struct oj_pair_ranks *ranks, struct oj_error *err)
 {
-    /* For op similar, the measure is the similarity or the difference; if both
-     * exist, the difference must be computed. */
+    /* The measure of op similar is the similarity or the difference. Only if
+     * the join has both conditions must the difference be computed here. */
     int is_measure = oj_relation_is_similar(relation) &&
                      !(relation->n_similar > 0 && relation->vector.is_asked);
     struct ranked_answer answer = {relation, input, join_side, matches, ranks};
@@ -85,8 +88,8 @@ void oj_pair_ranks_free(struct oj_pair_ranks *ranks)
 /* ---- lists of rows --------------------------------------------------------
  */
 
-/* A record of the lists: the label of a row, or one of its pairs, which follow
- * the label, best first. */
+/* A record of the lists. A list is the label of a row, followed by the row's
+ * pairs, best first. */
 struct listed_pair
 {
     union
@@ -94,16 +97,16 @@ struct listed_pair
         struct pair_rank rank;
         int64_t label;
     };
-    int64_t join; /* pair: 2 * ordinal, + 1 if it is the last of its row;
-                     label: -1 */
+    int64_t join; /* for a pair: 2 * ordinal of the join feature, plus 1 if the
+                     pair is the last of its row; for a label: -1 */
 };
 
-/* The best pair so far of a join feature. */
+/* The best pair so far of a join feature, by the row that proposed it. */
 struct taken
 {
     struct pair_rank rank;
     int64_t row;
-    int64_t at; /* 1 + number of its record; 0: no pair yet */
+    int64_t at; /* 1 + number of the pair's record; 0: no pair yet */
 };
 
 /* A pair of the current row. */
@@ -169,8 +172,8 @@ static int compare_ranks(const struct pair_rank *a, const struct pair_rank *b)
     return order != 0 ? order : oj_compare_doubles(&a->measure, &b->measure);
 }
 
-/* 1 if a pair of row a precedes a pair of row b, for one join feature.
- * (sort_candidates() orders the pairs of one row.) */
+/* Returns 1 if a join feature prefers row a to row b. (sort_candidates() orders
+ * the pairs of one row.) */
 static int is_pair_preferred(const struct pair_rank *rank_a, int64_t a,
                              const struct pair_rank *rank_b, int64_t b)
 {
@@ -185,7 +188,7 @@ static int compare_candidates(const void *left, const void *right)
     return order != 0 ? order : (a->entry > b->entry) - (a->entry < b->entry);
 }
 
-/* Sorts the candidates, which a nearest join gives in order already. */
+/* Sorts the candidates of a row; those of a nearest join are already sorted. */
 static void sort_candidates(struct candidate *c, int64_t n)
 {
     int64_t i = 1;
@@ -204,7 +207,8 @@ static int64_t join_feature_of_entry(const struct oj_matches *m, int64_t entry,
 
 /* ---- lists --------------------------------------------------------------- */
 
-/* Records in the block that begins with record `at` of those in memory. */
+/* Number of records from `at` to the end of its block, or of all records if
+ * that is less. */
 static int64_t count_records_in_piece(const struct oj_one_to_one *choice,
                                       int64_t at)
 {
@@ -273,7 +277,8 @@ static oj_status read_record_by_number(const struct oj_one_to_one *choice,
 /* ---- rows ---------------------------------------------------------------- */
 
 /* Offers the row to the join features of its list, from record `at` on.  A row
- * that loses its join feature to it continues in its own list, and so on. */
+ * that loses its join feature to this one continues in its own list, and so on.
+ */
 static oj_status propose_stable_matching_of_row(struct oj_one_to_one *choice,
                                                 int64_t row, int64_t at,
                                                 struct oj_error *err)
@@ -302,8 +307,8 @@ static oj_status propose_stable_matching_of_row(struct oj_one_to_one *choice,
     }
 }
 
-/* Sorts the pairs of a row, without those worse than the present best pair of
- * their join feature. */
+/* Collects and sorts the pairs of a row, except those worse than the best pair
+ * so far of their join feature. */
 static oj_status sort_candidates_not_yet_beaten(
     struct oj_one_to_one *choice, const struct oj_matches *m,
     const struct oj_pair_ranks *ranks, int64_t i, const int64_t *ordinal,
@@ -371,10 +376,8 @@ oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
     return OJ_OK;
 }
 
-/* ---- the pairs taken ----------------------------------------------------- */
-
 /* Collects the accepted pairs among n records, the first of which has number
- * `at`. *label: label of the last row seen. */
+ * `at`. *label: label of the last row seen, kept from call to call. */
 static oj_status collect_accepted_pairs(struct oj_one_to_one *choice,
                                         const struct listed_pair *record,
                                         int64_t n, int64_t at, int64_t *label,
@@ -415,8 +418,8 @@ static oj_status append_accepted_pairs_of_file(struct oj_one_to_one *choice,
     return status;
 }
 
-/* Sorts by label, if they do not ascend already, as row numbers and most FIDs
- * do. */
+/* Sorts the pairs by label, unless they ascend already, as row numbers and most
+ * FIDs do. */
 static oj_status sort_accepted_by_label(struct oj_one_to_one *choice,
                                         struct oj_error *err)
 {
@@ -431,7 +434,8 @@ static oj_status sort_accepted_by_label(struct oj_one_to_one *choice,
     {
         if (pair[i - 1].label == pair[i].label)
             return oj_fail(err, OJ_ERR_DATA,
-                           "several rows of the input have the FID %lld",
+                           "one-to-one pairs need unique FIDs, but several "
+                           "rows of the input have the FID %lld",
                            (long long)pair[i].label);
     }
     return OJ_OK;
@@ -480,7 +484,8 @@ const struct oj_one_pair *oj_one_to_one_find(const struct oj_one_to_one *choice,
     int64_t low = *hint, end = choice->n_pairs;
     if (low > end || (low > 0 && pair[low - 1].label >= label))
         low = 0;
-    /* With ascending labels, the next pair is most often the right one. */
+    /* Callers mostly ask in ascending order, so the next pair is tried first.
+     */
     if (low < end && pair[low].label >= label)
         end = low + 1;
     while (low < end)

@@ -33,7 +33,7 @@ struct oj_one_to_one;
 /** An accepted pair. */
 struct oj_one_pair
 {
-    int64_t label; /**< of the input row */
+    int64_t label; /**< label of the input row */
     int64_t join;  /**< ordinal of the join feature */
     double measure;
 };
@@ -46,10 +46,10 @@ OJ_MUST_USE oj_status oj_one_to_one_open(int64_t n_join, int64_t most_held,
                                          struct oj_one_to_one **out,
                                          struct oj_error *err);
 
-/** Sort keys of an answer's pairs that precede the measure: similarities of
- * texts and differences of vectors, unless they are the measure itself; NULL:
- * not used. Owner; zeroed memory is a valid empty one.  One object may be
- * reused for all answers of a relation (its memory is kept). */
+/** Values that rank a pair before its measure: similarity of texts and
+ * difference of vectors. NULL: not compared, or equal to the measure. Owner;
+ * zeroed memory is a valid empty one.  One object may be reused for all answers
+ * of a relation (its memory is kept). */
 struct oj_pair_ranks
 {
     double *similarity, *difference; /**< [entries of the matches] */
@@ -63,11 +63,12 @@ OJ_MUST_USE oj_status oj_pair_ranks_make(
 
 void oj_pair_ranks_free(struct oj_pair_ranks *ranks);
 
-/** Adds the pairs of the next rows; matches in any form, without shared lists.
- * ordinal  ordinal[join_row] is the feature's ordinal in the join layer; NULL:
- *          join_row is it already
- * label    [rows] keys by which rows are found afterwards; NULL: row numbers,
- *          counted over all answers */
+/** Adds the pairs of the next rows; matches in any form but scattered lists.
+ *  ordinal  ordinal[join_row] is the feature's ordinal in the join layer; NULL:
+ *           join_row is it already
+ *  label    [rows] by which oj_one_to_one_find() finds the row; NULL: row
+ *           numbers, counted over all answers
+ */
 OJ_MUST_USE oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
                                         const struct oj_matches *matches,
                                         const struct oj_pair_ranks *ranks,
@@ -83,9 +84,8 @@ OJ_MUST_USE oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
 const struct oj_one_pair *
 oj_one_to_one_pairs(const struct oj_one_to_one *choice, int64_t *n);
 
-/** The pair of the row with this label, or NULL.
- * hint  start of the search, initially 0; set to where the next label is
- * likely */
+/** Returns the pair of the row with this label, or NULL. *hint must be 0 before
+ * the first call; it speeds up calls with ascending labels. */
 const struct oj_one_pair *oj_one_to_one_find(const struct oj_one_to_one *choice,
                                              int64_t label, int64_t *hint);
 

@@ -56,7 +56,8 @@ static oj_status set_row(struct oj_pair_matrix_work *work,
     return OJ_OK;
 }
 
-/* The threads that ask for a feature first may find its niceness twice. */
+/* Two threads may compute this for one feature at once; both store equal
+ * values. */
 static oj_status find_niceness(struct oj_pair_matrix_side *side,
                                struct oj_pair_matrix_work *work,
                                int64_t feature, int *is_nice,

@@ -4,23 +4,25 @@
 
 #include "../../geometry/relate/relate.h"
 
-/** The features of the join side. Owner; zeroed memory is a valid empty one. */
+/** The features of the join side, prepared for matrices. Owner; zeroed memory
+ * is a valid empty one. */
 struct oj_pair_matrix_side
 {
     const struct oj_flat *flat; /**< outlives this */
-    _Atomic uint8_t *niceness;  /**< [n_features] results of
-                                     oj_shape_is_nice(), made when needed */
+    _Atomic uint8_t *niceness;  /**< [n_features] results of oj_shape_is_nice(),
+                                     filled in when first needed */
 };
 
-/** One per thread; zeroed memory is valid. */
+/** The last row and feature as shapes, reused by the next pair. One object per
+ * thread; zeroed memory is valid. */
 struct oj_pair_matrix_work
 {
     struct oj_relate_scratch relate;
     struct oj_figure figure;
-    int64_t row; /**< the last row and its shape; -1: none */
+    int64_t row; /**< row whose shape is kept; -1: none */
     struct oj_shape shape;
     int row_is_nice;
-    struct oj_shape other; /**< the last join feature */
+    struct oj_shape other; /**< shape of the join feature used last */
 };
 
 OJ_MUST_USE oj_status oj_pair_matrix_side_make(struct oj_pair_matrix_side *side,
@@ -29,20 +31,21 @@ OJ_MUST_USE oj_status oj_pair_matrix_side_make(struct oj_pair_matrix_side *side,
 
 void oj_pair_matrix_side_free(struct oj_pair_matrix_side *side);
 
-/** Drops what work has of the rows and features so far: before another batch
- * or join side. */
+/** Forgets the shapes kept in work. Must be called before work is used with
+ * another batch or join side. */
 void oj_pair_matrix_forget(struct oj_pair_matrix_work *work);
 
 void oj_pair_matrix_work_free(struct oj_pair_matrix_work *work);
 
-/** The matrix of a row of input and a feature of the side, both with parts.
- * Cost: oj_shapes_relate(). cancel: nonzero ends it with OJ_ERR_CANCELLED. */
+/** Finds the matrix of an input row and a feature of the side; both must have
+ * parts. Cost: oj_shapes_relate(). cancel: nonzero ends the work with
+ * OJ_ERR_CANCELLED. */
 OJ_MUST_USE oj_status oj_pair_matrix_find(
     struct oj_pair_matrix_side *side, const struct oj_flat *input, int64_t row,
     int64_t feature, const int *cancel, struct oj_pair_matrix_work *work,
     struct oj_matrix *matrix, struct oj_error *err);
 
-/** Index in OJ_PAIR_RELATIONS of the first relation that holds. */
+/** Index in OJ_PAIR_RELATIONS of the first relation that matrix matches. */
 int oj_pair_matrix_relation(const struct oj_matrix *matrix);
 
 #endif

@@ -28,8 +28,8 @@ struct pair_stage_worker
     struct oj_geos_pairs *geos; /* NULL: not opened yet */
     int has_input;              /* geos has the current batch */
     struct oj_nearest_work nearest;
-    struct oj_flat_buf common; /* the current intersection */
-    struct oj_flat_buf shapes; /* intersections that are returned */
+    struct oj_flat_buf common; /* intersection of the current pair */
+    struct oj_flat_buf shapes; /* intersections for the answer */
     struct oj_pair_matrix_work matrix;
     int64_t n_undecided, first_undecided;
     char text[256];
@@ -37,25 +37,27 @@ struct pair_stage_worker
     /* The current pair. */
     struct oj_pair_stage *stage;
     int64_t row, entry;
-    int32_t feature; /* -1: no join feature */
+    int32_t feature; /* -1: the entry has no join feature */
 };
 
 struct oj_pair_stage
 {
     struct oj_pair_request request;
     struct oj_pair_side join_side;
-    struct oj_sphere_side sphere; /* the join side on the sphere, if nearest
-                                     points there are wanted */
-    struct oj_along_side along;   /* its lines, if places on them are wanted */
+    struct oj_sphere_side sphere; /* join side on the sphere; used if nearest
+                                     points there are asked for */
+    struct oj_along_side along;   /* lines of the join side; used if values
+                                     along them are asked for */
     unsigned along_wants;         /* enum oj_along_want */
-    struct oj_pair_matrix_side matrices; /* if matrices are wanted */
+    struct oj_pair_matrix_side matrices; /* used if matrices are asked for */
     int n_workers;
     struct pair_stage_worker *worker;
     int64_t *area_score; /* [join features], or NULL */
     int64_t *score;      /* per entry */
-    int64_t *shape_at;   /* per entry: worker + n_workers * index, or -1 */
+    int64_t *shape_at;   /* per entry: worker + n_workers * index in the
+                            worker's shapes, or -1 */
 
-    /* Of the entries that are kept. */
+    /* Values of the kept entries, if pairs are dropped. */
     int64_t *shape_of_kept;
     double *value_of_kept[OJ_N_PAIR_VALUES];
     int64_t cap_shape_of_kept, cap_value_of_kept[OJ_N_PAIR_VALUES];
@@ -92,7 +94,7 @@ static int wants_along(const struct oj_pair_request *r)
     return wants;
 }
 
-/* A place on a line is that of the input feature's nearest point. */
+/* Values along a line start from the input feature's point nearest to it. */
 static int finds_nearest_points(const struct oj_pair_request *r)
 {
     return wants_nearest_points(r) || wants_along(r);
@@ -152,7 +154,8 @@ static oj_status open_geos_for_worker(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-/* For join features with overlapping parts, the area is that of their union. */
+/* Computes the area of each join feature, as pick score. Parts that overlap
+ * count once, so the area is that of their union. */
 static oj_status score_features_by_union_area(struct oj_pair_stage *stage,
                                               const struct oj_flat *flat,
                                               struct oj_error *err)
@@ -245,7 +248,8 @@ double oj_pair_share(const struct oj_flat *flat, int32_t feature,
     else
         return 1.0;
     if (isnan(part))
-        return 0.0; /* no area: GEOS failed; the stage counts such cases */
+        return 0.0; /* GEOS could not compute the area; the stage counts such
+                       pairs */
     if (!(part < whole))
         return 1.0;
     return part / whole;
@@ -283,10 +287,8 @@ int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
     return stage->n_undecided;
 }
 
-/* ---- every entry, on all threads ---------------------------------------- */
-
-/* The list that holds entry: the last of n or more lists that starts at or
- * before it. */
+/* Finds the row whose list holds the entry: of the n or more lists that begin
+ * at offset[], the last that begins at or before it. */
 static int64_t find_list_of_entry(const int64_t *offset, int64_t n,
                                   int64_t entry)
 {
@@ -458,7 +460,8 @@ static double overlap_size(const struct pair_stage_worker *worker, double area,
     return row == OJ_PART_POINT || feature == OJ_PART_POINT ? 1.0 : length;
 }
 
-/* NaN if neither feature has an area. */
+/* Area of the union of two features, from their areas and that of their
+ * intersection; NaN if neither has an area. */
 static double intersection_by_union(double common, double a, double b)
 {
     const double all = a + b - common;
@@ -532,8 +535,8 @@ static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
     OJ_TRY(oj_flat_buf_begin(to, entry, err));
     if (at >= 0)
         from = oj_flat_buf_view(&stage->worker[at % stage->n_workers].shapes);
-    if (from.part_offset != NULL) /* otherwise no shape of this worker has
-                                     parts */
+    if (from.part_offset != NULL) /* otherwise this worker has no intersection
+                                     with parts */
     {
         part = from.part_offset[at / stage->n_workers];
         end = from.part_offset[at / stage->n_workers + 1];
@@ -546,8 +549,6 @@ static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
     }
     return oj_flat_buf_end(to, err);
 }
-
-/* ---- nearest points ----------------------------------------------------- */
 
 static oj_status find_closest_points(struct pair_stage_worker *worker,
                                      struct oj_nearest_points *points,
@@ -583,10 +584,8 @@ static oj_status set_closest_point_values(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-/* ---- places on lines ----------------------------------------------------- */
-
-/* The point of the input feature that is nearest to the join feature; to its
- * rings, if that is a polygon. */
+/* Finds the point of the input feature that is nearest to the join feature, or
+ * to its rings if it is a polygon. */
 static oj_status find_point_beside_line(struct pair_stage_worker *worker,
                                         struct oj_nearest_points *p,
                                         struct oj_error *err)
@@ -611,7 +610,8 @@ static oj_status find_point_beside_line(struct pair_stage_worker *worker,
                                   OJ_TO_BOUNDARY, &worker->nearest, p, err);
 }
 
-/* Where lines cross, the crossing point is rounded, and still on both. */
+/* Returns 1 if the two features cross. The computed crossing point is rounded,
+ * but counts as lying on both. */
 static int are_crossing(const struct pair_stage_worker *worker,
                         const struct oj_nearest_points *p)
 {
@@ -620,7 +620,8 @@ static int are_crossing(const struct pair_stage_worker *worker,
             OJ_PART_POINT) == 0;
 }
 
-/* The distance of the pair, where it is the one from the line. */
+/* Upper bound of the distance from the join feature's line: the measure of the
+ * pair if it is this distance, otherwise INFINITY. */
 static double most_distance_of_place(const struct pair_stage_worker *worker)
 {
     const struct oj_pair_stage *stage = worker->stage;
@@ -631,7 +632,8 @@ static double most_distance_of_place(const struct pair_stage_worker *worker)
                : (double)INFINITY;
 }
 
-/* Lines are met in random order. */
+/* Consecutive pairs refer to lines in random order, so memory accesses miss the
+ * cache without prefetching. */
 static void prefetch_lines_of_next_pairs(const struct pair_stage_worker *worker)
 {
     const struct oj_matches *entries = worker->stage->entries;
@@ -725,8 +727,6 @@ static void set_similarity_values_of_pair(struct pair_stage_worker *worker)
                   worker->feature >= 0 ? difference_of(worker) : (double)NAN);
 }
 
-/* ---- all that is asked of a pair ----------------------------------------- */
-
 static oj_status set_values_of_pair(struct pair_stage_worker *worker,
                                     struct oj_error *err)
 {
@@ -764,7 +764,7 @@ static int has_wanted_part(const struct oj_pair_stage *stage, int64_t entry)
     return 0;
 }
 
-/* Moves an entry with its values to the next one that is kept. */
+/* Moves an entry and its values to the end of those kept so far. */
 static void keep_entry(struct oj_pair_stage *stage,
                        const struct oj_matches *entries, int64_t entry)
 {
@@ -780,8 +780,9 @@ static void keep_entry(struct oj_pair_stage *stage,
     }
 }
 
-/* Makes the kept entries of all rows: entries of a row may lie anywhere, so
- * that values are copied to arrays of their own, which then replace them. */
+/* Drops the pairs whose intersection has no part of the wanted kinds. The
+ * entries of a row may lie anywhere, so the values of kept ones are copied to
+ * new arrays, which then replace the old ones. */
 static oj_status drop_pairs_without_part(struct oj_pair_stage *stage,
                                          const struct oj_matches *entries,
                                          struct oj_error *err)
@@ -858,7 +859,8 @@ static oj_status fill_values(struct oj_pair_stage *stage,
 
 /* ---- picking ------------------------------------------------------------ */
 
-/* Sets the score of an entry; rows with one pair need none. */
+/* Sets the score by which a row picks this entry; rows with one pair need none.
+ */
 static oj_status set_pick_score_of_pair(struct pair_stage_worker *worker,
                                         struct oj_error *err)
 {
@@ -888,7 +890,8 @@ static oj_status set_pick_score_of_pair(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-/* 1 for joins whose pairs intersect: all distances are 0. */
+/* Returns 1 for joins whose pairs always intersect, so that all distances are
+ * 0. */
 static int does_join_imply_distance_zero(const struct oj_relation *relation)
 {
     return oj_relation_needs_contact(relation) &&

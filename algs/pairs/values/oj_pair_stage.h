@@ -9,7 +9,8 @@
 #include "../../../flatten/arrays/oj_pair_values.h"
 #include "../../foundations/relation/oj_relation.h"
 
-/** Which pair of a row is kept; of equal ones the first in tie order. */
+/** Which pair of a row is kept. If several pairs are equally good, it is the
+ * first of them in tie order. */
 enum oj_pick_rule
 {
     OJ_PICK_ALL = 0, /**< all pairs are kept */
@@ -24,7 +25,8 @@ enum oj_pick_rule
     OJ_PICK_SCORE         /**< greatest score of the join feature */
 };
 
-/** The requested pick and values. Plain values. */
+/** Which pick and which values of pairs are computed. Plain data, owns nothing.
+ */
 struct oj_pair_request
 {
     enum oj_pick_rule pick;
@@ -34,23 +36,24 @@ struct oj_pair_request
     /** Kinds of parts that intersections keep, enum oj_part_kind or'ed; 0: all.
      */
     unsigned shape_kinds;
-    int drops_pairs; /**< with shape_kinds: 1: pairs whose intersection has no
-                          such part are dropped (is_kept) */
+    int drops_pairs; /**< used with shape_kinds; 1: a pair whose intersection
+                          has no part of these kinds is dropped (see is_kept) */
 
     struct oj_relation relation;
     int n_threads; /**< >= 1, or 0: all processors */
     const int *cancel;
 };
 
-/** A side of the join. If features were joined by a point each, distances and
- * nearest points refer to the points, but areas and intersections to the
- * features. */
+/** A side of the join. If each feature was joined by one of its points,
+ * distances and nearest points refer to this point, areas and intersections to
+ * the whole feature. */
 struct oj_pair_side
 {
     const struct oj_flat *joined;
-    const struct oj_flat *whole; /**< the features; may equal joined */
+    const struct oj_flat *whole; /**< the layer with whole features; may equal
+                                      joined */
 
-    /* For the join side. */
+    /* The members below are used for the join side only. */
     const int64_t *score;    /**< OJ_PICK_SCORE: [features] scores of
                                   oj_pick.h */
     const int32_t *tie_rank; /**< [features]; NULL: the ordinal is the rank */
@@ -72,7 +75,8 @@ OJ_MUST_USE oj_status oj_pair_stage_set_join_side(
     struct oj_pair_stage *stage, const struct oj_pair_side *side,
     struct oj_error *err);
 
-/** Fills *values for the matches of input. One thread at a time. */
+/** Fills *values for the pairs of input's rows in matches. One thread at a
+ * time. */
 OJ_MUST_USE oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
                                         const struct oj_pair_side *input,
                                         const struct oj_matches *matches,
@@ -85,9 +89,9 @@ OJ_MUST_USE oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
 int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
                                 const char **first);
 
-/** The fraction of a join feature's area (length, if it has no polygons) that
- * the entry's overlap covers, 0 to 1; 1 for points. values must have overlaps
- * and OJ_PAIR_JOIN_AREA. */
+/** The fraction, 0 to 1, of a join feature's area (of its length, if it has no
+ * polygons) that is covered by the overlap of this entry; 1 for points. values
+ * must have overlaps and OJ_PAIR_JOIN_AREA. */
 double oj_pair_share(const struct oj_flat *side, int32_t feature,
                      const struct oj_pair_values *values, int64_t entry);
 

@@ -12,7 +12,7 @@ int64_t oj_pick_score_of_double(double number)
         return OJ_NO_SCORE;
     number += 0.0; /* turns -0 into 0 */
     memcpy(&bits, &number, sizeof bits);
-    /* For negative numbers a larger bit pattern is a smaller number. */
+    /* Negative numbers: their bit patterns ascend as they become smaller. */
     return bits >= 0 ? bits : INT64_MIN - bits;
 }
 

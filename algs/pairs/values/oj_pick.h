@@ -12,7 +12,8 @@
 /** Smaller than all other scores; for NULL and NaN. */
 #define OJ_NO_SCORE INT64_MIN
 
-/** Maps a double to an integer in the order of numbers; 0 and -0 are equal. */
+/** Maps a double to an integer so that the order of numbers is kept; 0 and -0
+ * are equal. */
 int64_t oj_pick_score_of_double(double number);
 
 /** The score of an integer field; INT64_MIN is reserved and becomes INT64_MIN +
@@ -30,8 +31,8 @@ static inline int64_t oj_pick_score_reversed(int64_t score)
     return oj_pick_score_of_integer(-1 - score);
 }
 
-/** Scores by entry and by feature. If both are NULL, no pair is better than
- * another. */
+/** The scores of entries or of join features. If both members are NULL, no pair
+ * is better than another. */
 struct oj_pick_scores
 {
     const int64_t *of_entry;   /**< [matches->n_entries], or NULL */
@@ -41,8 +42,8 @@ struct oj_pick_scores
                                     ordinal is the rank */
 };
 
-/** Picks one pair of each row that has pairs, from matches in either form; *out
- * gets the one-to-one form. *out must differ from matches. */
+/** Picks one pair of each row that has pairs. matches may have any form; *out,
+ * which must be another object, is in one-to-one form. */
 OJ_MUST_USE oj_status oj_pick(const struct oj_matches *matches,
                               const struct oj_pick_scores *scores,
                               struct oj_matches *out, struct oj_error *err);

@@ -1,7 +1,10 @@
-/* Builds the arrangement of the segments of two features and locates its nodes,
- * its pieces and the face on each side of every piece. Nothing else contributes
- * to the matrix: every bounded face borders a piece. Also the exact squared
- * minimum distance of two features, as a fraction. */
+/* Exact predicate and distance of two features.
+ *
+ *  Builds the arrangement of the segments of both features: segments are cut
+ *  into pieces at all vertices and crossings (nodes). Locates each node, each
+ *  piece and the face on either side of each piece. That gives the whole
+ *  matrix, since every bounded face borders a piece.
+ */
 #include "exact_reference.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -13,36 +16,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- two features as segments --------------------------------------------- */
+/* --- segments of the two features ----------------------------------------- */
 
-/* Segments per bounding box. Neighbours in a ring are near each other, so they
- * need no sorting. */
+/* number of successive segments with a common bounding box (segments of a ring
+ * are close to each other) */
 #define RUN 64
 
-/* An edge of a ring or line.  One of length 0 is a dot: a point part, or a line
- * or ring of a single point. */
+/* An edge of a ring or line. A segment of length 0 ("dot") stands for a point,
+ * or for a line or ring whose vertices are all equal. */
 struct exact_segment
 {
     double ax, ay, bx, by;
-    int64_t part; /* index in the pair */
+    int64_t part; /* index of its part in the pair */
 };
 
 struct exact_part
 {
     int side; /* 0: part of the input feature, 1: of the join feature */
     enum oj_part_kind kind;
-    int64_t first, n; /* range of segments, in the order of the vertices */
+    int64_t first, n; /* range of its segments, in the order of the vertices */
 };
 
 struct exact_pair
 {
     int exponent; /* all coordinates are integers times 2^exponent */
     int64_t n_parts, n_segments;
-    int64_t n_of_input; /* number of segments of the input feature; they come
-                           first */
+    int64_t n_of_input; /* number of segments of the input feature; those of the
+                           join feature follow */
     struct exact_part *part;
     struct exact_segment *segment;
-    struct oj_box *run; /* boxes of RUN segments each */
+    struct oj_box *run; /* box of each run of RUN segments */
 };
 
 static void free_pair(struct exact_pair *pair)
@@ -68,7 +71,7 @@ static void lower_to_exponent_of(int *exponent, double value)
     *exponent = own < *exponent ? own : *exponent;
 }
 
-/* Appends the segment between two vertices; + 0.0 turns -0 into 0. */
+/* Appends the segment between two vertices. (Adding 0.0 turns -0 into 0.) */
 static void append_segment_of_vertices(struct exact_pair *pair,
                                        const struct oj_flat *flat, int64_t from,
                                        int64_t to)
@@ -135,8 +138,8 @@ static void append_parts_and_segments(struct exact_pair *pair,
     }
 }
 
-/* Counts parts and segments of a feature: a ring of v vertices gives v - 1
- * segments, or one dot. */
+/* Counts the parts and segments of a feature. A ring of v vertices has v - 1
+ * segments, or one of length 0. */
 static void count_parts_and_segments(const struct oj_flat *flat,
                                      int64_t feature, int64_t *n_parts,
                                      int64_t *n_segments)
@@ -149,8 +152,8 @@ static void count_parts_and_segments(const struct oj_flat *flat,
                                               flat->part_offset[feature];
 }
 
-/* Reads both features into *pair, which must be zeroed. The caller frees the
- * pair, also on failure. */
+/* Reads both features into *pair, which must be zeroed. The caller frees it,
+ * also after a failure. */
 static oj_status read_segments_of_two_features(
     struct exact_pair *pair, const struct oj_flat *input, int64_t row,
     const struct oj_flat *join_side, int64_t feature, struct oj_error *err)
@@ -178,8 +181,8 @@ static oj_status read_segments_of_two_features(
     return OJ_OK;
 }
 
-/* The next segment from *at on whose box intersects box; -1: none before end.
- * The box may shrink from call to call. */
+/* Returns the next segment, from *at on, whose box intersects `box`; -1 if
+ * there is none before end. The box may be reduced between calls. */
 static int64_t next_segment_near_box(const struct exact_pair *pair,
                                      const struct oj_box *box, int64_t *at,
                                      int64_t end)
@@ -200,24 +203,27 @@ static int64_t next_segment_near_box(const struct exact_pair *pair,
     return -1;
 }
 
-/* --- points --------------------------------------------------------------- */
+/* --- exact points --------------------------------------------------------- */
 
-/* The location of a node: a vertex (first is NULL; bounds is the vertex), or
- * the crossing of two segments inside both. */
+/* A node: a vertex (first is NULL; its coordinates are the bounds), or the
+ * crossing of two segments in their interiors. */
 struct exact_place
 {
     struct oj_box bounds;
     const struct exact_segment *first, *second;
-    int exponent; /* that of the pair */
+    int exponent; /* exponent of the pair: coordinates are integers times
+                     2^exponent */
 };
 
-/* A point to locate: a place, or the midpoint of two places.  Its exact
- * coordinates x / w, y / w * 2^exponent are computed only if its bounds do not
- * decide.  The struct has about 5 KB. */
+/* A point to be located: a node, or the midpoint of two nodes. Its exact
+ * coordinates, x / w and y / w times 2^exponent, are computed only if its
+ * bounds do not decide. The struct has about 5 KB. */
 struct exact_point
 {
     struct oj_box bounds;
-    const struct exact_place *from, *to; /* to NULL: the point is `from` */
+    const struct exact_place *from, *to; /* the point is *from if `to` is NULL;
+                                            otherwise the midpoint of *from and
+                                            *to */
     int is_made;
     struct oj_integer x, y, w; /* w > 0 */
 };
@@ -228,7 +234,7 @@ static struct exact_place place_of_vertex(double x, double y, int exponent)
     return place;
 }
 
-/* out = (b - a) x (p - a): > 0 if p is left of the segment. */
+/* out = (b - a) x (p - a), positive if p is left of the segment a -> b. */
 static void exact_orientation_of_vertex(struct oj_integer *out,
                                         const struct exact_segment *s,
                                         double px, double py, int exponent)
@@ -254,9 +260,10 @@ static void compute_crossing_numerator(struct oj_integer *out, double a,
     oj_integer_cross(out, &whole_b, a_side, &whole_a, b_side);
 }
 
-/* The ends of `second` have the orientations a_side and b_side relative to
- * `first`, with different signs: the crossing is a + (b - a) a_side / (a_side -
- * b_side). */
+/* Computes the exact coordinates x / w, y / w of the crossing of two segments.
+ * a_side and b_side are the orientations of the ends a and b of `second`
+ * relative to `first`, of different signs; the crossing is a + (b - a) a_side /
+ * (a_side - b_side). */
 static void compute_homogeneous_coordinates(const struct exact_place *place,
                                             struct oj_integer *x,
                                             struct oj_integer *y,
@@ -284,7 +291,8 @@ static void compute_homogeneous_coordinates(const struct exact_place *place,
     oj_integer_negate(w);
 }
 
-/* Tightens low and high to bounds of x / w * 2^exponent. */
+/* Replaces low and high by bounds of x / w * 2^exponent, if these are tighter.
+ */
 static void narrow_bounds(double *low, double *high, const struct oj_integer *x,
                           const struct oj_integer *w, int exponent)
 {
@@ -317,7 +325,7 @@ make_crossing_point_with_bounds(const struct exact_segment *first,
     return place;
 }
 
-/* Compares places by x, then by y, exactly. */
+/* Compares two nodes exactly, by x, then by y. */
 static int compare_places(const void *left, const void *right)
 {
     const struct exact_place *a = *(const struct exact_place *const *)left;
@@ -326,7 +334,8 @@ static int compare_places(const void *left, const void *right)
     int order;
     if (a->bounds.x1 < b->bounds.x0 || a->bounds.x0 > b->bounds.x1)
         return a->bounds.x1 < b->bounds.x0 ? -1 : 1;
-    if (a->first == NULL && b->first == NULL) /* x is equal here */
+    if (a->first == NULL && b->first == NULL) /* two vertices: their bounds are
+                                                 exact, so x is equal here */
         return (a->bounds.y0 > b->bounds.y0) - (a->bounds.y0 < b->bounds.y0);
     compute_homogeneous_coordinates(a, &x[0], &y[0], &w[0]);
     compute_homogeneous_coordinates(b, &x[1], &y[1], &w[1]);
@@ -340,7 +349,8 @@ static int compare_places(const void *left, const void *right)
     return oj_integer_compare(&p, &q);
 }
 
-/* Bounds of the midpoint of a number in [a0, a1] and one in [b0, b1]. */
+/* Computes bounds of the midpoint of two numbers, one in [a0, a1], the other in
+ * [b0, b1]. */
 static void bound_midpoint(double a0, double a1, double b0, double b1,
                            double *low, double *high)
 {
@@ -389,10 +399,10 @@ static void compute_exact_point_or_midpoint(struct exact_point *point)
     oj_integer_add(&point->w, &point->w, &point->w);
 }
 
-/* 1, -1 or 0: the vertex is left of the segment's line, right of it, or on it.
- * Doubles decide most cases: products have a relative error of at most 2^-51,
- * and underflow does not matter for a size of 1e-280; after an overflow no
- * comparison holds. */
+/* Sign of the side on which a vertex is: 1: left of the line of the segment,
+ * -1: right of it, 0: on it. Doubles decide most cases: products have a
+ * relative error of at most 2^-51, underflow does not matter for sizes from
+ * 1e-280 on, and after an overflow all comparisons are false. */
 static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
                                       double y, int exponent)
 {
@@ -406,7 +416,7 @@ static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
     return side.sign;
 }
 
-/* Orientation of a point of any kind relative to the segment's line. */
+/* Orientation of a node or midpoint relative to the line of a segment. */
 static int orientation_sign_of_point(const struct exact_segment *s,
                                      struct exact_point *point)
 {
@@ -442,8 +452,8 @@ static int has_greater_y(double y, struct exact_point *point)
     return oj_integer_compare(&scaled, &point->y) > 0;
 }
 
-/* 1 if the ray from the point to the right, shifted upwards by an infinitesimal
- * amount, crosses the segment; 0 if the segment contains the point. */
+/* 1 if the ray from the point to the right, shifted up by an infinitesimal
+ * amount, crosses the segment; 0 also if the segment contains the point. */
 static int ray_meets(const struct exact_segment *s, struct exact_point *point)
 {
     int a_above = has_greater_y(s->ay, point);
@@ -458,12 +468,11 @@ static int ray_meets(const struct exact_segment *s, struct exact_point *point)
 
 /* --- the arrangement ------------------------------------------------------ */
 
-/* The arrangement of two features: their segments cut at all nodes, which are
- * vertices, dots, and crossings of any two segments.
- *
- * Nodes are numbered by x, then by y, and so in their order along any segment.
- * A piece is a part of a segment between two neighbouring nodes. Pieces with
- * equal ends coincide; their records are adjacent. */
+/* The arrangement of two features: their segments, cut at all nodes. Nodes are
+ * the vertices, the segments of length 0, and the crossings of any two
+ * segments. They are numbered by x, then by y, hence in order along any
+ * segment. A piece is the part of a segment between two successive nodes.
+ * Pieces with equal ends coincide; their records are adjacent. */
 
 /* A node on a segment. */
 struct exact_cut
@@ -471,40 +480,41 @@ struct exact_cut
     int64_t segment, node;
 };
 
-/* A piece of one segment; from < to. */
+/* A piece of a segment, with nodes from < to. */
 struct exact_piece
 {
     int64_t from, to, part;
 };
 
-/* A part that touches a node. */
+/* A visit: a part of a feature that has the node on its edges. */
 struct node_part
 {
-    int64_t node, part, piece; /* piece -1: the part touches it by a dot */
+    int64_t node, part, piece; /* piece: one of the part's pieces at the node;
+                                  -1: none, the part is a dot there */
 };
 
 struct exact_arrangement
 {
     struct exact_pair pair;
     int64_t n_places, cap_places, n_cuts, cap_cuts, n_nodes, n_pieces, n_visits;
-    /* Segment s has the places 2 s and 2 s + 1 for its ends; places of
-     * crossings follow. */
+    /* The ends of segment s are places 2 s and 2 s + 1; the places of crossings
+     * follow. */
     struct exact_place *place;
-    const struct exact_place **ranked; /* [n_places] sorted */
+    const struct exact_place **ranked; /* [n_places] in the order of nodes */
     const struct exact_place **node;
     int64_t *node_of_place;
     struct exact_cut *cut;
-    struct exact_piece *piece; /* sorted by from, to, part */
-    struct node_part *visit;   /* sorted by node, part */
+    struct exact_piece *piece; /* [n_pieces] sorted by (from, to, part) */
+    struct node_part *visit;   /* [n_visits] sorted by (node, part) */
     /* [n_parts] 1: the part is a polygon with area */
     uint8_t *is_area;
-    /* [side][n_nodes] 1: an odd number of line ends of that feature is at the
+    /* [side][n_nodes] 1: an odd number of the feature's line ends are at the
      * node */
     uint8_t *ends[2];
-    /* [n_pieces] bit s: areas of feature s cover both sides of the piece */
+    /* [n_pieces] bit s: feature s has area on both sides of the piece */
     uint8_t *covered;
-    /* [n_parts] for the current point: parity of crossed segments; 1 if the
-     * point is on a ring of the part */
+    /* Both [n_parts], for the point that is located: parity of the segments
+     * that its ray crosses; 1: the point is on a ring of the part. */
     uint8_t *parity, *on_ring;
 };
 
@@ -526,7 +536,8 @@ static void free_arrangement(struct exact_arrangement *a)
     oj_free(a->on_ring);
 }
 
-/* Adds a cut. Its node is the index of a place until nodes are numbered. */
+/* Records that segment has a node at `place`. The member node is an index of
+ * places until nodes are numbered. */
 static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
                          int64_t place, struct oj_error *err)
 {
@@ -536,8 +547,8 @@ static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
     return OJ_OK;
 }
 
-/* Cuts segment s at the ends of t that lie on it; side: orientations of these
- * ends relative to s. */
+/* Adds cuts to segment s where an end of t lies on it. side: orientations of
+ * the two ends of t relative to s. */
 static oj_status cut_segment_at_touching_ends(struct exact_arrangement *a,
                                               int64_t s, int64_t t,
                                               const int side[2],
@@ -620,7 +631,7 @@ static oj_status sort_and_number_nodes(struct exact_arrangement *a,
     return OJ_OK;
 }
 
-/* Compares two records by their first n integers. */
+/* Compares two records of int64_t by their first n members. */
 static int compare_first_n_integers(const void *left, const void *right, int n)
 {
     const int64_t *a = left, *b = right;
@@ -632,7 +643,7 @@ static int compare_first_n_integers(const void *left, const void *right, int n)
     return 0;
 }
 
-/* For cuts (by segment and node) and visits (by node and part). */
+/* Order of cuts (segment, node) and of visits (node, part). */
 static int compare_by_first_two_numbers(const void *left, const void *right)
 {
     return compare_first_n_integers(left, right, 2);
@@ -664,8 +675,8 @@ static oj_status make_noded_pieces_of_segments(struct exact_arrangement *a,
     return OJ_OK;
 }
 
-/* End of the records from `first` on with equal piece (n_equal 2), or with
- * equal piece and part (n_equal 3). */
+/* Returns the end of the run of records from `first` on that are of one piece
+ * (n_equal 2), or of one piece and one part (n_equal 3). */
 static int64_t end_of_equal_pieces(const struct exact_arrangement *a,
                                    int64_t first, int n_equal)
 {
@@ -677,7 +688,7 @@ static int64_t end_of_equal_pieces(const struct exact_arrangement *a,
     return end;
 }
 
-/* --- parts ---------------------------------------------------------------- */
+/* --- classification of parts ---------------------------------------------- */
 
 static void toggle_line_end_parity(struct exact_arrangement *a, int64_t part,
                                    int64_t node)
@@ -685,9 +696,9 @@ static void toggle_line_end_parity(struct exact_arrangement *a, int64_t part,
     a->ends[a->pair.part[part].side][node] ^= 1;
 }
 
-/* Finds the polygons with area: those with a piece that their rings pass an odd
- * number of times. The others are lines. Then computes the parity of line ends.
- */
+/* Finds the polygons that enclose an area: an odd number of their ring segments
+ * cover some piece. Other polygons count as lines. Then computes the parity of
+ * line ends. */
 static oj_status classify_areas_and_count_line_ends(struct exact_arrangement *a,
                                                     struct oj_error *err)
 {
@@ -723,14 +734,14 @@ static oj_status classify_areas_and_count_line_ends(struct exact_arrangement *a,
     return OJ_OK;
 }
 
-/* --- places --------------------------------------------------------------- */
+/* --- location of nodes and pieces ----------------------------------------- */
 
-/* Facts about a point relative to a feature. */
+/* What is around a point in one feature. */
 struct around
 {
-    int n_rings;    /* polygon parts with area that have a ring there */
-    int is_inside;  /* 1: inside of a part that has no ring there */
-    int is_covered; /* 1: areas cover all of the surroundings */
+    int n_rings;    /* number of polygons with area that have a ring there */
+    int is_inside;  /* 1: inside of a polygon that has no ring there */
+    int is_covered; /* 1: areas cover the whole neighbourhood */
     int on_line, is_end, on_dot;
 };
 
@@ -747,7 +758,7 @@ de9im_place_of_surroundings(const struct around *around)
     return around->on_dot ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR;
 }
 
-/* Clears parity and on_ring and casts the ray from the point to the right. */
+/* Casts a ray from the point to the right: sets parity and on_ring. */
 static void cast_ray_from_point(struct exact_arrangement *a,
                                 struct exact_point *point)
 {
@@ -765,9 +776,9 @@ static void cast_ray_from_point(struct exact_arrangement *a,
     }
 }
 
-/* Analyses one piece, records first to end - 1. Bits 0 and 1 of covers[s]:
- * areas of feature s cover the right (or upper) and the left (or lower) side of
- * the piece. */
+/* Finds where a piece (records first .. end - 1) lies in both features.
+ * covers[s]: bit 0: feature s has area on its right (or upper) side; bit 1: on
+ * its left (or lower) side. */
 static void find_areas_beside_piece(struct exact_arrangement *a, int64_t first,
                                     int64_t end, struct around around[2],
                                     int covers[2])
@@ -847,7 +858,7 @@ static oj_status list_and_sort_parts_at_nodes(struct exact_arrangement *a,
     return OJ_OK;
 }
 
-/* Analyses one node, visits first to end - 1. */
+/* Finds where a node (visits first .. end - 1) lies in both features. */
 static void find_surroundings_of_node(struct exact_arrangement *a,
                                       int64_t first, int64_t end,
                                       struct around around[2])
@@ -888,8 +899,8 @@ static void find_surroundings_of_node(struct exact_arrangement *a,
             continue;
         if (!a->on_ring[part])
             of->is_inside = 1;
-        else if (n_pieces == 0) /* inside of an area, at a hole that is a
-                                   single point */
+        else if (n_pieces == 0) /* the ring is a single point, a hole inside of
+                                   the area */
             of->is_covered = 1;
     }
 }
@@ -971,14 +982,15 @@ oj_status oj_exact_holds(const struct oj_relation *relation,
 
 /* --- distances ------------------------------------------------------------ */
 
-/* The minimum squared distance so far: above / below, in units of 2^(2
- * exponent) of the pair. */
+/* The minimum squared distance found so far: above / below, in units of 2^(2
+ * exponent). */
 struct nearness
 {
     struct exact_pair pair;
     struct oj_integer above, below; /* below > 0 */
     int is_found;
-    double bound; /* upper bound of the distance */
+    double bound; /* an upper bound of the distance, used to skip segments by
+                     their boxes */
 };
 
 static int is_distance_zero(const struct nearness *n)
@@ -986,8 +998,7 @@ static int is_distance_zero(const struct nearness *n)
     return n->is_found && n->above.sign == 0;
 }
 
-/* Keeps the squared distance above / below if it is less than the minimum so
- * far. */
+/* Replaces the minimum squared distance if above / below is smaller. */
 static void keep_smaller_squared_distance(struct nearness *n,
                                           const struct oj_integer *above,
                                           const struct oj_integer *below)
@@ -1043,7 +1054,7 @@ static void dot_product(struct oj_integer *out, const struct exact_vector *a,
     oj_integer_add_products(out, &a->x, &b->x, &a->y, &b->y);
 }
 
-/* Measures a point to a segment, which may be a dot. */
+/* Distance from a point to a segment, which may have length 0. */
 static void measure_point_to_segment_exactly(struct nearness *n, double x,
                                              double y,
                                              const struct exact_segment *s)
@@ -1063,7 +1074,7 @@ static void measure_point_to_segment_exactly(struct nearness *n, double x,
         oj_integer_copy(&copy, &at);
         oj_integer_multiply(&above, &at, &copy);
     }
-    else /* an end is the nearest point */
+    else /* an end of the segment is the nearest point */
     {
         if (at.sign > 0)
             make_vector(n, &to_point, s->bx, s->by, x, y);
@@ -1073,8 +1084,8 @@ static void measure_point_to_segment_exactly(struct nearness *n, double x,
     keep_smaller_squared_distance(n, &above, &below);
 }
 
-/* Segments that do not cross inside both are as far apart as an end of one is
- * from the other. */
+/* Distance of two segments. Unless they cross in their interiors, it is the
+ * distance from an end of one to the other. */
 static void measure_segment_distance(struct nearness *n,
                                      const struct exact_segment *s,
                                      const struct exact_segment *t)
@@ -1098,7 +1109,7 @@ static void measure_segment_distance(struct nearness *n,
     measure_point_to_segment_exactly(n, s->bx, s->by, t);
 }
 
-/* Finds the minimum over all pairs of segments of the two features. */
+/* Finds the minimum distance over all pairs of segments of the two features. */
 static oj_status find_least_squared_distance(struct nearness *n,
                                              struct oj_error *err)
 {
@@ -1123,7 +1134,8 @@ static oj_status find_least_squared_distance(struct nearness *n,
     return OJ_OK;
 }
 
-/* *order: compares the distance of the features with (a + b) / 2. */
+/* Compares the exact distance of two features with (a + b) / 2; *order is -1, 0
+ * or 1. */
 static oj_status
 compare_distance_with_mean(const struct oj_flat *input, int64_t row,
                            const struct oj_flat *join_side, int64_t feature,
@@ -1147,8 +1159,9 @@ compare_distance_with_mean(const struct oj_flat *input, int64_t row,
     if (status == OJ_OK)
     {
         if (matrix.at[0] != 'F' || matrix.at[1] != 'F' || matrix.at[3] != 'F')
-            set_zero_distance(&n); /* one has a point in an area of the other */
-        /* compares 4 distance^2 with (a + b)^2, both times `below` */
+            set_zero_distance(&n); /* one feature has a point inside of an area
+                                      of the other */
+        /* compares 4 distance^2 with (a + b)^2, both multiplied by `below` */
         oj_integer_set(&sum, a, n.pair.exponent);
         oj_integer_set(&other, b, n.pair.exponent);
         oj_integer_add(&sum, &sum, &other);

@@ -1,12 +1,11 @@
-/** A context handle of GEOS and the last error text that GEOS reported through
+/** A GEOS context handle with the last error text that GEOS reported through
  *  it.
  *
- *  A failing call of GEOS returns NULL, 2 or -1, and the handle's message
- *  handler receives a text. If memory ran out, there is no text, or that of the
- *  exception. The text is stored here, to distinguish the two: GEOS cannot
- *  decide, or memory is out.
+ *  A call that fails returns NULL, 2 or -1 and passes a text to the handle's
+ *  message handler. If memory ran out, there is no text, or that of bad_alloc.
+ *  So the text tells whether GEOS cannot decide, or memory is out.
  *
- *  Belongs to one thread, and must not be moved while it is open: GEOS holds
+ *  Used by one thread. Must not be moved while it is open, because GEOS holds
  *  its address.
  */
 #ifndef GEOS_HANDLE_H
@@ -18,12 +17,12 @@
 #include <geos_c.h>
 #include <stdio.h>
 
-/** Owner; zeroed memory is a closed one. */
+/** Owner; zeroed memory is a closed handle. */
 struct oj_geos_handle
 {
-    GEOSContextHandle_t geos; /**< NULL: closed */
-    char message[256];        /**< last error text; the caller clears it
-                                   before a call */
+    GEOSContextHandle_t geos; /**< NULL: the handle is closed */
+    char message[256];        /**< last error text; the caller clears it before
+                                   each call */
 };
 
 static inline void oj_geos_keep_message(const char *message, void *user)
@@ -32,7 +31,8 @@ static inline void oj_geos_keep_message(const char *message, void *user)
     snprintf(handle->message, sizeof handle->message, "%s", message);
 }
 
-/** OJ_ERR_NOMEM if GEOS does not start; the handle is then closed. */
+/** Opens a handle. OJ_ERR_NOMEM if GEOS does not start; the handle is then
+ * closed. */
 OJ_MUST_USE static inline oj_status
 oj_geos_handle_open(struct oj_geos_handle *handle, struct oj_error *err)
 {
@@ -45,8 +45,8 @@ oj_geos_handle_open(struct oj_geos_handle *handle, struct oj_error *err)
     return OJ_OK;
 }
 
-/** Closes the handle. Objects made through it must have been destroyed. Accepts
- * a closed handle. */
+/** Closes the handle, which may be closed already. All objects made with it
+ * must have been destroyed. */
 static inline void oj_geos_handle_close(struct oj_geos_handle *handle)
 {
     if (handle->geos != NULL)

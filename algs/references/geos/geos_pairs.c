@@ -13,66 +13,71 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Maximum cached features of a side (unless all are kept) and of their
- * vertices: about 25 MB of coordinates in GEOS; prepared geometries need a few
- * times as much. */
+/* Maximum number of cached features of a side (unless all are kept), and of
+ * their vertices: about 25 MB of coordinates in GEOS. Prepared geometries need
+ * a few times as much. */
 #define MOST_KEPT 4096
 #define MOST_VERTICES (INT64_C(1) << 20)
 
-/* Maximum parts united for a point on the boundaries of several parts; with
- * more, the union of the whole feature is used. */
+/* If a point is on the boundaries of up to this many parts, only these parts
+ * are united; otherwise the whole feature. */
 #define MOST_BESIDE 8
 
-/* A geometry and its prepared form; NULL: not made yet. */
+/* A geometry and GEOS's prepared form of it; each is NULL until it is made. */
 struct prepared
 {
     GEOSGeometry *geometry;
     const GEOSPreparedGeometry *prepared;
 };
 
-/* A cached feature. */
+/* A cached feature (slot of the cache). */
 struct kept
 {
-    int64_t feature; /* -1: none */
+    int64_t feature; /* -1: the slot is empty */
     unsigned kinds;  /* enum oj_part_kind or'ed */
     int64_t n_vertices, n_components;
     GEOSGeometry *geometry;
-    int is_apart;             /* polygon parts: 1 disjoint or touching in
-                                 points only, 0 not, -1 unknown */
-    struct prepared whole;    /* union of the parts; its geometry is NULL
-                                 also if it is that of the feature */
-    struct prepared *locator; /* [n_locators] geometries of the rings */
-    int64_t n_locators;       /* 0: not made yet; 1: all polygon parts
-                                 together; otherwise one per part */
-    struct oj_box *box;       /* [n_components] widened boxes; NULL: not made
-                                 yet */
+    int is_apart;             /* polygons: 1: parts are disjoint or touch
+                                 only in points, 0: they are not, -1: not
+                                 known yet */
+    struct prepared whole;    /* union of the parts. Its geometry is NULL
+                                 until made, and also if it equals that of
+                                 the feature */
+    struct prepared *locator; /* [n_locators] prepared polygons by which points
+                                 are located */
+    int64_t n_locators;       /* 0: not made; 1: one for all polygon parts;
+                                 otherwise one for each part */
+    struct oj_box *box;       /* [n_components] widened box of each component;
+                                 NULL: not made */
 };
 
-/* A cache of one side's features as GEOS geometries, made on first use.
- * Feature f is in slot f modulo n_kept until another feature needs the slot, so
- * neighbouring features used in turn are made once. */
+/* A cache of one side's features as GEOS geometries, made on first use. Feature
+ * f is in slot f modulo n_kept, until another feature replaces it; so
+ * neighbouring features, used in turn, are made only once. */
 struct geos_side
 {
     GEOSContextHandle_t geos;
     const struct oj_flat *flat;
-    int rings_as_lines; /* 1: polygons are replaced by their rings */
-    int as_vertices;    /* 1: features are replaced by their vertices */
-    int keep_all;       /* 1: all features of the side are kept */
+    int rings_as_lines; /* 1: polygons are converted to the lines of their
+                           rings */
+    int as_vertices;    /* 1: features are converted to multipoints of their
+                           vertices */
+    int keep_all;       /* 1: features are never replaced */
     int64_t n_kept, n_vertices;
-    struct kept *kept; /* [n_kept]; NULL: not used yet */
+    struct kept *kept; /* [n_kept] slots; NULL: the cache is not in use yet */
 };
 
 struct oj_geos_pairs
 {
-    struct oj_relation relation; /* not set if opened without one */
+    struct oj_relation relation; /* not set if opened without a relation */
     int prepare;
     struct oj_geos_handle handle;
     struct geos_side input, join_side;
-    struct oj_flat_buf united; /* buffer for a union whose area is computed */
+    struct oj_flat_buf united; /* scratch for a union whose area is computed */
 };
 
-/* Classifies a failed call (NULL, 2 or -1). All failures but those for lack of
- * memory have a text. */
+/* Classifies a failed GEOS call (result NULL, 2 or -1): with an error text it
+ * is OJ_GEOS_CANNOT_SAY, without one memory ran out. */
 static enum oj_geos_verdict
 classify_geos_failure(const struct oj_geos_pairs *pairs)
 {
@@ -83,13 +88,14 @@ classify_geos_failure(const struct oj_geos_pairs *pairs)
 }
 
 /* ---- arrays -> GEOS ------------------------------------------------------
+ *
+ *  Geometries are not repaired. If GEOS refuses a geometry (for example a ring
+ *  that is not closed), the result is NULL and the handle has the text. The
+ *  caller owns the results.
+ */
 
- * Geometries are not repaired.  If GEOS refuses one (a ring that is not
- * closed), the result is NULL and the handle has the text. The caller owns the
- * results. */
-
-/* GEOS requires two vertices of a line and four of a ring: with fewer, the last
- * vertex is repeated, which adds no point. */
+/* Makes the coordinates of a ring or line. GEOS requires two vertices of a line
+ * and four of a ring, so shorter ones repeat their last vertex. */
 static GEOSCoordSequence *ring_coordinates(GEOSContextHandle_t geos,
                                            const struct oj_flat *flat,
                                            int64_t ring, int64_t least)
@@ -121,12 +127,12 @@ static GEOSGeometry *make_ring(GEOSContextHandle_t geos,
     return sequence ? GEOSGeom_createLinearRing_r(geos, sequence) : NULL;
 }
 
-/* A ring, or a line, as a LineString. */
+/* Makes a LineString of a ring or line. */
 static GEOSGeometry *make_line(GEOSContextHandle_t geos,
                                const struct oj_flat *flat, int64_t ring)
 {
     GEOSCoordSequence *sequence = ring_coordinates(geos, flat, ring, 2);
-    /* GEOS takes over the sequence, also on failure */
+    /* GEOS has taken over the sequence, even if the call failed */
     return sequence ? GEOSGeom_createLineString_r(geos, sequence) : NULL;
 }
 
@@ -136,12 +142,12 @@ static GEOSGeometry *make_point(GEOSContextHandle_t geos,
     return GEOSGeom_createPointFromXY_r(geos, flat->x[vertex], flat->y[vertex]);
 }
 
-/* The members of a multi geometry or collection that is being made. */
+/* The members of a collection that is being made. */
 struct geos_members
 {
     GEOSContextHandle_t geos;
     int64_t n;
-    GEOSGeometry **list; /* NULL: a member could not be made; all were
+    GEOSGeometry **list; /* NULL: making a member failed, so all were
                             destroyed */
 };
 
@@ -155,7 +161,8 @@ static struct geos_members allocate_member_list(GEOSContextHandle_t geos,
     return members;
 }
 
-/* Appends a member and takes ownership; NULL: making it has failed. */
+/* Appends a member and takes it over. member NULL means that making it failed:
+ * all members are destroyed. */
 static void add_member(struct geos_members *members, GEOSGeometry *member)
 {
     if (member != NULL)
@@ -169,8 +176,8 @@ static void add_member(struct geos_members *members, GEOSGeometry *member)
     members->list = NULL;
 }
 
-/* Makes the collection, or the polygon with the members as holes. GEOS takes
- * ownership of its arguments, also on failure. */
+/* Makes a collection of the members, or a polygon with the members as holes.
+ * GEOS owns the arguments afterwards, also if the call fails. */
 static GEOSGeometry *make_collection(struct geos_members *members, int type,
                                      GEOSGeometry *shell)
 {
@@ -232,10 +239,9 @@ static int collection_type(unsigned kinds)
     }
 }
 
-/* Makes the parts of a feature (long form) that are of these kinds, at least
- * one: the members of a multi geometry, if they are of one kind, or of a
- * GeometryCollection.  Polygons become the lines of their rings if the side
- * wants that. */
+/* Makes those parts of a feature that are of these kinds; *found: the kinds
+ * among them. With rings_as_lines, polygons become the lines of their rings.
+ * Precondition: there is such a part, and the layer is not of single points. */
 static struct geos_members make_list_of_parts(const struct geos_side *side,
                                               int64_t feature, unsigned kinds,
                                               unsigned *found)
@@ -273,7 +279,8 @@ make_geometry_of_parts_of_kinds(const struct geos_side *side, int64_t feature,
     return make_collection(&members, collection_type(found), NULL);
 }
 
-/* The vertices of a feature as points; the feature must have parts. */
+/* Makes the vertices of a feature as points. Precondition: the feature has
+ * parts. */
 static GEOSGeometry *make_vertices(const struct geos_side *side,
                                    int64_t feature)
 {
@@ -286,7 +293,8 @@ static GEOSGeometry *make_vertices(const struct geos_side *side,
     return make_collection(&members, GEOS_MULTIPOINT, NULL);
 }
 
-/* The whole feature, which must have parts: its only part, or all of them. */
+/* Makes the whole feature: its only part, or a collection of all parts.
+ * Precondition: it has parts. */
 static GEOSGeometry *make_feature(const struct geos_side *side, int64_t feature)
 {
     struct geos_members members;
@@ -304,7 +312,7 @@ static GEOSGeometry *make_feature(const struct geos_side *side, int64_t feature)
     return only;
 }
 
-/* n polygon parts of a feature, given by their indices in it. */
+/* Makes n polygon parts of a feature, given by their indices within it. */
 static GEOSGeometry *make_polygons(const struct geos_side *side,
                                    int64_t feature, const int64_t *part,
                                    int64_t n)
@@ -317,9 +325,9 @@ static GEOSGeometry *make_polygons(const struct geos_side *side,
     return make_collection(&members, GEOS_MULTIPOLYGON, NULL);
 }
 
-/* The rings of polygon parts first to end - 1, each as a polygon: GEOS's
- * prepared geometry then locates points by even-odd over all rings, also for a
- * hole outside of its shell's envelope. */
+/* Makes a polygon of each ring of the polygon parts first .. end - 1. GEOS's
+ * prepared geometry then locates points by the even-odd rule over all rings,
+ * also for a hole outside of its shell's envelope. */
 static GEOSGeometry *make_rings_as_polygons(const struct geos_side *side,
                                             int64_t first, int64_t end)
 {
@@ -336,7 +344,7 @@ static GEOSGeometry *make_rings_as_polygons(const struct geos_side *side,
     return make_collection(&members, GEOS_MULTIPOLYGON, NULL);
 }
 
-/* ---- features that are kept ---------------------------------------------- */
+/* ---- cache of features --------------------------------------------------- */
 
 static void drop_prepared(GEOSContextHandle_t geos, struct prepared *one)
 {
@@ -345,7 +353,8 @@ static void drop_prepared(GEOSContextHandle_t geos, struct prepared *one)
     memset(one, 0, sizeof *one);
 }
 
-/* Returns the prepared form; the geometry must exist. */
+/* Returns the prepared form of a geometry, made on first use. Precondition: the
+ * geometry is not NULL. */
 static const GEOSPreparedGeometry *prepare_geometry(GEOSContextHandle_t geos,
                                                     struct prepared *one)
 {
@@ -375,7 +384,7 @@ static void evict_all_features(struct geos_side *side)
     side->n_vertices = 0;
 }
 
-/* Switches to another layer. */
+/* Empties the cache and sets another layer. */
 static void set_layer(struct geos_side *side, const struct oj_flat *flat)
 {
     evict_all_features(side);
@@ -396,9 +405,9 @@ static int allocate_cache_slots(struct geos_side *side)
     return side->kept != NULL;
 }
 
-/* Returns the feature, which must have parts; valid until the next call for
- * this side. NULL if GEOS refuses it or memory is out, as in all functions
- * below. */
+/* Returns a feature from the cache; valid until the next call for this side.
+ * Precondition: it has parts. NULL if GEOS refuses it or memory is out, as in
+ * all functions below. */
 static struct kept *get_feature(struct geos_side *side, int64_t feature)
 {
     struct kept *kept;
@@ -437,7 +446,8 @@ static struct oj_box box_of(const struct oj_flat *flat, int64_t first,
     return oj_box_around(&box, 0.0);
 }
 
-/* Boxes of the feature's components: its parts, or their rings. */
+/* Returns the boxes of the feature's components (its parts, or with
+ * rings_as_lines its rings). */
 static const struct oj_box *component_boxes(const struct geos_side *side,
                                             struct kept *kept)
 {
@@ -476,8 +486,8 @@ static int64_t count_polygons(const struct oj_flat *flat, int64_t feature)
     return n;
 }
 
-/* 1 if GEOS accepts the polygon parts as a valid MultiPolygon: they are
- * disjoint or touch in points, so the collection is its own union.  0: not; -1:
+/* Asks GEOS whether the polygon parts are a valid MultiPolygon, hence disjoint
+ * or touching only in points, so that no union is needed. 1: yes, 0: no, -1:
  * memory is out. */
 static int check_polygons_apart(const struct geos_side *side, struct kept *kept)
 {
@@ -507,7 +517,7 @@ static int are_polygon_parts_apart(const struct geos_side *side,
     return kept->is_apart;
 }
 
-/* 1 if each polygon part is valid by itself; -1: memory is out, or GEOS failed.
+/* 1 if each polygon part by itself is valid; -1: memory is out, or GEOS failed.
  */
 static int parts_are_valid(const struct geos_side *side,
                            const struct kept *kept)
@@ -523,7 +533,7 @@ static int parts_are_valid(const struct geos_side *side,
     return 1;
 }
 
-/* The union of a collection, which is destroyed; NULL for NULL. */
+/* Returns the union of a collection, which is destroyed; NULL for NULL. */
 static GEOSGeometry *unite_collection(GEOSContextHandle_t geos,
                                       GEOSGeometry *all)
 {
@@ -532,7 +542,7 @@ static GEOSGeometry *unite_collection(GEOSContextHandle_t geos,
     return united;
 }
 
-/* The union of the polygon parts, in a collection with the other parts. */
+/* Returns a collection: the union of the polygon parts, and the other parts. */
 static GEOSGeometry *unite_polygons(const struct geos_side *side,
                                     const struct kept *kept)
 {
@@ -556,9 +566,9 @@ static GEOSGeometry *unite_polygons(const struct geos_side *side,
     return make_collection(&members, GEOS_GEOMETRYCOLLECTION, NULL);
 }
 
-/* The feature as the union of its parts: its geometry if the polygon parts are
- * apart, else their union with the parts of other kinds.  A feature with an
- * invalid part is returned unchanged. */
+/* Returns the feature as the union of its parts. If polygon parts do not
+ * overlap, that is its geometry. A feature with an invalid part is returned
+ * unchanged. */
 static const GEOSGeometry *get_union_of_parts(const struct geos_side *side,
                                               struct kept *kept)
 {
@@ -587,7 +597,8 @@ prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
     return kept->whole.prepared;
 }
 
-/* Fetches the two features of a pair; OJ_GEOS_NO if one has no parts. */
+/* Gets both features of a pair from the caches. OJ_GEOS_NO if one of them has
+ * no parts. */
 static enum oj_geos_verdict
 get_cached_features_of_pair(struct oj_geos_pairs *pairs, int64_t row,
                             int64_t feature, struct kept **a, struct kept **b)
@@ -661,21 +672,21 @@ void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
 
 /* ---- points in polygons -------------------------------------------------- */
 
-/* Polygons in which points are located. */
+/* A feature with polygons in which points are located. */
 struct asked_polygon
 {
     struct oj_geos_pairs *pairs;
     struct geos_side *side;
     struct kept *kept;
-    const struct oj_box *box; /* boxes of its parts; NULL: a single locator
+    const struct oj_box *box; /* boxes of its parts; NULL: there is one locator
                                  for all parts */
-    int tells_boundary;       /* 0: the join treats boundary and interior
-                                 alike */
+    int tells_boundary;       /* 1: the join distinguishes boundary and
+                                 interior */
 };
 
-/* Allocates the locators of the feature: one for all rings, by even-odd, if the
- * parts are apart; else one per part.  Their geometries are made on first use.
- */
+/* Allocates the locators of a feature (prepared polygons): one for all rings,
+ * by the even-odd rule, if its polygons do not overlap; otherwise one per part.
+ * They are made on first use. */
 static int allocate_locators(struct asked_polygon *asked)
 {
     struct kept *kept = asked->kept;
@@ -729,8 +740,8 @@ static int box_holds(const struct oj_geos_pairs *pairs,
            oj_box_has(box, x, y);
 }
 
-/* Locates, in the union of n parts, a point on the boundaries of all of them;
- * up to MOST_BESIDE of them are listed. */
+/* Locates a point in the union of the n parts whose boundaries it is on. `part`
+ * lists at most MOST_BESIDE of them. */
 static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
                                             const GEOSGeometry *point,
                                             const int64_t *part, int64_t n,
@@ -745,12 +756,14 @@ static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
     {
         snprintf(pairs->handle.message, sizeof pairs->handle.message,
                  "a part of a collection is not valid");
-        return OJ_GEOS_CANNOT_SAY; /* a part is invalid, so there is no union */
+        return OJ_GEOS_CANNOT_SAY; /* the union with an invalid part is not
+                                      defined */
     }
     if (n > MOST_BESIDE)
         return locate_by_prepared_geometry(
             pairs, prepare_union_of_parts(side, kept), point, where);
-    /* unites only these parts: nodes with other parts would be rounded */
+    /* only these parts, because uniting more would round nodes with other
+     * parts, too */
     beside.geometry = unite_collection(
         side->geos, make_polygons(side, kept->feature, part, n));
     located = locate_by_prepared_geometry(
@@ -759,9 +772,9 @@ static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
     return located;
 }
 
-/* Locates a point. Overlapping parts are tested one by one: a point inside of
- * one is inside; on the boundary of one only, it is on the boundary; on the
- * boundary of several, their union decides. */
+/* Locates a point. Overlapping parts are tested one by one: inside of any part
+ * means inside; on the boundary of a single part means boundary; on the
+ * boundaries of several, their union decides. */
 static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
                                          const GEOSGeometry *point,
                                          enum oj_location *where)
@@ -793,7 +806,7 @@ static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
 }
 
 /* Decides whether points and polygons are a pair, by their DE-9IM matrix with
- * the points first. relation: with the points as input. */
+ * the points first. relation must be the one with points as input. */
 static enum oj_geos_verdict
 relate_points_to_polygons(struct asked_polygon *asked,
                           const struct kept *points,
@@ -827,7 +840,8 @@ relate_points_to_polygons(struct asked_polygon *asked,
 
 /* ---- predicates ---------------------------------------------------------- */
 
-/* Predicates that prepared geometries decide faster, by exact signs alone. */
+/* Predicates for which GEOS's prepared geometries are faster and use exact
+ * signs only; NULL: use plain_predicate. */
 static char (*const prepared_predicate[OJ_N_OPS])(GEOSContextHandle_t,
                                                   const GEOSPreparedGeometry *,
                                                   const GEOSGeometry *) = {
@@ -839,8 +853,8 @@ static char (*const prepared_predicate[OJ_N_OPS])(GEOSContextHandle_t,
     [OJ_OP_COVERS] = GEOSPreparedCovers_r,
 };
 
-/* Plain predicates. NULL: a pattern decides, from the table of joins or
- * -relate. */
+/* Predicates of plain geometries. NULL: a DE-9IM pattern decides, from the
+ * table of joins or of -relate. */
 static char (*const plain_predicate[OJ_N_OPS])(GEOSContextHandle_t,
                                                const GEOSGeometry *,
                                                const GEOSGeometry *) = {
@@ -891,8 +905,8 @@ static char test_plain_predicate(struct oj_geos_pairs *pairs,
         pattern = relation->mask;
     if (relation->op != OJ_OP_CONTAINS_PROPERLY)
         return GEOSRelatePattern_r(geos, a, b, pattern);
-    /* only prepared geometries have containsProperly */
-    answer = GEOSContains_r(geos, a, b); /* compares envelopes first */
+    /* GEOS has containsProperly only for prepared geometries */
+    answer = GEOSContains_r(geos, a, b); /* faster first test, by envelopes */
     return answer == 1 ? GEOSRelatePattern_r(geos, a, b, pattern) : answer;
 }
 
@@ -927,10 +941,10 @@ enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
 
 /* ---- distances ----------------------------------------------------------- */
 
-/* GEOS skips a ring of a polygon with holes if a rounded distance of its box is
- * not below the minimum so far, which sometimes costs an ulp. So if such a
- * polygon does not contain the point, its rings are measured one by one.
- * Returns 0 if GEOS fails. */
+/* Distance from a point to a polygon with holes. GEOS skips a ring if a rounded
+ * distance of its box is not below the minimum so far, which sometimes costs an
+ * ulp. So if the polygon does not contain the point, each ring is measured
+ * separately. Returns 0 if GEOS fails. */
 static int measure_point_to_rings(GEOSContextHandle_t geos,
                                   const GEOSGeometry *point,
                                   const GEOSGeometry *polygon, double *distance)
@@ -952,7 +966,7 @@ static int measure_point_to_rings(GEOSContextHandle_t geos,
     return 1;
 }
 
-/* Distance of two components. Returns 0 if GEOS fails. */
+/* Distance between two components. Returns 0 if GEOS fails. */
 static int measure_component_distance(GEOSContextHandle_t geos,
                                       const GEOSGeometry *a,
                                       const GEOSGeometry *b, double *distance)
@@ -1034,7 +1048,8 @@ static oj_status add_wkb_as_feature(struct oj_flat_buf *shapes,
     return oj_flat_buf_end(shapes, err);
 }
 
-/* Appends a geometry as one more feature; on failure the caller removes it. */
+/* Appends a geometry as a feature; after a failure the caller removes what was
+ * appended. */
 static oj_status append_geometry(GEOSContextHandle_t geos,
                                  const GEOSGeometry *one,
                                  struct oj_flat_buf *shapes,
@@ -1051,7 +1066,8 @@ static oj_status append_geometry(GEOSContextHandle_t geos,
 
 /* ---- intersections ------------------------------------------------------- */
 
-/* The members of a feature that are of one kind; polygons as their union. */
+/* Returns a copy of the members of one kind of a feature; polygons as their
+ * union. */
 static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
                                           struct kept *kept, unsigned kind)
 {
@@ -1064,7 +1080,7 @@ static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
     return make_geometry_of_parts_of_kinds(side, kept->feature, kind);
 }
 
-/* The intersection of the members of kind_a of a with those of kind_b of b. */
+/* Intersects the members of kind_a of a with the members of kind_b of b. */
 static GEOSGeometry *
 intersect_parts_of_two_kinds(struct oj_geos_pairs *pairs, struct kept *a,
                              unsigned kind_a, struct kept *b, unsigned kind_b)
@@ -1080,9 +1096,9 @@ intersect_parts_of_two_kinds(struct oj_geos_pairs *pairs, struct kept *a,
     return common;
 }
 
-/* The union of the intersections of each kind of a with each kind of b. Empty
- * members are left out: GEOS crashes for unions of points and empty polygons.
- */
+/* Returns the union of the intersections of each kind of a with each kind of b.
+ * Empty members are left out, because GEOS crashes for unions of points with
+ * empty polygons. */
 static GEOSGeometry *union_of_intersections_by_kind(struct oj_geos_pairs *pairs,
                                                     struct kept *a,
                                                     struct kept *b)
@@ -1106,8 +1122,9 @@ static GEOSGeometry *union_of_intersections_by_kind(struct oj_geos_pairs *pairs,
     return members.n < 2 ? all : unite_collection(geos, all);
 }
 
-/* GEOS does not intersect collections of several kinds: these are intersected
- * kind by kind.  NULL: GEOS failed, or memory is out. */
+/* Intersects two features. GEOS does not intersect collections of several
+ * kinds, so these are done kind by kind. NULL: GEOS failed, or memory is out.
+ */
 static GEOSGeometry *intersect_cached_features(struct oj_geos_pairs *pairs,
                                                struct kept *a, struct kept *b)
 {

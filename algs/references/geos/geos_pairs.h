@@ -1,13 +1,13 @@
-/** Predicates, distances and intersections of pairs of features by GEOS: for
- *  the references, and for values of pairs (overlaps).
+/** Predicates, distances and intersections of pairs of features by GEOS, for
+ *  the reference backends and for values of pairs (overlaps). One object per
+ *  thread; objects share nothing.
  *
- *  One object per thread; objects share nothing.  Geometries are made from the
- *  flat arrays on first use, whole features as GEOS would read them (several
- *  polygons: a MultiPolygon; parts of different kinds: a GeometryCollection),
- *  and cached: a bounded number of the input, and all of the join side, because
- *  benchmarks compare the speed of the references.
+ *  Geometries are made from the arrays on first use, as GEOS would read the
+ *  feature: several polygons become a MultiPolygon, parts of different kinds a
+ *  GeometryCollection. They are cached: a limited number for the input, all of
+ *  the join side, so that benchmarks measure GEOS and not the conversion.
  *
- *  Code that includes this header does not need the headers of GEOS.
+ *  Code that includes this header does not need GEOS's headers.
  */
 #ifndef GEOS_PAIRS_H
 #define GEOS_PAIRS_H
@@ -21,61 +21,61 @@ struct oj_geos_pairs;
 enum oj_geos_verdict
 {
     OJ_GEOS_NO = 0,
-    OJ_GEOS_YES = 1,    /**< also: success, with the result in an output
-                             argument */
-    OJ_GEOS_CANNOT_SAY, /**< GEOS failed: an invalid geometry, or a
-                             collection that its relate does not accept */
+    OJ_GEOS_YES = 1,    /**< or success, with a result in an output argument */
+    OJ_GEOS_CANNOT_SAY, /**< GEOS failed: an invalid geometry, or a collection
+                             that its relate() does not support */
     OJ_GEOS_OUT_OF_MEMORY
 };
 
-/** Opens an object. join_side must outlive *out.
- * relation  copied; NULL: for intersections and areas only, and the cache of
- *           the join side is bounded, too
+/** Makes an object for pairs with features of join_side, which must outlive it.
+ * relation  copied; NULL: only intersections and areas will be computed, and
+ *           the cache of the join side is limited, too
  * prepare   0: plain predicates, except for points with polygons, which use
- *           prepared rings (even-odd over all of them, struct oj_flat);
- *           1: prepared geometries for intersects, disjoint, within, contains,
- *           covers and coveredby, so that benchmarks are fair to GEOS */
+ *           prepared rings (even-odd over all of them, struct oj_flat); 1:
+ *           prepared geometries for intersects, disjoint, within, contains,
+ *           covers and coveredby, which is GEOS's fastest way, for benchmarks
+ */
 OJ_MUST_USE oj_status oj_geos_pairs_open(const struct oj_relation *relation,
                                          const struct oj_flat *join_side,
                                          int prepare,
                                          struct oj_geos_pairs **out,
                                          struct oj_error *err);
 
-/** Sets the batch that rows refer to from now on; it must outlive its use. */
+/** Sets the batch that later rows refer to. It must stay valid while it is
+ * used. */
 void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
                              const struct oj_flat *input);
 
-/** Decides the predicate of the relation (any but nearest, dwithin and bbox).
+/** Decides the relation's predicate (not nearest, dwithin or bbox) for a pair.
  * Features without parts are never a pair. */
 enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
                                         int64_t row, int64_t feature);
 
-/** Distance between row and feature: the minimum over all pairs of components,
- * each by plain GEOSDistance; OJ_GEOS_YES if *distance is set. */
+/** Computes the distance between row and feature: the minimum over all pairs of
+ * components, each by GEOSDistance. OJ_GEOS_YES: *distance is set. */
 enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
                                             int64_t row, int64_t feature,
                                             double *distance);
 
-/** The distance of shapes of the relation's kind, by GEOS: hausdorff;
- * hausdorff_points (of multipoints of the vertices); or frechet, which needs
- * about 64 bytes per cell and one level of recursion per step through the
- * table. */
+/** Computes the relation's distance of shapes by GEOS: hausdorff,
+ * hausdorff_points (of the vertices as multipoints) or frechet. The last needs
+ * about 64 bytes per cell of the table and recurses once per step through it.
+ */
 enum oj_geos_verdict oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
                                                   int64_t row, int64_t feature,
                                                   double *distance);
 
-/** Appends the intersection of row and feature to shapes as one more feature,
- * without parts if it is empty.  OJ_GEOS_YES: it was appended;
- * OJ_GEOS_CANNOT_SAY: GEOS failed (an invalid polygon, a collection), and
- * nothing was appended. */
+/** Appends the intersection of row and feature to shapes, as a feature, without
+ * parts if it is empty. OJ_GEOS_YES: it was appended. OJ_GEOS_CANNOT_SAY: GEOS
+ * failed (an invalid polygon, a collection), and nothing was appended. */
 enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
                                               int64_t row, int64_t feature,
                                               struct oj_flat_buf *shapes);
 
-/** The area of a row of the input, or of a join feature (of_input 0), in square
- * CRS units, with overlapping polygon parts counted once: oj_flat_area() of
- * GEOS's union if the parts are not apart.  If GEOS cannot make the union, the
- * areas of the parts are added. */
+/** Computes the area of an input row, or of a join feature (of_input 0), in
+ * square CRS units. Overlapping polygon parts count once: the area is that of
+ * GEOS's union. If GEOS cannot make the union, the areas of the parts are
+ * added. */
 OJ_MUST_USE oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs,
                                          int of_input, int64_t feature,
                                          double *area, struct oj_error *err);

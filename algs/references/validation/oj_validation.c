@@ -30,7 +30,7 @@ const char *oj_validation_difference_name(enum oj_difference_kind kind)
     return names[kind];
 }
 
-/* Bitwise equality; a join without a measure has NaN on both sides. */
+/* Bitwise equality; both NaN if the join has no measure. */
 static int are_measures_identical(double a, double b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
@@ -47,9 +47,9 @@ static int is_on_sphere(const struct oj_validation *v)
            v->relation->metric == OJ_METRIC_SPHERE;
 }
 
-/* On the sphere, ours and the reference compute by different ways, with the
- * rounding of unit vectors. The nearer two points are to being opposite, the
- * less precise a chord is. */
+/* Equality of two distances on the sphere, up to the rounding of unit vectors,
+ * since the engine and the reference use different formulas. The nearer two
+ * points are to antipodal, the less precise a chord is. */
 static int equals_on_sphere(double a, double b)
 {
     double flatness = cos(0.5 * a / OJ_SPHERE_RADIUS);
@@ -58,7 +58,8 @@ static int equals_on_sphere(double a, double b)
     return fabs(a - b) <= OJ_SPHERE_RADIUS * OJ_VALIDATION_CHORD / flatness;
 }
 
-/* 1 if two distances differ by rounding at most. */
+/* 1 if two distances are equal up to the rounding that is allowed for this
+ * join. */
 static int equals_within_rounding(const struct oj_validation *v, double a,
                                   double b)
 {
@@ -77,7 +78,7 @@ static int has_points_only(const struct oj_flat *flat, int64_t feature)
     return (oj_flat_kinds(flat, feature) & ~(unsigned)OJ_PART_POINT) == 0;
 }
 
-/* 1 if the distance of the pair may differ by rounding. */
+/* 1 if the distances of the pair may differ by rounding. */
 static int may_be_off_by_rounding(const struct oj_validation *v,
                                   int64_t feature)
 {
@@ -108,8 +109,8 @@ static oj_status add_difference(struct oj_validation *v,
     return v->report != NULL ? v->report(&difference, v->user, err) : OJ_OK;
 }
 
-/* Sorts by join row, then by measure, so that the order is defined even if a
- * wrong answer repeats a pair. */
+/* Sorts by join row, then by measure, so that the order is defined even for a
+ * wrong result with repeated pairs. */
 static int by_join_row_and_measure(const void *left, const void *right)
 {
     const struct oj_row_pair *a = left, *b = right;
@@ -125,8 +126,7 @@ static int is_undecided(const struct oj_validated_row *of, int32_t feature)
                    sizeof feature, oj_compare_int32) != NULL;
 }
 
-/* Copies the pairs that neither answer left undecided, in the order of the
- * answer. */
+/* Lists the pairs of a row that both results decided, in their order. */
 static void copy_pairs_both_could_decide(const struct oj_validation *v,
                                          struct oj_validated_row *of)
 {
@@ -142,8 +142,8 @@ static void copy_pairs_both_could_decide(const struct oj_validation *v,
     }
 }
 
-/* Reports the first position at which equal sets of pairs are in different
- * order, if any. */
+/* If the pairs of a row are equal sets in different order, reports the first
+ * position at which they differ. */
 static oj_status find_order_difference(struct oj_validation *v,
                                        struct oj_error *err)
 {
@@ -175,8 +175,8 @@ static int64_t count_pairs_of_row(const struct oj_validated_row *of)
            oj_matches_first(of->matches, of->row);
 }
 
-/* 1 if an answer of the k nearest has k pairs: pairs that it lacks must then
- * only be farther than its farthest. */
+/* 1 if this row of a nearest join has k pairs. Then a pair that it lacks must
+ * be farther than all of these. */
 static int has_k_pairs(const struct oj_validation *v,
                        const struct oj_validated_row *of)
 {
@@ -184,8 +184,8 @@ static int has_k_pairs(const struct oj_validation *v,
            count_pairs_of_row(of) >= v->relation->k;
 }
 
-/* 1 if a pair that only one side has is so near a bound that ulps decide: the
- * maximum or minimum distance, or the farthest pair of the other side. */
+/* 1 if a pair that only one result has is within a few ulps of a limit: of the
+ * maximum or minimum distance, or of the farthest pair in the other result. */
 static int is_within_rounding_of_a_bound(const struct oj_validation *v,
                                          const struct oj_row_pair *pair,
                                          const struct oj_validated_row *other)
@@ -204,15 +204,15 @@ static int is_within_rounding_of_a_bound(const struct oj_validation *v,
                                   greatest_distance_in_row(other));
 }
 
-/* --- the exact word ------------------------------------------------------- */
+/* --- decisions by exact arithmetic ---------------------------------------- */
 
 static int is_distance_join(const struct oj_validation *v)
 {
     return (oj_op_get(v->relation->op)->takes & OJ_TAKES_DISTANCE) != 0;
 }
 
-/* 1 for planar joins of geometries if the layers are known. Exact arithmetic
- * needs the layers and does not cover distances of shapes. */
+/* 1 if exact arithmetic can decide this join: planar, of geometries, not by
+ * Hausdorff or Frechet distance; and the layers are set. */
 static int can_be_proved_by_exact_arithmetic(const struct oj_validation *v)
 {
     return has_layers_and_relation(v) && !is_on_sphere(v) &&
@@ -220,7 +220,7 @@ static int can_be_proved_by_exact_arithmetic(const struct oj_validation *v)
            !oj_relation_compares_shapes(v->relation);
 }
 
-/* Compares the exact distance of a pair with limit: -1, 0 or 1. */
+/* Compares the exact distance of a pair with limit: *order is -1, 0 or 1. */
 static oj_status
 compare_exact_distance_with_limit(const struct oj_validation *v,
                                   int64_t feature, double limit, int *order,
@@ -234,8 +234,8 @@ compare_exact_distance_with_limit(const struct oj_validation *v,
                                      order, err);
 }
 
-/* Sets *is_within to 1 if the exact distance of a pair is within the bounds of
- * the join. */
+/* Sets *is_within to 1 if the exact distance of a pair is within the join's
+ * minimum and maximum distance. */
 static oj_status is_within_bounds(const struct oj_validation *v,
                                   int64_t feature, int *is_within,
                                   struct oj_error *err)
@@ -256,7 +256,7 @@ static oj_status is_within_bounds(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Sets *is to 1 if our distance is the correctly rounded exact one. */
+/* Sets *is to 1 if our distance is the exact one, rounded correctly. */
 static oj_status is_correctly_rounded(const struct oj_validation *v,
                                       const struct oj_row_pair *ours, int *is,
                                       struct oj_error *err)
@@ -275,7 +275,8 @@ static oj_status is_correctly_rounded(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* 1 if a pair of ours may be among the k nearest of our row. */
+/* 1 if our pair may be among the k nearest of its row, judged by our distances.
+ */
 static int is_among_k_nearest(const struct oj_validation *v,
                               const struct oj_row_pair *ours)
 {
@@ -288,9 +289,9 @@ static int is_among_k_nearest(const struct oj_validation *v,
            (v->relation->ties == OJ_TIES_ALL || v->ours.n <= v->relation->k);
 }
 
-/* For a pair that our row of the k nearest lacks: sets *is to 1 if it ties with
- * our farthest pair and comes after all pairs at that distance, by FID, then by
- * ordinal. */
+/* For a pair that our row of a nearest join lacks: sets *is to 1 if it is
+ * exactly as far as our farthest pair, and comes after all our pairs at that
+ * distance in the order of ties (FID, then ordinal). */
 static oj_status is_excluded_by_tie_order(const struct oj_validation *v,
                                           const struct oj_row_pair *reference,
                                           int *is, struct oj_error *err)
@@ -320,7 +321,8 @@ static oj_status is_excluded_by_tie_order(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Sets *may to 1 if exclusions, classes and own distances allow the pair. */
+/* Sets *may to 1 if exclusions, classes and maximum distances of features allow
+ * the pair. */
 static oj_status passes_pair_filter(const struct oj_validation *v,
                                     int64_t feature, int *may,
                                     struct oj_error *err)
@@ -332,8 +334,9 @@ static oj_status passes_pair_filter(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Sets *is_proved if exact arithmetic confirms that we have a pair which the
- * reference lacks, or lack one (ours NULL) which it has. */
+/* Sets *is_proved to 1 if exact arithmetic confirms our result: we have a pair
+ * that the reference lacks (reference NULL), or lack one that it has (ours
+ * NULL). */
 static oj_status prove_missing_or_extra_pair(
     const struct oj_validation *v, const struct oj_row_pair *ours,
     const struct oj_row_pair *reference, int *is_proved, struct oj_error *err)
@@ -374,8 +377,8 @@ static oj_status prove_missing_or_extra_pair(
     return OJ_OK;
 }
 
-/* Sets *is_proved if our distance is at least as near to the exact one as the
- * reference's. */
+/* Sets *is_proved if our distance is at least as close to the exact distance as
+ * the reference's. */
 static oj_status prove_our_distance_is_nearer(
     const struct oj_validation *v, const struct oj_row_pair *ours,
     const struct oj_row_pair *reference, int *is_proved, struct oj_error *err)
@@ -390,13 +393,13 @@ static oj_status prove_our_distance_is_nearer(
                               err);
 }
 
-/* --- the rounding of our formula ------------------------------------------ */
+/* --- differences explained by the rounding of our formula ----------------- */
 
 /* Segment lengths of a pair. */
 struct segment_lengths
 {
     double longest;
-    int has_short; /* 1: the squared length of a segment underflows */
+    int has_short; /* 1: the squared length of some segment underflows */
 };
 
 static void measure_segments(const struct oj_flat *flat, int64_t feature,
@@ -427,10 +430,10 @@ segment_lengths_of_pair(const struct oj_validation *v, int64_t feature)
     return lengths;
 }
 
-/* Bound of the error of our distance, if it is about `distance`.  For points
- * the reference uses an equal formula with equal rounding: unless exact
- * arithmetic refutes the reference, only underflow is allowed.  A distance of 0
- * is exact but for underflow. */
+/* Upper bound of the error of our distance, which is about `distance`. For
+ * points the reference uses an equal formula with equal rounding, so only
+ * underflow is allowed, unless exact arithmetic refutes the reference. A
+ * distance of 0 is exact except for underflow. */
 static double rounding_of_distance(const struct oj_validation *v,
                                    int64_t feature, double distance,
                                    int is_reference_refuted)
@@ -443,8 +446,8 @@ static double rounding_of_distance(const struct oj_validation *v,
            OJ_LEAST_DISTANCE;
 }
 
-/* Sets *is to 1 if our distance is within `off` of the exact one.  For shapes
- * that intersect it must be 0, but for underflow. */
+/* Sets *is to 1 if our distance differs from the exact one by at most `off`.
+ * For shapes that intersect it must be 0, except for underflow. */
 static oj_status is_within_rounding_of_formula(const struct oj_validation *v,
                                                const struct oj_row_pair *ours,
                                                double off, int *is,
@@ -472,8 +475,8 @@ static oj_status is_within_rounding_of_formula(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Sets *may to 1 if rounding can move the distance of a pair above a bound.
- * meets: the exact distance is 0. */
+/* Sets *may to 1 if rounding may make the computed distance of a pair greater
+ * than bound. meets: 1: the features intersect, so the exact distance is 0. */
 static oj_status may_round_above(const struct oj_validation *v, int64_t feature,
                                  double bound, int meets, int *may,
                                  struct oj_error *err)
@@ -505,9 +508,10 @@ static oj_status may_round_below(const struct oj_validation *v, int64_t feature,
     return OJ_OK;
 }
 
-/* Sets *is to 1 if a pair that we lack can, by rounding, be beyond a bound or
- * beyond the farthest of our k nearest.  Shapes that intersect have distance 0,
- * unless their segments are so short that squares underflow. */
+/* Sets *is to 1 if rounding explains that we lack a pair: its computed distance
+ * may be beyond a limit, or beyond the farthest of our k nearest. Shapes that
+ * intersect have distance 0, unless their segments are so short that squares
+ * underflow. */
 static oj_status is_lacked_by_rounding(const struct oj_validation *v,
                                        int64_t feature, int *is,
                                        struct oj_error *err)
@@ -529,8 +533,8 @@ static oj_status is_lacked_by_rounding(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Sets *is to 1 if a pair that only we have is justified by its distance, which
- * is right but for rounding. */
+/* Sets *is to 1 if rounding explains that only we have a pair: its distance has
+ * no more error than the formula allows. */
 static oj_status is_had_by_rounding(const struct oj_validation *v,
                                     const struct oj_row_pair *ours, int *is,
                                     struct oj_error *err)
@@ -553,8 +557,8 @@ static oj_status is_had_by_rounding(const struct oj_validation *v,
         is, err);
 }
 
-/* Sets *is to 1 if an unproved difference is explained by the rounding of our
- * formula. */
+/* Sets *is to 1 if the rounding of our formula explains a difference that exact
+ * arithmetic does not. */
 static oj_status is_rounding_of_formula(const struct oj_validation *v,
                                         const struct oj_row_pair *ours,
                                         const struct oj_row_pair *reference,
@@ -576,8 +580,8 @@ static oj_status is_rounding_of_formula(const struct oj_validation *v,
         is, err);
 }
 
-/* Sets the final kind of a difference: `kind`, or a kind that does not count as
- * one. */
+/* Determines the final kind of a difference: `kind`, or, if it is explained,
+ * OJ_DIFFERENCE_PROVED or OJ_DIFFERENCE_ROUNDING. */
 static oj_status kind_of_difference(const struct oj_validation *v,
                                     enum oj_difference_kind kind, int is_proved,
                                     const struct oj_row_pair *ours,
@@ -594,7 +598,7 @@ static oj_status kind_of_difference(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Handles a pair that only one side has. */
+/* Classifies and reports a pair that only one result has. */
 static oj_status report_missing_or_extra_pair(
     struct oj_validation *v, const struct oj_row_pair *ours,
     const struct oj_row_pair *reference, struct oj_error *err)
@@ -615,7 +619,7 @@ static oj_status report_missing_or_extra_pair(
     return add_difference(v, kind, ours, reference, err);
 }
 
-/* Handles a pair that both sides have. */
+/* Compares the measures of a pair that both results have. */
 static oj_status compare_measures(struct oj_validation *v,
                                   const struct oj_row_pair *ours,
                                   const struct oj_row_pair *reference,
@@ -637,7 +641,7 @@ static oj_status compare_measures(struct oj_validation *v,
     return add_difference(v, kind, ours, reference, err);
 }
 
-/* Merges the two lists, which are sorted by join row. */
+/* Compares the pairs of a row in both results, which are sorted by join row. */
 static oj_status compare_sorted_pairs_of_row(struct oj_validation *v,
                                              struct oj_error *err)
 {
@@ -699,7 +703,7 @@ static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Moves to a row of one answer, and to the pairs that it left undecided. */
+/* Moves to a row of one result and finds the undecided pairs of this row. */
 static void move_to_row_and_its_undecided(struct oj_validated_row *of,
                                           int64_t row)
 {
@@ -718,8 +722,8 @@ static void move_to_row_and_its_undecided(struct oj_validated_row *of,
     of->n_left_out = of->at - first;
 }
 
-/* Counts the undecided pairs of ours. Returns 1 if either side left the whole
- * row undecided. */
+/* Counts the pairs of the row that our result left undecided. Returns 1 if
+ * either result left the whole row undecided. */
 static int count_undecided(struct oj_validation *v)
 {
     const struct oj_validated_row *ours = &v->ours, *reference = &v->reference;
@@ -733,8 +737,7 @@ static int count_undecided(struct oj_validation *v)
     return 0;
 }
 
-/* Pairs that only the reference left undecided are checked by exact arithmetic
- * instead. */
+/* Uses exact arithmetic for pairs that only the reference left undecided. */
 static oj_status prove_pairs_reference_left_undecided(struct oj_validation *v,
                                                       struct oj_error *err)
 {
@@ -760,8 +763,8 @@ static oj_status prove_pairs_reference_left_undecided(struct oj_validation *v,
         if (is_proved)
             continue;
         if (!can_be_proved_by_exact_arithmetic(v) ||
-            is_distance_join(v)) /* no proof: our distance may be rounded at
-                                    a bound */
+            is_distance_join(v)) /* a distance join cannot be proved: our
+                                    distance may be rounded across a limit */
             v->n_undecided_pairs++;
         else
             OJ_TRY(add_difference(

@@ -1,29 +1,28 @@
-/** Compares two answers to one join: ours and that of a reference.
+/** Compares two results of one join: ours and that of a reference.
  *
  *  For each row the sets of pairs are compared, and the measures of common
  *  pairs, if the join has a measure.  Distances from or to points must be equal
- *  bit for bit.  Between lines and polygons GEOS skips some parts by a rounded
- *  distance of their boxes, so a difference of two ulps is allowed there, also
- *  if it moves a pair across a bound; such pairs are counted.  Distances of
+ *  bit for bit.  Between lines and polygons a difference of two ulps is
+ *  allowed, because GEOS skips parts by a rounded distance of their boxes, also
+ *  if it moves a pair across a limit; such pairs are counted.  Distances of
  *  shapes must be equal bit for bit.
  *
- *  The reference rounds, so every pair on which the two differ is decided by
- *  exact arithmetic (exact_reference.h). If it confirms our pair, or that our
- *  distance is no farther from the exact one than the reference's, the pair is
- *  counted as proved.  If exact arithmetic refutes the reference, and our
- *  distance is off by the rounding of its formula alone (OJ_VALIDATION_SLACK),
- *  the pair is counted as rounding: GEOS can find distance 0 for shapes 1e-17
- *  apart.  So are pairs that such rounding moves across a bound, or across the
- *  k-th nearest.  All other pairs are differences.  Pairs that the reference
- *  could not decide (struct oj_matches) are decided exactly as well.  Rows of a
- *  nearest join that either side could not decide are left out and counted.
- *  Exact decisions need the layers; without them every pair that differs is a
- *  difference.
+ *  The reference rounds, so exact arithmetic (exact_reference.h) decides every
+ *  pair on which the two differ. The pair is counted as proved if our pair, or
+ *  our lack of it, is right, or if our distance is at least as close to the
+ *  exact one as the reference's.  It is counted as rounding if the reference is
+ *  wrong (GEOS can find distance 0 for shapes 1e-17 apart) and our distance has
+ *  only the error of its formula (OJ_VALIDATION_SLACK), also if this error
+ *  moves the pair across a limit or across the k-th nearest.  All other pairs
+ *  are differences.  Pairs that the reference could not decide (struct
+ *  oj_matches) are decided exactly as well.  Rows of a nearest join that either
+ *  side could not decide are left out and counted. Exact decisions need the
+ *  layers; without them every pair that differs is a difference.
  *
  *  On the sphere distances may differ by the rounding of unit vectors
  *  (OJ_VALIDATION_CHORD); such pairs are counted like those within two ulps.
  *
- *  Batches are compared one by one; every difference is passed to the report
+ *  Batches are compared one by one. Every difference is passed to the report
  *  function, and the first few are stored.
  */
 #ifndef OJ_VALIDATION_H
@@ -39,9 +38,9 @@
 /** Allowed difference of distances between lines and polygons, in ulps. */
 #define OJ_VALIDATION_ULPS 2
 
-/** The distance that the kernels compute for a pair differs from the exact one
- *  by OJ_VALIDATION_SLACK (distance + longest segment) at most, and by
- *  OJ_LEAST_DISTANCE (oj_box.h) where squares underflow.
+/** Bound of the error of a computed distance: at most OJ_VALIDATION_SLACK times
+ *  (distance + longest segment), plus OJ_LEAST_DISTANCE (oj_box.h) if squares
+ *  underflow.
  *
  *  Proof.  u = 2^-53; g(n) stands for n u (1 + n u) and more, so that n factors
  *  1 + u make 1 + g(n) at most.  p is a point, a b a segment of length L, D =
@@ -74,116 +73,125 @@
  *  Together less than 2^-510. */
 #define OJ_VALIDATION_SLACK 0x1p-48
 
-/** Allowed difference of chords between points of the unit sphere: 0.06
- * micrometres on the Earth (more near the opposite point). */
+/** Allowed difference of chords between points of the unit sphere; 0.06
+ * micrometres on the Earth (more near antipodal points). */
 #define OJ_VALIDATION_CHORD 1e-14
 
 enum oj_difference_kind
 {
-    OJ_DIFFERENCE_MISSING = 0, /**< the reference has this pair, we do not */
-    OJ_DIFFERENCE_EXTRA,       /**< we have this pair, the reference does not */
-    OJ_DIFFERENCE_DISTANCE,    /**< both have the pair, with different
-                                    distances */
-    OJ_DIFFERENCE_ORDER,       /**< equal pairs of the row in different order */
-    OJ_DIFFERENCE_PROVED,      /**< any of these, but exact arithmetic
-                                    confirms ours; this kind and the next are
-                                    reported, but do not count as differences */
-    OJ_DIFFERENCE_ROUNDING,    /**< any of these, but our distance is right
-                                    except for the rounding of its formula */
+    OJ_DIFFERENCE_MISSING = 0, /**< only the reference has this pair */
+    OJ_DIFFERENCE_EXTRA,       /**< only our result has this pair */
+    OJ_DIFFERENCE_DISTANCE,    /**< both results have the pair, with different
+                                    measures */
+    OJ_DIFFERENCE_ORDER,       /**< both results have these pairs, in different
+                                    order */
+    OJ_DIFFERENCE_PROVED,      /**< differs from the reference, but exact
+                                    arithmetic confirms our result. This kind
+                                    and the next are reported, but not counted
+                                    as differences */
+    OJ_DIFFERENCE_ROUNDING,    /**< differs from the reference, but only by the
+                                    rounding of our formula */
     OJ_N_DIFFERENCE_KINDS
 };
 
-/** A difference. If a side lacks the pair, its join_row is -1 and its measure
- * NaN. Of a row in different order only the first position is reported. */
+/** A difference. A result that lacks the pair has join_row -1 and measure NaN.
+ * For a different order only the first position is reported. */
 struct oj_difference
 {
     enum oj_difference_kind kind;
-    int64_t input_row; /**< counted from the first row of the first batch */
+    int64_t input_row; /**< ordinal of the row over all batches */
     int32_t join_row_ours, join_row_reference;
     double measure_ours, measure_reference;
 };
 
-/** Receives a difference; any status but OJ_OK ends the comparison with that
- * status. */
+/** Called for each difference. A status other than OJ_OK ends the comparison
+ * with this status. */
 typedef oj_status (*oj_difference_report)(
     const struct oj_difference *difference, void *user, struct oj_error *err);
 
 /* Defined in oj_validation.c. */
 struct oj_row_pair;
 
-/** The current row in one of the two answers. */
+/** The current row of one of the two results. */
 struct oj_validated_row
 {
     const struct oj_matches *matches;
-    int64_t row, at;          /**< at: cursor in the undecided pairs of the
-                                   matches */
-    int64_t n;                /**< number of pairs that both could decide */
-    struct oj_row_pair *pair; /**< [n] usually sorted by join row */
-    int64_t n_left_out;       /**< pairs that the answer left undecided */
-    const int32_t *left_out;  /**< points into its undecided_join */
+    int64_t row, at;          /**< at: cursor in the matches' undecided pairs */
+    int64_t n;                /**< number of pairs of the row that both results
+                                   decided */
+    struct oj_row_pair *pair; /**< [n] those pairs, usually sorted by join
+                                   row */
+    int64_t n_left_out;       /**< number of pairs of the row that this result
+                                   left undecided */
+    const int32_t *left_out;  /**< undecided pairs: points into
+                                   matches->undecided_join */
 };
 
 /** State and result of a comparison; owns its scratch memory. Zeroed memory is
- * ready for the first batch; report and user are optional. */
+ * ready for the first batch. */
 struct oj_validation
 {
-    oj_difference_report report; /**< or NULL */
-    void *user;                  /**< for report */
+    oj_difference_report report; /**< called for each difference; or NULL */
+    void *user;                  /**< argument of report */
 
-    /* For exact decisions, and to tell lines from points: join side, current
-     * batch and relation. If any is NULL, every difference counts. */
+    /* For exact decisions, and to distinguish lines from points: the join side,
+     * the current batch and the relation. If any is NULL, every difference
+     * counts. */
     const struct oj_flat *join_side;
     const struct oj_flat *input; /**< set before each batch */
     const struct oj_relation *relation;
 
-    int64_t n_rows;  /**< rows compared, without those left out */
-    int64_t n_pairs; /**< pairs that either side has, without those left out */
-    int64_t n_undecided;        /**< rows left out as a whole */
-    int64_t n_undecided_pairs;  /**< pairs left out: ours left them
-                                     undecided, or exact arithmetic does not
-                                     cover them */
+    int64_t n_rows;      /**< rows that were compared (not those left out) */
+    int64_t n_pairs;     /**< pairs that either result has (not those left
+                              out) */
+    int64_t n_undecided; /**< rows left out, because a result left them
+                              undecided */
+    int64_t n_undecided_pairs;  /**< pairs left out, because ours left them
+                                     undecided or exact arithmetic does not
+                                     cover the join */
     int64_t n_undecided_proved; /**< pairs that only the reference left
-                                     undecided and for which ours is right */
-    int64_t n_rows_proved;      /**< rows with differences that were all proved;
-                                     included in n_rows */
-    /** other rows with a difference that is the rounding of our formula;
-     * included in n_rows */
+                                     undecided; exact arithmetic confirms
+                                     ours */
+    int64_t n_rows_proved;      /**< rows in which all differences were proved
+                                     in our favour; also counted in n_rows */
+    /** Rows in which all differences were proved or are rounding, at least one
+     * of them rounding; also counted in n_rows. */
     int64_t n_rows_rounding;
-    int64_t n_within_ulps; /**< pairs of lines or polygons that are equal
-                                but for OJ_VALIDATION_ULPS; included in
-                                n_pairs */
+    int64_t n_within_ulps; /**< pairs of lines or polygons whose distances
+                                differ by up to OJ_VALIDATION_ULPS; also counted
+                                in n_pairs */
     int64_t n_rows_different;
-    int64_t n_differences; /**< without those that were proved or are
-                                rounding */
+    int64_t n_differences; /**< number of differences that are neither proved
+                                nor rounding */
     int64_t n_of_kind[OJ_N_DIFFERENCE_KINDS];
-    int64_t n_first; /**< used elements of first, at most
-                          OJ_N_FIRST_DIFFERENCES */
+    int64_t n_first; /**< number of elements in `first` */
     struct oj_difference first[OJ_N_FIRST_DIFFERENCES];
 
-    int64_t n_rows_seen;                 /**< number of the first row of the
+    int64_t n_rows_seen;                 /**< ordinal of the first row of the
                                               next batch */
-    int has_kind[OJ_N_DIFFERENCE_KINDS]; /**< for the current row */
+    int has_kind[OJ_N_DIFFERENCE_KINDS]; /**< kinds of differences in the
+                                              current row */
     struct oj_row_pair *scratch;
     int64_t cap_scratch;
 
     struct oj_validated_row ours, reference;
 };
 
-/** Compares the answers for one batch; both must have equally many rows but may
- * have different forms. O(pairs log pairs per row). */
+/** Compares the results of a batch. Both must have equal numbers of rows; their
+ * forms (oj_matches.h) may differ. O(pairs log pairs per row). */
 OJ_MUST_USE oj_status oj_validation_compare(struct oj_validation *validation,
                                             const struct oj_matches *ours,
                                             const struct oj_matches *reference,
                                             struct oj_error *err);
 
-/** Compares a part of our rows, from `first` on, with all rows of reference;
- * validation->input holds the rows of reference. */
+/** Compares the rows of `ours` from `first` on with all rows of `reference`.
+ * validation->input must be the rows of reference. */
 OJ_MUST_USE oj_status oj_validation_compare_part(
     struct oj_validation *validation, const struct oj_matches *ours,
     int64_t first, const struct oj_matches *reference, struct oj_error *err);
 
-/** The name: "missing", "extra", "distance", "order", "proved" or "rounding".
- */
+/** Name of a kind: "missing", "extra", "distance", "order", "proved" or
+ * "rounding". */
 const char *oj_validation_difference_name(enum oj_difference_kind kind);
 
 void oj_validation_free(struct oj_validation *validation);

@@ -10,7 +10,8 @@ static int polygon_holds(const struct oj_flat *flat, int64_t part, double x,
                                flat->ring_offset[part + 1]) != OJ_OUTSIDE;
 }
 
-/* A line of one vertex counts as a point. A NaN is never the minimum. */
+/* Distance to a ring or line; a line of one vertex is a point. A NaN is never
+ * the minimum. */
 static double ring_distance(const struct oj_flat *flat, int64_t ring, double x,
                             double y)
 {

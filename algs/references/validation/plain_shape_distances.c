@@ -10,7 +10,7 @@ static double squared_distance_to_vertex(double px, double py, double x,
     return (px - x) * (px - x) + (py - y) * (py - y);
 }
 
-/* In GEOS's order of operations, including its branches. */
+/* Squared distance in GEOS's order of operations, with its branches. */
 static double squared_distance_to_segment(double px, double py, double ax,
                                           double ay, double bx, double by)
 {
@@ -30,7 +30,8 @@ static double squared_distance_to_segment(double px, double py, double ax,
     return sqrt(to_a) < sqrt(to_b) ? to_a : to_b;
 }
 
-/* GEOS reverses every second segment. */
+/* Like GEOS, exchanges the ends of every second segment, which may change the
+ * last bit. */
 static double squared_distance_to_chain(double px, double py, const double *x,
                                         const double *y, int64_t n,
                                         int of_segments)

@@ -1,20 +1,20 @@
-/** Distances of shapes for the references, if GEOS has no function or its
- * function cannot be used: loops over all vertices and segments. */
+/** Hausdorff and Frechet distances for the references, if GEOS has no function
+ * or its function cannot be used: loops over all vertices and segments. */
 #ifndef PLAIN_SHAPE_DISTANCES_H
 #define PLAIN_SHAPE_DISTANCES_H
 
 #include "plain_sphere.h"
 
-/** Maximum over the vertices of feature_a of the distance to feature_b, whose
- * rings and lines are taken by segments as in GEOS; of_segments 0: by
- * vertices. Both must have vertices.  O(vertices of a x vertices of b). */
+/** Directed Hausdorff distance: the maximum over the vertices of feature_a of
+ * the distance to feature_b's segments, as in GEOS; of_segments 0: to its
+ * vertices. Both must have vertices. O(vertices of a x vertices of b). */
 double oj_plain_shapes_directed(const struct oj_flat *a, int64_t feature_a,
                                 const struct oj_flat *b, int64_t feature_b,
                                 int of_segments);
 
-/** The discrete Frechet distance: the whole table, two rows in memory.
- * sphere_a, sphere_b: the features on the sphere, or NULL for the plane.
- * Source: Eiter and Mannila 1994. */
+/** Discrete Frechet distance, by a table of which two rows are in memory.
+ * sphere_a, sphere_b: the sides on the sphere, or NULL for the plane. Source:
+ * Eiter and Mannila 1994. */
 OJ_MUST_USE oj_status oj_plain_shapes_frechet(
     const struct oj_flat *a, int64_t feature_a,
     const struct oj_plain_sphere *sphere_a, const struct oj_flat *b,

@@ -9,17 +9,17 @@
 
 #define PI 3.14159265358979323846264338327950288L
 
-/* Shorter vectors have no defined direction. */
+/* Vectors shorter than this have no reliable direction. */
 #define NOTHING 1e-17L
 
-/* If vertices are farther from their mean than this squared chord (2 is a
- * hemisphere), points near the mean may be on either side of the ring. */
+/* from this squared chord between a vertex and the mean of the vertices on (2
+ * is a hemisphere), points near the mean may be on either side of the ring */
 #define WIDE 1.99L
 
-/* Greater than all rounding errors of a chord. */
+/* Margin greater than the rounding error of any chord. */
 #define SLACK 1e-9
 
-/* Greater than any chord. */
+/* radius of a ball that contains the whole sphere */
 #define EVERYWHERE 3.0L
 
 /* --- vectors -------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static struct wide3 scale_wide3(struct wide3 a, long double by)
     return (struct wide3){a.x * by, a.y * by, a.z * by};
 }
 
-/* Straight-line distance through space. */
+/* Distance of two points along a straight line through space. */
 static long double plain_chord(struct wide3 p, struct wide3 q)
 {
     return length_of_wide3(subtract_wide3(p, q));
@@ -76,7 +76,8 @@ static struct wide3 nearest_of_arc(struct wide3 p, struct wide3 a,
     struct wide3 end = dot_wide3(p, a) > dot_wide3(p, b) ? a : b;
     struct wide3 n = cross_wide3(a, subtract_wide3(b, a)), foot;
     long double n_length = length_of_wide3(n), foot_length;
-    /* near p, the dot product is imprecise */
+    /* chords decide which end is nearer, since dot products are imprecise near
+     * p */
     if (plain_chord(p, a) != plain_chord(p, b))
         end = plain_chord(p, a) < plain_chord(p, b) ? a : b;
     if (!(n_length > NOTHING))
@@ -92,7 +93,8 @@ static struct wide3 nearest_of_arc(struct wide3 p, struct wide3 a,
 
 /* --- rings ---------------------------------------------------------------- */
 
-/* Mean direction of vertices [first, end); north if there is none. */
+/* Mean direction of the vertices first .. end - 1; north if it is not defined.
+ */
 static struct wide3 mean_direction(const struct wide3 *at, int64_t first,
                                    int64_t end)
 {
@@ -108,7 +110,7 @@ static struct wide3 mean_direction(const struct wide3 *at, int64_t first,
     return scale_wide3(sum, 1 / length_of_wide3(sum));
 }
 
-/* Number of full turns of the ring around the axis through p. */
+/* Winding number of the ring around the axis through p. */
 static long winding_number_around_point(const struct wide3 *at, int64_t first,
                                         int64_t last, struct wide3 p)
 {
@@ -146,7 +148,7 @@ static int count_crossings(const struct wide3 *at, int64_t first, int64_t last,
     return n;
 }
 
-/* A point a few degrees away from p. */
+/* A point a few degrees away from p, in any direction. */
 static struct wide3 point_beside(struct wide3 p)
 {
     struct wide3 axis = {fabsl(p.x) < 0.5L, 0, 0}, w;
@@ -166,16 +168,16 @@ static int ring_holds(const struct oj_plain_sphere *side, int64_t ring,
     long double farthest = 0;
     for (int64_t v = first; v < last; v++)
         farthest = fmaxl(farthest, plain_chord(side->at[v], middle));
-    /* within a hemisphere, a ring that turns around p might turn around the
-     * opposite point instead: the distance to the mean tells */
+    /* within a hemisphere, the winding number is equal for p and its antipode;
+     * the distance to the mean distinguishes them */
     if (farthest * farthest < WIDE)
         return plain_chord(p, middle) <= farthest &&
                winding_number_around_point(side->at, first, last, p) % 2 != 0;
     opposite = scale_wide3(middle, -1);
     if (plain_chord(p, middle) > 1e-6L)
         return count_crossings(side->at, first, last, p, opposite) % 2 != 0;
-    /* the points are opposite, so the arc is undefined: goes by way of a third
-     * point */
+    /* the points are antipodal, so the arc is undefined: use two arcs by way of
+     * a third point */
     by = point_beside(middle);
     return (count_crossings(side->at, first, last, p, by) +
             count_crossings(side->at, first, last, by, opposite)) %
@@ -197,8 +199,8 @@ static int part_holds(const struct oj_plain_sphere *side, int64_t part,
 
 /* --- features ------------------------------------------------------------- */
 
-/* Metres from p to the nearest point of feature; 0 inside a polygon part if
- * to_interior. */
+/* Metres from p to the nearest point of a feature; with to_interior, 0 inside
+ * of a polygon. */
 static double metres_to_feature(const struct oj_plain_sphere *side,
                                 int64_t feature, int to_interior,
                                 struct wide3 p)
@@ -229,10 +231,10 @@ static double metres_to_feature(const struct oj_plain_sphere *side,
     return (double)(angle_between(p, best) * PLAIN_RADIUS);
 }
 
-/* A ball in space that contains a feature: returns its radius, < 0 if the
- * feature has no pairs.  It contains all vertices and is widened by the longest
- * edge, since no edge leaves the vertices by more.  A polygon with vertices in
- * a hemisphere stays in it; others may be anywhere. */
+/* Finds a ball in space that contains a feature. Returns its radius; < 0 if the
+ * feature has no pairs. The ball contains all vertices and is widened by the
+ * longest edge, because an edge leaves its ends by less. A polygon that is not
+ * within a hemisphere gets a ball of the whole sphere. */
 static long double ball_around(const struct oj_plain_sphere *side,
                                int64_t feature, struct wide3 *centre)
 {

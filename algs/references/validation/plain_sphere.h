@@ -1,16 +1,14 @@
 /** Distances on the sphere for the reference, since GEOS computes in the plane
- *  only.
+ *  only.  Simple and slow: vectors in long double, loops over all edges, and
+ *  winding numbers to locate points in rings.  It has the definitions of the
+ *  engine (cpu_sphere_side.h), but shares no arithmetic with it: longitudes
+ *  modulo 360, edges are the shorter great-circle arcs, features with latitudes
+ *  beyond 90 have no pairs, the inside of a ring is the side that does not
+ *  contain the antipode of the mean of its vertices.
  *
- *  Simple and slow: vectors in long double, loops over all edges, and the
- *  winding number to decide whether a point is inside a ring.  It shares no
- *  arithmetic with the engine (kernels/oj_sphere.h), but its definitions:
- *  longitudes modulo 360, edges are the shorter great-circle arcs, latitudes
- *  beyond 90 are nowhere, the inside of a ring is the side that does not
- *  contain the point opposite to the mean of its vertices.
- *
- *  Candidates come from boxes in a plane through the axis, onto which the unit
- *  sphere is projected: the chord between two features is at least the distance
- *  of their boxes in that plane.  Source: ours.
+ *  Candidates are found by boxes in a plane through the Earth's axis, onto
+ *  which the unit sphere is projected: the chord between two features is at
+ *  least the distance of their boxes in the plane.  Source: ours.
  */
 #ifndef PLAIN_SPHERE_H
 #define PLAIN_SPHERE_H
@@ -23,39 +21,40 @@ struct wide3
     long double x, y, z;
 };
 
-/** A side of a join. Owner; zeroed memory is a valid empty one. */
+/** One side of a join. Owner; zeroed memory is a valid empty value. */
 struct oj_plain_sphere
 {
-    const struct oj_flat *flat; /**< outlives this */
-    struct wide3 *at;           /**< [n_vertices] */
+    const struct oj_flat *flat; /**< must outlive this */
+    struct wide3 *at;           /**< [n_vertices] unit vectors */
 };
 
 OJ_MUST_USE oj_status oj_plain_sphere_make(struct oj_plain_sphere *side,
                                            const struct oj_flat *flat,
                                            struct oj_error *err);
 
-/** The box of a feature in that plane; empty if it has no pairs. */
+/** The box of a feature in the plane of projection; empty if it has no pairs.
+ */
 struct oj_box oj_plain_sphere_box(const struct oj_plain_sphere *side,
                                   int64_t feature);
 
-/** An upper bound of the chord of a distance on the sphere. */
+/** The chord that belongs to a distance in metres, rounded up. */
 double oj_plain_sphere_chord(double metres);
 
-/** Metres between the nearest points of row and feature; 0 inside a polygon
- * part if to_interior. */
+/** Metres between the nearest points of row and feature; with to_interior, 0
+ * inside of a polygon. */
 double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
                               const struct oj_plain_sphere *side,
                               int64_t feature, int to_interior);
 
-/** Maximum over the vertices of feature_a of the distance in metres to
- * feature_b, whose rings and lines are taken by arcs; of_segments 0: by
+/** Directed Hausdorff distance in metres: the maximum over the vertices of
+ * feature_a of the distance to feature_b's arcs; of_segments 0: to its
  * vertices. */
 double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
                                 int64_t feature_a,
                                 const struct oj_plain_sphere *b,
                                 int64_t feature_b, int of_segments);
 
-/** Distance in metres of two vertices. */
+/** Metres between two vertices. */
 double oj_plain_sphere_vertices(const struct oj_plain_sphere *a, int64_t v,
                                 const struct oj_plain_sphere *b, int64_t w);
 

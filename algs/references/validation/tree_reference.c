@@ -1,6 +1,6 @@
-/** The search of the reference backends: candidates come from a library's tree
- *  of boxes, GEOS decides them, and a ranking makes the answer. For all joins
- *  and features of any kinds, each taken as a whole; single-threaded.
+/** The engine of the reference backends: a library's tree of boxes finds
+ *  candidates, GEOS decides them, and a ranking selects the pairs. For all
+ *  joins and any kinds of features; single-threaded.
  *
  *  The tree is queried once per row, with the row's box, grown by the maximum
  *  distance if the join has one; GEOS decides every candidate that passes the
@@ -11,21 +11,22 @@
  *  nearest without a maximum distance, or with one so large that most of the
  *  layer would be a candidate: the search begins with a smaller window and
  *  grows it until the k-th distance is within the window or the window contains
- *  every feature. Points are then taken in Morton order, and each begins with a
- *  window sized by the one before. This affects time, never the answer.
+ *  every feature. Points are then visited in Morton order, and the first window
+ *  of each depends on the last window of the one before. This affects time,
+ *  never the result.
  *
- *  Collective: the rows of a quadrant share one query with the quadrant's grown
- *  box, and each row uses the candidates in its own window.
+ *  Collective queries: the rows of a quadrant share one query with the
+ *  quadrant's grown box, and each row uses the candidates in its own window.
  *
  *  On the sphere, which GEOS does not support, boxes and windows are those of a
  *  projection, and plain_sphere.h measures.
  *
- *  Distances of shapes are computed by GEOS, except directed ones, for which it
- *  has no function, and Frechet distances with too large a table: these by
- *  plain_shape_distances.h.
+ *  Hausdorff and Frechet distances are computed by GEOS, except directed ones,
+ *  for which it has no function, and Frechet distances with too large a table:
+ *  these are computed by plain_shape_distances.h.
  *
- *  A pair that GEOS cannot decide is listed as undecided; in a nearest join the
- *  whole row, if the pair could be in its answer.
+ *  A pair that GEOS cannot decide is listed as undecided; in a nearest join, so
+ *  is the whole row if the pair could be among its nearest.
  *
  *  Source: Zhang, You, Gruenwald 2012, sections 3.1 and 4.2 ("collective
  *  query"); the growing windows are ours.
@@ -50,10 +51,9 @@
 #include <spatialindex/capi/sidx_api.h>
 #endif
 
-/* --- trees of boxes ---------------------------------------------------------
- */
+/* --- trees of boxes ------------------------------------------------------- */
 
-/* Features found by a query. Owner; zeroed memory is a valid empty one. */
+/* Features found by a query. Owner; zeroed memory is a valid empty value. */
 struct box_found
 {
     int64_t n, capacity;
@@ -71,27 +71,28 @@ static oj_status add_found(struct box_found *found, int64_t feature,
 /* The interface to a library's tree of boxes. */
 struct box_library
 {
-    /* Builds the tree of the boxes that are not empty (at least one); boxes
-     * must outlive it. */
+    /* Builds a tree of all boxes that are not empty; there must be at least
+     * one. `boxes` must outlive the tree. */
     oj_status (*build)(const struct oj_boxes *boxes, void **tree,
                        struct oj_error *err);
-    /* Adds to found the features whose box intersects window. */
+    /* Appends the features whose boxes intersect window to found. */
     oj_status (*query)(void *tree, const struct oj_box *window,
                        struct box_found *found, struct oj_error *err);
-    void (*free)(void *tree); /* accepts NULL */
+    void (*free)(void *tree); /* tree may be NULL */
 };
 
 /* --- GEOS's STRtree ------------------------------------------------------- */
 
-#define NODE_CAPACITY 10 /* GEOS's default */
+#define NODE_CAPACITY 10 /* default of GEOS */
 
 struct geos_tree
 {
     struct oj_geos_handle handle;
     GEOSSTRtree *strtree;
-    GEOSGeometry **diagonal; /* [boxes.n] envelopes; outlive the tree */
+    GEOSGeometry **diagonal; /* [boxes.n] a geometry for each box; must outlive
+                                the tree */
     const struct oj_boxes *boxes;
-    /* For the running query. */
+    /* Members for the current query. */
     struct box_found *found;
     oj_status found_status;
     struct oj_error *found_err;
@@ -104,7 +105,8 @@ static oj_status fail_geos(const struct geos_tree *tree, struct oj_error *err)
                    text[0] != '\0' ? text : "out of memory");
 }
 
-/* A geometry with this envelope: the tree uses nothing else of it. */
+/* Makes a geometry with this envelope; the tree does not use anything else of
+ * it. */
 static GEOSGeometry *make_geos_diagonal_of_box(GEOSContextHandle_t geos,
                                                const struct oj_box *box)
 {
@@ -182,7 +184,7 @@ static oj_status fill_geos_tree(struct geos_tree *tree, struct oj_error *err)
         GEOSSTRtree_insert_r(geos, tree->strtree, tree->diagonal[i],
                              &boxes->box[i]);
     }
-    /* A query builds the tree, with any window. */
+    /* make a query now, because GEOS builds the tree in the first one */
     tree->handle.message[0] = '\0';
     status = query_geos_tree(tree, &boxes->box[0], &found, err);
     oj_free(found.feature);
@@ -209,16 +211,17 @@ static oj_status build_geos_tree(const struct oj_boxes *boxes, void **out,
 static const struct box_library geos_library = {
     build_geos_tree, query_geos_tree, free_geos_tree};
 
-/* --- libspatialindex -------------------------------------------------------
+/* --- libspatialindex ------------------------------------------------------
+ *
+ *  The serial baseline of the paper: an R-tree in memory, bulk-loaded. Source:
+ *  Zhang, You, Gruenwald 2012, section 4.1.
+ */
 
- * The papers' serial baseline: an R-tree, bulk-loaded, in memory.  Source:
- * Zhang, You, Gruenwald 2012, section 4.1. */
-
-/* The library for other programs is built without this backend. */
+/* libogrjoin, the library for other programs, is built without this backend. */
 #ifdef OJ_SPATIALINDEX
 
-/* State of the stream of boxes.  The library's callback has no user pointer;
- * since loading is a single call, one variable per thread suffices. */
+/* State of the bulk load. The callback that delivers boxes has no user pointer,
+ * so the state is in a variable per thread. */
 struct stream
 {
     const struct oj_boxes *boxes;
@@ -227,8 +230,9 @@ struct stream
 };
 static _Thread_local struct stream *loading;
 
-/* Mentions the current folder: for more than a million boxes the bulk loader
- * sorts in files that it creates there. */
+/* Fails with libspatialindex's message. Mentions the current folder, because
+ * for more than a million boxes the bulk loader sorts in files that it creates
+ * there. */
 static oj_status fail_spatialindex(struct oj_error *err)
 {
     char *text = Error_GetLastErrorMsg();
@@ -247,7 +251,8 @@ static oj_status fail_spatialindex(struct oj_error *err)
     return status;
 }
 
-/* Returns 0 if it delivers a box, -1 at the end. */
+/* Callback of the bulk load: delivers the next box and returns 0; -1 at the
+ * end. */
 static int next_box_for_spatialindex_load(int64_t *id, double **low,
                                           double **high, uint32_t *dimension,
                                           const uint8_t **data, size_t *length)
@@ -281,7 +286,8 @@ static oj_status build_spatialindex(const struct oj_boxes *boxes, void **out,
     IndexH tree = NULL;
     if (properties == NULL)
         return fail_spatialindex(err);
-    /* R*-tree in memory, with the library's default capacities (100 and 100) */
+    /* R*-tree in memory, with the default capacities (100 for leaves and for
+     * inner nodes) */
     if (IndexProperty_SetIndexType(properties, RT_RTree) == RT_None &&
         IndexProperty_SetDimension(properties, 2) == RT_None &&
         IndexProperty_SetIndexVariant(properties, RT_Star) == RT_None &&
@@ -327,15 +333,14 @@ static const struct box_library spatialindex_library = {
 
 #endif
 
-/* --- a batch ---------------------------------------------------------------
- */
+/* --- a batch -------------------------------------------------------------- */
 
-/* Order in which the rows of a batch are visited. */
+/* Order in which the rows of a batch are processed. */
 enum visit_order
 {
     VISIT_AS_GIVEN,
-    VISIT_SORTED,     /* in Morton order, with prepared geometries */
-    VISIT_COLLECTIVE, /* by quadrants, with one query each */
+    VISIT_SORTED,     /* Morton order, with prepared geometries */
+    VISIT_COLLECTIVE, /* by quadrants, with one query for each */
     VISIT_SPHERE      /* as given, on the sphere, without GEOS */
 };
 
@@ -343,25 +348,26 @@ struct box_index
 {
     const struct box_library *library;
     enum visit_order visit;
-    void *tree; /* NULL: no feature has a box */
+    void *tree; /* NULL: all boxes are empty */
     struct oj_boxes boxes;
     struct oj_index_args args;
-    struct oj_geos_pairs *pairs;   /* unless on the sphere */
-    struct oj_plain_sphere sphere; /* only on the sphere */
+    struct oj_geos_pairs *pairs;   /* NULL on the sphere */
+    struct oj_plain_sphere sphere; /* only used on the sphere */
     int is_nearest, has_distance;  /* properties of the relation */
-    int takes_apart;               /* 1: disjoint features may be pairs at
-                                      any distance */
-    int is_wide;  /* nearest: 1: begin with a small window and grow it */
-    double reach; /* size of the first window if is_wide */
-    double most;  /* greatest own maximum distance of a join feature; -1: none
-                     has one */
+    int takes_apart;               /* 1: disjoint features can be pairs, so that
+                                      all features are candidates */
+    int is_wide;  /* nearest: 1: start with a small window and enlarge it */
+    double reach; /* radius of the first window if is_wide */
+    double most;  /* greatest of the join features' own maximum distances; -1:
+                     they have none */
 };
 
-/* Of the features that GEOS failed to measure for a row, the one that could be
- * nearest: by the lower bound from its box, then by rank. */
+/* For a row, the feature that could be nearest among those whose distance GEOS
+ * failed to compute: the one with the smallest lower bound, then rank. */
 struct refused
 {
-    double at_least; /* distance of its box; INFINITY: there is none */
+    double at_least; /* lower bound of its distance; INFINITY: there is no such
+                        feature */
     int32_t rank;
 };
 
@@ -373,9 +379,11 @@ struct box_batch
     struct oj_plain_sphere sphere;
     struct oj_pair_filter filter;
     int of_points;           /* 1: all rows are points or multipoints */
-    struct oj_box *box;      /* [rows] exact boxes, on the sphere in its
-                                plane; empty for rows without parts */
-    struct oj_points middle; /* centres of the boxes, in the order of visit */
+    struct oj_box *box;      /* [rows] boxes, not widened; on the sphere in
+                                the projection plane; empty for rows without
+                                parts */
+    struct oj_points middle; /* centres of the rows' boxes, in the order of
+                                processing */
     struct box_found found;
     struct oj_ranking ranking;
     struct oj_pair_budget budget;
@@ -392,8 +400,8 @@ static oj_status check_cancelled(const struct box_batch *run)
     return oj_check_cancel(run->index->args.options.cancel, run->err);
 }
 
-/* Finds the features whose box intersects window; if takes_apart, all features
- * that have a box. */
+/* Finds the features whose boxes intersect window; with takes_apart, all
+ * features that have a box. */
 static oj_status find_in_window(struct box_batch *run,
                                 const struct oj_box *window)
 {
@@ -414,7 +422,7 @@ static oj_status find_in_window(struct box_batch *run,
     return OJ_OK;
 }
 
-/* Maximum distance of pairs of row; < 0: it has none. */
+/* Maximum distance of a row's pairs; < 0: it can have no pairs. */
 static double distance_bound_of_row(const struct box_batch *run, int64_t row)
 {
     const struct box_index *index = run->index;
@@ -426,7 +434,7 @@ static double distance_bound_of_row(const struct box_batch *run, int64_t row)
                                 index->args.join_side, 0);
 }
 
-/* Converts a distance to the units of windows. */
+/* Converts a distance to the radius of a window (on the sphere, a chord). */
 static double window_radius_of_distance(const struct box_batch *run,
                                         double distance)
 {
@@ -442,8 +450,8 @@ static int envelopes_meet(const struct box_batch *run, int64_t row,
     return oj_box_intersects(&run->box[row], &box);
 }
 
-/* GEOS keeps the whole table of a Frechet distance and recurses once per step
- * of the path. */
+/* GEOS holds the whole table of a Frechet distance in memory and recurses once
+ * per step of the path. Above these sizes GEOS is not used. */
 #define MOST_FRECHET_CELLS 4000000.0
 #define MOST_FRECHET_STEPS 10000
 
@@ -520,8 +528,8 @@ static enum oj_geos_verdict measure_shape_distance(struct box_batch *run,
     return oj_geos_pairs_shape_distance(index->pairs, row, feature, distance);
 }
 
-/* Returns OJ_GEOS_YES if the pair is a result; sets *distance if the join has
- * one. */
+/* Decides a pair: OJ_GEOS_YES if it is a result. Sets *distance if the join
+ * measures distances. */
 static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
                                                     int64_t row,
                                                     int64_t feature,
@@ -545,7 +553,7 @@ static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
         verdict = oj_geos_pairs_distance(index->pairs, row, feature, distance);
     if (verdict != OJ_GEOS_YES)
         return verdict;
-    /* an infinite distance has overflowed */
+    /* an infinite distance is an overflow */
     return *distance >= relation->min_distance && *distance < INFINITY &&
                    *distance <= oj_pair_max_distance(relation, run->input, row,
                                                      index->args.join_side,
@@ -595,9 +603,9 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
     }
 }
 
-/* Decides the found features whose box intersects the window of row. A search
- * for points within a distance does not prune further: it stays as published.
- */
+/* Decides the features that were found and whose boxes intersect the row's
+ * window. (A search within a distance does not skip more, to remain the method
+ * of the paper.) */
 static oj_status decide_features_found_in_window(struct box_batch *run,
                                                  int64_t row,
                                                  const struct oj_box *window)
@@ -628,7 +636,8 @@ static oj_status decide_features_found_in_window(struct box_batch *run,
     return OJ_OK;
 }
 
-/* 1 if the feature that GEOS failed to measure might belong to the answer. */
+/* 1 if the feature whose distance GEOS could not compute might be among the
+ * nearest of the row. */
 static int may_refused_pair_be_in_answer(const struct box_batch *run)
 {
     const struct refused *refused = &run->refused;
@@ -654,8 +663,8 @@ static oj_status store_ranking(struct box_batch *run, int64_t row)
     return oj_answers_add(&run->answers, row, &run->ranking, run->err);
 }
 
-/* Joins rows first <= i < end of the order of visit, with one query for all of
- * them. */
+/* Joins the rows first .. end - 1, in processing order, with a single query for
+ * all of them. */
 static oj_status join_group_of_rows_by_one_query(struct box_batch *run,
                                                  int64_t first, int64_t end)
 {
@@ -688,8 +697,9 @@ static oj_status join_group_of_rows_by_one_query(struct box_batch *run,
     return OJ_OK;
 }
 
-/* Finds the nearest of a row by growing windows, until the k-th distance is
- * within the window or the window contains all possible pairs. */
+/* Finds the nearest features of a row by windows of growing size, until the
+ * k-th distance is within the window or the window contains all possible pairs.
+ */
 static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
 {
     struct box_index *index = run->index;
@@ -714,7 +724,7 @@ static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
             reach >= most || kth <= reach || oj_box_covers(&window, all);
         reach = fmin(kth < INFINITY ? kth : fmax(4.0 * reach, DBL_MIN), most);
     }
-    /* the next row begins with about 1.5 times the window that this row needed
+    /* the next row starts with about 1.5 times the window that this row needed
      */
     if (run->of_points && kth < INFINITY)
         index->reach = fmax(0.5 * index->reach + 0.5 * (1.5 * kth),
@@ -722,7 +732,7 @@ static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
     return store_ranking(run, row);
 }
 
-/* Lists the rows that have parts, with the centres of their boxes. */
+/* Lists the rows with parts and the centres of their boxes. */
 static oj_status list_rows_with_box_centers(struct box_batch *run)
 {
     const struct oj_flat *input = run->input;
@@ -746,7 +756,7 @@ static oj_status list_rows_with_box_centers(struct box_batch *run)
     return OJ_OK;
 }
 
-/* Joins all rows of the batch, by quadrants or one by one. */
+/* Joins all rows of the batch, quadrant by quadrant or row by row. */
 static oj_status join_rows(struct box_batch *run)
 {
     const struct box_index *index = run->index;
@@ -840,7 +850,7 @@ static void free_side(struct oj_index *wrapped)
     oj_boxes_free(&index->boxes);
 }
 
-/* Computes the boxes of features on the sphere, in its plane. */
+/* Computes the boxes of features on the sphere, in the projection plane. */
 static oj_status make_sphere_boxes(struct box_index *index,
                                    struct oj_error *err)
 {
@@ -862,7 +872,7 @@ static oj_status make_sphere_boxes(struct box_index *index,
     return OJ_OK;
 }
 
-/* Builds the tree, and opens GEOS or prepares the sphere. */
+/* Builds the tree; opens GEOS, or prepares the sphere. */
 static oj_status build_tree(struct box_index *index, struct oj_error *err)
 {
     const struct oj_relation *relation = &index->args.relation;

@@ -1,10 +1,10 @@
-/** Bounding boxes: of the lanes of a warp, and of the features of a layer. */
+/** Bounding boxes of the lanes of a warp, and of the features of a layer. */
 #ifndef CUDA_BOX_REDUCE_CUH
 #define CUDA_BOX_REDUCE_CUH
 
 #include "cuda_stream_work.cuh"
 
-/** Replaces the box of each lane by the box of all lanes of the warp. */
+/** Replaces the box of each lane by the common bounding box of all lanes. */
 static __device__ __forceinline__ void oj_cuda_box_of_warp(struct oj_box *box)
 {
     for (int step = 16; step > 0; step /= 2)
@@ -18,8 +18,9 @@ static __device__ __forceinline__ void oj_cuda_box_of_warp(struct oj_box *box)
     }
 }
 
-/** Number of the first segment of feature (rank) f; the number of segments if f
- *  == n_features. The segments of a feature are consecutive. */
+/** Returns the number of the first segment of feature (rank) f; for f ==
+ *  n_features, the number of all segments. The segments of a feature are
+ *  consecutive. */
 static __device__ __forceinline__ int64_t
 oj_cuda_first_segment(const struct oj_cuda_layer &layer, int64_t f)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Smaller arrays are copied by one call of CUDA. */
+/* Arrays with fewer bytes are copied by a single call of CUDA. */
 static const int64_t least_bytes = 4 << 20;
 
 static const int64_t piece_bytes = 1 << 20;
@@ -14,12 +14,13 @@ static const int64_t piece_bytes = 1 << 20;
 enum
 {
     MOST_THREADS = 16,
-    /* Per thread: the host fills or empties one while CUDA copies the other. */
+    /* Stages per thread: the host fills or empties one while CUDA copies the
+     * other. */
     STAGES = 2
 };
 
-/* A copy by several threads: each takes the next piece of the array and copies
- * it through its own pinned stages. */
+/* A copy by several threads: each thread takes the next piece of the array and
+ * copies it through its own pinned stages. */
 struct copying
 {
     const struct oj_cuda_device *device;
@@ -28,10 +29,10 @@ struct copying
     const char *from;
     int64_t bytes;
     int is_out;
-    int64_t next; /* position of the next piece; changed atomically */
+    int64_t next; /* offset of the next piece; changed atomically */
 };
 
-/* A piece that is being copied; n == 0: the stage is free. */
+/* A piece of which a copy is running; n == 0: the stage is free. */
 struct copied_piece
 {
     char *stage;
@@ -114,7 +115,7 @@ static oj_status copy_pieces_of_thread(struct copying *c, struct oj_error *err)
         status = copy_pieces_by_turns(c, piece, err);
     for (int i = 0; i < STAGES; i++)
     {
-        if (piece[i].n > 0) /* after a failure copies may still run */
+        if (piece[i].n > 0) /* after a failure, copies may still be running */
             (void)cudaStreamSynchronize(c->stream);
         if (piece[i].done != NULL)
             (void)cudaEventDestroy(piece[i].done);
@@ -135,8 +136,8 @@ static int count_threads(const struct copying *c)
     return (int)n;
 }
 
-/* Copies from or to pageable memory by one call of CUDA, which stages it
- * itself. */
+/* Copies from or to pageable memory by one call of CUDA, which uses its own
+ * pinned buffers. */
 static oj_status copy_by_plain_cuda_memcpy(const struct copying *c,
                                            struct oj_error *err)
 {
@@ -168,7 +169,7 @@ static oj_status copy_by_staging_threads_if_large(
         [&](int, struct oj_error *error)
         { return copy_pieces_of_thread(&c, error); },
         err);
-    /* no pinned memory could be allocated */
+    /* if no pinned memory could be allocated, CUDA copies alone */
     return status == OJ_ERR_NOMEM ? copy_by_plain_cuda_memcpy(&c, err) : status;
 }
 

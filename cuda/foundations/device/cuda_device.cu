@@ -4,8 +4,8 @@
 #include <sched.h>
 #include <string.h>
 
-/* State of one device that all joins of the process share. The pool keeps
- * memory between joins, since allocating gigabytes from the driver costs
+/* State of a device that all joins of the process share. The pool keeps freed
+ * memory for later joins, because allocating gigabytes from the driver costs
  * milliseconds. */
 struct shared_device
 {
@@ -18,8 +18,8 @@ struct shared_device
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shared_device shared[OJ_GPU_MAX_DEVICES];
 
-/* A pool without users keeps at most 1 / KEPT_PART of the device's memory: an
- * idle process leaves the rest to other processes. */
+/* When no join uses a pool, it keeps at most 1 / KEPT_PART of the device's
+ * memory, so that an idle process leaves the rest to other processes. */
 #define KEPT_PART 16
 
 oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
@@ -49,10 +49,13 @@ oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
         default:
             break;
     }
-    /* Clears an error that does not stick: a later call must not report it. */
+    /* Clears CUDA's last error, which no later call must report. (Errors that
+     * break the device stay.) */
     (void)cudaGetLastError();
     if (status == OJ_ERR_NOMEM)
-        return oj_fail(err, status, "the GPU has too little free memory");
+        return oj_fail(err, status,
+                       "the GPU has too little free memory; a smaller "
+                       "-gpu_batch needs less");
     return oj_fail(err, status, "CUDA failed while %s: %s", doing,
                    cudaGetErrorString(error));
 }
@@ -135,15 +138,17 @@ static oj_status open_device(struct oj_cuda_device *device,
     return oj_cuda_fail(err, error, "making a stream");
 }
 
-/* Before the first allocation all memory in use belongs to other programs: the
- * message says so. */
+/* Before the first allocation, all memory in use belongs to other programs; the
+ * message then says so. */
 oj_status oj_cuda_open(int ordinal, int64_t limit, const int *cancel,
                        struct oj_cuda_device *out, struct oj_error *err)
 {
     struct oj_cuda_device device = {};
     oj_status status;
     if (ordinal < 0 || ordinal >= OJ_GPU_MAX_DEVICES)
-        return oj_fail(err, OJ_ERR_NO_DEVICE, "there is no GPU %d", ordinal);
+        return oj_fail(err, OJ_ERR_NO_DEVICE,
+                       "there is no GPU %d; ogrjoin --devices lists the GPUs",
+                       ordinal);
     device.ordinal = ordinal;
     device.limit = limit;
     device.cancel = cancel;
@@ -178,9 +183,9 @@ cudaError_t oj_cuda_wait(cudaStream_t stream)
     return error;
 }
 
-/* Memory freed on another stream becomes available only when that stream has
- * reached the free. So an allocation that fails is tried once more after all
- * streams have finished. */
+/* Memory that was freed on another stream becomes available only when that
+ * stream has reached the free. So an allocation that fails is repeated once
+ * after all streams have finished. */
 static cudaError_t allocate_from_pool(struct oj_cuda_device *device,
                                       cudaStream_t stream, size_t bytes,
                                       void **out)
@@ -245,7 +250,7 @@ void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
 {
     if (memory == NULL)
         return;
-    /* If the device is lost, its memory is lost with it: errors are ignored. */
+    /* Errors are ignored: if the device is lost, its memory is lost, too. */
     if (device->pool != NULL)
         (void)cudaFreeAsync(memory, stream);
     else

@@ -9,22 +9,22 @@ struct bodies
 {
     void (*body)(int i, void *user);
     void *user;
-    int n_left; /* number of bodies on threads that have not ended */
+    int n_left; /* number of bodies on other threads that are still running */
     pthread_cond_t ended;
 };
 
-/* A thread and the body that it runs. Idle threads sleep and are used again:
- * starting one costs as much time as copying some 10 MB. */
+/* A thread and the body that it runs. Idle threads sleep and are reused,
+ * because starting one takes as long as copying some 10 MB. */
 struct host_thread
 {
     pthread_cond_t wakes;
     struct bodies *of; /* NULL: the thread is idle */
     int i;
-    struct host_thread *next; /* next idle thread */
+    struct host_thread *next; /* next thread in the list of idle ones */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* List of idle threads; they belong to process `owner`. */
+/* The list of idle threads; they belong to the process `owner`. */
 static struct host_thread *idle;
 static pid_t owner;
 
@@ -35,7 +35,8 @@ static void *run_bodies_that_come(void *user)
     {
         struct bodies *of = thread->of;
         of->body(thread->i, of->user);
-        (void)cudaGetLastError(); /* the next body must not see this error */
+        (void)cudaGetLastError(); /* clears CUDA's error, so that the next body
+                                     does not see it */
         pthread_mutex_lock(&lock);
         if (--of->n_left == 0)
             pthread_cond_signal(&of->ended);
@@ -75,7 +76,8 @@ static int run_body_on_thread(struct bodies *of, int i)
 {
     struct host_thread *thread;
     pthread_mutex_lock(&lock);
-    if (owner != getpid()) /* after a fork the child has none of the threads */
+    if (owner != getpid()) /* after a fork, none of these threads exist in the
+                              child */
         idle = NULL;
     owner = getpid();
     thread = idle;
@@ -128,7 +130,8 @@ void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
         run_bodies_on_threads(n, body, user);
 }
 
-/* Part 0 is built on the device's own stream, other parts on new ones. */
+/* Builds a part of an index: part 0 on the device's own stream, other parts on
+ * new streams. */
 static oj_status build_index_part_on_stream(struct oj_cuda_device *device,
                                             int part,
                                             oj_cuda_part_builder *build,

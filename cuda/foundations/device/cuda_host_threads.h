@@ -1,6 +1,6 @@
-/** Host threads of the module. They run CUDA calls without changing the
- *  caller's current device, and run the same body for several devices at
- *  once. */
+/** Host threads of the module. They make CUDA calls without changing the
+ *  caller's current device, and run one function for several devices at once.
+ */
 #ifndef CUDA_HOST_THREADS_H
 #define CUDA_HOST_THREADS_H
 
@@ -8,7 +8,8 @@
 
 enum
 {
-    OJ_CUDA_MOST_THREADS = OJ_GPU_MAX_DEVICES /**< at a time */
+    OJ_CUDA_MOST_THREADS = OJ_GPU_MAX_DEVICES /**< maximum number of threads at
+                                                   a time */
 };
 
 void oj_cuda_thread_run_aside(void (*body)(int none, void *user), void *user);
@@ -21,9 +22,9 @@ template <typename Body> void oj_cuda_thread_aside(Body body)
 }
 
 /** Runs body for 0 .. n - 1, n <= OJ_CUDA_MOST_THREADS, each on its own thread,
- *  and waits for all. Bodies for which no thread can be started, and a single
- *  body (n == 1), run on the calling thread, which may change its current
- *  device: call it from a thread of the module. */
+ *  and waits for all. If no thread can be started for a body, or n == 1, it
+ *  runs on the calling thread and may change its current device; so the caller
+ *  must be a thread of the module. */
 void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
                                   void *user);
 
@@ -74,10 +75,10 @@ typedef oj_status oj_cuda_part_builder(int part, struct oj_cuda_device *device,
                                        void *user, struct oj_error *err);
 
 /** Builds parts 0 .. n - 1 of an index in parallel, each on its own thread and
- *  stream: most of the time of a part is spent waiting for small kernels. First
- *  waits for device->stream; on return, all streams have finished. Returns the
- *  status and the message of the smallest part that failed; other parts may
- *  then exist. */
+ *  stream, because a part spends most of its time waiting for small kernels.
+ *  First waits for device->stream; on return, all streams have finished.
+ *  Returns the status and the message of the smallest part that failed; other
+ *  parts may exist then. */
 OJ_MUST_USE oj_status oj_cuda_threads_build_parts(struct oj_cuda_device *device,
                                                   int n,
                                                   oj_cuda_part_builder *build,

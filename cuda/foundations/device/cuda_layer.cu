@@ -6,19 +6,20 @@
 #include <math.h>
 #include <string.h>
 
-/* Device copies of the flat layer's arrays, and intermediate results. They are
- * freed when the layer is made. NULL: absent. */
+/* Device copies of the flat layer's arrays, and intermediate results; freed
+ * when the layer is complete. NULL: the layer has no such array. */
 struct layer_raw
 {
     const double *x, *y;
     const int64_t *part_offset, *ring_offset, *vertex_offset;
     const uint8_t *part_kind, *left_out;
     const int32_t *tie_rank;
-    /* [n_rings of the layer] first vertex in x, y; its complement for a ring of
-     * one vertex. */
+    /* [n_rings of the layer] index of the ring's first vertex; for a ring of
+     * one vertex its bitwise complement. */
     int64_t *ring_first;
-    int32_t *ring_part; /* [n_rings of the layer] part */
-    /* [n_parts of the layer] first ring in vertex_offset. */
+    int32_t *ring_part; /* [n_rings of the layer] part of each ring */
+    /* [n_parts of the layer] first ring of each part, as index of
+     * vertex_offset. */
     int64_t *part_ring;
 };
 
@@ -100,8 +101,8 @@ static oj_status upload_flat_arrays(struct layer_build *m,
                         &raw->ring_offset));
     OJ_TRY(upload_array(m->work, flat->vertex_offset, flat->n_rings + 1,
                         &raw->vertex_offset));
-    /* A slice of a layer has offsets that do not begin at 0: shifts the
-     * pointers so that offsets are valid indexes. */
+    /* Offsets of a slice of a layer do not begin at 0. The pointers are shifted
+     * so that these offsets are valid indices. */
     raw->part_kind -= flat->part_offset[0];
     raw->ring_offset -= flat->part_offset[0];
     raw->vertex_offset -= flat->ring_offset[0];
@@ -122,7 +123,7 @@ static oj_status invert_tie_ranks(struct layer_build *m)
                          { ordinal[rank[i]] = (int32_t)i; });
 }
 
-/* Counts the parts of each feature, then makes offsets of the counts. */
+/* Counts the parts of each feature, and sums the counts to offsets. */
 static oj_status make_part_offsets(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
@@ -185,8 +186,8 @@ static oj_status make_parts(struct layer_build *m)
     return m->work->scan(layer->ring_offset.data, n);
 }
 
-/* A ring of one vertex becomes a segment with equal ends: ring_first holds the
- * complement (~) of its first vertex. */
+/* Makes the rings. A ring of one vertex becomes a segment with equal ends; its
+ * ring_first holds the bitwise complement of the vertex. */
 static oj_status make_rings(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
@@ -228,10 +229,10 @@ static oj_status make_segments(struct layer_build *m)
     struct oj_cuda_layer *layer = m->layer;
     int64_t n = layer->n_segments;
     if (n > INT32_MAX)
-        return oj_fail(m->work->err, OJ_ERR_UNSUPPORTED,
-                       "the join layer has %lld segments; at most %d are "
-                       "possible",
-                       (long long)n, INT32_MAX);
+        return oj_fail(
+            m->work->err, OJ_ERR_UNSUPPORTED,
+            "the join layer has %lld segments; a GPU can index at most %d",
+            (long long)n, INT32_MAX);
     OJ_TRY(m->keep->make(n, &layer->segment, &layer->segment_feature));
     if ((m->flat->part_kinds & OJ_PART_POLYGON) != 0)
         OJ_TRY(m->keep->make(n, &layer->segment_part));
@@ -306,7 +307,8 @@ int oj_cuda_asks_columns(const struct oj_relation *relation,
            join_side->exclude_class != NULL;
 }
 
-/* Copies a column to the device in the order of ranks. host NULL: no column. */
+/* Copies a column to the device and sorts it by rank. host NULL: there is no
+ * such column. */
 template <typename T>
 static oj_status upload_column_by_rank(struct layer_build *m, const T *host,
                                        const T **out)
@@ -377,7 +379,7 @@ oj_status oj_cuda_layer_make(struct oj_cuda_work *keep,
     if (status == OJ_OK && relation != NULL &&
         oj_cuda_asks_columns(relation, flat))
         status = upload_fids_and_classes(&m, relation);
-    /* Copies from the host's arrays may still run. */
+    /* Waits, because copies from the host's arrays may still be running. */
     if (status != OJ_OK)
         (void)cudaStreamSynchronize(keep->stream);
     else

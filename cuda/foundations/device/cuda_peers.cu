@@ -2,7 +2,7 @@
 
 #include "cuda_copy.h"
 
-/* Each device copies smaller arrays from the host itself. */
+/* Arrays with fewer bytes are copied from the host by each device itself. */
 static const int64_t least_bytes = 1 << 20;
 
 void oj_cuda_peers_init(struct oj_cuda_peers *peers)
@@ -42,7 +42,8 @@ oj_status oj_cuda_peers_check(const struct oj_cuda_peers *peers,
     return OJ_OK;
 }
 
-/* Waits until all devices have called it. Fails if one of them has failed. */
+/* Waits until all devices have called this function. Fails if one of them has
+ * failed. */
 static oj_status wait_at_barrier(struct oj_cuda_peers *peers,
                                  struct oj_error *err)
 {
@@ -64,8 +65,8 @@ static oj_status wait_at_barrier(struct oj_cuda_peers *peers,
     return status;
 }
 
-/* Copies the parts of an array that the other devices have copied from the
- * host. */
+/* Copies from the other devices the parts of an array that they have copied
+ * from the host. */
 static oj_status copy_from_peers(const struct oj_cuda_device *device,
                                  cudaStream_t stream, char *to, int64_t bytes,
                                  struct oj_error *err)

@@ -13,14 +13,14 @@
 
 #include <pthread.h>
 
-/** The devices and their barrier. Owns a lock: oj_cuda_peers_init() and
- *  oj_cuda_peers_destroy(). */
+/** The devices and their barrier. Owns a lock, which oj_cuda_peers_init() makes
+ *  and oj_cuda_peers_destroy() frees. */
 struct oj_cuda_peers
 {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int n, n_waiting;
-    /** Number of times that all devices have reached the barrier. */
+    /** How often all devices have reached the barrier. */
     unsigned turn;
     struct oj_error why; /**< error of the first device that failed */
     pthread_t begun_by;
@@ -28,7 +28,8 @@ struct oj_cuda_peers
     {
         const char *array;
         int ordinal;
-    } of[OJ_GPU_MAX_DEVICES]; /**< what each copies now */
+    } of[OJ_GPU_MAX_DEVICES]; /**< the copy of each device that is running
+                                   now */
 };
 
 void oj_cuda_peers_init(struct oj_cuda_peers *peers);
@@ -37,33 +38,33 @@ void oj_cuda_peers_destroy(struct oj_cuda_peers *peers);
 /** Prepares a run of n devices. None of them may still be running. */
 void oj_cuda_peers_begin(struct oj_cuda_peers *peers, int n);
 
-/** Records that the calling device has failed: other devices stop waiting for
- *  it and fail with its message. */
+/** Records that the calling device has failed: devices that wait for it then
+ *  fail with its message. */
 void oj_cuda_peers_fail(struct oj_cuda_peers *peers,
                         const struct oj_error *why);
 
-/** Fails if a device has no thread of its own: devices on one thread would wait
- *  for each other forever. */
+/** Fails if a device has no thread of its own, because devices on one thread
+ *  would wait for each other forever. */
 OJ_MUST_USE oj_status oj_cuda_peers_check(const struct oj_cuda_peers *peers,
                                           struct oj_error *err);
 
-/** Like oj_cuda_copy_in(), for arrays that every device of device->peers
- *  copies, in the same order. Waits for the stream if there are several devices
- *  and the array is not small. */
+/** Like oj_cuda_copy_in(), for arrays that all devices of device->peers copy in
+ *  one order. Waits for the stream if there are several devices and the array
+ *  is not small. */
 OJ_MUST_USE oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
                                           cudaStream_t stream, void *to,
                                           const void *from, int64_t bytes,
                                           struct oj_error *err);
 
-/** Lets other devices read the memory of device's pool directly, where they are
- *  linked. Without links the driver copies through the host, which is
+/** Lets other devices read the memory of device's pool directly, if there is a
+ *  link between them. Otherwise the driver copies through the host, which is
  *  slower. */
 void oj_cuda_peers_link(const struct oj_cuda_device *device, const int *ordinal,
                         int n);
 
 /** Runs body(i, err) for each of n devices in parallel; body may call
- *  oj_cuda_copy_to_all(). If one fails, all fail. Call it from a thread of the
- *  module (oj_cuda_thread_aside()). */
+ *  oj_cuda_copy_to_all(). If one fails, all fail. The caller must be a thread
+ *  of the module (oj_cuda_thread_aside()). */
 template <typename Body>
 OJ_MUST_USE oj_status oj_cuda_try_peers(struct oj_cuda_peers *peers, int n,
                                         Body body, struct oj_error *err)

@@ -1,4 +1,4 @@
-/** Reduction of computed values. */
+/** Reduces computed values on a device to one value. */
 #ifndef CUDA_REDUCE_CUH
 #define CUDA_REDUCE_CUH
 
@@ -6,7 +6,8 @@
 
 #define OJ_CUDA_REDUCE_BLOCK 128
 
-/** Reduces of(0) .. of(n - 1) to one value per block: out [blocks]. */
+/** Reduces of(0) .. of(n - 1) to one value per block of threads: out [blocks].
+ */
 template <typename V, typename Of, typename Op>
 static __global__ void __launch_bounds__(OJ_CUDA_REDUCE_BLOCK)
     oj_cuda_reduce_values(int64_t n, const __grid_constant__ Of of,
@@ -30,9 +31,9 @@ static __global__ void __launch_bounds__(OJ_CUDA_REDUCE_BLOCK)
         out[blockIdx.x] = of_thread[0];
 }
 
-/** Reduces of(0) .. of(n - 1) by op into *sum. On entry *sum is the neutral
- *  element of op; op must be associative and commutative. Waits for the
- *  stream. */
+/** Reduces of(0) .. of(n - 1) by op into *sum. On entry *sum must be the
+ *  neutral element of op, which must be associative and commutative. Waits for
+ *  the stream. */
 template <typename V, typename Of, typename Op>
 OJ_MUST_USE oj_status oj_cuda_reduce(struct oj_cuda_work *work, int64_t n,
                                      Of of, Op op, V *sum)

@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Number of blocks in the cache. Allocating pinned memory takes 0.6 s per GB,
- * so freed blocks are kept for the next join. */
+/* Number of freed blocks that are kept for later joins, because allocating
+ * pinned memory takes 0.6 s per GB. */
 enum
 {
     MOST_KEPT = 64
@@ -18,7 +18,7 @@ static struct oj_cuda_stage kept[MOST_KEPT];
 static int n_kept;
 static int64_t kept_bytes;
 
-/* Takes a block of at least `bytes` and at most 4 * bytes from the cache; data
+/* Takes a block of at least `bytes` and at most 4 * bytes from those kept; data
  * is NULL if there is none. */
 static struct oj_cuda_stage take_pinned_block_from_cache(int64_t bytes)
 {
@@ -56,7 +56,7 @@ void oj_cuda_stage_drop(struct oj_cuda_stage *stage)
     stage->bytes = 0;
 }
 
-/* Rounds to one of a few sizes, so that blocks can be used again. */
+/* Rounds up to one of a few sizes, so that blocks can be reused. */
 static int64_t round_up_block_bytes(int64_t bytes)
 {
     int64_t n = least_bytes;

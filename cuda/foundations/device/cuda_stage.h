@@ -12,27 +12,29 @@ struct oj_cuda_stage
     int64_t bytes;
 };
 
-/** Blocks have a power of two plus this many bytes; a request of just such a
+/** Blocks have a power of two of bytes, plus this many. A request of such a
  *  size wastes nothing. */
 #define OJ_CUDA_STAGE_EXTRA 64
 
-/** Makes *stage a block of at least `bytes`; its previous content is lost. Uses
- *  blocks that earlier joins have freed. On failure the stage is empty. */
+/** Makes *stage a block of at least `bytes`, preferably one that an earlier
+ *  join has freed; the previous content of *stage is lost. On failure the stage
+ *  is empty. */
 OJ_MUST_USE oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage,
                                          int64_t bytes, struct oj_error *err);
 
-/** Frees the block or keeps it for later joins. No copy may use it any more. */
+/** Returns the block, which is kept for later joins or freed. No copy may use
+ *  it any more. */
 void oj_cuda_stage_drop(struct oj_cuda_stage *stage);
 
-/** Reads a few bytes of device memory, after the work enqueued on stream, and
- *  waits. A kernel writes them to pinned memory: a copy would wait behind the
- *  copies of all other streams. */
+/** Reads a few bytes of device memory after the work enqueued on stream, and
+ *  waits. A kernel writes them to pinned memory, because a copy would wait
+ *  behind the copies of all other streams. */
 OJ_MUST_USE oj_status oj_cuda_stage_read(cudaStream_t stream, const void *from,
                                          int bytes, void *to, const char *doing,
                                          struct oj_error *err);
 
-/** Returns 1 if all the bytes are pinned memory, so that CUDA copies them
- *  directly. */
+/** Returns 1 if all these bytes are pinned memory, which CUDA copies directly.
+ */
 int oj_cuda_is_pinned(const void *memory, int64_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /** Work on one stream of a device: kernels, prefix sums, sorts, and arrays that
- *  are freed at the end of the scope, also after a failure. Prefix sums and
- *  sorts are in cuda_scan.cu and cuda_sort.cu: headers of CUB take long to
- *  compile. */
+ *  are freed at the end of the scope, even after a failure. Prefix sums and
+ *  sorts are in cuda_scan.cu and cuda_sort.cu, because the headers of CUB take
+ *  long to compile. */
 #ifndef CUDA_STREAM_WORK_CUH
 #define CUDA_STREAM_WORK_CUH
 
@@ -57,17 +57,17 @@ template <typename T> struct oj_cuda_gatherer
     }
 };
 
-/** A scope of work on a stream; all operations run in stream order. The message
- *  of a failed CUDA call names `doing`. */
+/** A scope of work on a stream; all operations run in stream order. If a CUDA
+ *  call fails, the message names `doing`. */
 struct oj_cuda_work
 {
     struct oj_cuda_device *device;
     cudaStream_t stream;
     const char *doing;
     struct oj_error *err;
-    /** Arrays freed by the destructor. */
+    /** Arrays that the destructor frees. */
     struct oj_cuda_memory memory;
-    /** Temporary memory, also for CUB. */
+    /** Temporary memory, for CUB among others. */
     struct oj_cuda_array<uint8_t> scratch;
 
     oj_cuda_work(struct oj_cuda_device *on, cudaStream_t in, const char *what,
@@ -75,7 +75,8 @@ struct oj_cuda_work
         : device(on), stream(in), doing(what), err(error), memory(), scratch()
     {
     }
-    /** Work on the same device and stream as *of, with arrays of its own. */
+    /** Makes a scope on the device and stream of *of, with arrays of its own.
+     */
     explicit oj_cuda_work(const oj_cuda_work *of)
         : oj_cuda_work(of->device, of->stream, of->doing, of->err)
     {
@@ -101,7 +102,7 @@ struct oj_cuda_work
 
     /* --- memory ----------------------------------------------------------- */
 
-    /** Allocates arrays of n elements each; NULL if n == 0. */
+    /** Allocates arrays of n elements each; they are NULL if n == 0. */
     template <typename T, typename... Rest>
     OJ_MUST_USE oj_status make(int64_t n, T **out, Rest... rest)
     {
@@ -138,7 +139,7 @@ struct oj_cuda_work
         return clear(*out, n);
     }
 
-    /** Makes `to` the owner of array, which *this owns. */
+    /** Makes `to` the owner of an array that *this owns. */
     template <typename T> void hand_over(T *array, struct oj_cuda_work *to)
     {
         if (array != NULL)
@@ -195,8 +196,8 @@ struct oj_cuda_work
                                        body);
     }
 
-    /** Gathers (*out)[i] = value[at[i]] for n elements. *out stays unchanged if
-     *  value is NULL. */
+    /** Makes *out with (*out)[i] = value[at[i]] for n elements. *out stays
+     *  unchanged if value is NULL. */
     template <typename T>
     OJ_MUST_USE oj_status gather(int64_t n, const T *value, const int32_t *at,
                                  const T **out)
@@ -212,8 +213,9 @@ struct oj_cuda_work
 
     /* --- prefix sums and sorts, by CUB ------------------------------------ */
 
-    /** Runs a CUB call twice: call(NULL, bytes) gets the size of its temporary
-     *  memory, call(memory, bytes) does the work. scratch grows as needed. */
+    /** Makes a CUB call twice: call(NULL, bytes) returns the size of the
+     *  temporary memory, call(memory, bytes) does the work. scratch grows as
+     *  needed. */
     template <typename Call> OJ_MUST_USE oj_status with_scratch(Call call)
     {
         size_t bytes = 0;
@@ -249,8 +251,8 @@ struct oj_cuda_work
     }
 
     /** Makes *sums [n + 1], the exclusive prefix sum of of(0) .. of(n - 1);
-     *  reads the total, *sums[n], into *total, which waits for the stream.
-     *  of(n) is called, too; its value is ignored. */
+     *  *total becomes sums[n], which waits for the stream. of(n) is called,
+     *  too, but its value is ignored. */
     template <typename T, typename Of>
     OJ_MUST_USE oj_status scan_computed(int64_t n, Of of, T **sums, T *total)
     {
@@ -259,7 +261,7 @@ struct oj_cuda_work
         return scan_total(*sums, n, total);
     }
 
-    /** Like scan(), for five independent counts per element. */
+    /** Like scan(), for five independent counts per element at once. */
     OJ_MUST_USE oj_status scan_fives(uint32_t (*counts)[5], int64_t n);
 
     /** Inclusive prefix maximum in place: value[i] becomes the maximum of

@@ -9,7 +9,7 @@
 
 #include <cuda_runtime.h>
 
-/** A device in use by an index. */
+/** A device that an index uses. */
 struct oj_cuda_device
 {
     int ordinal;
@@ -17,30 +17,31 @@ struct oj_cuda_device
     /** Stream of the index; batches have streams of their own. */
     cudaStream_t stream;
     cudaMemPool_t pool;
-    int64_t limit; /**< maximum bytes in use; 0: no limit */
+    int64_t limit; /**< maximum bytes in use by this index; 0: no limit */
     int64_t used;  /**< bytes in use; changed atomically */
-    /** The device struct whose `used` counts this one's allocations, if this is
-     *  a copy of it for another stream; NULL: this one. */
+    /** If this struct is a copy for another stream: the struct whose `used`
+     *  counts its allocations, too; otherwise NULL. */
     struct oj_cuda_device *counts_for;
     const int *cancel; /**< cancel flag; may be NULL */
-    /** Threads that copy a layer; 0: one per processor, at most 16. */
+    /** Number of threads that copy a layer; 0: one per processor, at most 16.
+     */
     int n_threads;
-    /** All devices of the join; NULL: only this one. */
+    /** All devices of the join; NULL: the join uses only this one. */
     struct oj_cuda_peers *peers;
-    int number; /**< place of this device in *peers */
-    /** Event to record when the flat arrays of a layer are on the device; NULL:
-     *  none. */
+    int number; /**< index of this device in *peers */
+    /** Event that is recorded when the flat arrays of a layer are on the
+     *  device; NULL: none. */
     cudaEvent_t uploaded;
 };
 
 /** Turns a CUDA error into an oj_status and a message with CUDA's text and
- *  `doing`. OJ_ERR_NOMEM: memory. OJ_ERR_NO_DEVICE: the device is missing,
- *  unusable or broken. OJ_ERR_INTERNAL: all else, also a kernel's fault after
- *  which this process cannot use the device. */
+ *  `doing`. OJ_ERR_NOMEM: out of memory. OJ_ERR_NO_DEVICE: the device is
+ *  missing, unusable or broken. OJ_ERR_INTERNAL: all other errors, including
+ *  faults of a kernel, after which this process cannot use the device. */
 oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
                        const char *doing);
 
-/** Returns from the enclosing function when a CUDA call fails. */
+/** Returns from the enclosing function if a CUDA call fails. */
 #define OJ_CUDA_TRY(call, doing, err)                                          \
     do                                                                         \
     {                                                                          \
@@ -49,7 +50,7 @@ oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
             return oj_cuda_fail((err), oj_cuda_error_, (doing));               \
     } while (0)
 
-/** Returns from the enclosing function when a kernel launch has failed. */
+/** Returns from the enclosing function if a kernel launch has failed. */
 #define OJ_CUDA_TRY_LAUNCH(doing, err)                                         \
     OJ_CUDA_TRY(cudaGetLastError(), (doing), (err))
 
@@ -60,8 +61,8 @@ OJ_MUST_USE oj_status oj_cuda_open(int ordinal, int64_t limit,
 void oj_cuda_close(struct oj_cuda_device *device);
 
 /** Waits for all work enqueued on stream. The thread polls and yields its
- *  processor instead of sleeping: waking it would take longer than most chunks
- *  of a batch. */
+ *  processor instead of sleeping, because waking it would take longer than most
+ *  chunks of a batch. */
 cudaError_t oj_cuda_wait(cudaStream_t stream);
 
 /** Allocates n elements of device memory in stream order, from the device's
@@ -76,7 +77,7 @@ void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
                         void *memory, int64_t n, size_t size);
 
 /** An array on a device; zeroed memory is a valid empty one. It is owned, and
- *  freed in stream order, unless its maker names another owner. */
+ *  freed in stream order, unless its maker states another owner. */
 template <typename T> struct oj_cuda_array
 {
     T *data;
@@ -129,7 +130,7 @@ OJ_MUST_USE oj_status oj_cuda_hold(struct oj_cuda_device *device,
                                    struct oj_error *err);
 
 /** Moves the ownership of the array `at` (NULL: of all arrays) to *to, which
- *  must have room. */
+ *  must have room for it. */
 void oj_cuda_hand_over(struct oj_cuda_memory *from, const void *at,
                        struct oj_cuda_memory *to);
 
@@ -139,14 +140,14 @@ void oj_cuda_release(struct oj_cuda_device *device, cudaStream_t stream,
 
 int64_t oj_cuda_memory_bytes(const struct oj_cuda_memory *memory);
 
-/** Number of blocks of `block` threads for n threads. */
+/** Returns how many blocks of `block` threads n threads need. */
 static inline unsigned oj_blocks(int64_t n, int64_t block)
 {
     return (unsigned)((n + block - 1) / block);
 }
 
-/** Columns of the join side by rank, [n_features]. NULL if the join does not
- *  need the column. */
+/** Columns of the join side, [n_features] each, indexed by rank. NULL if the
+ *  join does not need the column. */
 struct oj_cuda_columns
 {
     const int64_t *fid;
@@ -164,8 +165,7 @@ struct oj_cuda_columns
  */
 struct oj_cuda_layer
 {
-    /** The layer in host memory, and its tie ranks; both are set by
-     *  cuda_index.cu. */
+    /** The layer in host memory, and its tie ranks. cuda_index.cu sets both. */
     const struct oj_flat *flat;
     const int32_t *tie_rank;
     int64_t n_features, n_parts, n_rings, n_segments;
@@ -203,8 +203,8 @@ OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_work *work,
                                          const struct oj_relation *relation,
                                          struct oj_cuda_layer *out);
 
-/** Returns 1 if the join needs columns of the join side beside the geometry:
- *  FIDs or classes. */
+/** Returns 1 if the join needs columns of the join side in addition to the
+ *  geometry: FIDs or classes. */
 int oj_cuda_asks_columns(const struct oj_relation *relation,
                          const struct oj_flat *join_side);
 

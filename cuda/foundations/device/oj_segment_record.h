@@ -1,11 +1,11 @@
-/** Record of a segment or point of the join side. */
+/** The record of a segment or point of the join side in device memory. */
 #ifndef OJ_SEGMENT_RECORD_H
 #define OJ_SEGMENT_RECORD_H
 
 #include "../../../algs/foundations/kernels/oj_box.h"
 
-/** A segment or edge from (ax, ay) to (bx, by), in the layer's direction. Size
- *  and alignment are one memory sector of the GPU. */
+/** A segment or edge from (ax, ay) to (bx, by), in the layer's direction. Its
+ *  size and alignment are those of a memory sector of the GPU. */
 struct __attribute__((aligned(32))) oj_cuda_segment
 {
     double ax, ay, bx, by;

@@ -20,11 +20,10 @@
 enum
 {
     BLOCK = 256,
-    /* Minimum rows of a chunk: smaller ones are not halved for lack of
-     * memory. */
+    /* Minimum rows of a chunk that is halved if memory is missing. */
     LEAST_ROWS = 4096,
     TIED_BLOCK = 64, /* rows that are scanned for ties at a time */
-    TIES_OF = 64     /* expected share of tied rows: one in this many */
+    TIES_OF = 64     /* expected share of rows with ties: one in this many */
 };
 
 /** Bytes of device memory per row of a slot. */
@@ -33,8 +32,8 @@ enum
 /** Bytes of a slot's stage per row: its coordinates, later its answer. */
 #define STAGE_ROW_BYTES 28
 
-/** A slot has room for the open rows of this many chunks, even if all their
- *  rows are open. */
+/** Capacity of a slot for open rows: those of this many chunks, even if all
+ * their rows are open. */
 #define OPEN_CHUNKS 4
 
 /** Bytes of device memory per open row. */
@@ -42,9 +41,9 @@ enum
 
 /* ---- results in host memory ---------------------------------------------- */
 
-/* Larger results are stored past the caches, so that the processor does not
- * read a cache line before it is overwritten. Saves a tenth of a whole join of
- * 170 million rows into pageable memory on 16 threads. */
+/* Results with more bytes are stored past the caches, so that the processor
+ * does not read a cache line before overwriting it. Saves a tenth of the time
+ * of a join of 170 million rows into pageable memory on 16 threads. */
 static const int64_t most_cached_bytes = (int64_t)512 << 20;
 
 static void store_past_caches(int64_t *to, int64_t value)
@@ -56,7 +55,8 @@ static void store_past_caches(int64_t *to, int64_t value)
 #endif
 }
 
-/* Must run before another thread reads what was stored past the caches. */
+/* Makes stores past the caches visible. Must be called before another thread
+ * reads them. */
 static void end_stores_past_caches(void)
 {
 #ifdef __SSE2__
@@ -64,7 +64,7 @@ static void end_stores_past_caches(void)
 #endif
 }
 
-/* Like memcpy(), past the caches. */
+/* memcpy() with stores past the caches. */
 static void copy_past_caches(void *to, const void *from, size_t n)
 {
 #ifdef __SSE2__
@@ -95,7 +95,7 @@ static void copy_to_result(int goes_past_caches, void *to, const void *from,
 
 /* ---- slots -------------------------------------------------------------- */
 
-/* Bytes at the end of a slot's stage, which hold its counters. */
+/* Bytes at the end of a slot's stage that hold its counters. */
 #define COUNTER_BYTES OJ_CUDA_STAGE_EXTRA
 
 static void drop_slot_arrays(struct oj_cuda_slot *slot)
@@ -165,8 +165,8 @@ void oj_cuda_index_slot_free(struct oj_cuda_slot *slot)
     memset(slot, 0, sizeof *slot);
 }
 
-/* Copies rows first .. first + n - 1 of a column in. host NULL: the input has
- * no such column. */
+/* Copies rows first .. first + n - 1 of a column to the device. host NULL: the
+ * input has no such column. */
 template <typename T>
 static oj_status upload_column(struct oj_cuda_slot *slot, const T *host,
                                int64_t first, int64_t n, T **to, const T **out,
@@ -228,17 +228,17 @@ static oj_status enqueue_copy_to_host(struct oj_cuda_slot *slot, void *to,
 /* ---- the pairs of a chunk -------------------------------------------------
  */
 
-/* The pairs of a chunk wait until all chunks before it are counted: only then
- * is their place in the result known. They wait on the device if there is room,
- * and are then copied once, into the result. */
+/* Pairs wait until all earlier chunks are counted, because only then their
+ * place in the result is known. They wait on the device if there is room, and
+ * are then copied directly into the result. */
 
 /** Pairs of consecutive rows, on the device or on the host. */
 struct pairs_part
 {
     int64_t n_rows, n;
-    /** [n_rows] number of pairs per row; NULL: in count. */
+    /** [n_rows] number of pairs per row; NULL: the numbers are in `count`. */
     uint8_t *small_count;
-    int32_t *count;             /**< [n_rows], where a number exceeds 255 */
+    int32_t *count;             /**< [n_rows], used if a number exceeds 255 */
     struct oj_cuda_pairs found; /**< pairs on the device; without offsets */
     /* Pairs on the host, if the device had no room: */
     int32_t *row; /**< [n], or NULL */
@@ -250,8 +250,8 @@ struct chunk_pairs
 {
     struct oj_cuda_device *device; /**< device of the pairs and of the slot */
     int64_t n;
-    int64_t n_kept; /**< number of pairs that are on the device */
-    /** Number of pairs in chunks before; set by the batch. */
+    int64_t n_kept; /**< number of these pairs that wait on the device */
+    /** Number of pairs in all earlier chunks; set by the batch. */
     int64_t first;
     int is_counted, is_placed; /**< set by the batch */
     struct pairs_part *part;   /**< [n_parts] in row order */
@@ -267,12 +267,12 @@ struct pairs_place
     int64_t *end;      /**< end offset of the next row */
     int32_t *row;      /**< join row of the next pair */
     double *measure;   /**< measure of the next pair */
-    int64_t at;        /**< pairs before the next one */
+    int64_t at;        /**< number of pairs before the next one */
     int64_t n_matched; /**< rows with pairs so far */
     int goes_past_caches;
 };
 
-/* Counts that a thread writes to the host at a time. */
+/* Number of counts that a thread writes to the host at once. */
 #define THREAD_ROWS 16
 
 static void free_pairs_of_part(struct oj_cuda_device *device,
@@ -286,7 +286,7 @@ static void free_pairs_of_part(struct oj_cuda_device *device,
     memset(part, 0, sizeof *part);
 }
 
-/* Aligned, so that a thread stores all its counts at once. */
+/* Counts of consecutive rows, aligned so that a thread stores them at once. */
 template <typename Count> struct alignas(16) thread_counts
 {
     Count of[THREAD_ROWS];
@@ -317,9 +317,9 @@ write_pair_counts_of_rows(int64_t n, const int64_t *offset,
     out[thread] = count;
 }
 
-/* Reads the number of pairs per row. The kernel writes to the stage, since a
- * copy would wait behind the copies of all other chunks. All work on the slot's
- * stream has ended on return. */
+/* Reads the number of pairs per row. A kernel writes them to the stage, because
+ * a copy would wait behind the copies of all other chunks. All work on the
+ * slot's stream has ended on return. */
 template <typename Count>
 static oj_status read_pair_counts(struct oj_cuda_slot *slot, int64_t n_rows,
                                   const struct oj_cuda_pairs *found,
@@ -459,8 +459,8 @@ static void put_list_ends_of_part(struct pairs_place *to,
         put_list_ends(to, part->n_rows, part->small_count);
 }
 
-/* Copies the pairs through the stage; writes the offsets while the first copy
- * runs. */
+/* Copies the pairs through the stage; while the first copy runs, writes the
+ * offsets of the rows. */
 static oj_status copy_part_from_device_to_result(struct oj_cuda_slot *slot,
                                                  const struct pairs_part *part,
                                                  struct pairs_place *to,
@@ -520,7 +520,7 @@ static void chunk_free(struct chunk_pairs *chunk)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Rows of a chunk whose ties are listed separately, ascending. */
+/* Rows of a chunk whose ties are listed later, ascending. */
 struct tied_rows
 {
     int64_t n, capacity;
@@ -532,42 +532,45 @@ struct cuda_join_batch
     struct oj_gpu_index *index;
     const struct oj_cuda_family *family;
     int number;  /* number of the family */
-    int is_tied; /* 1: tied rows of another batch, joined by index->asked */
+    int is_tied; /* 1: the rows are the tied rows of another batch, and
+                    index->asked joins them */
     const struct oj_flat *input;
     struct oj_matches *out;
     struct oj_stats *stats;
     int64_t most_pairs; /* maximum number of pairs; 0: no limit */
     int lists, leaves_ties, leaves_open, in_pinned, out_pinned;
-    int goes_past_caches; /* pageable results are stored past the caches */
+    int goes_past_caches; /* 1: results in pageable memory are stored past the
+                             caches */
     int64_t chunk_rows, n_chunks;
     int n_workers;
     /* Maximum number of pairs that may wait in device memory. */
     int64_t most_kept;
-    /* NULL, or a callback that gets the points: then no pairs are made. */
+    /* NULL, or a callback that receives the points; then no pairs are made. */
     const struct oj_cuda_taker *taker;
 
     /* Shared by the workers; changed atomically. */
     int64_t next_chunk, n_pairs, n_kept, n_matched;
     int stop; /* 1: a worker has failed; all others stop */
 
-    /* Rows with ties, if answers are one-to-one and ties are listed later; else
-     * NULL. */
+    /* If answers are one-to-one and ties are listed later: the rows with ties;
+     * else NULL. */
     struct tied_rows *tied; /* [n_chunks] */
 
-    /* Used by lists: a chunk gets its place in out as soon as all chunks before
-     * it are counted. */
+    /* Used if answers are lists: a chunk gets its place in out as soon as all
+     * earlier chunks are counted. */
     int64_t *offset;           /* offsets of these rows in out */
     int64_t n_before;          /* entries of out before these rows */
     struct chunk_pairs *pairs; /* [n_chunks] */
     /* Guards the members below. */
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    int64_t n_counted;       /* leading chunks that are counted */
+    int64_t n_counted;       /* number of first chunks that are all counted */
     int64_t n_counted_pairs; /* pairs in the n_counted chunks */
-    int64_t n_placed;        /* leading chunks whose pairs are in out */
+    int64_t n_placed;        /* number of first chunks whose pairs are all in
+                                out */
     /* Pairs for which out has memory; 0: not known yet. */
     int64_t room;
 
-    oj_status lack; /* why a worker got no slot */
+    oj_status lack; /* why a worker could not get a slot */
     struct oj_error lack_error;
 };
 
@@ -598,26 +601,27 @@ static int is_stopped(const struct cuda_join_batch *b)
 struct batch_sizes
 {
     int64_t chunk_rows;
-    int64_t spare_bytes; /**< device memory, per device, for pairs that wait */
+    int64_t spare_bytes; /**< device memory, per device, for pairs that wait for
+                              their place */
     int n_workers; /**< at most OJ_CUDA_MOST_SLOTS and at most one per chunk */
 };
 
-/* Pinned memory: few large chunks keep both directions of the bus busy.
- * Pageable memory: more threads copy faster. Measured with 170 million rows on
- * 16 cores: 209, 121, 80 and 69 ms with chunks of 64, 128, 256 and 512 thousand
- * rows; with 1 million rows: 4.0, 2.7, 1.8 and 1.9 ms with chunks of 16, 32,
- * 128 and 256 thousand. */
+/* If the caller's memory is pinned, few large chunks keep both directions of
+ * the bus busy; if it is pageable, more threads copy faster. Measured with 170
+ * million rows on 16 cores: 209, 121, 80 and 69 ms with chunks of 64, 128, 256
+ * and 512 thousand rows; with 1 million rows: 4.0, 2.7, 1.8 and 1.9 ms with
+ * chunks of 16, 32, 128 and 256 thousand. */
 static const int64_t pinned_workers = 4, pinned_rows = 2 << 20;
 static const int64_t most_staging_workers = 16, staged_rows = 512 << 10;
 static const int64_t least_rows = 4096, few_rows = 128 << 10;
-/* Lists of families that want large chunks. Measured with 10 million rows on 16
- * cores, chunks of 128, 512 and 1,024 thousand rows: 1,441, 847 and 678 ms for
- * the 20 nearest, 151, 118 and 96 ms for the 2 nearest. */
+/* Chunks for lists of families with wants_large_chunks. Measured with 10
+ * million rows on 16 cores, chunks of 128, 512 and 1,024 thousand rows: 1,441,
+ * 847 and 678 ms for the 20 nearest, 151, 118 and 96 ms for the 2 nearest. */
 static const int64_t large_rows = 1 << 20, large_chunks = 8;
 
-/* Slots and the memory that families need for them get at most slots_share of
- * the free memory and at most most_slot_bytes; pairs that wait get
- * spare_share. */
+/* Slots, with the memory that families need for them, get at most slots_share
+ * of the free memory and at most most_slot_bytes; pairs that wait for their
+ * place get at most spare_share. */
 static const double slots_share = 0.5, spare_share = 0.25;
 static const int64_t most_slot_bytes = (int64_t)4 << 30;
 
@@ -653,7 +657,7 @@ static int64_t least_free_memory(const struct oj_gpu_index *index)
     for (int i = 0; i < index->n_places; i++)
     {
         int64_t room = oj_cuda_index_room_on(&index->place[i].device);
-        /* Slots of earlier batches are used again. */
+        /* Reuses the slots of earlier batches. */
         for (int s = 0; s < OJ_CUDA_MOST_SLOTS; s++)
         {
             if (index->slot[s].device == &index->place[i].device)
@@ -677,8 +681,8 @@ static int64_t count_workers(const struct oj_gpu_index *index, int direct)
     return oj_least(oj_most(n_threads, 2 * n_places), OJ_CUDA_MOST_SLOTS);
 }
 
-/* Chooses the chunk size. Small batches are cut, too: copies and kernels
- * overlap. */
+/* Chooses the number of rows per chunk. Small batches are divided, too, so that
+ * copies and kernels overlap. */
 static int64_t choose_rows_per_chunk(const struct cuda_join_batch *b,
                                      int64_t n_rows, int64_t n_workers,
                                      int direct)
@@ -760,8 +764,9 @@ static oj_status upload_coordinates(struct cuda_batch_worker *w, int64_t first,
     return OJ_OK;
 }
 
-/* Copies the points of a chunk in. Waits only if the pace of the slot is not
- * known yet: the time measured next must be that of the kernels alone. */
+/* Copies the points of a chunk to the device. Waits only if the pace of the
+ * slot is not known yet, because the time measured next must be that of the
+ * kernels alone. */
 static oj_status upload_points(struct cuda_batch_worker *w, int64_t first,
                                int64_t n)
 {
@@ -798,7 +803,7 @@ points_from_row_on(const struct oj_cuda_points *all, int64_t at, int64_t n)
 }
 
 /* Appends the open rows among points to the slot's open rows, in any order.
- * points are the batch's rows from `first` on. */
+ * Point 0 is row `first` of the batch. */
 static __global__ void
 append_open_rows(const __grid_constant__ struct oj_cuda_points points,
                  int64_t first, const int32_t *row,
@@ -839,8 +844,8 @@ static oj_status enqueue_join_kernel(struct cuda_batch_worker *w,
                     slot->d_matched);
 }
 
-/* Appends the tied rows among rows first .. first + n - 1. Ties are few: a
- * block of rows is counted first, and skipped if it has none. */
+/* Appends the tied rows among rows first .. first + n - 1. There are few, so
+ * rows are counted in blocks, and a block without tied rows is skipped. */
 static oj_status collect_tied_rows(struct tied_rows *tied, int64_t first,
                                    int64_t n, const int32_t *row,
                                    struct oj_error *err)
@@ -861,13 +866,14 @@ static oj_status collect_tied_rows(struct tied_rows *tied, int64_t first,
                 tied->row[known++] = first + i;
         }
     }
-    /* Set last: after a failure the chunk may be tried again. */
+    /* Set at the end only, because after a failure the chunk may be tried
+     * again. */
     tied->n = known;
     return OJ_OK;
 }
 
-/* Joins rows that get one answer each. The stage can be used for the answers:
- * the copies out run after the copies in, on one stream. */
+/* Joins rows that get one answer each. The stage of the points is reused for
+ * the answers: copies out run after copies in, on one stream. */
 static oj_status
 join_rows_with_one_answer_each(struct cuda_batch_worker *w,
                                const struct oj_cuda_points *points,
@@ -908,8 +914,8 @@ join_rows_with_one_answer_each(struct cuda_batch_worker *w,
     return OJ_OK;
 }
 
-/* Answers n of the slot's open rows, n <= rows of a chunk, beginning with the
- * at-th. */
+/* Answers n of the slot's open rows, from number `at` on; n is at most the rows
+ * of a chunk. */
 static oj_status answer_some_open_rows(struct cuda_batch_worker *w, int64_t at,
                                        int64_t n)
 {
@@ -962,9 +968,9 @@ static oj_status answer_open_rows_or_their_halves(struct cuda_batch_worker *w,
     return status;
 }
 
-/* Answers the open rows that chunks have left in the slot. Rows of several
- * chunks lie closer together: they cost a fraction of what they cost chunk by
- * chunk. */
+/* Answers the open rows that chunks have left in the slot. Taken together, rows
+ * of several chunks lie closer to each other and cost a fraction of what they
+ * cost chunk by chunk. */
 static oj_status answer_open_rows_of_slot(struct cuda_batch_worker *w)
 {
     struct oj_cuda_pace *pace = &w->slot->pace[1];
@@ -1024,7 +1030,8 @@ join_rows_with_lists_of_pairs(struct cuda_batch_worker *w,
         b, __atomic_add_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED), w->err);
     if (status == OJ_OK)
         status = store_found_pairs(w, pairs, points->n, &found);
-    if (status == OJ_ERR_NOMEM) /* the rows will be counted again */
+    if (status == OJ_ERR_NOMEM) /* the rows will be joined again, and counted
+                                   then */
         __atomic_sub_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED);
     oj_cuda_pairs_drop(slot->device, slot->stream, &found);
     return status;
@@ -1043,7 +1050,8 @@ give_uploaded_rows_to_callback(struct cuda_batch_worker *w,
 
 /* ---- places of pairs in the result --------------------------------------- */
 
-/* Estimates the pairs of all rows from the counted chunks, plus 1/16. */
+/* Estimates the number of pairs of all rows from the chunks counted so far,
+ * plus 1/16. */
 static int64_t estimate_all_pairs(const struct cuda_join_batch *b)
 {
     double n_rows = (double)b->input->n_features;
@@ -1055,7 +1063,7 @@ static int64_t estimate_all_pairs(const struct cuda_join_batch *b)
     return n < 9e18 ? (int64_t)n : INT64_MAX;
 }
 
-/* Allocates the result when as many leading chunks are counted as there are
+/* Allocates the result when as many first chunks are counted as there are
  * workers. If memory is missing, pairs wait until all chunks are counted. */
 static void reserve_result_pairs(struct cuda_join_batch *b)
 {
@@ -1071,8 +1079,9 @@ static void reserve_result_pairs(struct cuda_join_batch *b)
         b->room = n;
 }
 
-/* Marks a chunk as counted and gives a place to each leading counted chunk.
- * Returns 1 if all chunks are counted: then all workers copy the rest. */
+/* Marks a chunk as counted, and gives each chunk a place in the result whose
+ * earlier chunks are all counted. Returns 1 if all chunks are counted; then all
+ * workers copy the rest. */
 static int assign_offset_to_counted_chunk(struct cuda_join_batch *b,
                                           int64_t chunk)
 {
@@ -1098,8 +1107,8 @@ struct placing
     struct pairs_place place;
 };
 
-/* Finds a chunk with pairs on device whose place is known, and marks it as
- * placed: the caller must copy it. Returns 0 if there is none. */
+/* Finds a chunk that has pairs on device and whose place is known, and marks it
+ * as placed: the caller must copy it. Returns 0 if there is none. */
 static int next_chunk_ready_for_result(struct cuda_join_batch *b,
                                        const struct oj_cuda_device *device,
                                        struct placing *next)
@@ -1128,7 +1137,7 @@ static int next_chunk_ready_for_result(struct cuda_join_batch *b,
     return next->pairs != NULL;
 }
 
-/* Copies all chunks of the slot's device whose place is known. */
+/* Copies all chunks with pairs on the slot's device whose place is known. */
 static oj_status copy_ready_chunks_to_result(struct cuda_join_batch *b,
                                              struct oj_cuda_slot *slot,
                                              struct oj_error *err)
@@ -1148,8 +1157,8 @@ static oj_status copy_ready_chunks_to_result(struct cuda_join_batch *b,
 
 /* ---- workers ------------------------------------------------------------ */
 
-/* Joins rows at .. at + n - 1 of the worker's chunk; if memory is missing, both
- * halves in turn. */
+/* Joins rows at .. at + n - 1 of the worker's chunk; if memory is missing, one
+ * half after the other. */
 static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
                                            int64_t chunk, int64_t at, int64_t n)
 {
@@ -1172,7 +1181,7 @@ static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
     first_error = *w->err;
-    /* Copies from the stage still run. */
+    /* Waits, because copies from the stage may still be running. */
     OJ_TRY(wait_for_slot_stream(w->slot, w->err));
     status = join_rows_or_their_halves(w, chunk, at, n / 2);
     if (status == OJ_OK)
@@ -1221,8 +1230,8 @@ static oj_status join_chunks_until_none_left(struct cuda_batch_worker *w)
 }
 
 /* Runs worker i until no chunk is left. It allocates its slot here, so that
- * devices work while others allocate. A worker that gets no slot leaves the
- * chunks to the others. */
+ * devices work while other slots are allocated. If a worker gets no slot, other
+ * workers take the chunks. */
 static oj_status run_worker(struct cuda_join_batch *b, int i,
                             struct oj_error *err)
 {
@@ -1253,8 +1262,8 @@ static oj_status run_worker(struct cuda_join_batch *b, int i,
     return join_chunks_until_none_left(&w);
 }
 
-/* Runs run(b, i) for each worker on its device. Waits for each stream: copies
- * must not outlive the arrays that they write to. */
+/* Runs run(b, i) for each worker on its device. Waits for all streams, because
+ * no copy may outlive the arrays that it writes to. */
 template <typename Run>
 static oj_status run_on_all_workers(struct cuda_join_batch *b, Run run,
                                     struct oj_error *err)
@@ -1282,8 +1291,8 @@ static oj_status run_on_all_workers(struct cuda_join_batch *b, Run run,
 
 /* ---- a batch ------------------------------------------------------------ */
 
-/* Copies chunks that are not in the result yet. A worker without a stream
- * leaves them to other workers of its device. */
+/* Copies chunks that are not in the result yet. If a worker has no stream,
+ * other workers of its device copy them. */
 static oj_status copy_remaining_chunks_of_worker(struct cuda_join_batch *b,
                                                  int i, struct oj_error *err)
 {
@@ -1292,7 +1301,8 @@ static oj_status copy_remaining_chunks_of_worker(struct cuda_join_batch *b,
                                 : OJ_OK;
 }
 
-/* All chunks are counted: copies those that are not in the result yet. */
+/* Called when all chunks are counted: copies those that are not in the result
+ * yet. */
 static oj_status copy_remaining_chunks_to_result(struct cuda_join_batch *b,
                                                  struct oj_error *err)
 {
@@ -1329,7 +1339,7 @@ static oj_status allocate_chunk_array(const struct cuda_join_batch *b, T **out,
     return *out != NULL ? OJ_OK : oj_fail_nomem(err, b->n_chunks, sizeof(T));
 }
 
-/* Cuts the batch into chunks and joins them on all devices. */
+/* Divides the batch into chunks and joins them on all devices. */
 static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
 {
     struct batch_sizes sizes;
@@ -1349,7 +1359,7 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Joins all rows to lists, which begin at entry n_before of out. */
+/* Joins all rows to lists. The pairs begin at entry n_before of out. */
 static oj_status join_all_chunks_to_lists(struct cuda_join_batch *b,
                                           struct oj_error *err)
 {
@@ -1359,9 +1369,9 @@ static oj_status join_all_chunks_to_lists(struct cuda_join_batch *b,
     return copy_remaining_chunks_to_result(b, err);
 }
 
-/* The n tied rows are not answered yet; only their distance is known. Makes
- * room for their pairs in out, and a layer *points of these rows, whose arrays
- * are *buf (the caller frees it). */
+/* Prepares joining the n tied rows, of which only the distance is known so far:
+ * makes room for their pairs in out, and a layer *points of these rows, whose
+ * arrays are *buf (the caller frees it). */
 static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
                                     double **buf, struct oj_flat *points,
                                     struct oj_error *err)
@@ -1398,8 +1408,8 @@ static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
     return OJ_OK;
 }
 
-/* Joins the tied rows of the batch once more, by the index `asked`, and appends
- * their pairs behind the rows. */
+/* Joins the tied rows of the batch a second time, by the index `asked`, and
+ * appends their pairs behind the rows. */
 static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
                                              struct oj_error *err)
 {
@@ -1454,10 +1464,10 @@ static oj_status join_batch_one_pair_per_row(struct cuda_join_batch *b,
     b->out_pinned =
         n_ties == 0 && oj_cuda_is_pinned(out->measure, bytes) &&
         oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
-    /* Rows are left open only where that pays. Not with pinned memory: its few
-     * host threads take longer to store such answers one by one than the device
-     * takes to find them in each chunk. Not with a single chunk, which has all
-     * its rows together anyway. */
+    /* Rows are left open only where this saves time. Not with pinned memory:
+     * its few host threads take longer to store such answers one by one than
+     * the device takes to find them chunk by chunk. Not with a single chunk, in
+     * which all rows are together anyway. */
     b->leaves_open = !b->leaves_ties && !(b->in_pinned && b->out_pinned) &&
                      n > (batch > 0 ? batch : few_rows) &&
                      b->family->join_most != NULL &&
@@ -1499,8 +1509,8 @@ static oj_status join_batch_to_matches(struct cuda_join_batch *b,
     return OJ_OK;
 }
 
-/* Runs the batch on threads of the module: the caller's current device stays
- * unchanged. */
+/* Runs the batch on threads of the module, so that the caller's current device
+ * stays unchanged. */
 static oj_status run_batch_on_own_threads(struct cuda_join_batch *b,
                                           struct oj_error *err)
 {

@@ -5,8 +5,8 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 
-/* All families in the order of preference, special ones first. The papers'
- * methods lead, in the order of enum oj_gpu_papers. */
+/* All families in the order of preference, special ones first. The methods of
+ * papers come first, in the order of enum oj_gpu_papers. */
 static const struct oj_cuda_family *const families[] = {
     &oj_cuda_lists,           &oj_cuda_size_blocks,
     &oj_cuda_zlists,          &oj_cuda_cut_points,
@@ -27,7 +27,7 @@ const struct oj_cuda_family *oj_cuda_family_at(int i)
     return i >= 0 && i < N_FAMILIES ? families[i] : NULL;
 }
 
-/* Builds an index of a family with find_share(). */
+/* Builds an index of a family that has find_share(). */
 static oj_status upload_tie_ranks_and_build(struct oj_cuda_index *index,
                                             struct oj_cuda_work *work)
 {

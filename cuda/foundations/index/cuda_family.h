@@ -19,11 +19,12 @@ struct oj_cuda_index
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
     struct oj_relation relation;
-    /** [n_features] tie rank of each feature, in device memory, for families
-     *  with find_share(); NULL: tie rank == ordinal. */
+    /** [n_features] tie rank of each feature, in device memory; set for
+     *  families with find_share(). NULL: tie rank == ordinal. */
     const int32_t *rank;
-    struct oj_cuda_memory memory; /**< owner of its device arrays */
-    /** Index of another family that answers some points; owned, or NULL. */
+    struct oj_cuda_memory memory; /**< owns the device arrays of the index */
+    /** Index of another family, which answers the points that this one leaves
+     *  open; owned, or NULL. */
     struct oj_cuda_index *asked;
 };
 
@@ -33,21 +34,21 @@ struct oj_cuda_points
     int64_t n;
     const double *x, *y; /**< [n] */
 
-    /* Columns [n], for families with knows_columns. NULL: the batch has none,
-     * or the join does not need it. */
+    /* Columns [n], for families with knows_columns. NULL: the batch has no such
+     * column, or the join does not need it. */
     const int64_t *fid;
     const int32_t *on_class, *exclude_class;
     const double *max_distance;
 };
 
 /** Batches with fewer points are joined in their order; larger ones are sorted
- *  by location. */
+ *  by location first. */
 #define OJ_CUDA_FEW_POINTS 4096
 
 /** Maximum bytes per point of the columns that conditions read. */
 #define OJ_CUDA_POINT_COLUMN_BYTES 24
 
-/** Conditions of relation on columns of points and layer. */
+/** Returns the conditions of relation on columns of points and layer. */
 struct oj_pair_rule
 oj_cuda_family_pair_rule(const struct oj_relation *relation,
                          const struct oj_cuda_layer *layer,
@@ -63,9 +64,10 @@ struct oj_cuda_tally
      *  1, that word counts the pairs of a feature, and n_copies is 1. */
     struct oj_sum_request request;
     unsigned n_copies; /**< a power of two */
-    /** Words of a copy: n_features * words per feature. */
+    /** Number of words of a copy: n_features * words per feature. */
     int64_t copy_words;
-    /** [n_copies * copy_words], each copy by ordinals of the join layer. */
+    /** [n_copies * copy_words] the copies; each is indexed by ordinals of the
+     *  join layer. */
     unsigned long long *words;
 };
 
@@ -80,9 +82,9 @@ struct oj_cuda_pairs
 };
 
 /** Finds this device's share of the pairs of rows first .. first + n - 1 of
- *  input; row numbers count from first. On OJ_ERR_NOMEM the caller asks again
- *  for half as many rows. The device is current. All devices are called with
- *  equal arguments. */
+ *  input; row numbers in the result count from first. If it returns
+ *  OJ_ERR_NOMEM, it is called again for half as many rows. The device is
+ *  current. The function is called on all devices with equal arguments. */
 typedef oj_status oj_cuda_family_share_finder(const struct oj_cuda_index *index,
                                               const struct oj_flat *input,
                                               int64_t first, int64_t n,
@@ -95,21 +97,22 @@ struct oj_cuda_family
     const char *name; /**< name shown by -explain */
 
     /** Returns 1 if this family answers relation for this join side and this
-     *  batch; input NULL: any layer of points. Families without find_share()
-     *  are asked about points in the plane only, and those without
-     *  knows_columns about joins without columns. */
+     *  batch; input NULL: for any layer of points. Called only for points in
+     *  the plane if the family has no find_share(), and only for joins without
+     *  columns if it lacks knows_columns. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
     size_t size; /**< sizeof the family's index */
 
-    /** Builds the family's own members. The arrays of *work then belong to the
-     *  index. On return all work is enqueued on, or done by, the device's
-     *  stream. */
+    /** Builds the family's own members of the index. The arrays of *work then
+     *  belong to the index. On return all work is done, or enqueued on the
+     *  device's stream. */
     oj_status (*build)(struct oj_cuda_index *index, struct oj_cuda_work *work);
 
-    /** 1: evaluates columns of both sides (oj_cuda_asks_columns(), a maximum
-     *  distance per input feature); 0: such joins are not offered to it. */
+    /** 1: the family evaluates columns of both sides (oj_cuda_asks_columns(), a
+     *  maximum distance per input feature); 0: it is not used for such joins.
+     */
     int knows_columns;
 
     /** Set by families that take features of any kinds: joins rows of the batch
@@ -118,24 +121,25 @@ struct oj_cuda_family
      *  points, chunk by chunk, by the functions below. */
     oj_cuda_family_share_finder *find_share;
 
-    /** Bytes of device memory that a batch of n rows needs beside its points
-     *  and one-to-one answers. Chunk sizes depend on it. */
+    /** Returns the bytes of device memory that a batch of n rows needs in
+     *  addition to its points and one-to-one answers. The size of chunks
+     *  depends on it. */
     int64_t (*batch_bytes)(const struct oj_cuda_index *index, int64_t n) = NULL;
 
     /** One-to-one joins: writes the join ordinal or -1, and the distance or
      *  NaN, of each point. d_measure may be NULL. Thread-safe on different
-     *  streams. NULL: not supported. For joins that give lists, of a family
-     *  without list(), it writes OJ_TIED_ROW for points that may have several
-     *  pairs, or none: the index `asked` lists their pairs (a dwithin with the
-     *  distance found as maximum distance of the point). */
+     *  streams. NULL: not supported. If the join gives lists and the family has
+     *  no list(), it writes OJ_TIED_ROW for points that may have several pairs,
+     *  or none: the index `asked` then lists their pairs (by a dwithin join
+     *  whose maximum distance is the distance found for the point). */
     oj_status (*join_one)(const struct oj_cuda_index *index,
                           struct oj_cuda_work *work,
                           const struct oj_cuda_points *points, int32_t *d_row,
                           double *d_measure) = NULL;
 
     /** Joins that give lists: makes l->out; waits for the stream to read the
-     *  size. OJ_ERR_TOO_MANY_PAIRS: a batch of two or more rows has more than
-     *  max_pairs. NULL: not supported. */
+     *  number of pairs. OJ_ERR_TOO_MANY_PAIRS: a batch of two or more rows has
+     *  more than max_pairs. NULL: not supported. */
     oj_status (*list)(const struct oj_cuda_index *index,
                       struct oj_cuda_listing *l) = NULL;
 
@@ -146,15 +150,15 @@ struct oj_cuda_family
                      const struct oj_cuda_points *points,
                      const struct oj_cuda_tally *tally) = NULL;
 
-    /** Like join_one(), but may write OJ_TIED_ROW for rows that are cheaper
-     *  together with rows of other chunks; the join_one() of `asked` answers
-     *  them later. NULL: not supported. */
+    /** Like join_one(), but may write OJ_TIED_ROW for rows that are cheaper to
+     *  answer together with rows of other chunks; the join_one() of `asked`
+     *  answers them later. NULL: not supported. */
     oj_status (*join_most)(const struct oj_cuda_index *index,
                            struct oj_cuda_work *work,
                            const struct oj_cuda_points *points, int32_t *d_row,
                            double *d_measure) = NULL;
 
-    /** 1: a row costs less in a larger chunk, since neighbouring threads then
+    /** 1: a row costs less in a larger chunk, in which neighbouring threads
      *  work on points that lie closer together. */
     int wants_large_chunks = 0;
 };
@@ -170,23 +174,23 @@ OJ_MUST_USE oj_status oj_cuda_family_index(const struct oj_cuda_family *family,
 void oj_cuda_family_free(struct oj_cuda_index *index);
 int64_t oj_cuda_family_bytes(const struct oj_cuda_index *index);
 
-/** Nearest segment of points: one pair per point, or all ties;
- *  cuda_nearest.cu */
+/** Nearest segment of points, one pair per point or all ties; cuda_nearest.cu
+ */
 extern const struct oj_cuda_family oj_cuda_nearest;
 /** Points in polygons; cuda_points_in_polygons.cu */
 extern const struct oj_cuda_family oj_cuda_points_in_polygons;
-/** Points and points: equal, or within the maximum distance of the join;
- *  cuda_close_points.cu */
+/** Points with points, equal ones or those within the maximum distance of the
+ *  join; cuda_close_points.cu */
 extern const struct oj_cuda_family oj_cuda_close_points;
 /** Points in the envelopes of features; cuda_points_in_boxes.cu */
 extern const struct oj_cuda_family oj_cuda_point_pairs;
-/** Nearest points for points, with conditions or without maximum distance;
- *  cuda_nearest_points.cu */
+/** Nearest points of points, with conditions on pairs or without maximum
+ *  distance; cuda_nearest_points.cu */
 extern const struct oj_cuda_family oj_cuda_near_points;
-/** Nearest and dwithin of points by a packed tree;
- *  cuda_tree_distance_joins.cu */
+/** Nearest and dwithin of points by a packed tree; cuda_tree_distance_joins.cu
+ */
 extern const struct oj_cuda_family oj_cuda_tree_joins;
-/** Returns the join side of an index of oj_cuda_tree_joins; valid as long as
+/** Returns the join side in an index of oj_cuda_tree_joins; valid as long as
  *  the index. */
 const struct oj_tree_side *
 oj_cuda_tree_joins_side(const struct oj_cuda_index *index);
@@ -200,7 +204,8 @@ extern const struct oj_cuda_family oj_cuda_lists, oj_cuda_size_blocks;
 extern const struct oj_cuda_family oj_cuda_zlists;
 /** A paper's method for trajectories; cuda_topkabt.cu */
 extern const struct oj_cuda_family oj_cuda_cut_points;
-/** Nearest and dwithin by distances of shapes; cuda_similar_shapes.cu */
+/** Nearest and dwithin by distances of shapes (Hausdorff, Frechet);
+ *  cuda_similar_shapes.cu */
 extern const struct oj_cuda_family oj_cuda_similar_shapes;
 /** Similar vectors; cuda_similar_vectors.cu */
 extern const struct oj_cuda_family oj_cuda_similar_vectors;
@@ -214,7 +219,7 @@ enum
     OJ_CUDA_MOST_FAMILIES = 13
 };
 
-/** Bits of the papers' families in masks of families. */
+/** Bits of the papers' families in masks of families (bit i: family i). */
 #define OJ_CUDA_PAPERS ((1u << OJ_N_GPU_PAPERS) - 1)
 
 /** Returns family i in the order of preference, or NULL past the last. */

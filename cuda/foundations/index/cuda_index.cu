@@ -14,8 +14,8 @@ static int is_planar_join_of_points(const struct oj_relation *r,
            (input == NULL || oj_flat_is_points(input));
 }
 
-/* Returns 1 if the join reads columns of its sides: FIDs or classes, maximum
- * distances. The caller must supply FIDs then. */
+/* Returns 1 if the join reads columns of its sides (FIDs, classes, maximum
+ * distances), so that the caller must supply FIDs. */
 static int needs_columns(const struct oj_relation *r,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
@@ -146,7 +146,8 @@ static void free_refused_families(const struct oj_gpu_index *index)
     }
 }
 
-/* Marks a family that cannot hold the join side: it is not tried again. */
+/* Marks a family that cannot hold the join side, so that it is not tried again.
+ */
 static void mark_engine_refused(struct oj_gpu_index *index, int family,
                                 const struct oj_error *why)
 {
@@ -195,7 +196,7 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
         return oj_fail(err, index->why_refused.status, "%s",
                        index->why_refused.message);
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "no CUDA kernel answers such a join");
+                   "no GPU kernel can answer this join");
 }
 
 const char *oj_cuda_index_why_refused(const struct oj_gpu_index *index)
@@ -214,7 +215,7 @@ oj_status oj_cuda_index_make_without(
     int family;
     if (oj_cuda_index_choose(relation, join_side, NULL, refused) < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "no CUDA kernel answers such a join");
+                       "no GPU kernel can answer this join");
     index = (struct oj_gpu_index *)oj_calloc(1, sizeof *index);
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);

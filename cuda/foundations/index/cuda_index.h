@@ -1,5 +1,5 @@
 /** The index that the module returns: the join side on each device of the join,
- *  with the indexes of the families that batches have needed so far. */
+ *  and those families' indexes that batches have needed so far. */
 #ifndef CUDA_INDEX_H
 #define CUDA_INDEX_H
 
@@ -15,13 +15,13 @@ enum
     OJ_CUDA_MOST_SLOTS = OJ_CUDA_MOST_THREADS
 };
 
-/** Rows that chunks have left open in a slot, to be answered together later. In
- *  device memory. */
+/** Open rows: rows that chunks have left in a slot to be answered together
+ *  later. In device memory. */
 struct oj_cuda_open_rows
 {
     int64_t n, capacity;
     int64_t *row;  /**< row of the batch */
-    double *x, *y; /**< coordinates of its point */
+    double *x, *y; /**< coordinates of the row's point */
 };
 
 /** A slot: the memory and stream of one chunk on its way through a device and
@@ -38,7 +38,7 @@ struct oj_cuda_slot
 {
     struct oj_cuda_device *device;
     cudaStream_t stream;
-    struct oj_cuda_memory memory; /**< owner of all device arrays */
+    struct oj_cuda_memory memory; /**< owns all device arrays */
     int64_t n_rows;               /**< capacity of the arrays */
     double *d_x, *d_y, *d_measure;
     int32_t *d_row;
@@ -48,15 +48,17 @@ struct oj_cuda_slot
     int32_t *d_on_class, *d_exclude_class;
     double *d_max_distance;
 
-    /** [2] number of rows with a pair, and of open rows. */
+    /** [2] number of rows with a pair, and number of open rows. */
     unsigned long long *d_matched;
-    unsigned long long *matched; /**< [2], pinned, borrowed from stage */
+    unsigned long long *matched; /**< [2] the numbers on the host, in pinned
+                                      memory borrowed from stage */
     struct oj_cuda_open_rows open;
     struct oj_cuda_stage stage;
     struct oj_cuda_stage value_stage; /**< stage for values that are summed */
 
-    int family; /**< number of the last family, kept between batches */
-    /** Of that family, and of the index that it asks for ties and open rows. */
+    int family; /**< number of the family used last; kept between batches */
+    /** Pace of that family, and of the index that it asks for ties and open
+     *  rows. */
     struct oj_cuda_pace pace[2];
 };
 
@@ -67,11 +69,11 @@ void oj_cuda_index_slot_free(struct oj_cuda_slot *slot);
 struct oj_cuda_place
 {
     struct oj_cuda_device device;
-    struct oj_cuda_memory memory; /**< owner of the layer's arrays */
-    struct oj_cuda_memory tally;  /**< owner of the sums of a batch */
-    struct oj_cuda_memory pairs;  /**< owner of the pairs of a run of rows */
+    struct oj_cuda_memory memory; /**< owns the layer's arrays */
+    struct oj_cuda_memory tally;  /**< owns the sums of a batch */
+    struct oj_cuda_memory pairs;  /**< owns the pairs of a run of rows */
     struct oj_cuda_layer layer;
-    /** Indexes by family; NULL: not built. */
+    /** [family] the family's index; NULL: not built yet. */
     struct oj_cuda_index *of[OJ_CUDA_MOST_FAMILIES];
 };
 
@@ -85,21 +87,22 @@ struct oj_gpu_index
     struct oj_cuda_place *place; /**< [n_places] */
     struct oj_cuda_peers peers;
     struct oj_cuda_slot slot[OJ_CUDA_MOST_SLOTS]; /**< kept between batches */
-    /** Bit i: family i cannot hold the join side, or lacks memory for it. */
+    /** Bit i is set if family i cannot hold the join side or lacks memory for
+     *  it. */
     unsigned refused;
     /** Error of the first refused family; status OJ_OK: none. */
     struct oj_error why_refused;
 };
 
 /** Returns the number of the family that answers such a join, or -1; input
- *  NULL: any layer of points. Families whose bit is set in refused are
- *  skipped. */
+ *  NULL: any layer of points. Families whose bit is set in refused are not
+ *  considered. */
 int oj_cuda_index_choose(const struct oj_relation *relation,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input, unsigned refused);
 
 /** Returns the number of the family that answers batches like input, or -1.
- *  Families that this index has marked as refused are skipped. */
+ *  Families that this index has marked as refused are not considered. */
 int oj_cuda_index_chosen(const struct oj_gpu_index *index,
                          const struct oj_flat *input);
 
@@ -117,16 +120,16 @@ OJ_MUST_USE oj_status oj_cuda_index_place_fill(const struct oj_gpu_index *index,
 /** Chooses the family for batches like input and builds its index on all
  *  devices in parallel. A family that cannot hold the join side or lacks memory
  *  is skipped; if none is left, fails with OJ_ERR_UNSUPPORTED or OJ_ERR_NOMEM
- *  and the message of the first one skipped. */
+ *  and the message of the family skipped first. */
 OJ_MUST_USE oj_status oj_cuda_family_for(struct oj_gpu_index *index,
                                          const struct oj_flat *input,
                                          int *number, struct oj_stats *stats,
                                          struct oj_error *err);
 
-/** Callback that gets the points of a batch, chunk by chunk, in place of a
- *  join. take() runs on many threads; it enqueues its work on the slot's
- *  stream. On OJ_ERR_NOMEM it has added nothing, but copies to the slot may
- *  still run. */
+/** Callback that receives the points of a batch, chunk by chunk, instead of
+ *  joining them. take() runs on many threads and enqueues its work on the
+ *  slot's stream. If it returns OJ_ERR_NOMEM, it has added nothing, but copies
+ *  to the slot may still be running. */
 struct oj_cuda_taker
 {
     oj_status (*take)(void *user, int place, struct oj_cuda_slot *slot,
@@ -135,7 +138,7 @@ struct oj_cuda_taker
     void *user;
 };
 
-/** Gives the chunks of a batch, of one row or more, to taker. */
+/** Passes the chunks of a batch, each of at least one row, to taker. */
 OJ_MUST_USE oj_status oj_cuda_index_give_chunks(
     struct oj_gpu_index *index, int family, const struct oj_flat *input,
     const struct oj_cuda_taker *taker, struct oj_stats *stats,

@@ -1,11 +1,12 @@
 #include "cuda_pace.h"
 
-/* Fewer than least_rows are not split off a batch. */
+/* rows of the first piece; minimum rows of a piece that is split off a batch */
 static const int64_t first_rows = 256, least_rows = 64;
 
 /* Target time of a piece. Several workers share a device, and each has one
- * piece running. If a single row takes long, thousands of rows in parallel take
- * no longer: pieces grow until they take much longer than one row. */
+ * piece running. A single row can take long, and then thousands of rows in
+ * parallel take no longer; so pieces grow until they take much longer than one
+ * row. */
 static const double piece_s = 0.5;
 
 int64_t oj_cuda_pace_rows(const struct oj_cuda_pace *pace, int64_t left)

@@ -1,6 +1,6 @@
-/** Number of rows that go to a device at a time. A kernel that runs cannot be
- *  stopped, so pieces are short: a join that is cancelled ends within a
- *  second. */
+/** Chooses how many rows go to a device at a time. A running kernel cannot be
+ *  stopped, so pieces are short: a join that is cancelled ends within a second.
+ */
 #ifndef CUDA_PACE_H
 #define CUDA_PACE_H
 

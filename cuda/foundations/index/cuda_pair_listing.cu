@@ -37,14 +37,14 @@ oj_status oj_cuda_list_pairs(const struct oj_cuda_index *index,
  */
 
 /* A block sorts the rows of its threads, as many at a time as fit into its
- * shared memory: each pair is placed behind the pairs of its row with a smaller
- * rank, which takes as many steps as the row has pairs, for all threads in
- * parallel. Longer rows are sorted by the whole device. */
+ * shared memory. Each pair is placed behind the pairs of its row with smaller
+ * ranks, which takes as many steps as the row has pairs, for all threads in
+ * parallel. The whole device sorts longer rows. */
 
 enum
 {
     BLOCK = 128,
-    MOST_PAIRS = 1536 /* maximum pairs that a block sorts at a time */
+    MOST_PAIRS = 1536 /* maximum number of pairs that a block sorts at a time */
 };
 
 struct row_lists

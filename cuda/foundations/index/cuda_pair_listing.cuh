@@ -8,13 +8,14 @@
 void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
                         struct oj_cuda_pairs *pairs);
 
-/** A list in the making. Its arrays, except out, are freed at the end of the
- *  scope. */
+/** A list of pairs under construction. Its arrays, except out, are freed at the
+ *  end of the scope. */
 struct oj_cuda_listing : oj_cuda_work
 {
     const struct oj_cuda_points *points;
     int64_t max_pairs;
-    struct oj_cuda_pairs out; /**< a family starts with counts in offset */
+    struct oj_cuda_pairs out; /**< the list; a family first stores counts in its
+                                   offset */
 
     using oj_cuda_work::oj_cuda_work;
 

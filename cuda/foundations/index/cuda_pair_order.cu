@@ -2,7 +2,7 @@
 
 #include "../device/cuda_offset_search.cuh"
 
-/* Sort key of pair place[i]; place NULL: of pair i. */
+/* Sort key of pair place[i]; of pair i if place is NULL. */
 struct key_of_rank
 {
     struct oj_cuda_found pairs;
@@ -62,8 +62,8 @@ oj_status oj_cuda_sort_pairs(struct oj_cuda_work *work, int64_t n_rows,
     return OJ_OK;
 }
 
-/* Position of an entry. offset [n + 1]: prefix sum of the lengths of the
- * lists. */
+/* Returns the position of an entry of a list. offset [n + 1]: prefix sums of
+ * the lengths of the lists. */
 static __device__ int64_t place_of_entry(const struct oj_cuda_row_lists &lists,
                                          const int64_t *offset, int64_t list,
                                          int64_t entry)

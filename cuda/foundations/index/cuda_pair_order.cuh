@@ -5,8 +5,8 @@
 
 #include "../device/cuda_stream_work.cuh"
 
-/** Pairs of rows with ordinals of join features, in any order, without
- *  duplicates. *n counts all pairs; those beyond capacity are not stored. */
+/** Pairs of rows and ordinals of join features, in any order, without
+ *  duplicates. *n counts all pairs; those beyond capacity were not stored. */
 struct oj_cuda_found
 {
     int64_t capacity;
@@ -17,7 +17,7 @@ struct oj_cuda_found
 
 enum oj_cuda_pair_order
 {
-    /** By rank of the feature; each feature at most once per row. */
+    /** by rank of the feature; each feature occurs at most once per row. */
     OJ_CUDA_BY_RANK,
     OJ_CUDA_BY_RANK_THEN_MEASURE,
     OJ_CUDA_BY_MEASURE_THEN_RANK
@@ -33,7 +33,7 @@ OJ_MUST_USE oj_status oj_cuda_sort_pairs(struct oj_cuda_work *work,
                                          int64_t n, const int32_t **place,
                                          const uint32_t **row);
 
-/** Lists within larger arrays. */
+/** Lists that lie within larger arrays. */
 struct oj_cuda_row_lists
 {
     int64_t n;

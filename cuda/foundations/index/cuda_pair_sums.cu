@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-/* Maximum number of copies of the sums. Copies spread the additions of many
- * blocks to one feature over the memory's units; all copies together fit well
- * into its cache. */
+/* Maximum number of copies of the sums. Several copies spread the additions of
+ * many blocks to one feature over the memory units; all copies together fit
+ * well into the cache. */
 enum
 {
     MOST_COPIES = 64
@@ -91,7 +91,7 @@ static oj_status fetch_sum_words(struct counting *c, int p,
     return work.wait();
 }
 
-/* Call it from a thread of the module (oj_cuda_thread_aside()). */
+/* Must be called on a thread of the module (oj_cuda_thread_aside()). */
 static void release_sum_memory(const struct counting *c)
 {
     for (int p = 0; p < c->index->n_places; p++)
@@ -120,8 +120,8 @@ static int64_t value_stage_bytes(const struct oj_sum_request *request,
 }
 
 /* Enqueues copies of rows first .. first + n - 1 of the request's columns; *out
- * is the request with columns in device memory. Pageable memory is copied
- * through *stage, which no enqueued copy may still use. */
+ * is the request with its columns in device memory. Pageable memory is copied
+ * through *stage, which no copy enqueued before may still use. */
 static oj_status upload_point_values(struct oj_cuda_work *work,
                                      const struct oj_sum_request *request,
                                      int64_t first, int64_t n,
@@ -163,7 +163,7 @@ static oj_status upload_point_values(struct oj_cuda_work *work,
 
 /* --- batches -------------------------------------------------------------- */
 
-/* Adds the pairs of a chunk's points; runs on many threads. */
+/* Adds the pairs of a chunk's points to the sums; runs on many threads. */
 static oj_status sum_pairs_of_chunk(void *user, int place,
                                     struct oj_cuda_slot *slot, int64_t first,
                                     const struct oj_cuda_points *points,

@@ -64,7 +64,7 @@ add_pair_to_feature_sums(const struct oj_sum_request &request, int64_t i,
     }
 }
 
-/* Words of feature f in the copy that this block adds to. */
+/* Returns the words of feature f in the copy to which this block adds. */
 static __device__ __forceinline__ unsigned long long *
 sum_words_of_feature(const struct oj_cuda_tally &tally, int64_t f)
 {
@@ -72,7 +72,7 @@ sum_words_of_feature(const struct oj_cuda_tally &tally, int64_t f)
     return tally.words + copy * tally.copy_words + f * tally.request.n_words;
 }
 
-/* The tally with columns that begin at row `first`. */
+/* Returns the tally for a slice of points: its columns begin at row `first`. */
 static inline struct oj_cuda_tally
 tally_of_points_from(const struct oj_cuda_tally &all, int64_t first)
 {

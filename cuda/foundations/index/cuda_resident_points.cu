@@ -1,5 +1,5 @@
-/* Joins points that are already in device memory, in order of a stream of the
- * caller. Nothing is copied to the host; only the size of lists is read. */
+/* Joins points that are already in device memory, on a stream of the caller.
+ * Nothing is copied to the host; only the number of pairs of lists is read. */
 #include "cuda_resident_points.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -27,8 +27,8 @@ struct current_device
 
 /* --- choice of the family ------------------------------------------------- */
 
-/* Refuses families that leave tied rows to another one: such lists are put
- * together on the host. */
+/* Families that leave tied rows to another family are refused, because such
+ * lists are assembled on the host. */
 oj_status oj_cuda_index_make_resident(
     const struct oj_flat *join_side, const int32_t *tie_rank,
     const struct oj_relation *relation, const struct oj_options *options,
@@ -58,7 +58,7 @@ oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
     return OJ_OK;
 }
 
-/* Callers supply no columns but FIDs. */
+/* Callers supply no columns except FIDs. */
 oj_status oj_cuda_resident_points(const struct oj_gpu_index *index,
                                   struct oj_cuda_work *work,
                                   const struct oj_gpu_points *points,
@@ -101,7 +101,7 @@ oj_status oj_cuda_resident_answer(const struct oj_cuda_index *of,
     if (of->family->join_one == NULL || oj_relation_gives_lists(&of->relation))
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
                        "this join gives a list of pairs per point, not one "
-                       "answer");
+                       "answer per point");
     return of->family->join_one(of, work, points, d_row, d_measure);
 }
 
@@ -165,7 +165,7 @@ oj_status oj_cuda_index_join_resident(struct oj_gpu_index *index,
     return OJ_OK;
 }
 
-/* Any stream may still read the pairs: waits for all of them. */
+/* Waits for all streams, because each of them may still read the pairs. */
 void oj_cuda_index_free_resident(struct oj_gpu_index *index,
                                  struct oj_gpu_pairs *pairs)
 {
@@ -195,10 +195,12 @@ oj_status oj_cuda_device_of(const void *memory, int *ordinal,
                 err);
     if (what.type != cudaMemoryTypeDevice && what.type != cudaMemoryTypeManaged)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the pointer is not memory of a CUDA device");
+                       "the array is not in the memory of a CUDA device");
     if (what.device < 0 || what.device >= OJ_GPU_MAX_DEVICES)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the number of GPU %d is too large", what.device);
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "GPU %d is beyond the number of devices that are supported",
+            what.device);
     *ordinal = what.device;
     return OJ_OK;
 }
@@ -215,7 +217,8 @@ oj_status oj_cuda_order_streams(int ordinal, void *first, void *then,
     error = cudaEventRecord(event, (cudaStream_t)first);
     if (error == cudaSuccess)
         error = cudaStreamWaitEvent((cudaStream_t)then, event, 0);
-    (void)cudaEventDestroy(event); /* freed when the event has occurred */
+    (void)cudaEventDestroy(event); /* CUDA frees it when the event has
+                                      occurred */
     OJ_CUDA_TRY(error, "ordering streams", err);
     return OJ_OK;
 }

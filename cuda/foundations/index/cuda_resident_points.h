@@ -1,5 +1,5 @@
-/** Joins of points in device memory, whose answers stay there: internals of the
- *  module's functions for resident points. */
+/** Joins of points in device memory, whose answers stay there. Internal parts
+ *  of the module's functions for resident points. */
 #ifndef CUDA_RESIDENT_POINTS_H
 #define CUDA_RESIDENT_POINTS_H
 

@@ -73,7 +73,7 @@ void oj_cuda_share_take(struct oj_cuda_work *work, int by_measure,
     share->found = *found;
     share->n_pairs = n;
     share->by_measure = by_measure;
-    if (found->row == NULL) /* allocation of an array failed */
+    if (found->row == NULL) /* an array could not be allocated */
         return;
     oj_cuda_hand_over(&work->memory, found->row, share->memory);
     oj_cuda_hand_over(&work->memory, found->feature, share->memory);
@@ -112,7 +112,7 @@ struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
 
 /* --- pairs on the device -------------------------------------------------- */
 
-/* Finds, by binary search in by_row, where the pairs of each row begin; offsets
+/* Finds where the pairs of each row begin, by binary search in by_row; offsets
  * are base + index. */
 static oj_status find_pair_offsets(struct oj_cuda_work *work,
                                    const uint32_t *by_row, int64_t n,
@@ -173,7 +173,7 @@ oj_status oj_cuda_keep_best(struct oj_cuda_work *work, int64_t n_rows,
 struct cuda_row_pairs
 {
     int64_t n_rows, n, n_before;
-    /* [n_rows + 1] offsets into the result, the first n_before. */
+    /* [n_rows + 1] offsets into the result; the first one is n_before. */
     int64_t *offset;
     int32_t *feature;
     double *measure;
@@ -237,16 +237,16 @@ static void fill_result_without_pairs(struct oj_matches *out)
     }
 }
 
-/* Consecutive rows whose pairs one device sorts. */
+/* Consecutive rows (a stretch) whose pairs one device sorts. */
 struct cuda_row_stretch
 {
     int64_t first, end;
-    int64_t n_before, n; /* pairs of rows before, and of these rows */
+    int64_t n_before, n; /* pairs of all rows before, and of these rows */
     int64_t n_matched;
 };
 
-/* Replaces *array [n] in the memory of device `ordinal` by a copy that *work
- * owns. */
+/* Replaces *array [n], in the memory of device `ordinal`, by a copy in this
+ * device's memory that *work owns. */
 template <typename T>
 static oj_status copy_from_peer(struct oj_cuda_work *work, int ordinal,
                                 int64_t n, T **array)
@@ -258,8 +258,8 @@ static oj_status copy_from_peer(struct oj_cuda_work *work, int ordinal,
                                            work->stream));
 }
 
-/* Appends to `to` the pairs of rows first .. end - 1, as row - first. Adds to
- * *n_before the number of pairs of rows before first. */
+/* Appends the pairs of rows first .. end - 1 to `to`, with row numbers less
+ * first. Adds the number of pairs of earlier rows to *n_before. */
 static __global__ void
 select_pairs_of_rows(const __grid_constant__ struct oj_cuda_found from,
                      int64_t n, int64_t first, int64_t end,
@@ -277,8 +277,8 @@ select_pairs_of_rows(const __grid_constant__ struct oj_cuda_found from,
                                has_one ? from.measure[i] : 0.0);
 }
 
-/* Gathers the pairs of a stretch from the shares of all devices; rows count
- * from stretch->first. */
+/* Gathers the pairs of a stretch from the shares of all devices; row numbers
+ * count from stretch->first. */
 static oj_status gather_pairs_from_all_devices(
     struct oj_cuda_work *work, const struct shares_batch *b,
     const struct oj_cuda_share *shares, int64_t all,
@@ -366,7 +366,8 @@ sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
         &work, &pairs, first + stretch->first, b->out);
 }
 
-/* Each device copies the pairs of its stretch of the n rows into the result. */
+/* Copies the pairs of n rows into the result: each device copies its stretch of
+ * the rows. */
 static oj_status
 copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
                                 int64_t n, const struct oj_cuda_share *shares,
@@ -426,8 +427,8 @@ static oj_status find_share_on_device(const struct shares_batch *b, int place,
     OJ_TRY(oj_check_cancel(of->device.cancel, err));
     status = oj_cuda_family_at(b->family)->find_share(
         of->of[b->family], b->input, first, n, share, stats, err);
-    /* other devices read the pairs next, and no copy may outlive the host's
-     * arrays */
+    /* waits: other devices read the pairs next, and no copy may outlive the
+     * host's arrays */
     OJ_CUDA_TRY(cudaStreamSynchronize(of->device.stream), "joining", err);
     return status;
 }

@@ -1,6 +1,6 @@
-/** Batches of features of any kinds. Each device finds the pairs of some tiles
- *  of the sorted rows (its share); then each sorts the pairs of some
- *  consecutive rows (its stretch).
+/** Joins batches of features of any kinds on several devices. First each device
+ *  finds the pairs of some tiles of the sorted rows (its share); then each
+ * device sorts the pairs of some consecutive rows (its stretch).
  *
  *   rows, sorted   | tile | tile | tile | tile | ..
  *   device           0      1      0      1
@@ -13,36 +13,38 @@
 #include "cuda_index.h"
 #include "cuda_pair_order.cuh"
 
-/** The part of a device in joining some rows of a batch. */
+/** The work of one device in joining some rows of a batch. */
 struct oj_cuda_share
 {
     int number, n; /**< number of this share, of n shares */
 
-    /* Results: */
-    struct oj_cuda_memory *memory; /**< owner of the arrays of found */
+    /* Results of the work: */
+    struct oj_cuda_memory *memory; /**< owns the arrays of found */
     struct oj_cuda_found found;
     int64_t n_pairs;
-    /** 1: pairs of a row sorted by measure, then rank; 0: by rank. */
+    /** How the pairs of a row are sorted. 1: by measure, then rank; 0: by rank.
+     */
     int by_measure;
 
     /* Limits of the batch: */
     int64_t most;    /**< maximum number of pairs; 0: no limit */
-    int64_t n_other; /**< pairs of rows joined before */
+    int64_t n_other; /**< number of pairs of rows that were joined before */
 };
 
-/** Replaces *order [*n] by the tiles of it that belong to the share; *work owns
- *  the new array. share NULL: all tiles. */
+/** Replaces *order [*n] by those of its tiles that belong to the share; *work
+ *  owns the new array. share NULL: all tiles. */
 OJ_MUST_USE oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
                                          const struct oj_cuda_share *share,
                                          int64_t tile, const int32_t **order,
                                          int64_t *n);
 
-/** Returns 1 if rows first .. first + n - 1 of input are the join side itself
- *  (its very arrays): then the index's copy of them can be used. */
+/** Returns 1 if rows first .. first + n - 1 of input are the join side itself,
+ *  by their addresses; then the index's copy of them can be used. */
 int oj_cuda_is_join_side(const struct oj_cuda_index *index,
                          const struct oj_flat *input, int64_t first, int64_t n);
 
-/** Returns OJ_ERR_TOO_MANY_PAIRS if the batch cannot take n_pairs more. */
+/** Returns OJ_ERR_TOO_MANY_PAIRS if n_pairs more pairs would exceed the limit
+ *  of the batch. */
 OJ_MUST_USE oj_status oj_cuda_share_fits(const struct oj_cuda_share *share,
                                          int64_t n_pairs, struct oj_error *err);
 
@@ -51,18 +53,18 @@ void oj_cuda_share_take(struct oj_cuda_work *work, int by_measure,
                         const struct oj_cuda_found *found, int64_t n,
                         struct oj_cuda_share *share);
 
-/** Joins a whole batch by find_share() of the family with that number. Its
- *  indexes must exist on all places. Call it from a thread of the module. out
- *  must have no rows yet. */
+/** Joins a whole batch by find_share() of the family with that number, whose
+ *  indexes must exist on all places. The caller must be a thread of the module.
+ *  out must have no rows yet. */
 OJ_MUST_USE oj_status oj_cuda_join_shares(
     struct oj_gpu_index *index, int family, const struct oj_flat *input,
     struct oj_matches *out, struct oj_stats *stats, struct oj_error *err);
 
 /* --- columns of a side ---------------------------------------------------- */
 
-/** Copies host [n] to the device; *out is NULL if host is. host must outlive
- *  the stream's work. All devices of a join must copy equal arrays in equal
- *  order. */
+/** Copies host [n] to the device; *out is NULL if host is. host must stay valid
+ *  until the stream has reached the copy. All devices of a join must copy equal
+ *  arrays in equal order. */
 template <typename T>
 OJ_MUST_USE oj_status oj_cuda_put(struct oj_cuda_work *work, const T *host,
                                   int64_t n, const T **out)
@@ -77,15 +79,15 @@ OJ_MUST_USE oj_status oj_cuda_put(struct oj_cuda_work *work, const T *host,
                                n * (int64_t)sizeof(T), work->err);
 }
 
-/** Copies the columns that relation reads, of features first .. first + n -
- *  1. */
+/** Copies the columns of features first .. first + n - 1 that relation reads.
+ */
 OJ_MUST_USE oj_status oj_cuda_put_columns(struct oj_cuda_work *work,
                                           const struct oj_flat *flat,
                                           int64_t first, int64_t n,
                                           const struct oj_relation *relation,
                                           struct oj_cuda_columns *out);
 
-/** Conditions of relation on such columns; rank == ordinal. */
+/** Returns the conditions of relation on these columns; rank == ordinal. */
 struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
                                     const struct oj_cuda_columns *rows,
                                     const struct oj_cuda_columns *features);
@@ -93,8 +95,8 @@ struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
 /* --- pairs on the device ---------------------------------------------------
  */
 
-/** Appends a pair for each lane with has_one. All lanes of the warp must call
- *  it. */
+/** Appends a pair for each lane whose has_one is set. All lanes of the warp
+ *  must call it. */
 static __device__ __forceinline__ void
 oj_cuda_append_found_pairs(const struct oj_cuda_found &found, int has_one,
                            int32_t row, int32_t feature, double measure)
@@ -113,9 +115,9 @@ oj_cuda_append_found_pairs(const struct oj_cuda_found &found, int has_one,
     found.measure[at] = measure;
 }
 
-/** Runs find(), which appends pairs to *found. If the capacity (first `room`)
- *  is too small, runs it once more with enough. *work owns the arrays. share:
- *  NULL, or the share whose limit applies. */
+/** Runs find(), which appends pairs to *found. If the capacity (at first
+ *  `room`) is too small, runs it a second time with enough. *work owns the
+ *  arrays. share: NULL, or the share whose limit applies. */
 template <typename Find>
 OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,
                                        struct oj_cuda_found *found,
@@ -166,9 +168,9 @@ OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/** For rows with at least k of the n pairs in found (is_last: for all rows):
- *  appends their first k pairs, by measure, then rank, to *kept, and sets
- *  done[row], [n_rows]. */
+/** For rows that have at least k of the n pairs in found (is_last: for all
+ *  rows): appends their first k pairs, by measure, then rank, to *kept, and
+ *  sets done[row], [n_rows]. */
 OJ_MUST_USE oj_status oj_cuda_keep_best(struct oj_cuda_work *work,
                                         int64_t n_rows, const int32_t *rank,
                                         int64_t k, int is_last,

@@ -1,19 +1,20 @@
-/** Conditions on pairs of a point and a join feature by FIDs, classes and
- *  coordinates: those of oj_pair_filter.h, on columns. Join features are
+/** Conditions on a pair of a point and a join feature by FIDs, classes and
+ *  coordinates, on columns: those of oj_pair_filter.h. Join features are
  *  numbered by tie rank. */
 #ifndef OJ_PAIR_CONDITIONS_H
 #define OJ_PAIR_CONDITIONS_H
 
 #include "../../../algs/foundations/kernels/oj_kernel.h"
 
-/** The conditions and the columns they read; owns nothing. A column that no
- *  condition reads may be NULL. */
+/** The conditions and the columns that they read; owns nothing. A column that
+ *  no condition reads may be NULL. */
 struct oj_pair_rule
 {
-    int excludes_self; /**< 1: no pairs of equal FIDs */
-    /** > 0: only FID of the row < FID of the feature; < 0: only >. */
+    int excludes_self; /**< 1: excludes pairs of equal FIDs */
+    /** > 0: only pairs with FID of the row < FID of the feature; < 0: only with
+     *  >; 0: all. */
     int unordered;
-    int excludes_same; /**< 1: no pairs of equal points */
+    int excludes_same; /**< 1: excludes pairs of equal points */
     const int64_t *row_fid, *fid;
     const int32_t *row_on_class, *on_class; /**< both set or both NULL */
     const int32_t *row_exclude_class, *exclude_class;
@@ -29,8 +30,8 @@ OJ_FN struct oj_pair_rule oj_pair_rule_none(void)
     return rule;
 }
 
-/** Returns 1 if row and the feature of that rank may be a pair. is_same: 1 if
- *  they are equal points. */
+/** Returns 1 if the conditions allow the pair of row and the feature of that
+ *  rank. is_same: 1 if they are equal points. */
 OJ_FN int oj_pair_rule_passes(const struct oj_pair_rule *rule, int64_t row,
                               int32_t rank, int is_same)
 {

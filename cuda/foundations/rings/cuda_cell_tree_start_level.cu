@@ -1,8 +1,8 @@
 #include "../device/cuda_offset_search.cuh"
 #include "cuda_polygon_cells_build.cuh"
 
-/* Maximum number of units for a start below the root: the prefix sums of
- * windows and edges have 32 bits. */
+/* Maximum number of units for a start below the root, because the prefix sums
+ * of windows and edges have 32 bits. */
 #define MOST_UNITS (((int64_t)1 << 32) / OJ_RING_WINDOW_EDGES - 1)
 
 /* A start level may have at most MOST_TIMES * edges + FEW_PLACES windows and
@@ -10,8 +10,8 @@
 #define MOST_TIMES 4
 #define FEW_PLACES (1 << 20)
 
-/* Maximum number of fragments: a fragment and one of 16 cells share 32 bits of
- * an item. */
+/* Maximum number of fragments, because a fragment and one of its 16 cells share
+ * 32 bits of an item. */
 #define MOST_FRAGMENTS ((int64_t)1 << 28)
 
 static __device__ int64_t thread_index(void)
@@ -35,9 +35,9 @@ struct units
 struct starts
 {
     unsigned long long *fragments; /* low: fragments; high: windows */
-    /* Low: edges; high: units that are not small at this level. */
+    /* Low half: edges; high half: units that are not small at this level. */
     unsigned long long *edges;
-    /* [n units] windows of the unit, by pack_windows(). */
+    /* [n units] the windows of each unit, packed by pack_windows(). */
     uint32_t *window;
 };
 
@@ -47,7 +47,7 @@ struct all_units
     int64_t windows, fragments, edges, others;
 };
 
-/* Deepest start level: its cell numbers have 12 bits along each axis. */
+/* Deepest start level; its cell numbers have 12 bits along each axis. */
 #define PACKED_LEVEL 6
 
 static __device__ uint32_t pack_windows(struct oj_ring_windows w)
@@ -87,9 +87,9 @@ static __device__ struct oj_ring_windows windows_of_unit(const struct units &u,
     return oj_ring_windows_of(&u.frame, &chain, u.level);
 }
 
-/* For each unit (a feature or a polygon part): its windows of 4 x 4 cells at
- * the start level (oj_ring_windows.h), and its fragments and edges times that
- * number. */
+/* Computes for each unit (a feature or a polygon part) its windows of 4 x 4
+ * cells at the start level (oj_ring_windows.h), and its numbers of fragments
+ * and edges, times that of the windows. */
 static __global__ void
 count_windows_and_edges_of_units(const __grid_constant__ struct units u,
                                  struct starts starts)
@@ -246,7 +246,7 @@ static oj_status make_window_level(const struct oj_cuda_ring_making *m,
 
 /* --- from windows to cells ------------------------------------------------ */
 
-/* Returns the mask of cells of its window that fragment k belongs to. */
+/* Returns the mask of those cells of its window to which fragment k belongs. */
 static __device__ uint32_t cells_of_fragment(const struct windows &v,
                                              uint32_t k)
 {
@@ -265,9 +265,9 @@ struct items_of
     }
 };
 
-/* An item is a fragment in a cell. Fields from the lowest bit: cell in its
- * window, fragment, cell of the level (the sort key), number of the fragment's
- * edges in the cell, the fragment's bit in the cell. */
+/* An item stands for a fragment in a cell. Bit at which each field begins: cell
+ * within the window (0), fragment, cell of the level (the sort key), number of
+ * the fragment's edges in the cell, the fragment's bit in the cell. */
 #define ITEM_FRAGMENT 4
 #define ITEM_CELL 32
 #define ITEM_EDGES 56
@@ -324,8 +324,9 @@ static __device__ int starts_new_group_of_cells(const unsigned long long *item,
                          cell_number_of_item(item[j - 1]) / 16;
 }
 
-/* Counts of item i, items sorted by cell. High half: 1 if it starts a group of
- * 16 cells; low half: edges. 0 behind the last item. */
+/* Counts for the prefix sum over items, which are sorted by cell. High half: 1
+ * if item i is the first of a group of 16 cells; low half: its edges. Behind
+ * the last item both are 0. */
 struct put_sums
 {
     const unsigned long long *item;
@@ -400,8 +401,9 @@ static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
     OJ_TRY(
         own.scan_computed(v.level.n_fragments, items_of{v}, &place, n_items));
     if (*n_items >= ((unsigned long long)1 << 31))
-        return oj_fail(work->err, OJ_ERR_NOMEM,
-                       "the polygons are in more than 2^31 cells");
+        return oj_fail(
+            work->err, OJ_ERR_NOMEM,
+            "the polygons are in more than 2^31 cells, too many for the GPU");
     n = (int64_t)*n_items;
     OJ_TRY(work->make(n, out));
     OJ_TRY(own.make(n, &item));
@@ -411,7 +413,7 @@ static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
                          (const uint64_t *)item, (uint64_t *)*out);
 }
 
-/* Makes *first from the items; *below owns its arrays. */
+/* Makes the level *first from the items; *below owns its arrays. */
 static oj_status make_first_level_from_windows(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *work,
     struct oj_cuda_work *below, const struct windows &v,
@@ -451,8 +453,8 @@ static struct units describe_polygon_units(struct oj_cuda_ring_making *m)
     return u;
 }
 
-/* Returns 1 if all units are small at the level and the level does not have too
- * many windows, edges or fragments. */
+/* Returns 1 if all units are small at the level, and the level does not have
+ * too many windows, edges or fragments. */
 static int is_start_level_affordable(const struct oj_cuda_ring_making *m,
                                      const struct all_units *all)
 {
@@ -462,8 +464,8 @@ static int is_start_level_affordable(const struct oj_cuda_ring_making *m,
            all->fragments < MOST_FRAGMENTS;
 }
 
-/* Chooses u->level and makes *first at that level. u->level is 0 if no level
- * below the root is affordable: then *first is not made. */
+/* Chooses u->level and makes *first at that level. If no level below the root
+ * is affordable, u->level is 0 and *first is not made. */
 static oj_status choose_and_make_start_level(
     const struct oj_cuda_ring_making *m, struct units *u,
     const struct starts *starts, struct oj_cuda_work *below,
@@ -508,8 +510,8 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
         choose_and_make_start_level(m, &units, &starts, below, above, first);
     if (status != OJ_ERR_NOMEM && (status != OJ_OK || units.level > 0))
         return status;
-    /* not enough memory, or no start level: starts at the root, which needs
-     * less */
+    /* not enough memory, or no such level: starts at the root, which needs less
+     */
     below->release();
     *above = {};
     *first = {};

@@ -4,16 +4,17 @@
 
 /* Blocks per multiprocessor of the kernel that writes leaves. */
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ == 750
-#define LEAF_BLOCKS 4 /* maximum for the threads of an sm_75 */
+#define LEAF_BLOCKS 4 /* maximum for the number of threads of an sm_75 */
 #else
 #define LEAF_BLOCKS 5
 #endif
 
-/* Maximum number of edges of a cell that is not split. */
+/* A cell with more edges is split. */
 #define MOST_EDGES 12
 
-/* Deepest level whose sixteenths have occupied bits. The level is chosen with
- * about four cells per edge and at most 4^6 cells along each axis. */
+/* Deepest level whose cells have bits of `occupied` for their sixteenths. The
+ * level is chosen such that there are about four cells per edge, and at most
+ * 4^6 cells along each axis. */
 #define MOST_FINE_LEVEL 6
 
 /* A tree with more edges and records than LARGE_FACTOR * edges of the layer,
@@ -21,8 +22,8 @@
 #define LARGE_FACTOR 12
 #define LARGE_LEAST (1 << 22)
 
-/* Maximum number of fragments, or edges, of a level that is split: indexes have
- * 32 bits, and a split makes up to 16 of one. */
+/* Maximum number of fragments, or of edges, of a level that is split: indices
+ * have 32 bits, and a split makes up to 16 of each. */
 #define MOST_PLACES ((int64_t)1 << 27)
 
 /* --- a level as kernels see it ---------------------------------------------
@@ -30,14 +31,16 @@
 
 enum ring_node_kind
 {
-    KIND_NOTHING = 0, /* empty or covered: the slot needs no records */
+    KIND_NOTHING = 0, /* the node is empty or covered, so its slot needs no
+                         records */
     KIND_SPLIT,
     KIND_LEAF
 };
 
 struct view
 {
-    struct oj_ring_tree tree; /* only frame, units, part_feature */
+    struct oj_ring_tree tree; /* only its frame, units and part_feature are
+                                 used */
     struct oj_cuda_ring_level level;
     double side, steps;
     float margin; /* oj_ring_edge_margin() */
@@ -48,15 +51,15 @@ struct view
 
     /* Results of the kernels: */
     uint8_t *kind; /* [n_nodes] enum ring_node_kind */
-    /* [n_nodes] prefix sums within the node's block: leaves + 2^16 * split,
-     * split_fragments, records, edges. */
+    /* [n_nodes] prefix sums within the node's block of threads: leaves + 2^16 *
+     * split nodes, fragments of split nodes, records, edges. */
     uint4 *of_node;
-    /* [blocks + 1] prefix sums over blocks. */
+    /* [blocks + 1] prefix sums over the blocks of threads. */
     struct oj_cuda_ring_sums *of_block;
     /* [n_listed] fragments of nodes that are split; NULL: all fragments. */
     uint32_t *list;
     uint32_t n_listed;
-    uint32_t *said; /* [n_fragments] oj_ring_said_of() */
+    uint32_t *said; /* [n_fragments] from oj_ring_said_of() */
     struct oj_cuda_ring_marks marks;
 };
 
@@ -65,7 +68,7 @@ static __device__ uint32_t thread_index(void)
     return blockIdx.x * BLOCK + threadIdx.x;
 }
 
-/* Loads fragment k of the list of fragments to split. */
+/* Loads fragment k of the list of fragments that are split. */
 static __device__ struct oj_ring_fragment
 load_listed_fragment(const struct view &v, uint32_t k)
 {
@@ -115,7 +118,7 @@ static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
 }
 
 /* Computes the code of a leaf. said: oj_ring_said_of() of each fragment; NULL:
- * no fragment has edges. */
+ * none of the fragments has edges. */
 static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
                                                   uint32_t first, uint32_t end,
                                                   const uint32_t *said)
@@ -168,7 +171,8 @@ static __device__ uint4 operator+(uint4 a, uint4 b)
     return make_uint4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-/* Exclusive prefix sum of n over the threads of a block; *all: the total. */
+/* Exclusive prefix sum of n over the threads of a block; *all becomes the
+ * total. */
 static __device__ uint4 block_prefix_sum(uint4 n, uint4 *all)
 {
     __shared__ uint4 of_warp[BLOCK / 32];
@@ -207,8 +211,8 @@ static __device__ void store_prefix_sums(const struct view &v, uint32_t i,
         v.of_block[blockIdx.x] = unpack_sums(all);
 }
 
-/* Decides whether a node is split, a leaf, or neither (then *says is its slot),
- * and adds its counts to *s. */
+/* Decides whether a node is split, is a leaf, or is empty or covered (then
+ * *says is its slot), and adds its counts to *s. */
 static __device__ enum ring_node_kind
 decide_node_kind(const struct view &v, uint32_t i, struct oj_cuda_ring_sums *s,
                  uint32_t *says)
@@ -259,7 +263,7 @@ static __global__ void choose_node_kinds(const __grid_constant__ struct view v,
 /* --- fragments ------------------------------------------------------------ */
 
 /* Sets head[k] = k if fragment k of the list is the first of its unit in its
- * node, else 0. A prefix maximum completes the array. */
+ * node, otherwise 0. A prefix maximum then fills in the zeros. */
 struct write_heads
 {
     struct view v;
@@ -278,8 +282,8 @@ struct write_heads
     }
 };
 
-/* Marks the children of fragment k of the list. Returns 0, without marks, if
- * `exactly` is false and exact signs are needed. */
+/* Marks the children of fragment k of the list. If `exactly` is false and exact
+ * signs are needed, returns 0 without marks. */
 template <bool exactly>
 static __device__ __forceinline__ int
 mark_children_of_fragment(const struct view &v, uint32_t k)
@@ -321,7 +325,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
         doubt[1 + atomicAdd(doubt, 1u)] = k;
 }
 
-/* In a kernel of its own: exact signs need many registers, and few fragments
+/* A separate kernel, because exact signs need many registers, and few fragments
  * need them. */
 static __global__ void
 mark_unsure_fragments_exactly(const __grid_constant__ struct view v)
@@ -333,17 +337,17 @@ mark_unsure_fragments_exactly(const __grid_constant__ struct view v)
 
 /* --- leaves --------------------------------------------------------------- */
 
-/* Lists the fragments of nodes that are split. Turns those of leaves into
- * records and short edges, and computes oj_ring_said_of() for them. First a
- * thread per fragment, then a thread per edge of the block. LEAF_BLOCKS blocks
- * per multiprocessor leave each thread the registers it needs. */
+/* Lists the fragments of nodes that are split. Turns the fragments of leaves
+ * into records and short edges, and computes oj_ring_said_of() for them: first
+ * a thread per fragment, then a thread per edge of the block. LEAF_BLOCKS
+ * blocks per multiprocessor leave each thread the registers that it needs. */
 static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
     write_leaf_fragments_and_edges(
         const __grid_constant__ struct view v,
         const __grid_constant__ struct oj_cuda_ring_cells cells,
         const __grid_constant__ struct oj_cuda_ring_part to)
 {
-    /* [edge of the block] its fragment. */
+    /* [edge of the block] number of the fragment to which the edge belongs. */
     __shared__ uint8_t owner[OJ_RING_FRAGMENT * BLOCK];
     __shared__ uint32_t from[BLOCK];
     __shared__ uint32_t shift[BLOCK];
@@ -431,16 +435,17 @@ static __global__ void write_leaf_codes_and_slots(
 
 /* --- children ------------------------------------------------------------- */
 
-/* Counts what the children of a split node get, one byte per fragment and
+/* Counts what the children of a split node get, in one byte per fragment and
  * child. The node has n fragments, from number `first` of the list on. Byte [16
- * first + c n + k], for its fragment k and child c, is 128 if the child gets
+ * first + c n + k] belongs to its fragment k and child c: 128 if the child gets
  * the fragment, plus the number of edges that it gets. The prefix sums of these
  * counts are places in the next level: of fragments in the high half, of edges
  * in the low half. */
 struct family
 {
     uint32_t first, n; /* fragments of the node, in the list */
-    /* Index of fragment k for child 0; child c is c * n further. */
+    /* Index of the byte of fragment k for child 0; that of child c is c * n
+     * further. */
     uint64_t at;
 };
 
@@ -471,7 +476,7 @@ count_fragments_per_child(const __grid_constant__ struct view v, uint8_t *count)
                       (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u));
 }
 
-/* Counts of byte i, for the prefix sum. */
+/* Counts in byte i, as input of the prefix sum. */
 struct counts
 {
     const uint8_t *byte;
@@ -520,8 +525,8 @@ static __global__ void scatter_fragments_to_children(
     }
 }
 
-/* Writes the children of each split node; the thread of its first fragment does
- * it. */
+/* Writes the children of each split node, by the thread of the node's first
+ * fragment. */
 static __global__ void
 write_child_nodes(const __grid_constant__ struct view v,
                   const unsigned long long *place, uint32_t first_group,
@@ -550,7 +555,8 @@ write_child_nodes(const __grid_constant__ struct view v,
         ((float)(uint32_t)all + (float)(uint32_t)(all >> 32)) /
         ((float)edges + (float)f.n);
     slot[node] = oj_ring_slot_make(OJ_RING_INNER, first_group + split);
-    if (split == 0) /* one thread also ends the array of all nodes */
+    if (split == 0) /* one of the threads also writes the end of the array of
+                       all nodes */
         next.node_first[next.n_nodes] = (uint32_t)next.n_fragments;
 }
 
@@ -655,7 +661,7 @@ oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
     return OJ_OK;
 }
 
-/* Makes *next from the listed fragments; *below owns its arrays. */
+/* Makes the level *next from the listed fragments; *below owns its arrays. */
 static oj_status split_nodes_into_next_level(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *work,
     struct oj_cuda_work *below, struct view *v,
@@ -679,9 +685,9 @@ static oj_status split_nodes_into_next_level(
                             place, *next);
 }
 
-/* Finishes the nodes of level that are not split, in *part, whose bases are
+/* Finishes those nodes of a level that are not split, in *part, whose bases are
  * set, and splits the others into *next, whose arrays *below owns (n_nodes 0:
- * none was split). may_split 0: no node is split. Waits for the stream. */
+ * no node was split). may_split 0: no node is split. Waits for the stream. */
 static oj_status finish_leaves_and_split_level(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,
     const struct oj_cuda_ring_level *level, int is_large, int may_split,
@@ -698,7 +704,7 @@ static oj_status finish_leaves_and_split_level(
 
 /* --- levels --------------------------------------------------------------- */
 
-/* Parts of the tree by level; part[0] is level `top`. */
+/* Parts of the tree, one per level; part[0] is level `top`. */
 struct parts
 {
     int top, n;
@@ -728,7 +734,8 @@ static oj_status build_level_within_memory(
                                          next);
 }
 
-/* Begins the part of the next level: its bases follow the part above. */
+/* Begins the part of the next level; its bases follow the part of the level
+ * above. */
 static struct oj_cuda_ring_part *begin_part_of_next_level(struct parts *parts)
 {
     struct oj_cuda_ring_part *part = &parts->part[parts->n];
@@ -791,9 +798,9 @@ static oj_status terminate_records_and_set_tree(struct oj_cuda_ring_making *m,
     return OJ_OK;
 }
 
-/* Makes the directory, 16 slots per thread: the children of a node, or 16
- * copies of the slot of an ancestor that has no children. The slots of level
- * `top` come first in slot, in directory order. */
+/* Makes the directory, 16 slots per thread: those of the children of a node, or
+ * 16 copies of the slot of an ancestor without children. In `slot`, the slots
+ * of level `top` come first, in the order of the directory. */
 static __global__ void make_directory(const uint32_t *slot, int top, int level,
                                       uint32_t *directory)
 {
@@ -820,7 +827,7 @@ static __global__ void make_directory(const uint32_t *slot, int top, int level,
     }
 }
 
-/* Computes the occupied bits, four adjacent cells per thread. */
+/* Computes the bits of `occupied`, four adjacent cells per thread. */
 static __global__ void
 make_occupied_bits(const __grid_constant__ struct oj_ring_tree tree,
                    uint16_t *occupied)

@@ -17,43 +17,45 @@
 
 #define BLOCK 256
 
-/** Nodes come in groups of 16, the children of one node; the root is alone.
- *  Owns nothing. */
+/** The nodes of a level. They come in groups of 16, the children of one node;
+ *  the root is alone.  Owns nothing. */
 struct oj_cuda_ring_level
 {
     int depth;
     int64_t n_nodes, n_fragments, n_edges;
     /** [n_nodes / 16] ix, iy of the parent; one entry for the root. */
     uint2 *parent;
-    /** [n_nodes / 16] see oj_ring_node_splits(). */
+    /** [n_nodes / 16] the argument replication of oj_ring_node_splits(). */
     float *replication;
     uint32_t *node_first;              /**< [n_nodes + 1] first fragment */
-    struct oj_ring_fragment *fragment; /**< [n_fragments] sorted by node */
-    uint32_t *edge;                    /**< [n_edges] segment */
-    /** Not NULL: the nodes are windows of cells of this depth, each of one
-     *  unit, and parent, replication and node_first are not set. */
-    uint2 *window; /**< [n_nodes] the window's cell with the smallest ix, iy */
+    struct oj_ring_fragment *fragment; /**< [n_fragments] fragments, sorted by
+                                            node */
+    uint32_t *edge;                    /**< [n_edges] segment of each edge */
+    /** If not NULL, the nodes are windows of cells of this depth, each with the
+     *  fragments of one unit, and parent, replication and node_first are not
+     *  set. */
+    uint2 *window; /**< [n_nodes] cell of the window with the smallest ix, iy */
 };
 
-/** Which children each fragment goes to: for all fragments of a level, or for
+/** Which children each fragment goes to, for all fragments of a level or for
  *  those of a list. */
 struct oj_cuda_ring_marks
 {
-    /** [n] first fragment of the unit in the node. */
+    /** [n] first fragment of the fragment's unit in the node. */
     uint32_t *head;
-    /** [n] for the first fragment of a unit in a node: mask of children in
+    /** [n] for the first fragment of a unit in a node: mask of the children in
      *  which its bit is flipped, because another fragment of the unit has the
      *  bit 1 there but no edges. */
     uint32_t *lost;
     struct oj_ring_masks *masks; /**< [n] */
     uint16_t *touched;           /**< [n_edges of the level] mask of children */
-    /** [n + 1] number of fragments that need exact signs, and these
+    /** [n + 1] number of fragments that need exact signs, followed by these
      *  fragments. */
     uint32_t *doubt;
 };
 
-/** Returns the mask of children in which the bit of fragment k is 1. unit: 2 *
- *  unit + bit of the fragment. */
+/** Returns the mask of children in which the bit of fragment k is 1. unit:
+ *  member unit of the fragment, 2 * unit + bit. */
 OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
                                    uint32_t k, uint32_t unit)
 {
@@ -61,7 +63,7 @@ OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
     return marks.head[k] == k ? inside ^ marks.lost[k] : inside;
 }
 
-/** Returns the mask of children that get the fragment. */
+/** Returns the mask of children to which the fragment goes. */
 OJ_FN uint32_t oj_cuda_ring_there(const struct oj_cuda_ring_marks &marks,
                                   uint32_t k, uint32_t unit)
 {
@@ -76,7 +78,7 @@ struct oj_cuda_ring_sums
     uint32_t split, split_fragments, leaves, records, edges;
 };
 
-/** What a level adds to the tree. first_*: sums over all levels above. */
+/** What a level adds to the tree. first_*: sums over all levels above it. */
 struct oj_cuda_ring_part
 {
     struct oj_cuda_ring_sums sums;
@@ -87,17 +89,18 @@ struct oj_cuda_ring_part
 /** A tree under construction, with all its levels. */
 struct oj_cuda_ring_making
 {
-    struct oj_cuda_work *keep; /**< owner of the arrays of cells */
+    struct oj_cuda_work *keep; /**< owns the arrays of cells */
     const struct oj_cuda_layer *layer;
     struct oj_cuda_ring_cells *cells; /**< arrays that levels append to */
-    struct oj_ring_tree tree;         /**< frame, units, part_feature */
+    struct oj_ring_tree tree;         /**< only frame, units, part_feature are
+                                           set */
     int fine;                         /**< see oj_ring_node_most() */
-    /** The tree is large if it has more edges and records than this. */
+    /** A tree with more edges and records than this is large. */
     int64_t large;
 };
 
 /** Makes room for `more` elements behind the first `used`, which are kept.
- *  Takes more than needed, for later calls, if memory permits. */
+ *  Allocates more than needed, for later calls, if memory permits. */
 template <typename T>
 OJ_MUST_USE oj_status oj_cuda_ring_extend(struct oj_cuda_work *keep,
                                           struct oj_cuda_array<T> *array,
@@ -119,7 +122,7 @@ OJ_MUST_USE oj_status oj_cuda_ring_extend(struct oj_cuda_work *keep,
 }
 
 /** Allocates the arrays of a level with n_groups groups of 16 nodes. sizes:
- *  fragments in the high half, edges in the low half. */
+ *  number of fragments in the high half, of edges in the low half. */
 static inline oj_status oj_cuda_ring_level_make(struct oj_cuda_work *work,
                                                 int64_t n_groups,
                                                 unsigned long long sizes,
@@ -136,17 +139,18 @@ static inline oj_status oj_cuda_ring_level_make(struct oj_cuda_work *work,
 }
 
 /** Marks all fragments of a level of windows, in stream order; *work owns the
- *  marks. cuda_polygon_cells_build.cu */
+ *  marks. In cuda_polygon_cells_build.cu. */
 OJ_MUST_USE oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
                                         struct oj_cuda_work *work,
                                         const struct oj_cuda_ring_level *level,
                                         struct oj_cuda_ring_marks *out);
 
-/** Makes the level that a tree begins with, *first: the root, or, if all
- *  polygons are small, a level 1 .. m->fine below it (oj_ring_windows.h). Uses
- *  the rings of m->layer; *work owns the arrays. Below the root, *above gets
- *  the slots of all cells of the level above: the number of a group of 16 nodes
- *  of *first, or OJ_RING_EMPTY. cuda_cell_tree_start_level.cu */
+/** Makes the level with which a tree begins, *first: the root, or, if all
+ *  polygons are small, a level 1 .. m->fine below it (oj_ring_windows.h). Reads
+ *  the rings of m->layer; *work owns the arrays. If the level is below the
+ *  root, *above gets the slots of all cells of the level above: the number of a
+ *  group of 16 nodes of *first, or OJ_RING_EMPTY. In
+ *  cuda_cell_tree_start_level.cu. */
 OJ_MUST_USE oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
                                          struct oj_cuda_work *work,
                                          struct oj_cuda_ring_part *above,

@@ -5,12 +5,12 @@
 #include "../device/oj_cuda.h"
 #include "oj_ring_cells.h"
 
-/** The tree and its arrays in device memory. Owns nothing. */
+/** The tree of cells and its arrays in device memory. Owns nothing. */
 struct oj_cuda_ring_cells
 {
-    /** Passed to kernels by value. They call oj_ring_tree_first_around()
-     *  (parts), or oj_ring_tree_find() and oj_ring_tree_next(). In a tree
-     *  without polygons nothing is found. */
+    /** Passed to kernels by value, which call oj_ring_tree_first_around()
+     *  (parts), or oj_ring_tree_find() and oj_ring_tree_next(). If the tree has
+     *  no polygons, they find nothing. */
     struct oj_ring_tree tree;
 
     struct oj_cuda_array<uint32_t> slot;
@@ -23,7 +23,7 @@ struct oj_cuda_ring_cells
 struct oj_cuda_work;
 
 /** Builds the tree of all polygons of layer, which must outlive it; *work owns
- *  the arrays. *out must be zeroed. OJ_ERR_UNSUPPORTED (the CPU has to answer):
+ *  the arrays. *out must be zeroed. OJ_ERR_UNSUPPORTED (the CPU has to join):
  *  coordinates too large for exact signs, or more than 2^29 - 1 rings, 2^30 - 1
  *  features or 2^31 - 16 segments. */
 OJ_MUST_USE oj_status oj_cuda_ring_cells_build(

@@ -26,7 +26,7 @@
 
 #include <stddef.h>
 
-/** Children of a cell along an axis, and in all. */
+/** Number of children of a cell along an axis, and in total. */
 #define OJ_RING_CELL_SPLIT 4
 #define OJ_RING_CELL_CHILDREN 16
 
@@ -34,8 +34,9 @@
  *  the deepest level still has 2^6 steps along each axis. */
 #define OJ_RING_CELL_LEVELS 13
 
-/** Position of the reference point in its cell, in units of the side.
- *  Coordinates of usual origins and units seldom coincide with it. */
+/** Position of the reference point in its cell, in units of the cell's side.
+ * These uneven fractions are chosen because usual coordinates seldom coincide
+ * with them. */
 #define OJ_RING_CELL_U 0.45190723405173713
 #define OJ_RING_CELL_V 0.53728130164893871
 
@@ -44,12 +45,12 @@ struct oj_ring_frame
 {
     double x0, y0, size;
     double scale; /**< steps per unit; the square has 2^32 steps */
-    /** Cells are widened by this on each side; it exceeds all rounding errors
+    /** Cells are enlarged by this on each side; it exceeds all rounding errors
      *  of coordinates and corners. */
     double margin;
     /** Deepest level whose cells are at least 64 margins wide. */
     int levels;
-    /** Side of a cell by level; exact. */
+    /** Side of a cell at each level; exact. */
     double side[OJ_RING_CELL_LEVELS + 1];
     double steps[OJ_RING_CELL_LEVELS + 1]; /**< 2^15 / side, by level */
 };
@@ -74,7 +75,7 @@ OJ_FN struct oj_ring_frame oj_ring_frame_around(double x0, double y0, double x1,
     magnitude = fabs(x1) > magnitude ? fabs(x1) : magnitude;
     magnitude = fabs(y0) > magnitude ? fabs(y0) : magnitude;
     magnitude = fabs(y1) > magnitude ? fabs(y1) : magnitude;
-    /* at least 2^20 representable numbers wide */
+    /* the square is at least 2^20 representable numbers wide */
     if (!(side > magnitude * 2.3283064365386963e-10)) /* 2^-32 */
         side = magnitude * 2.3283064365386963e-10;
     if (!(side > 1e-140)) /* the box is a single point at the origin */
@@ -109,8 +110,8 @@ OJ_FN double oj_ring_cell_y(const struct oj_ring_frame *f, uint32_t iy,
     return f->y0 + ((double)iy + share) * side;
 }
 
-/** Computes the reference point of a cell; always the same bits for the same
- *  cell. */
+/** Computes the reference point of a cell; for one cell the result always has
+ *  equal bits. */
 OJ_FN void oj_ring_cell_reference(const struct oj_ring_frame *f, uint32_t ix,
                                   uint32_t iy, double side, double *x,
                                   double *y)
@@ -152,15 +153,15 @@ OJ_FN int oj_ring_is_left(double ax, double ay, double bx, double by, double x,
  *  (i, j). */
 struct oj_ring_split
 {
-    /** Children that the edge may touch: all that it touches, and perhaps
-     *  more. */
+    /** Children that the edge touches, and perhaps some that it does not. */
     uint32_t touched;
     /** Children whose state differs from the cell's because of this edge: it
-     *  crosses their paths an odd number of times. */
+     *  crosses the path to them an odd number of times. */
     uint32_t toggled;
 };
 
-/** The part of the comparison that all edges of a cell share. */
+/** What the comparisons of all edges of a cell with its children have in
+ *  common. */
 struct oj_ring_splitter
 {
     double x0, y0;     /* lower left corner of the cell */
@@ -168,11 +169,12 @@ struct oj_ring_splitter
     double inverse;    /* 1 / side */
     double margin;     /* margin of the frame */
     double px, py;     /* reference point of the cell, where the paths begin */
-    double x[4], y[4]; /* columns and rows of the children's reference points */
+    double x[4], y[4]; /* columns and rows in which the children's reference
+                          points lie */
 };
 
-/** Makes a splitter for 4 x 4 cells with this side; ix, iy is the lower left
- *  one. The caller sets px, py. */
+/** Makes a splitter for 4 x 4 cells with this side, of which ix, iy is the
+ *  lower left one. The caller sets px, py. */
 OJ_FN struct oj_ring_splitter
 oj_ring_splitter_over(const struct oj_ring_frame *f, uint32_t ix, uint32_t iy,
                       double side)
@@ -191,7 +193,7 @@ oj_ring_splitter_over(const struct oj_ring_frame *f, uint32_t ix, uint32_t iy,
 }
 
 /** Makes a splitter for the children of a cell. is_root: the paths begin left
- *  of the square, outside of all polygons. */
+ *  of the square, which is outside of all polygons. */
 OJ_FN struct oj_ring_splitter oj_ring_splitter_of(const struct oj_ring_frame *f,
                                                   uint32_t ix, uint32_t iy,
                                                   double side, int is_root)
@@ -260,7 +262,7 @@ OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
     int i, j;
     if ((ay > s->py) != (by > s->py))
     {
-        /* the edge crosses the row of P: it toggles the columns beyond */
+        /* the edge crosses the row of P, so it toggles the columns beyond */
         int at_p = oj_ring_is_left(ax, ay, bx, by, s->px, s->py, unsure);
         for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
         {
@@ -274,8 +276,8 @@ OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
         if ((ax > s->x[i]) == (bx > s->x[i]))
             continue;
         if ((ay > s->y[3] && by > s->y[3]) || (ay < s->y[0] && by < s->y[0]))
-            /* it is above or below all points of the column; the row of P lies
-             * between their rows */
+            /* the edge is above or below all points of the column; the row of P
+             * lies between their rows */
             continue;
         at_corner = oj_ring_is_left(ax, ay, bx, by, s->x[i], s->py, unsure);
         for (j = 0; j < OJ_RING_CELL_SPLIT; j++)

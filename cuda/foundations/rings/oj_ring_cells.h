@@ -28,14 +28,15 @@
 enum oj_ring_units
 {
     OJ_RING_FEATURES = 0, /**< for predicates */
-    /** For distances: finds the first part in tie order that contains the point
-     *  or has it on its boundary. */
+    /** For distances: finds the first part in tie order that has the point
+     *  inside or on its boundary. */
     OJ_RING_PARTS,
-    OJ_RING_ALL_PARTS /**< for distances: finds all such parts */
+    OJ_RING_ALL_PARTS /**< for distances: finds all parts that have the point
+                           inside or on their boundary */
 };
 
-/* The two top bits of a slot. The other bits: COVERED: a rank; LEAF: number of
- * the leaf; INNER: index of the first child's slot / 16. */
+/* The two top bits of a slot. The other bits are, for COVERED: a rank; LEAF:
+ * number of the leaf; INNER: index of the first child's slot / 16. */
 enum oj_ring_slot
 {
     OJ_RING_EMPTY = 0,
@@ -47,14 +48,15 @@ enum oj_ring_slot
 #define OJ_RING_SLOT_BITS 30
 #define OJ_RING_SLOT_MAX ((1u << OJ_RING_SLOT_BITS) - 1u)
 
-/** Code of a sixteenth whose points need the records. Other codes: 0: in no
- *  polygon; else the number, from 1, of the record whose unit contains the
- *  whole sixteenth. */
+/** Code of a sixteenth for whose points the records must be tested. Other
+ *  codes: 0: the sixteenth is in no polygon; n > 0: it lies inside the unit of
+ *  record n (counted from 1). */
 #define OJ_RING_CODE_ASK 15u
 
 struct oj_ring_leaf
 {
-    uint64_t code;  /* four bits per sixteenth, the first in the lowest bits */
+    uint64_t code;  /* four bits per sixteenth; those of the first sixteenth are
+                       the lowest */
     uint32_t first; /* first record */
     uint32_t n;     /* 16 * number of records + level */
 };
@@ -63,7 +65,8 @@ struct oj_ring_record
 {
     /* 2 * unit + 1 if the reference point is inside, else 2 * unit. */
     uint32_t unit;
-    /* First edge; the edges end where those of the next record begin. */
+    /* First edge of the record; its edges end where those of the next record
+     * begin. */
     uint32_t first;
 };
 
@@ -73,19 +76,20 @@ struct oj_ring_tree
     struct oj_ring_frame frame;
     int32_t units;           /**< enum oj_ring_units */
     int32_t directory_level; /**< >= 0 */
-    /** [16^level] slots, grouped by parent, 16 children each. */
+    /** [16^level] the slots, grouped by parent, 16 children each. */
     const uint32_t *directory;
-    /** [16^(level + 1)], grouped alike: a bit per sixteenth; 0: no polygon
-     *  contains a point of it. */
+    /** [16^(level + 1)] a bit per sixteenth, grouped like directory; 0: no
+     *  polygon contains a point of the sixteenth. */
     const uint16_t *occupied;
     const uint32_t *slot;
     const struct oj_ring_leaf *leaf;
-    /** [n_records + 1]; the last one ends the edges. */
+    /** [n_records + 1]; the last element ends the edges. */
     const struct oj_ring_record *record;
     const struct oj_ring_edge16 *edge;
-    const uint32_t *edge_segment; /**< [n_edges] */
+    const uint32_t *edge_segment; /**< [n_edges] segment of each edge */
     const struct oj_cuda_segment *segment;
-    const int32_t *part_feature; /**< rank of a part; not used for features */
+    const int32_t *part_feature; /**< rank of the feature of each part; unused
+                                      for OJ_RING_FEATURES */
 };
 
 /** The records that must be tested for a point. */
@@ -106,8 +110,8 @@ OJ_FN uint32_t oj_ring_slot_make(enum oj_ring_slot tag, uint32_t value)
     return (uint32_t)tag << OJ_RING_SLOT_BITS | value;
 }
 
-/** Index of cell ix, iy in the directory order of a level with 16^level
- *  cells. */
+/** Returns the index of cell ix, iy in the order of the directory, at a level
+ *  with 16^level cells. */
 OJ_FN uint64_t oj_ring_directory_at(uint32_t ix, uint32_t iy, int level)
 {
     if (level == 0)
@@ -124,8 +128,8 @@ OJ_FN int32_t oj_ring_record_rank(const struct oj_ring_tree *t, uint32_t unit)
     return t->part_feature[unit];
 }
 
-/** Converts p to steps from the corner of the frame. Returns 0 if p is outside
- *  of it or not finite. */
+/** Converts p to steps from the corner of the frame. Returns 0 if p is not
+ *  finite or outside of the frame. */
 OJ_FN int oj_ring_tree_steps(const struct oj_ring_tree *t, double px, double py,
                              uint32_t *x, uint32_t *y)
 {
@@ -140,7 +144,7 @@ OJ_FN int oj_ring_tree_steps(const struct oj_ring_tree *t, double px, double py,
     return 1;
 }
 
-/** Returns 0 if the point with these steps is in no polygon. */
+/** Returns 0 if the point at these steps is in no polygon. */
 OJ_FN uint32_t oj_ring_tree_is_occupied(const struct oj_ring_tree *t,
                                         uint32_t x, uint32_t y)
 {
@@ -151,7 +155,7 @@ OJ_FN uint32_t oj_ring_tree_is_occupied(const struct oj_ring_tree *t,
     return bits >> ((y >> shift & 3u) * 4 + (x >> shift & 3u)) & 1u;
 }
 
-/** Returns the directory's slot for these steps. */
+/** Returns the slot of the directory at these steps. */
 OJ_FN uint32_t oj_ring_tree_slot(const struct oj_ring_tree *t, uint32_t x,
                                  uint32_t y)
 {
@@ -187,7 +191,7 @@ OJ_FN uint32_t oj_ring_leaf_code(const struct oj_ring_leaf *leaf, uint32_t x,
     return (uint32_t)(leaf->code >> (4 * sixteenth)) & 15u;
 }
 
-/** Decides by a slot that is not inner: returns a result of
+/** Decides by a slot that is not an inner one: returns a result of
  *  oj_ring_tree_find(). OJ_RING_ASK: the records of *leaf must be tested. */
 OJ_FN int32_t oj_ring_tree_judge(const struct oj_ring_tree *t, uint32_t slot,
                                  uint32_t x, uint32_t y,
@@ -208,7 +212,8 @@ OJ_FN int32_t oj_ring_tree_judge(const struct oj_ring_tree *t, uint32_t slot,
     return OJ_RING_ASK;
 }
 
-/** Sets *place to the records of a leaf, to test p, whose steps are x, y. */
+/** Sets *place to the records of a leaf that must be tested for p, whose steps
+ *  are x, y. */
 OJ_FN void oj_ring_tree_enter(const struct oj_ring_tree *t, double px,
                               double py, uint32_t x, uint32_t y,
                               struct oj_ring_leaf leaf,
@@ -225,8 +230,8 @@ OJ_FN void oj_ring_tree_enter(const struct oj_ring_tree *t, double px,
     place->end = leaf.first + (leaf.n >> 4);
 }
 
-/** Decides by the cells below the directory at p, whose steps are x, y; see
- *  oj_ring_tree_find(). */
+/** Decides by the cells below the directory which contain p, whose steps are x,
+ *  y; returns a result of oj_ring_tree_find(). */
 OJ_FN int32_t oj_ring_tree_look(const struct oj_ring_tree *t, double px,
                                 double py, uint32_t x, uint32_t y,
                                 struct oj_ring_place *place)
@@ -244,9 +249,9 @@ OJ_FN int32_t oj_ring_tree_look(const struct oj_ring_tree *t, double px,
 }
 
 /** Begins the search for p. Returns a rank: p is inside that feature and in no
- *  other (OJ_RING_PARTS: and it is the first). OJ_RING_NONE: p is in no
- *  polygon, or not finite. OJ_RING_ASK: the records of *place must be
- *  tested. */
+ *  other one (OJ_RING_PARTS: that feature is the first in tie order).
+ *  OJ_RING_NONE: p is in no polygon, or not finite. OJ_RING_ASK: the records of
+ *  *place must be tested. */
 OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
                                 double py, struct oj_ring_place *place)
 {
@@ -282,9 +287,9 @@ oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Locates p in the next unit of the place, by the short edges, and advances
- *  the place. Returns enum oj_location, or OJ_RING_UNSURE: exact signs are
- *  needed; place->at is unchanged. *end: end of the unit's records.
+/** Locates p in the next unit of the place by the short edges, and advances the
+ *  place. Returns enum oj_location; or OJ_RING_UNSURE if exact signs are
+ *  needed, and place->at is then unchanged. *end: end of the unit's records.
  *  Precondition: place->at < place->end. */
 OJ_FN int oj_ring_tree_next_surely(const struct oj_ring_tree *t,
                                    struct oj_ring_place *place, uint32_t *unit,
@@ -316,8 +321,8 @@ OJ_FN int oj_ring_tree_next_surely(const struct oj_ring_tree *t,
     return odd & 1u ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Locates p in the next unit of the place: by the short edges, or, if they are
- *  unsure, by the original edges. */
+/** Locates p in the next unit of the place: by the short edges, or by the
+ *  original edges if the short ones are unsure. */
 OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
                                          struct oj_ring_place *place, double px,
                                          double py, uint32_t *unit)

@@ -54,9 +54,9 @@ OJ_FN void oj_ring_masks_add(struct oj_ring_masks *m,
     m->toggled ^= split.toggled;
 }
 
-/** Contribution of one record to a leaf's codes. Low half: sixteenths that its
+/** What one record contributes to a leaf's codes. Low half: sixteenths that its
  *  edges touch. High half: sixteenths whose middle is inside the unit, as far
- *  as this record's edges and bit tell. */
+ *  as this record's edges and bit decide. */
 OJ_FN uint32_t oj_ring_said_of(uint32_t unit, struct oj_ring_split sixteenths)
 {
     uint32_t inside = sixteenths.toggled ^ (unit & 1u ? 0xffffu : 0u);
@@ -71,19 +71,19 @@ OJ_FN uint32_t oj_ring_masks_inside(const struct oj_ring_masks *m,
 }
 
 /** Maximum edges of a node that is not split: `most`, but at most 2 above level
- *  `fine`, the level with occupied bits. Points in a larger cell depend on its
- *  records, so there few edges are worth a split. */
+ *  `fine`, the level that has bits of `occupied`. All points of a larger cell
+ *  depend on its records, so a split pays there even for few edges. */
 OJ_FN uint32_t oj_ring_node_most(uint32_t most, int level, int fine)
 {
     return level < fine && most > 2 ? 2 : most;
 }
 
-/** Returns 1 if a node with n edges is to be split. replication: how many edges
- *  and fragments of this level one of the root's has become on average, on the
- *  path to this node. Where many boundaries meet in one point, or many polygons
- *  overlap, splitting helps little and costs much: it ends, and earlier if the
- *  tree is large. The root is always split: its bits hold for a point outside
- *  of all polygons. */
+/** Returns 1 if a node with n edges must be split. replication: into how many
+ *  edges and fragments of this level one edge or fragment of the root was
+ *  divided, on average, on the path to this node. Where many boundaries meet in
+ *  one point, or many polygons overlap, splitting helps little and costs much:
+ *  it ends there, and earlier if the tree is large. The root is always split,
+ *  because its bits hold for a point outside of all polygons. */
 OJ_FN int oj_ring_node_splits(uint32_t n, uint32_t most, int level, int levels,
                               float replication, int is_large)
 {
@@ -105,7 +105,8 @@ struct oj_ring_coder
     uint32_t decided; /* sixteenths with a code other than 0 */
     uint32_t touched; /* sixteenths touched by an edge */
     uint32_t n;       /* records so far */
-    /* 1: of several units the first decides; 0: all of them are needed. */
+    /* 1: of several units only the first one counts; 0: all of them are needed.
+     */
     int first_counts;
     /* the current unit */
     uint32_t unit, unit_first, unit_touched, unit_inside;
@@ -122,9 +123,9 @@ OJ_FN struct oj_ring_coder oj_ring_coder_make(int32_t units)
     return c;
 }
 
-/* Ends the current unit: sets the code of the sixteenths inside it. A sixteenth
- * that is also inside an earlier unit gets OJ_RING_CODE_ASK or, if
- * first_counts, keeps its code. */
+/* Ends the current unit: sets the code of the sixteenths that are inside it. If
+ * a sixteenth is inside an earlier unit, too, its code becomes OJ_RING_CODE_ASK
+ * or, with first_counts, stays. */
 OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
 {
     uint32_t inside = c->unit_inside & ~c->unit_touched;
@@ -137,7 +138,7 @@ OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
     c->decided |= inside;
 }
 
-/** Adds the next record; said: oj_ring_said_of(). */
+/** Adds the next record; said: the result of oj_ring_said_of(). */
 OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
                              uint32_t said)
 {
@@ -163,8 +164,8 @@ OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c)
 
 /* --- building: occupied bits ---------------------------------------------- */
 
-/** Computes oj_ring_tree.occupied of cell ix, iy of its level, from the rest of
- *  the tree. */
+/** Computes oj_ring_tree.occupied of cell ix, iy of its level from the other
+ *  arrays of the tree. */
 OJ_FN uint32_t oj_ring_occupied(const struct oj_ring_tree *t, uint32_t ix,
                                 uint32_t iy)
 {

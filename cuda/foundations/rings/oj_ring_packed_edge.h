@@ -52,8 +52,8 @@ OJ_FN int16_t oj_ring_edge_step(double v)
     return (int16_t)floor(v + 0.5);
 }
 
-/** Reduces the interval t0 .. t1 of the edge's parameter to where |u + t du| <=
- *  OJ_RING_EDGE_REACH; empty (t0 > t1) if nowhere. */
+/** Reduces the interval t0 .. t1 of the edge's parameter to the part in which
+ *  |u + t du| <= OJ_RING_EDGE_REACH; empty (t0 > t1) if there is none. */
 OJ_FN void oj_ring_edge_cut(double u, double du, double *t0, double *t1)
 {
     double inverse, first, last, swap;
@@ -147,9 +147,9 @@ OJ_FN int oj_ring_edge_test(struct oj_ring_edge16 e, float px, float py)
 #define OJ_RING_EDGE_MIDDLE(i, share)                                          \
     ((float)(OJ_RING_EDGE_STEPS * (0.25 * (i) + 0.125 - (share))))
 
-/** Returns the width in steps by which sixteenths are widened: the margin of
- *  the frame, one step for the rounding of edges, and one for that of this
- *  number and of the middles. */
+/** Returns the width in steps by which sixteenths are enlarged: the margin of
+ *  the frame, one step for the rounding of edges, and one step for the rounding
+ *  of this number and of the middles. */
 OJ_FN float oj_ring_edge_margin(const struct oj_ring_frame *f, double steps)
 {
     return (float)(f->margin * steps) + 2.0f;

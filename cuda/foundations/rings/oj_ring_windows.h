@@ -21,7 +21,7 @@
 #define OJ_RING_WINDOWS 16
 #define OJ_RING_WINDOW_EDGES 1024
 
-/** A summary of the edges of a unit, added one by one. */
+/** A summary of the edges of a unit, to which they are added one by one. */
 struct oj_ring_chain
 {
     double x0, y0, x1, y1; /**< bounding box */
@@ -34,7 +34,7 @@ struct oj_ring_chain
 
 struct oj_ring_windows
 {
-    uint32_t ix, iy; /**< cell with the smallest ix, iy */
+    uint32_t ix, iy; /**< cell with the smallest ix, iy in the windows */
     uint32_t nx, ny; /**< windows along each axis; 0: the unit is not small */
 };
 
@@ -77,10 +77,10 @@ OJ_FN void oj_ring_chain_add(struct oj_ring_chain *c, double ax, double ay,
     c->is_open = !(bx == c->start_x && by == c->start_y);
 }
 
-/** Covers, along one axis of n cells, the interval low .. high, widened by more
- *  than the margin and all rounding, by windows of 4 cells. Returns their
- *  number; *at is the first cell. The windows stay in the square, since n is a
- *  multiple of 4. */
+/** Covers the interval low .. high, enlarged by more than the margin and all
+ *  rounding, along one axis of n cells by windows of 4 cells. Returns the
+ *  number of windows; *at is the first cell. The windows stay in the square,
+ *  because n is a multiple of 4. */
 OJ_FN uint32_t oj_ring_windows_along(double low, double high, double margin,
                                      double side, uint32_t n, uint32_t *at)
 {
@@ -100,8 +100,8 @@ OJ_FN uint32_t oj_ring_windows_along(double low, double high, double margin,
     return windows;
 }
 
-/** Returns the windows of a unit at a level >= 1. A unit with an open ring is
- *  never small: its state may change far from its edges. */
+/** Returns the windows of a unit at a level >= 1. A unit with an open ring
+ *  never counts as small, because its state may change far from its edges. */
 OJ_FN struct oj_ring_windows oj_ring_windows_of(const struct oj_ring_frame *f,
                                                 const struct oj_ring_chain *c,
                                                 int level)
@@ -122,15 +122,14 @@ OJ_FN struct oj_ring_windows oj_ring_windows_of(const struct oj_ring_frame *f,
     return w;
 }
 
-/** Makes the splitter of a unit's window, whose lowest cell at that level is
- *  ix, iy. */
+/** Makes the splitter of a window whose lowest cell at that level is ix, iy. */
 OJ_FN struct oj_ring_splitter
 oj_ring_splitter_of_window(const struct oj_ring_frame *f, uint32_t ix,
                            uint32_t iy, double side)
 {
     struct oj_ring_splitter s = oj_ring_splitter_over(f, ix, iy, side);
     s.px = f->x0 - f->size;
-    s.py = s.y[1]; /* any row between the lowest and the highest one */
+    s.py = s.y[1]; /* any row between the lowest and the highest one would do */
     return s;
 }
 

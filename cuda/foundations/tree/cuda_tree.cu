@@ -135,8 +135,8 @@ static oj_status make_segment_tree(struct oj_cuda_work *keep,
                         &side->rank);
 }
 
-/* For each node: the only rank below it, or OJ_TREE_SEVERAL, and the smallest
- * rank below it. */
+/* Computes for each node the only rank below it, or OJ_TREE_SEVERAL, and the
+ * smallest rank below it. */
 static oj_status mark_ranks_of_nodes(struct oj_cuda_work *work, int64_t n_nodes,
                                      struct oj_tree_side *side)
 {

@@ -22,16 +22,16 @@ OJ_MUST_USE oj_status oj_cuda_tree_build(struct oj_cuda_work *work,
                                          int64_t n, const struct oj_box *box,
                                          struct oj_cuda_tree *out);
 
-/** Builds the tree of all segments of layer; *keep owns it, but *work owns
- *  out->order. */
+/** Builds the tree of all segments of layer; *keep owns its arrays, but *work
+ *  owns out->order. */
 OJ_MUST_USE oj_status oj_cuda_tree_of_segments(
     struct oj_cuda_work *keep, struct oj_cuda_work *work,
     const struct oj_cuda_layer *layer, struct oj_cuda_tree *out);
 
 /** Makes *order [points->n], the points in Morton order within the tree's
- *  extent, so that neighbouring threads of a kernel walk alike. *order is NULL
- *  (the given order) if points are few or memory is missing. Costs about 0.2 ns
- *  per point on a large device. */
+ *  extent, so that neighbouring threads of a kernel take similar paths through
+ *  the tree. If points are few or memory is missing, *order is NULL, which
+ *  means the given order. Costs about 0.2 ns per point on a large device. */
 OJ_MUST_USE oj_status oj_cuda_point_order(struct oj_cuda_work *work,
                                           const struct oj_device_tree *tree,
                                           const struct oj_cuda_points *points,
@@ -47,8 +47,8 @@ OJ_MUST_USE oj_status oj_cuda_tree_rings_make(struct oj_cuda_work *work,
                                               struct oj_tree_rings *out);
 
 /** Builds the join side for distances to layer, which must outlive it.
- *  to_interior: the distance to a polygon is 0 inside it. several: searches
- *  find several features per point. *out must be zeroed. */
+ *  to_interior: 1: the distance to a polygon is 0 inside it. several: 1:
+ *  searches find several features per point. *out must be zeroed. */
 OJ_MUST_USE oj_status oj_cuda_tree_side_build(struct oj_cuda_work *work,
                                               const struct oj_cuda_layer *layer,
                                               int to_interior, int several,

@@ -1,9 +1,9 @@
 /** A walk through a packed tree (oj_tree.h) by all threads of a warp together,
  *  whose points lie close to each other. A node is visited if one of the
- *  threads wants it, nearer nodes first, and its entries are offered to all
- *  threads. Boxes are read once for 32 points, and no thread waits for
- *  another's path. Where points are few, they are far apart, and a warp of 32
- *  of them would visit most of the tree: then a warp gets fewer points, down to
+ *  threads needs it, nearer nodes first, and its entries are offered to all
+ *  threads. So boxes are read once for 32 points, and no thread waits for the
+ *  path of another. If points are few, they lie far apart, and a warp with 32
+ *  of them would visit most of the tree; then a warp gets fewer points, down to
  *  one.
  *
  *  A Lane is the type by which a thread describes its point:
@@ -12,7 +12,7 @@
  *                            negative: the thread has no point
  *    wants_node(at, d2)      returns 0 if nothing below node `at`, with squared
  *                            distance d2, matters
- *    take_entry(entry)       gets an entry whose box is in reach
+ *    take_entry(entry)       receives an entry whose box is in reach
  *  Source: ours.
  */
 #ifndef CUDA_WARP_TREE_WALK_CUH
@@ -24,16 +24,16 @@
 #define OJ_WARP_LANES 32
 #define OJ_FULL_WARP 0xFFFFFFFFu
 
-/** How points are assigned to warps. */
+/** How points are distributed to warps. */
 struct oj_warp_shares
 {
     int n_points; /**< points of a group, 1 .. OJ_WARP_LANES */
     int n_groups; /**< groups that a warp takes in turn */
 };
 
-/** Chooses the shares for n points: groups are as large as possible while there
- *  are enough warps to keep a large device busy. most_groups > 1: results of a
- *  group speed up the next one. */
+/** Chooses the distribution of n points: groups are as large as possible while
+ *  there are enough warps to keep a large device busy. most_groups > 1: the
+ *  results of a group speed up the next group of the warp. */
 static inline struct oj_warp_shares oj_warp_shares_of(int64_t n,
                                                       int most_groups)
 {
@@ -70,7 +70,7 @@ oj_warp_shares_thread(const struct oj_warp_shares *shares, int64_t n, int g)
 struct oj_warp_walk_memory
 {
     struct oj_device_tree_node boxes;
-    uint32_t stack[OJ_TREE_STACK]; /**< as in struct oj_tree_walk */
+    uint32_t stack[OJ_TREE_STACK]; /**< like the stack in struct oj_tree_walk */
     float stack_apart[OJ_TREE_STACK];
 };
 
@@ -103,8 +103,8 @@ static __device__ struct oj_warp_circle find_circle_of_warp(const Lane *lane)
     return circle;
 }
 
-/* Returns the distance of box c from the centre of the circle; infinite if
- * there is no box. */
+/* Returns the distance of box c from the centre of the circle; infinite if the
+ * node has no box c. */
 static __device__ __forceinline__ float
 box_distance_to_middle(const struct oj_warp_circle *circle,
                        const struct oj_device_tree_node &b, int c)
@@ -116,8 +116,8 @@ box_distance_to_middle(const struct oj_warp_circle *circle,
     return sqrtf((float)(dx * dx + dy * dy));
 }
 
-/* Returns 1 if a thread may want the content of a box at this distance from the
- * centre. */
+/* Returns 1 if a thread of the warp may need the content of a box at this
+ * distance from the centre. */
 static __device__ __forceinline__ int
 is_box_in_reach_of_any_lane(const struct oj_warp_circle *circle, double reach2,
                             float apart)
@@ -128,8 +128,8 @@ is_box_in_reach_of_any_lane(const struct oj_warp_circle *circle, double reach2,
                                                       least * least <= reach2));
 }
 
-/* Pushes the wanted children, so that the nearest is popped first; ties in
- * their order. */
+/* Pushes the children in `wanted`, such that the nearest one is popped first;
+ * equally near ones in their order. */
 static __device__ __forceinline__ int
 push_children(struct oj_warp_walk_memory *memory,
               const struct oj_warp_circle *circle, uint32_t wanted,
@@ -162,7 +162,8 @@ box_distance2(const Lane *lane, const struct oj_device_tree_node &b, int c)
     return dx * dx + dy * dy;
 }
 
-/* Visits a node: offers its entries, or pushes its wanted children. */
+/* Visits a node: offers its entries to the lanes, or pushes the children that
+ * they need. */
 template <typename Lane>
 static __device__ __forceinline__ int offer_entries_or_push_children(
     const struct oj_device_tree &tree, struct oj_warp_walk_memory *memory,

@@ -5,10 +5,10 @@
  *  level l   node i holds the boxes of nodes 8 i .. 8 i + 7 of level l - 1
  *  the last level has one node, the root
  *
- *  Boxes are floats, rounded outward, relative to an origin. They only exclude:
- *  the walk returns every entry whose distance, as oj_segment_distance() rounds
- *  it, is within the bound. Source: ours; the packing is that of Kamel,
- *  Faloutsos 1993.
+ *  Boxes are floats, rounded outward, relative to an origin. They only exclude
+ *  entries: the walk returns every entry whose distance, as
+ *  oj_segment_distance() rounds it, is within the bound, and perhaps others.
+ *  Source: ours; the packing is that of Kamel, Faloutsos 1993.
  */
 #ifndef OJ_TREE_H
 #define OJ_TREE_H
@@ -19,8 +19,8 @@
 #define OJ_TREE_FANOUT 8
 #define OJ_TREE_LEVELS 11 /* 8^11 > 2^31 entries */
 
-/* Maximum depth of the stack: a visit pushes at most 8 nodes and follows the
- * pop of one. */
+/* Maximum depth of the stack: a visit pushes at most 8 nodes, after one node
+ * was popped. */
 #define OJ_TREE_STACK (7 * OJ_TREE_LEVELS + 8)
 
 /* A stack item holds a level and a node; a level has at most 2^28 nodes. */
@@ -32,13 +32,14 @@ struct oj_device_tree_node
     float x1[OJ_TREE_FANOUT], y1[OJ_TREE_FANOUT];
 };
 
-/** Borrows node. n == 0: empty. */
+/** The tree. Borrows node. n == 0: the tree is empty. */
 struct oj_device_tree
 {
     int64_t n; /**< number of entries, below 2^31 */
     int32_t n_levels;
     uint32_t level_n[OJ_TREE_LEVELS];     /**< number of nodes by level */
-    uint32_t level_first[OJ_TREE_LEVELS]; /**< first node of a level in node */
+    uint32_t level_first[OJ_TREE_LEVELS]; /**< index in `node` of the first node
+                                               of each level */
     double x0, y0;                        /**< origin */
     /** Maximum of |x - x0| + |y - y0| over all entries. */
     double radius;
@@ -83,7 +84,7 @@ OJ_FN uint32_t oj_tree_column(double v, double origin, double scale)
     return c >= 4294967295.0 ? 4294967295u : (uint32_t)c;
 }
 
-/** Returns the Morton code of a box's centre. */
+/** Returns the Morton code of the centre of a box. */
 OJ_FN uint64_t oj_tree_code(const struct oj_device_tree *tree,
                             const struct oj_box *box)
 {
@@ -95,9 +96,9 @@ OJ_FN uint64_t oj_tree_code(const struct oj_device_tree *tree,
            oj_morton(x & 65535u, y & 65535u);
 }
 
-/* Rounds v down to a float below the exact difference that v approximates with
- * a relative error of 2^-53: one step of a float exceeds that error and the
- * rounding to nearest. */
+/* Rounds v down to a float that is below the exact difference which v
+ * approximates with a relative error of 2^-53: one step of a float exceeds that
+ * error and the rounding to nearest. */
 OJ_FN float oj_tree_below(double v)
 {
     return nextafterf((float)v, -INFINITY);
@@ -108,8 +109,8 @@ OJ_FN float oj_tree_above(double v)
     return nextafterf((float)v, INFINITY);
 }
 
-/** Sets child c of a node of level 0 to the box of its entry; NULL: no
- *  entry. */
+/** Sets child c of a node of level 0 to the box of its entry; box NULL: there
+ *  is no such entry. */
 OJ_FN void oj_tree_set_entry(const struct oj_device_tree *tree,
                              struct oj_device_tree_node *node, int c,
                              const struct oj_box *box)
@@ -121,8 +122,8 @@ OJ_FN void oj_tree_set_entry(const struct oj_device_tree *tree,
     node->y1[c] = is_box ? oj_tree_above(box->y1 - tree->y0) : -INFINITY;
 }
 
-/** Sets child c of a node to the box around all boxes of `below`; NULL: no
- *  child. */
+/** Sets child c of a node to the box around all boxes of the node `below`;
+ *  NULL: there is no such child. */
 OJ_FN void oj_tree_set_node(struct oj_device_tree_node *node, int c,
                             const struct oj_device_tree_node *below)
 {
@@ -143,14 +144,15 @@ OJ_FN void oj_tree_set_node(struct oj_device_tree_node *node, int c,
 
 /* --- the walk ------------------------------------------------------------- */
 
-/** State of a walk. Nearer boxes come first, but not in strict order. */
+/** State of a walk. It returns nearer entries first, but not in strict order.
+ */
 struct oj_tree_walk
 {
     double x, y;      /* the point, relative to the origin */
     double slack;     /* maximum error of a computed distance */
     double reach2;    /* boxes with a larger squared distance are skipped */
-    uint32_t leaf;    /* current node of level 0 */
-    uint32_t pending; /* bit c: its entry c is still to be returned */
+    uint32_t leaf;    /* the current node of level 0 */
+    uint32_t pending; /* bit c: entry c of this node is still to be returned */
     int32_t depth;
     uint32_t stack[OJ_TREE_STACK];
     float stack_d2[OJ_TREE_STACK]; /* lower bounds of the squared distances */
@@ -211,8 +213,8 @@ OJ_FN float oj_tree_d2_below(double d2)
     return d2 > 3e38 ? 3e38f : (float)(d2 * (1.0 - 1e-6));
 }
 
-/* Pushes a child below those of this visit (from `first` on) that are
- * nearer. */
+/* Pushes a child below those of this visit (from `first` on) that are nearer to
+ * the point. */
 OJ_FN void oj_tree_push(struct oj_tree_walk *w, int32_t first, uint32_t at,
                         float d2)
 {
@@ -236,7 +238,7 @@ OJ_FN void oj_tree_visit(struct oj_tree_walk *w,
     int64_t below = level > 0 ? (int64_t)tree->level_n[level - 1] : tree->n;
     int64_t left = below - (int64_t)i * OJ_TREE_FANOUT;
     int c, n = left < OJ_TREE_FANOUT ? (int)left : OJ_TREE_FANOUT;
-    /* Of equally distant children the first is popped first: then the ranks of
+    /* Among equally distant children the first is popped first. So the ranks of
      * features at one location ascend, and the first k of them exclude the
      * others. */
     for (c = n - 1; c >= 0; c--)
@@ -257,9 +259,9 @@ OJ_FN void oj_tree_visit(struct oj_tree_walk *w,
     w->leaf = i;
 }
 
-/** Pops the next node that may hold entries within the bound, and a lower bound
- *  of its squared distance; returns 0 if there is none. oj_tree_visit() visits
- *  the node. */
+/** Pops the next node that may hold entries within the bound, with a lower
+ *  bound of its squared distance; returns 0 if there is none. The caller then
+ *  visits the node by oj_tree_visit(). */
 OJ_FN int oj_tree_walk_pop(struct oj_tree_walk *w, uint32_t *at, float *d2)
 {
     while (w->depth > 0)
@@ -273,7 +275,7 @@ OJ_FN int oj_tree_walk_pop(struct oj_tree_walk *w, uint32_t *at, float *d2)
     return 0;
 }
 
-/** Returns the next pending entry; there must be one. */
+/** Returns the next pending entry of the current node; there must be one. */
 OJ_FN int64_t oj_tree_walk_entry(struct oj_tree_walk *w)
 {
     uint32_t c = 0;

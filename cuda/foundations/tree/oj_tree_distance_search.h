@@ -1,7 +1,7 @@
-/** Distance searches of a point in a packed tree: the k nearest features, or
- *  all features within a distance. Features are numbered by tie rank; the
- *  distance to a feature is the minimum over its segments, or 0 inside its
- *  polygons. */
+/** Searches by the distance of a point in a packed tree: the k nearest
+ *  features, or all features within a distance. Features are numbered by tie
+ *  rank; the distance to a feature is the minimum over its segments, or 0
+ *  inside its polygons. */
 #ifndef OJ_TREE_DISTANCE_SEARCH_H
 #define OJ_TREE_DISTANCE_SEARCH_H
 
@@ -14,14 +14,15 @@ struct oj_tree_side
     struct oj_device_tree segments;
     /** [segments.n] segment of each entry. */
     const struct oj_cuda_segment *segment;
-    /** [segments.n] rank of its feature. */
+    /** [segments.n] rank of the feature of each entry. */
     const int32_t *rank;
-    /** [nodes] the only rank below a node, or OJ_TREE_SEVERAL; NULL if searches
-     *  find one feature per point. */
+    /** [nodes] the rank below a node if there is only one, otherwise
+     *  OJ_TREE_SEVERAL; NULL if searches find one feature per point. */
     const int32_t *only_rank;
-    /** [nodes] smallest rank below a node; NULL like only_rank. */
+    /** [nodes] smallest rank below a node; NULL if only_rank is. */
     const int32_t *least_rank;
-    /** Without polygons: distances are to boundaries. */
+    /** Polygons for points inside; without polygons, distances are to
+     *  boundaries. */
     struct oj_tree_rings rings;
 };
 
@@ -57,12 +58,12 @@ OJ_FN int32_t oj_tree_least_rank(const int32_t *below, int64_t n_below,
 /* --- k nearest ------------------------------------------------------------ */
 
 /** The first k of the features added so far, by (distance, rank), each once.
- *  Element i is at i * stride. */
+ *  Element i has the index i * stride in the arrays. */
 struct oj_tree_best
 {
     int32_t k, n;
     int64_t stride;
-    double least, most; /**< minimum and maximum distance */
+    double least, most; /**< minimum and maximum distance of a match */
     double *distance;
     int32_t *rank;
 };
@@ -82,7 +83,7 @@ OJ_FN void oj_tree_best_add(struct oj_tree_best *best, int32_t rank,
     if (!(distance <= best->most) || !(distance < INFINITY) ||
         distance < best->least)
         return;
-    /* searched from the end, where most candidates belong */
+    /* searched from the end, where most candidates go */
     for (at = best->n; at > 0; at--)
     {
         double d = best->distance[(at - 1) * stride];
@@ -97,7 +98,8 @@ OJ_FN void oj_tree_best_add(struct oj_tree_best *best, int32_t rank,
         if (best->rank[i * stride] == rank)
             return;
     }
-    /* replaces the feature's old element, the free one, or the last one */
+    /* overwrites the feature's old element if there is one, otherwise a free
+     * element or the last one */
     for (i = at; i < best->n && best->rank[i * stride] != rank; i++)
         ;
     if (i == best->n)
@@ -123,8 +125,8 @@ OJ_FN double oj_tree_entry_distance(const struct oj_tree_side *side,
     return oj_segment_distance(px, py, s->ax, s->ay, s->bx, s->by);
 }
 
-/** Returns 1 if row, which is at p, may be paired with the feature of an
- *  entry. */
+/** Returns 1 if the conditions allow a pair of row, which is at p, and the
+ *  feature of an entry. */
 OJ_FN int oj_tree_may_pair(const struct oj_tree_side *side,
                            const struct oj_pair_rule *rule, int64_t row,
                            int64_t entry, double px, double py)
@@ -134,9 +136,9 @@ OJ_FN int oj_tree_may_pair(const struct oj_tree_side *side,
                                s->ax == px && s->ay == py);
 }
 
-/** Returns 1 if nothing below node `at` can enter the list: it has k features
- *  at distance 0 with smaller ranks than all below. So of many features at one
- *  location only the first k are visited. */
+/** Returns 1 if nothing below node `at` can enter the list, because the list
+ *  has k features at distance 0 with smaller ranks than all below. So among
+ *  many features at one location only the first k are visited. */
 OJ_FN int oj_tree_comes_too_late(const struct oj_tree_side *side,
                                  const struct oj_tree_best *best, uint32_t at)
 {
@@ -150,9 +152,9 @@ OJ_FN int oj_tree_comes_too_late(const struct oj_tree_side *side,
 }
 
 /** Returns 1 if node `at` can be skipped: all its segments belong to one
- *  feature, which is in the list with a distance that is no larger. Otherwise a
- *  feature with very many segments would be visited as a whole while the list
- *  has fewer than k features. d2: squared distance of the node; slack: maximum
+ *  feature, which is in the list with a distance that is no larger. Without
+ *  this test, all segments of a feature would be visited while the list has
+ *  fewer than k features. d2: squared distance of the node; slack: maximum
  *  error of a distance. */
 OJ_FN int oj_tree_is_known(const struct oj_tree_side *side,
                            const struct oj_tree_best *best, double slack,
@@ -176,8 +178,8 @@ OJ_FN int oj_tree_is_known(const struct oj_tree_side *side,
     return 0;
 }
 
-/** Returns the rank of the next polygon's feature that contains p and may be
- *  paired with row, or -1. *w is a walk through the tree of polygons. */
+/** Returns the rank of the next feature with a polygon that contains p and may
+ *  be paired with row, or -1. *w is a walk through the tree of polygons. */
 OJ_FN int32_t oj_tree_next_around(const struct oj_tree_side *side,
                                   const struct oj_pair_rule *rule, int64_t row,
                                   double px, double py, struct oj_tree_walk *w)
@@ -225,13 +227,13 @@ OJ_FN int oj_tree_add_entry(const struct oj_tree_side *side,
 
 /* --- within a distance ---------------------------------------------------- */
 
-/* Number of recent features that are remembered: if one of them is found again,
- * it is not a new candidate. */
+/* Number of features found last that are remembered; if one of them is found
+ * again, it is no new candidate. */
 #define OJ_TREE_RECENT 4
 
 /** Candidates of a point in the order in which they are found. A feature may
- *  occur several times, with others between. Candidates beyond `most` are only
- *  counted. */
+ *  occur several times, with others in between. Candidates beyond `most` are
+ *  only counted. */
 struct oj_tree_found
 {
     int64_t n;                         /* candidates, below 2^31 */
@@ -288,9 +290,9 @@ OJ_FN void oj_tree_found_add(struct oj_tree_found *found, int32_t rank,
 }
 
 /** Finds all features within `reach` of p, the finite point of row. If rule
- *  excludes equal points, either all features are points or none is. The
- *  candidates come in the same order in every call: one call may count and the
- *  next one fill. */
+ *  excludes equal points, either all features must be points or none. The
+ *  candidates come in an equal order in every call, so one call may count and
+ *  the next one store them. */
 OJ_FN void oj_tree_within(const struct oj_tree_side *side,
                           const struct oj_pair_rule *rule, int64_t row,
                           double px, double py, double reach,
@@ -317,8 +319,8 @@ OJ_FN void oj_tree_within(const struct oj_tree_side *side,
 /** Sort order of the pairs of a point. */
 enum oj_tree_order
 {
-    OJ_TREE_BY_RANK,    /**< then by distance */
-    OJ_TREE_BY_DISTANCE /**< then by rank */
+    OJ_TREE_BY_RANK,    /**< by rank, then distance */
+    OJ_TREE_BY_DISTANCE /**< by distance, then rank */
 };
 
 OJ_FN int oj_tree_comes_before(enum oj_tree_order order, double a_distance,
@@ -332,7 +334,7 @@ OJ_FN int oj_tree_comes_before(enum oj_tree_order order, double a_distance,
 }
 
 /* Inserts a candidate into a heap of n elements, from `at` downwards; the top
- * is the last in order. */
+ * of the heap is the last one in order. */
 OJ_FN void oj_tree_sift(enum oj_tree_order order, int64_t n, double *distance,
                         int32_t *rank, int64_t at, double d, int32_t r)
 {
@@ -409,8 +411,8 @@ OJ_FN int64_t oj_tree_fold(double least, int64_t n, double *distance,
     return kept;
 }
 
-/** Turns n candidates into pairs: reduces and sorts them. Returns how many
- *  remain. */
+/** Turns n candidates into the pairs of a point: reduces them to one per
+ *  feature and sorts them. Returns how many remain. */
 OJ_FN int64_t oj_tree_settle(enum oj_tree_order order, double least, int64_t n,
                              double *distance, int32_t *rank)
 {

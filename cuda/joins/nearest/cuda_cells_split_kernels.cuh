@@ -6,7 +6,8 @@
 #include "../../foundations/device/oj_cuda.h"
 #include "cuda_near_cell_split_math.cuh"
 
-/** Maximum length of a short list, and of a long one; longer lists are huge. */
+/** Maximum length of a short list, and of a long list; longer lists are huge.
+ */
 #define OJ_CELLS_SHORT 59
 #define OJ_CELLS_LONG 1024
 
@@ -35,14 +36,15 @@ struct oj_cells_round
 {
     struct oj_near_square square;
     uint32_t leaf_size;
-    /** 1: segments kept in place of duplicates of other features are marked. */
+    /** 1: a segment is marked if it is kept in place of an equal segment of
+     * another feature. */
     int marks_ties;
     const struct oj_cuda_segment *segment;
     const int32_t *rank;
     unsigned long long max_headers, max_words, max_ids;
     unsigned long long max_nodes[OJ_CELLS_CLASSES];
     uint32_t *id;      /**< lists of this round */
-    uint16_t *mask;    /**< [as id] mask of the children that need the entry */
+    uint16_t *mask;    /**< [as id] mask of the children that need each entry */
     uint32_t *next_id; /**< lists of the next round */
     struct oj_near_node *node[OJ_CELLS_CLASSES];
     struct oj_near_node *next_node[OJ_CELLS_CLASSES];
@@ -54,20 +56,20 @@ struct oj_cells_round
 /** How a node with a long or huge list is split. */
 struct oj_cells_plan
 {
-    /** Squares of the upper bounds, as bits (>= 0: they compare like
-     *  integers). */
+    /** Squares of the upper bounds of distances, as bits: numbers >= 0 compare
+     * like integers. */
     uint32_t bound[OJ_NEAR_CHILDREN];
     uint32_t count[OJ_NEAR_CHILDREN];
     uint32_t cursor[OJ_NEAR_CHILDREN]; /**< next free entry in next_id */
-    /** Of a leaf; first, at: words of the pool. */
+    /** Used if the node becomes a leaf; first and at are words of the pool. */
     uint32_t kept, leaf, first, at;
     float greatest;
 };
 
 #define FULL_WARP 0xFFFFFFFFu
 
-/* Returns a node without a list. All members are set: kernels load them before
- * they test n. */
+/* Returns a node without a list. All members are set, because kernels load them
+ * before they test n. */
 static __device__ __forceinline__ struct oj_near_node oj_cells_empty_node(void)
 {
     struct oj_near_node node = {0, 0, 0, 0, 0, 0, 0};
@@ -98,8 +100,9 @@ reserve_positions_by_warp(struct oj_cells_counter *counter, int wants)
            (unsigned)__popc(votes & ((1u << lane) - 1u));
 }
 
-/* One step of the minimum of each of 2 * half numbers over the lanes of a warp,
- * or a part of it: lanes that differ in `bit` exchange halves. */
+/* One step of computing the minimum of each of 2 * half numbers over the lanes
+ * of a warp, or of a part of it: lanes whose numbers differ in `bit` exchange
+ * halves. */
 template <int half>
 static __device__ void exchange_halves_keeping_min(float *v, uint32_t lane,
                                                    uint32_t bit)
@@ -134,11 +137,12 @@ load_segment_as_piece(const struct oj_cells_round &r,
 enum oj_cells_kinship
 {
     OJ_CELLS_STRANGERS,
-    OJ_CELLS_FIRST_STANDS, /* the first is kept in place of both */
+    OJ_CELLS_FIRST_STANDS, /* the first segment is kept in place of both */
     OJ_CELLS_SECOND_STANDS
 };
 
-/* end_i, end_j: from oj_near_end(). */
+/* Compares two segments with equal hashes. end_i, end_j: results of
+ * oj_near_end(). */
 static __device__ enum oj_cells_kinship
 compare_segments_as_duplicates(const struct oj_cells_round &r, uint32_t i,
                                int end_i, uint32_t j, int end_j)
@@ -192,7 +196,7 @@ static __device__ void write_node_header(const struct oj_cells_round &r,
     *(uint2 *)(r.tree + where) = v;
 }
 
-/* Writes the header of a leaf and those of its words that are not entries. */
+/* Writes the header of a leaf, and those of its words that are not entries. */
 static __device__ void write_leaf_header(const struct oj_cells_round &r,
                                          const struct oj_near_node &node,
                                          uint32_t first, uint32_t kept,
@@ -222,8 +226,8 @@ static __host__ __device__ enum oj_cells_class size_class_of_list(uint32_t n)
 #define HUGE_BLOCK 128
 #define FAN 4
 
-/* The entries of a list that a warp takes: 32 at a time, from first on, with
- * step. */
+/* The entries of a list that a warp takes: 32 at a time, beginning with
+ * `first`, at intervals of `step`. */
 struct share
 {
     uint32_t first, step;
@@ -243,7 +247,7 @@ static __device__ void reset_split_plan(struct oj_cells_plan *plan, int i)
     }
 }
 
-/* Lowers the plan's bounds by the minimum of each of the 16 numbers over a
+/* Lowers the plan's bounds to the minimum of each of the 16 numbers over a
  * warp. */
 static __device__ void lower_child_bounds_by_warp(float *v, uint32_t lane,
                                                   struct oj_cells_plan *plan)
@@ -281,9 +285,9 @@ bound_child_distances_of_share(const struct oj_cells_round &r,
     lower_child_bounds_by_warp(bound, lane, plan);
 }
 
-/* Returns, in lane c, how many masks of the warp have bit c; in lane 16, how
+/* Returns in lane c how many masks of the warp have bit c, and in lane 16 how
  * many have any bit. A warp adds up these counts before it adds them to the
- * plan, since blocks that add to one address wait for each other. */
+ * plan, because blocks that add to one address wait for each other. */
 static __device__ uint32_t count_lanes_per_child(uint32_t mask)
 {
     int lane = (int)threadIdx.x % 32;
@@ -349,7 +353,7 @@ sum_child_counts_of_plan(const struct oj_cells_plan *plan)
 }
 
 /* Reserves room for the children of a node and writes them, one per lane.
- * Returns 0 if there is no room. A whole warp must call it. */
+ * Returns 0 if there is no room. All lanes of a warp must call it. */
 static __device__ int
 allocate_child_nodes_of_split(const struct oj_cells_round &r,
                               const struct oj_near_node &node,
@@ -389,8 +393,7 @@ allocate_child_nodes_of_split(const struct oj_cells_round &r,
     base = mine == 0 ? first[2] : mine == 1 ? first[3] : first[4];
     if (!room)
     {
-        /* their positions have been reserved all the same: fills them with
-         * empty nodes */
+        /* positions that were reserved but are not used get empty nodes */
         if (n > 0 && base + before < r.max_nodes[mine])
             r.next_node[mine][base + before] = oj_cells_empty_node();
         return 0;
@@ -435,7 +438,8 @@ static __device__ void reserve_pool_for_leaf(const struct oj_cells_round &r,
         if (first + words > r.max_words)
         {
             r.counters->pool_full.n = 1;
-            plan->leaf = 2; /* no room: the whole build is repeated */
+            plan->leaf = 2; /* no room left: the whole build is repeated with
+                               more */
             return;
         }
         plan->first = (uint32_t)first;
@@ -444,8 +448,8 @@ static __device__ void reserve_pool_for_leaf(const struct oj_cells_round &r,
                       oj_near_scale(&frame, plan->greatest).exponent);
 }
 
-/* Decides whether the node is split or becomes a leaf, and reserves the room. A
- * whole warp must call it. */
+/* Decides whether the node is split or becomes a leaf, and reserves the room.
+ * All lanes of a warp must call it. */
 static __device__ void decide_leaf_or_split(const struct oj_cells_round &r,
                                             const struct oj_near_node &node,
                                             const struct oj_near_frame &frame,
@@ -471,7 +475,7 @@ static __device__ void decide_leaf_or_split(const struct oj_cells_round &r,
     }
 }
 
-/* Returns the mask of entry i of the list. */
+/* Returns the mask of the children that need entry i of the list. */
 static __device__ uint32_t child_mask_of_entry(const struct oj_cells_round &r,
                                                const struct oj_near_node &node,
                                                uint32_t i)
@@ -491,8 +495,8 @@ count_entries_per_child(const struct oj_cells_round &r,
     return votes;
 }
 
-/* Reserves room in the lists: returns the position for child c in lane c, or
- * for a leaf in lane 0. */
+/* Reserves room in the lists. Returns in lane c the position for child c; for a
+ * leaf the position in lane 0. */
 static __device__ uint32_t
 reserve_child_list_positions(uint32_t votes, struct oj_cells_plan *plan)
 {
@@ -505,7 +509,8 @@ reserve_child_list_positions(uint32_t votes, struct oj_cells_plan *plan)
     return atomicAdd(plan->leaf ? &plan->at : &plan->cursor[lane], votes);
 }
 
-/* votes: from count_entries_per_child(). */
+/* Writes the entries of a warp's share to the lists of the children or to the
+ * leaf. votes: result of count_entries_per_child(). */
 static __device__ void write_entries_to_children_or_leaf(
     const struct oj_cells_round &r, const struct oj_near_node &node,
     const struct oj_near_frame &frame, struct share share, uint32_t votes,
@@ -551,10 +556,10 @@ distance_key_of_segment(const struct oj_cells_round &r,
     return oj_near_key(oj_near_end(&p), s);
 }
 
-/* Drops duplicates in a list that would not get shorter otherwise. A whole
- * block must call it. slot is a hash table of entries: 0 if empty, else the
- * number of the entry plus 1, marked if the entry is kept in place of another
- * feature's. */
+/* Drops duplicates from a list that would not get shorter otherwise. All
+ * threads of a block must call it. slot is a hash table of entries: 0 if empty,
+ * else the number of the entry plus 1, marked if the entry is kept in place of
+ * another feature's. */
 #define SLOTS (2 * OJ_CELLS_LONG)
 
 static __device__ void drop_duplicate_segments_of_node(
@@ -651,7 +656,7 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
     write_entries_to_children_or_leaf(r, node, frame, share, votes, &plan);
 }
 
-/* Share of a block if many blocks work on node blockIdx.y. */
+/* Returns the share of a warp if many blocks work on node blockIdx.y. */
 static __device__ struct share share_of_block_in_grid(void)
 {
     struct share s;
@@ -700,26 +705,26 @@ static __global__ void __launch_bounds__(HUGE_BLOCK)
 #define SHORT_BLOCK 128
 #define LANES 8
 #define GROUPS (SHORT_BLOCK / LANES)
-/* Blocks at a time on a multiprocessor: more blocks hide the latency of memory
- * better than more registers per thread do. Shared memory suffices, since the
- * lists are short. */
+/* Blocks per multiprocessor: more blocks hide the latency of memory better than
+ * more registers per thread do. Shared memory suffices, because the lists are
+ * short. */
 #define SHORT_BLOCKS 8
 
-/* Requests of the groups of a block for room, and the answers; one warp adds
- * them up. */
+/* What the groups of a block request, and the answers; one warp adds up the
+ * requests. */
 struct requests
 {
-    /* requested for a split; a leaf needs leaf_words only */
+    /* requested for a split; a leaf only needs leaf_words */
     uint32_t ids[GROUPS], nodes[GROUPS], words[GROUPS], leaf_words[GROUPS];
-    /* Request: 1 for a leaf; answer: 1 if it becomes one, 2 if the pool is
-     * full. */
+    /* Request: 1 if the node wants to be a leaf. Answer: 1 if it becomes one, 2
+     * if the pool is full. */
     uint32_t leaf[GROUPS];
     uint32_t first_id[GROUPS], first_node[GROUPS], first_header[GROUPS];
     uint32_t first_word[GROUPS];
 };
 
-/* Answers the requests: lane i those of group i. The first warp must call it.
- * One lane adds to each of the four counters. */
+/* Answers the requests, lane i those of group i. The first warp must call it.
+ * Only one lane adds to each of the four counters. */
 static __device__ void
 allocate_children_of_groups(const struct oj_cells_round &r, struct requests *q,
                             int lane)
@@ -757,8 +762,7 @@ allocate_children_of_groups(const struct oj_cells_round &r, struct requests *q,
     if (splits && !room)
     {
         q->leaf[lane] = 1;
-        /* their positions have been reserved all the same: fills them with
-         * empty nodes */
+        /* positions that were reserved but are not used get empty nodes */
         for (uint32_t i = 1; i <= wanted[3]; i++)
         {
             if (end[3] - i < limit[3])
@@ -781,7 +785,7 @@ allocate_children_of_groups(const struct oj_cells_round &r, struct requests *q,
     q->first_node[lane] = (uint32_t)(end[3] - wanted[3]);
 }
 
-/* Five counters of 6 bits in a word: field 0: entries kept; field c + 1:
+/* Five counters of 6 bits in one word. Field 0: entries kept; field c + 1:
  * entries of child c. */
 #define FIELD(v, i) (((v) >> (6 * (i))) & 63u)
 
@@ -797,7 +801,7 @@ static __device__ uint32_t sum_child_bit_fields(uint32_t v)
     return FIELD(v, 1) + FIELD(v, 2) + FIELD(v, 3) + FIELD(v, 4);
 }
 
-/* A leaf to be written, of the node or of a child. */
+/* A leaf that will be written: that of the node, or that of a child. */
 struct leaf_plan
 {
     struct oj_near_units units;
@@ -810,7 +814,7 @@ struct leaf_plan
 struct list_keys
 {
     uint32_t hash[OJ_CELLS_SHORT + 1];
-    /* Highest byte of each hash; 16 are compared at a time. */
+    /* The highest byte of each hash; 16 of them are compared at a time. */
     uint32_t first_byte[16];
     uint8_t end[OJ_CELLS_SHORT + 1];
 };
@@ -822,7 +826,7 @@ struct group_room
     union
     {
         struct list_keys keys;
-        /* replaces keys: entries of leaves to write, 64 * leaf + place in the
+        /* overwrites keys: the leaf entries to write, 64 * leaf + place in the
          * list */
         uint8_t item[4 * OJ_CELLS_SHORT + 4];
     };
@@ -834,9 +838,9 @@ struct group_room
 struct group_list
 {
     uint32_t n, lane;
-    /* Four bits per entry of the lane: the children that need it. */
+    /* Four bits per entry of this thread: the children that need the entry. */
     uint32_t masks;
-    uint32_t before; /* counters of the lanes before */
+    uint32_t before; /* counters of the threads before this one */
     uint32_t total;  /* counters of the whole list */
 };
 
@@ -859,7 +863,7 @@ static __device__ void write_leaf_header_and_scale(
     write_leaf_header(r, node, first, n, leaf->scale.exponent);
 }
 
-/* Makes a piece from its first four numbers. */
+/* Computes the other members of a piece from its first four numbers. */
 static __device__ struct oj_near_piece piece_from_four_floats(float4 v)
 {
     struct oj_near_piece p;
@@ -899,7 +903,7 @@ static __device__ void write_listed_leaf_entries(
     }
 }
 
-/* Lists entries with a bit of `only` in their mask as entries of leaf c, from
+/* Lists the entries whose mask has a bit of `only` as entries of leaf c, from
  * item `at` on. */
 static __device__ void list_leaf_entries_of_child(const struct group_list &list,
                                                   uint32_t only, uint32_t c,
@@ -1035,15 +1039,15 @@ static __device__ void compute_memory_request_of_group(
     q->leaf_words[group] = node.n > 0 ? oj_near_words(FIELD(list.total, 0)) : 0;
 }
 
-/* Sets the top bit of each byte of v that is 0, and sometimes of a byte above
- * such a byte. */
+/* Sets the top bit of each byte of v that is 0; may also set that of the byte
+ * above such a byte. */
 static __device__ uint32_t mark_zero_bytes(uint32_t v)
 {
     return (v - 0x01010101u) & ~v & 0x80808080u;
 }
 
-/* Returns bit 8 k + 7 - w if entry first + 4 w + k, of 16 entries, may have the
- * hash `mine`. */
+/* Returns a mask for 16 entries: bit 8 k + 7 - w is set if entry first + 4 w +
+ * k may have the hash `mine`. */
 static __device__ uint32_t mask_of_equal_hash_bytes(
     const struct list_keys *keys, uint32_t first, uint32_t mine)
 {
@@ -1057,8 +1061,8 @@ static __device__ uint32_t mask_of_equal_hash_bytes(
 
 /* Returns 1 if another entry of the node's list is kept in place of entry i.
  * With marks_ties, marks entry i if it is kept in place of entries of other
- * features. Another thread may read the entry at that moment: it still sees the
- * marks of earlier rounds, and finds those of this round itself. */
+ * features. Another thread may read the entry at that moment: it sees the marks
+ * of earlier rounds, and finds those of this round itself. */
 static __device__ int
 has_duplicate_kept_instead(const struct oj_cells_round &r,
                            const struct oj_near_node &node,

@@ -1,5 +1,5 @@
-/** How the lists of cuda_nearest_segment_cell.cuh are made: which segments of a
- *  node's list its parts need.
+/** How the lists of cuda_nearest_segment_cell.cuh are made: finds which
+ * segments of a node's list its parts need.
  *
  *  All numbers are in single precision, relative to the middle of the node, in
  *  units of half its side: the node is -1 .. 1, and its sixteenths (4 x 4) are
@@ -27,11 +27,11 @@
 
 #include "cuda_nearest_segment_cell.cuh"
 
-/** Maximum children per row, and per node. */
+/** Maximum number of children per row, and per node. */
 #define OJ_NEAR_FAN 4
 #define OJ_NEAR_CHILDREN 16
 
-/** A node before it becomes a leaf or gets children. */
+/** A node that will become a leaf or get children. */
 struct oj_near_node
 {
     uint32_t first, n; /**< its list, in id */
@@ -47,7 +47,7 @@ struct oj_near_frame
     double cx, cy;   /**< middle of the node, relative to the corner */
     double per_half; /**< 2 / side of the node */
     double half;
-    float reach; /**< in half sides, rounded up */
+    float reach; /**< maximum distance of a match, in half sides, rounded up */
 };
 
 OJ_NEAR_FN struct oj_near_frame
@@ -60,7 +60,7 @@ oj_near_frame(const struct oj_near_square *square, uint32_t ix, uint32_t iy,
     f.x0 = square->x0;
     f.y0 = square->y0;
     f.half = 0.5 * steps * square->finest;
-    /* 2 / steps, without a division */
+    /* equals 2 / steps, computed without a division */
     f.per_half = (double)(1u << (31u - shift)) * (1.0 / (double)(1u << 30)) *
                  square->per_finest;
     f.cx = ((double)ix + 0.5) * steps * square->finest;
@@ -77,7 +77,7 @@ struct oj_near_piece
     float slack;
 };
 
-/** Computes the members of *p that follow from the two ends. */
+/** Computes those members of *p that follow from the two ends. */
 OJ_NEAR_FN void oj_near_know(struct oj_near_piece *p)
 {
     float qx = p->ax + p->dx, qy = p->ay + p->dy;
@@ -111,8 +111,8 @@ OJ_NEAR_FN void oj_near_lower_uppers(const struct oj_near_piece *p,
     float below[OJ_NEAR_FAN], above[OJ_NEAR_FAN], last = 0.0f;
     float step = 2.0f / (float)OJ_NEAR_FAN;
     float slack2 = 513.0f * p->slack * p->slack;
-    /* Parameter of the foot of the corner -1, -1. Its error makes the bounds
-     * larger, but not wrong. */
+    /* Parameter of the foot of the corner (-1, -1) on the segment. Its error
+     * makes the bounds larger, but not wrong. */
     float tx = p->dx * p->per_length2 * step,
           ty = p->dy * p->per_length2 * step;
     float t0 =
@@ -153,7 +153,7 @@ OJ_NEAR_FN void oj_near_lower_uppers(const struct oj_near_piece *p,
     }
 }
 
-/** Bound of a sixteenth: the minimum of upper bound and reach. */
+/** Returns the bound of a sixteenth: the minimum of upper bound and reach. */
 OJ_NEAR_FN float oj_near_bound(float upper2, float reach)
 {
     return fminf(sqrtf(upper2) * 1.000001f, reach);
@@ -206,8 +206,8 @@ OJ_NEAR_FN uint32_t oj_near_quarters(uint32_t mask)
 /* --- duplicates ----------------------------------------------------------- */
 
 /** Returns which point of the segment is nearest to every point of the node: 1:
- *  end a, 2: end b, 0: not always one end. For 1 and 2, oj_segment_distance()
- *  surely returns the distance to that end, bit for bit. */
+ *  end a, 2: end b, 0: not always an end. For 1 and 2, oj_segment_distance()
+ *  returns exactly the distance to that end, bit for bit. */
 OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
 {
     float span = (fabsf(p->dx) + fabsf(p->dy)) * (1.0f + 4.0f * p->slack);
@@ -218,9 +218,10 @@ OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
     return at_b - span > 0.0f ? 2 : 0;
 }
 
-/** Returns the part of a segment on which distances from points of the node
- *  depend: two segments with equal keys are equally far from each of its
- *  points, so only the first in tie order is kept. end: from oj_near_end(). */
+/** Returns the part of a segment on which the distances of the node's points
+ *  depend. Two segments with equal keys are equally far from each of these
+ *  points, so only the first in tie order is kept. end: result of
+ *  oj_near_end(). */
 OJ_NEAR_FN struct oj_cuda_segment oj_near_key(int end,
                                               const struct oj_cuda_segment s)
 {
@@ -253,8 +254,8 @@ OJ_NEAR_FN uint32_t oj_near_hash_one(uint32_t hash, double v)
     return hash * 0x85EBCA77u + (uint32_t)(bits >> 32);
 }
 
-/** Hash of a key. Equal keys have equal hashes, also if zeros differ in
- *  sign. */
+/** Hash of a key. Equal keys have equal hashes, even if zeros differ in sign.
+ */
 OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_cuda_segment *k)
 {
     uint32_t hash = oj_near_hash_one(0x2545F491u, k->ax);
@@ -265,8 +266,8 @@ OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_cuda_segment *k)
     return hash ^ (hash >> 13);
 }
 
-/** Returns 1 if j is dropped in favour of i, when their keys are equal: by tie
- *  rank, then by number. */
+/** Returns 1 if j is dropped in favour of i, for equal keys: the lower tie rank
+ *  stays, then the lower number. */
 OJ_NEAR_FN int oj_near_drops(int32_t rank_i, int32_t i, int32_t rank_j,
                              int32_t j)
 {
@@ -274,7 +275,7 @@ OJ_NEAR_FN int oj_near_drops(int32_t rank_i, int32_t i, int32_t rank_j,
 }
 
 /** Returns the header of the smallest node that contains square ix, iy of a
- *  level and is no smaller than it: the directory's entry. */
+ *  level and is not smaller than it; that is the directory's entry. */
 OJ_NEAR_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
                                               uint32_t ix, uint32_t iy,
                                               int level)
@@ -294,10 +295,10 @@ OJ_NEAR_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
 /* --- leaf or children ----------------------------------------------------- */
 
 /** Makes the square for a join side of n segments in x0 .. x1, y0 .. y1, with
- *  coordinates up to magnitude, for distances up to reach. Returns 0 if cells
- *  do not work: numbers too large or too small. If reach is large compared with
- *  the join side, points outside of the square are left open: cells far from
- *  all segments have long lists. */
+ *  coordinates up to magnitude, for distances up to reach. Returns 0 if numbers
+ *  are too large or too small for cells. If reach is large compared with the
+ *  join side, points outside of the square are left open, because cells far
+ *  from all segments would have long lists. */
 OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
                          double magnitude, double reach, int64_t n,
                          struct oj_near_square *out)
@@ -322,8 +323,8 @@ OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
     out->x0 = 0.5 * x0 + 0.5 * x1 - 0.5 * out->side;
     out->y0 = 0.5 * y0 + 0.5 * y1 - 0.5 * out->side;
     out->reach = reach;
-    /* a cell is at least 2^22 steps wide, with a step of 2^-52 of the
-     * magnitude */
+    /* a cell is at least 2^22 steps wide, and a step is 2^-52 of the magnitude
+     */
     step = magnitude > out->side ? magnitude / out->side : 1.0;
     out->max_level = OJ_NEAR_BITS - 1;
     while (out->max_level > 0 && step > 1.0)
@@ -334,8 +335,8 @@ OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
     return 1;
 }
 
-/** Returns 1 if the squared length of a -> b underflows, or nearly. Cells
- *  cannot be used then: they rely on distances from the line. */
+/** Returns 1 if the squared length of a -> b underflows, or nearly does. Cells
+ *  cannot be used then, because they rely on distances from the line. */
 OJ_FN int oj_near_is_lost(const struct oj_cuda_segment s)
 {
     double dx = s.bx - s.ax, dy = s.by - s.ay;
@@ -350,14 +351,14 @@ OJ_NEAR_FN int oj_near_is_leaf(const struct oj_near_square *square,
 {
     uint64_t full = (uint64_t)node->n * fan * fan;
     int pays = 10 * sum < 8 * full;
-    /* the list is nearly short, and not much shorter in the children */
+    /* the list is nearly short, and the children's lists would not be much
+     * shorter */
     if (kept <= 2 * leaf_size && 10 * sum >= 6 * full)
         return 1;
     if (kept <= leaf_size ||
         node->level + (fan == 4 ? 2 : 1) > square->max_level)
         return 1;
-    /* a list that never gets shorter, as of duplicates, must not be split
-     * forever */
+    /* a list that never gets shorter (duplicates) must not be split forever */
     return !pays && ((node->n <= 64 && node->stale >= 2) ||
                      (node->n <= 4096 && node->stale >= 3));
 }
@@ -380,7 +381,8 @@ struct oj_near_scale
     uint32_t exponent; /**< exponent bits of per_unit in single precision */
 };
 
-/** bound: maximum bound of the children, in half sides of the node. */
+/** Computes the scale. bound: maximum bound of the children, in half sides of
+ *  the node. */
 OJ_NEAR_FN struct oj_near_scale oj_near_scale(const struct oj_near_frame *f,
                                               float bound)
 {
@@ -388,8 +390,8 @@ OJ_NEAR_FN struct oj_near_scale oj_near_scale(const struct oj_near_frame *f,
     float units, per_unit;
     s.box = f->half * (1.001 + (double)bound);
     units = (float)(s.box * 1.0001) * (1.0f / OJ_NEAR_UNITS);
-    /* the power of two above units, and its inverse: exponents e + 1 and 253 -
-     * e, with a bias of 127 */
+    /* the power of two above units, and its inverse: their exponents are e + 1
+     * and 253 - e, with a bias of 127 */
     s.exponent = 253u - (__float_as_uint(units) >> 23);
     per_unit = __uint_as_float(s.exponent << 23);
     s.per_unit = (double)per_unit;
@@ -445,9 +447,9 @@ OJ_NEAR_FN void oj_near_clip_long(double a, double d, double box, float *t0,
 }
 
 /** Returns the entry of a segment: the ends of its part inside the box, rounded
- *  to units. If rounding let a segment through that misses the box, the entry
- *  is a corner of the box, which is farther from the cell than the nearest
- *  segment and so never the answer. */
+ *  to units. If only rounding let a segment through that misses the box, the
+ *  entry is a corner of the box, which is farther from the cell than the
+ *  nearest segment and so never the answer. */
 OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
                                   const struct oj_near_scale *s,
                                   struct oj_cuda_segment of)
@@ -487,7 +489,7 @@ OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
 }
 
 /** Converts the coordinates of a piece to those of a leaf, which is the piece's
- *  node or a child: units * (v - middle). */
+ *  node or one of its children: units * (v - middle). */
 struct oj_near_units
 {
     /** Middle of the leaf, in the node's coordinates. */
@@ -546,12 +548,12 @@ OJ_NEAR_FN int oj_near_short_entry(const struct oj_near_piece *p,
  */
 
 /** Minimum number of segments per start cell, and minimum side of a cell in
- *  reaches. */
+ *  units of the reach. */
 #define OJ_NEAR_SEED_SEGMENTS 3
 #define OJ_NEAR_SEED_REACHES 2.5
 
-/** Returns the start level, an even number; a start at level 0 or 2 does not
- *  pay. */
+/** Returns the start level, an even number; 0 or 2 means that a start below the
+ *  root does not pay. */
 OJ_FN int oj_near_seed_level(const struct oj_near_square *square, int64_t n)
 {
     int level = 0;
@@ -563,7 +565,7 @@ OJ_FN int oj_near_seed_level(const struct oj_near_square *square, int64_t n)
     return level;
 }
 
-/** Returns the width by which a segment's box is widened: the reach and the
+/** Returns the width by which a segment's box is enlarged: the reach and the
  *  rounding of coordinates. */
 OJ_FN double oj_near_seed_widen(const struct oj_near_square *square, int level)
 {
@@ -576,8 +578,8 @@ struct oj_near_cells_of
     uint32_t first, last;
 };
 
-/** Returns the cells that the interval low .. high intersects; relative to the
- *  corner of the square. */
+/** Returns the cells that the interval low .. high intersects; the interval is
+ *  relative to the corner of the square. */
 OJ_NEAR_FN struct oj_near_cells_of oj_near_seed_range(int level,
                                                       double per_cell,
                                                       double widen, double low,
@@ -601,8 +603,8 @@ OJ_NEAR_FN uint32_t oj_near_seed_cell(int level, uint32_t ix, uint32_t iy)
     return cell;
 }
 
-/** Number of headers of the levels above a level; the headers of its cells
- *  follow them. */
+/** Returns the number of headers of all levels above a level; the headers of
+ *  its cells follow them. */
 OJ_FN uint32_t oj_near_seed_above(int level)
 {
     return ((1u << (2 * level)) - 1u) / 15u;

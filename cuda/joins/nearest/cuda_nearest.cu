@@ -1,21 +1,21 @@
 /* The nearest feature of each point by cells: one thread per point, in input
- * order. The packed tree answers the points that the cells leave open: those
- * farther from all features than the cells reach, in joins without a maximum
- * distance or with a large one, and, with -ties all, those with several
- * equally near features.
- */
+ * order. Some points stay open: those farther from all features than the cells
+ * reach (in joins without a maximum distance or with a large one) and, with
+ * -ties all, those with several equally near features. The packed tree answers
+ * them. */
 #include "../../foundations/device/cuda_host_threads.h"
 #include "../points/cuda_point_pair_kernels.cuh"
 #include "../within/cuda_points_in_rings_query.cuh"
 #include "cuda_segment_cell_tree.cuh"
 
-/* Reach of the cells, in mean distances of segments, for joins without maximum
- * distance. For points all over 735,488 lots, waters and parks between them,
- * 6.4 % are farther from all lots; 6.0 % with five times the reach, which makes
- * cells half as expensive again. */
+/* Reach of the cells, in units of the mean distance between segments, for joins
+ * without maximum distance. Of points all over 735,488 lots, with waters and
+ * parks between them, 6.4 % are farther from all lots than this; 6.0 % with
+ * five times the reach, which makes cells half as expensive again. */
 #define REACH_OF_MEANS 4.0
 
-/* `asked` answers the rows that the cells leave open; NULL: none are. */
+/* `asked` answers the rows that the cells leave open; NULL: no row stays open.
+ */
 struct near_index : oj_cuda_index
 {
     struct oj_cuda_cells cells;
@@ -23,13 +23,12 @@ struct near_index : oj_cuda_index
      * NaN: no match. */
     int knows_distance;
     int at_any_distance, all_ties;
-    int has_rings; /* distances are to the interior of polygons */
+    int has_rings; /* 1: distances are to the interior of polygons */
     struct oj_cuda_ring_cells rings;
 };
 
-/* Takes joins with one nearest feature per point, or with all ties. Points
- * joined with points at any distance, and their ties, are left to other
- * families. */
+/* Takes joins with one nearest feature per point, or with all ties. Other
+ * families take points joined with points at any distance, and their ties. */
 static int takes_nearest(const struct oj_relation *relation,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
@@ -50,7 +49,7 @@ static double mean_segment_spacing(const struct oj_cuda_layer *layer)
     return mean > 0.0 ? mean : (width + height) / n;
 }
 
-/* Returns the reach of the cells. */
+/* Returns the distance up to which the cells find the nearest segment. */
 static double distance_covered_by_cells(const struct oj_relation *relation,
                                         const struct oj_cuda_layer *layer)
 {
@@ -59,8 +58,9 @@ static double distance_covered_by_cells(const struct oj_relation *relation,
     return REACH_OF_MEANS * mean_segment_spacing(layer);
 }
 
-/* If a row gets one answer, only points that are in no polygon and far away are
- * open: oj_cuda_near_segments answers them. */
+/* Builds the index that answers open rows. If a row gets one answer, only
+ * points that are in no polygon and far away are open; oj_cuda_near_segments
+ * answers them. */
 static oj_status build_fallback_index(struct near_index *self,
                                       struct oj_cuda_device *device,
                                       struct oj_error *err)
@@ -111,7 +111,7 @@ static oj_status build_cells_rings_or_fallback(int i,
     return OJ_OK;
 }
 
-/* Builds the parts in parallel, or, if memory does not suffice, one after the
+/* Builds the parts in parallel; if memory does not suffice, one after the
  * other. */
 static oj_status build_parts_concurrently(struct near_parts *parts,
                                           struct oj_error *err)
@@ -160,14 +160,15 @@ static oj_status build_nearest(struct oj_cuda_index *index,
     self->has_rings =
         relation->distance_to == OJ_TO_INTERIOR && layer->segment_part.n > 0;
     if (self->all_ties && layer->n_features >= OJ_NEAR_TIED)
-        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
-                       "the join layer has more features than the cells of "
-                       "the GPU can number");
+        return oj_fail(
+            work->err, OJ_ERR_UNSUPPORTED,
+            "the join layer has more features than the GPU can number");
     OJ_TRY(build_cells_rings_and_fallback(self, work));
     if (self->asked == NULL && self->cells.square.has_outside)
         OJ_TRY(build_fallback_index(self, self->device, work->err));
-    /* The cells know the distance of a tie, unless a point may be beyond their
-     * reach. Then `asked` finds all features within that distance. */
+    /* The cells know the distance of a tie, unless a point may be farther away
+     * than they reach. Then `asked` only has to find all features within that
+     * distance. */
     self->knows_distance = self->all_ties && !self->at_any_distance &&
                            !self->cells.square.has_outside;
     if (self->knows_distance)
@@ -175,7 +176,7 @@ static oj_status build_nearest(struct oj_cuda_index *index,
     return OJ_OK;
 }
 
-/* Expected share of open rows: one in this many. */
+/* Expected share of rows that stay open: one in this many. */
 #define OPEN_OF 16
 
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
@@ -192,7 +193,8 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 
 /* --- polygons that contain a point ---------------------------------------- */
 
-/* ties: 1 for trees with OJ_RING_ALL_PARTS. */
+/* Finds the polygons that contain each point. ties: 1 for trees with
+ * OJ_RING_ALL_PARTS. */
 template <int ties> struct around_answer
 {
     int32_t *of_chunk;
@@ -205,8 +207,8 @@ template <int ties> struct around_answer
             of_chunk[i - first] = found;
     }
 
-    /* Notes a feature that contains the point. Returns 1 if further ones do not
-     * matter. */
+    /* Records a feature that contains the point. Returns 1 if further ones do
+     * not matter. */
     static __device__ __forceinline__ int note_feature_around(int32_t feature,
                                                               int32_t *found)
     {
@@ -242,8 +244,8 @@ template <int ties> struct around_answer
     }
 };
 
-/* Resolves unsure points. They are few, so a polygon found for one counts as
- * one of several. */
+/* Answers the unsure points. They are few, so for simplicity a polygon found
+ * for one counts as one of several. */
 template <int ties> struct around_settler
 {
     int32_t *rank;
@@ -284,9 +286,9 @@ find_containing_polygons_slice(struct oj_cuda_work *work,
     return resolve_doubts(work, q, around_settler<ties>{rank});
 }
 
-/* Finds rank [n], the first feature in tie order that contains each point, or
- * OJ_RING_NONE. In a join with all ties, OJ_NEAR_TIED is set if there may be
- * others. */
+/* Finds rank [n]: the first feature in tie order that contains each point, or
+ * OJ_RING_NONE. In a join with all ties, OJ_NEAR_TIED is set if others may
+ * contain it, too. */
 static oj_status find_polygons_containing_points(
     const struct near_index *self, struct oj_cuda_work *work,
     const struct oj_cuda_points *points, int32_t *rank)
@@ -307,8 +309,8 @@ static oj_status find_polygons_containing_points(
 
 /* --- answers by cells ----------------------------------------------------- */
 
-/* Points and answers are read and written past the cache, which keeps the
- * cells. */
+/* The points and answers of a batch. They are read and written past the cache,
+ * so that the cells stay in it. */
 struct near_batch
 {
     int64_t n;
@@ -316,7 +318,7 @@ struct near_batch
     const int32_t *ordinal_of; /* NULL: rank == ordinal */
     int32_t *row;
     double *measure; /* may be NULL */
-    /* 1: open rows are marked, with the distance of their ties. */
+    /* 1: open rows are marked and keep the distance of their ties. */
     int keeps_open;
     int none_is_open;
 };
@@ -336,8 +338,8 @@ static __device__ void write_nearest_answer(const struct near_batch &batch,
         __stcs(batch.measure + i, rank != OJ_NEAR_NONE ? distance : NAN);
 }
 
-/* to_interior: on entry, row holds the smallest rank of the polygons that
- * contain each point. */
+/* Finds the nearest feature of each point. to_interior: on entry, row holds the
+ * smallest rank of the polygons that contain each point. */
 template <int ties, int to_interior>
 static __global__ void __launch_bounds__(BLOCK)
     find_nearest(struct oj_near_view view, struct near_batch batch)
@@ -396,7 +398,7 @@ static oj_status find_nearest_by_cells(const struct oj_cuda_index *index,
 
 /* --- rows that the cells leave open --------------------------------------- */
 
-/* Open rows and their points, contiguous. */
+/* The open rows and their points, in contiguous arrays. */
 struct open_rows
 {
     int64_t n;
@@ -414,7 +416,7 @@ static __global__ void count_unresolved_rows(int64_t n, const int32_t *row,
         atomicAdd(count, (unsigned long long)n_block);
 }
 
-/* Lists the open rows in any order: each answer goes to its row. */
+/* Lists the open rows, in any order, since each answer goes to its own row. */
 static __global__ void
 list_unresolved_rows(const __grid_constant__ struct oj_cuda_points points,
                      const int32_t *row,
@@ -459,7 +461,7 @@ static oj_status gather_unresolved_points(struct oj_cuda_work *work,
 }
 
 /* Answers the open rows in row and measure (may be NULL). Waits for the stream
- * to read their number. */
+ * to read how many there are. */
 static oj_status answer_unresolved_points(const struct near_index *self,
                                           struct oj_cuda_work *work,
                                           const struct oj_cuda_points *points,

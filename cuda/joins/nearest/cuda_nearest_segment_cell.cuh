@@ -42,7 +42,7 @@
 #include "../../../algs/foundations/kernels/oj_segment.h"
 #include "../../foundations/device/oj_segment_record.h"
 
-/** A device function. */
+/** Qualifiers of a device function. */
 #define OJ_NEAR_FN static __device__ __forceinline__
 
 /** The side of the square is 2^OJ_NEAR_BITS of the finest steps. */
@@ -50,40 +50,41 @@
 #define OJ_NEAR_CLOSE 2.0f
 /** Maximum length of a list that is measured in one pass. */
 #define OJ_NEAR_SHORT 64u
-/** Number of entries that are loaded before the first is measured: a point
- *  waits once for memory. */
+/** Number of entries that are loaded before the first one is measured, so that
+ *  a point waits only once for memory. */
 #define OJ_NEAR_STEP 8u
 /** Maximum half width of a leaf's box, in units. */
 #define OJ_NEAR_UNITS 32000.0f
 
-/** Ranks: no feature; open: the point is outside of the square, or, with ties,
- *  several features may be equally near. */
+/** Special ranks. NONE: no feature. OPEN: the point is outside of the square,
+ *  or, with ties, several features may be equally near. */
 #define OJ_NEAR_NONE (-1)
 #define OJ_NEAR_OPEN (-2)
 
 /** Marks in a tree with ties: SHARED in the number of a segment in a list, TIED
- *  in its rank in a leaf: it is kept in place of a segment of another feature.
- *  TIED also marks the rank of a polygon around a point if others contain it,
- *  too. */
+ *  in its rank in a leaf. The segment is kept in place of an equal one of
+ *  another feature. TIED also marks the rank of a polygon around a point if
+ *  others contain the point, too. */
 #define OJ_NEAR_SHARED 0x80000000u
 #define OJ_NEAR_TIED 0x40000000
 
-/** The square of the tree. side and finest are powers of two: multiplying by
- *  them, or by their inverses, is exact. */
+/** The square that the tree divides. side and finest are powers of two, so that
+ *  multiplying by them, or by their inverses, is exact. */
 struct oj_near_square
 {
     double x0, y0, side;
     double finest, per_finest; /**< side / 2^OJ_NEAR_BITS, and its inverse */
     double reach;              /**< maximum distance of a match */
     int max_level;             /**< deepest level */
-    int has_outside; /**< 1: points outside may have a nearest segment */
+    int has_outside; /**< 1: points outside of the square may have a nearest
+                          segment */
 };
 
 /** A node: a leaf or an inner node. Arrays of headers, of words of the pool and
  *  of segments are aligned to 16 bytes. */
 struct oj_near_header
 {
-    /** Leaf: word in the pool; inner node: header of the first child. */
+    /** Leaf: first word in the pool; inner node: header of the first child. */
     uint32_t first;
     uint32_t info;
 };
@@ -94,7 +95,8 @@ struct oj_near_header
  * of which it has 2^fan per row.
  */
 #define OJ_NEAR_INNER 0x80000000u
-/** A leaf of this many segments or more has its count in its first word. */
+/** If a leaf has this many segments or more, their number is in its first word.
+ */
 #define OJ_NEAR_COUNT 0x3FFFu
 
 OJ_FN uint32_t oj_near_leaf_info(uint32_t n, int level, uint32_t exponent)
@@ -247,9 +249,9 @@ OJ_NEAR_FN float oj_near_entry_distance2(uint32_t a, uint32_t b, float px,
 
 struct oj_near_best
 {
-    double distance; /**< INFINITY: none yet */
+    double distance; /**< INFINITY: no candidate yet */
     int32_t rank;
-    int tied; /**< 1: others may be equally near; set only with ties */
+    int tied; /**< 1: others may be equally near; set only in trees with ties */
 };
 
 /** Adds a candidate: the smaller distance wins, then the smaller rank. NaN
@@ -263,8 +265,8 @@ OJ_NEAR_FN void oj_near_compete(struct oj_near_best *best, double distance,
     best->rank = wins ? rank : best->rank;
 }
 
-/** Adds a candidate and, if ties is 1, notes ties; rank is then as in a leaf of
- *  a tree with ties. */
+/** Adds a candidate and, if ties is 1, records ties; rank is then as in a leaf
+ *  of a tree with ties. */
 OJ_NEAR_FN void oj_near_compete_as(struct oj_near_best *best, double distance,
                                    int32_t rank, int ties)
 {
@@ -280,7 +282,7 @@ OJ_NEAR_FN void oj_near_compete_as(struct oj_near_best *best, double distance,
     oj_near_compete(best, distance, rank);
 }
 
-/** A leaf and the position of a query in it. */
+/** A leaf, and the position of the query point in it. */
 struct oj_near_leaf
 {
     const uint64_t *entry, *pair;
@@ -288,7 +290,7 @@ struct oj_near_leaf
     float px, py; /**< the point in units, relative to the middle of the leaf */
 };
 
-/** Measures exactly every entry with a squared distance of at most limit2. */
+/** Measures every entry exactly whose squared distance is at most limit2. */
 OJ_NEAR_FN void oj_near_measure_close(const struct oj_near_view *v,
                                       const struct oj_near_leaf *leaf,
                                       float limit2, double x, double y,
@@ -309,7 +311,7 @@ OJ_NEAR_FN void oj_near_measure_close(const struct oj_near_view *v,
 }
 
 /** Returns the squared distance up to which an entry may be as near as the best
- *  one, best2. */
+ *  entry, whose squared distance is best2. */
 OJ_NEAR_FN float oj_near_limit2(float best2)
 {
     float limit = sqrtf(best2) + OJ_NEAR_CLOSE;
@@ -374,8 +376,8 @@ OJ_NEAR_FN void oj_near_see_two(struct oj_near_keys *keys,
             i + 1);
 }
 
-/** Measures exactly entry first and, if n is 2, entry second. Loads both before
- *  it measures. */
+/** Measures entry first and, if n is 2, entry second exactly. Loads both before
+ *  it measures one. */
 OJ_NEAR_FN void oj_near_measure_two(const struct oj_near_view *v,
                                     const struct oj_near_leaf *leaf,
                                     uint32_t first, uint32_t second, uint32_t n,
@@ -421,7 +423,7 @@ OJ_NEAR_FN void oj_near_measure_short(const struct oj_near_view *v,
                 oj_near_see_two(&keys, &two[k], leaf, i + 2 * k);
         }
     }
-    /* in a polygon, only features at distance 0 matter */
+    /* if the point is in a polygon, only features at distance 0 matter */
     limit = __float_as_uint(oj_near_limit2(
         best->rank < 0 ? __uint_as_float(keys.first & ~(OJ_NEAR_SHORT - 1u))
                        : 0.0f));
@@ -458,7 +460,7 @@ OJ_NEAR_FN struct oj_near_header oj_near_find(const struct oj_near_view *v,
 }
 
 /** Opens a leaf for the point at dx, dy from the corner of the square; ix, iy:
- *  the same in finest steps. */
+ *  this position in finest steps. */
 OJ_NEAR_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
                                             struct oj_near_header h, double dx,
                                             double dy, uint32_t ix, uint32_t iy)
@@ -503,7 +505,7 @@ OJ_NEAR_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
         *distance = NAN;
         return OJ_NEAR_OPEN;
     }
-    *distance = 0.0; /* 0 inside the polygon around, if any */
+    *distance = 0.0; /* 0 if a polygon contains the point */
     if (ties && around >= 0 && (around & OJ_NEAR_TIED) != 0)
         return OJ_NEAR_OPEN;
     ix = (uint32_t)(dx * v->square.per_finest);

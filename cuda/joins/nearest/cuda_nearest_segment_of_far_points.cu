@@ -1,8 +1,8 @@
 /* The nearest segment of points far from all segments. The points of a warp
  * lie close together, and its threads walk the packed tree of segments
  * together: a box is visited if one of them needs it, nearer boxes first. Far
- * away, all threads need the same few boxes, and so do the next points: their
- * search begins with the segments found last.
+ * away, all threads need nearly the same boxes, and so do the next points:
+ * their search begins with the segments found last.
  *
  * Pays for itself in the nearest boundary of 170 million points without
  * maximum distance, a row of BENCHMARKS.md: ten million of them are far away.
@@ -83,7 +83,7 @@ struct seeker
     }
 };
 
-/* Starts the search for point i; i == -1: the thread has no point. */
+/* Starts the search for point i; i == -1: this thread has no point. */
 static __device__ void start_search_of_point(struct seeker *s,
                                              const struct point_batch &batch,
                                              int64_t i)
@@ -138,7 +138,8 @@ static oj_status find_nearest_segment_of_points(
 
 const struct oj_cuda_family oj_cuda_near_segments = {
     "nearest segments of points far away, by a packed tree",
-    /* Only cuda_nearest.cu uses this family, for joins that it takes itself. */
+    /* takes() is NULL, because only cuda_nearest.cu uses this family, for joins
+     * that it takes itself. */
     NULL,
     sizeof(struct near_segments_index),
     build_segments_side,

@@ -5,15 +5,15 @@
 #include <string.h>
 
 #define BLOCK 256
-/* Blocks for the entries of one huge node. */
+/* Number of blocks that process the entries of one huge node. */
 #define HUGE_BLOCKS 2048u
-/* Maximum huge nodes per launch: a limit of grids. */
+/* Maximum number of huge nodes per launch, a limit of grids. */
 #define HUGE_NODES 32768u
 #define ROUNDS 64
 /* Lists are counted in 32 bits, with up to 32 entries per segment. */
 #define MOST_SEGMENTS (1 << 27)
 
-/* Sizes of the arrays of a build, per segment of the join side. */
+/* Sizes of the arrays of a build, in elements per segment of the join side. */
 struct room
 {
     double ids, headers, words;
@@ -21,17 +21,17 @@ struct room
 
 struct cuda_cells_build
 {
-    /* Owner of arrays that stay until the end of the build. */
+    /* Owns the arrays that stay until the end of the build. */
     struct oj_cuda_work *work;
     const struct oj_cuda_layer *layer;
     struct oj_cuda_cells *cells;
     struct room room;
-    int64_t n_roots;               /* segments in the root's list */
-    struct oj_cells_counters seen; /* copy on the host */
+    int64_t n_roots;               /* number of segments in the root's list */
+    struct oj_cells_counters seen; /* the counters, copied to the host */
     /* The root's list without duplicates; NULL: all segments. */
     uint32_t *distinct;
     struct oj_cells_round round;
-    /* Array of one attempt, like most arrays of round. */
+    /* Freed after this attempt, like most arrays of round. */
     struct oj_cells_plan *plan;
 };
 
@@ -56,9 +56,9 @@ static void swap_round_buffers(struct oj_cells_round *r)
 
 /* --- before the first round ----------------------------------------------- */
 
-/* Keeps, of segments with equal vertices in equal order, only the first in tie
- * order. table: number of a segment plus 1, marked if it is kept in place of
- * another feature's. */
+/* Of several segments with equal vertices in equal order, keeps only the first
+ * in tie order. table: number of a segment plus 1, marked if it is kept in
+ * place of another feature's. */
 static __global__ void
 mark_duplicate_segments(const __grid_constant__ struct oj_cells_round r,
                         uint32_t n, uint32_t *table, uint32_t size)
@@ -205,13 +205,13 @@ static oj_status run_split_round(struct cuda_cells_build *b,
     return b->work->check(cudaGetLastError());
 }
 
-/* Zeroes the counters that each round starts from 0. */
+/* Zeroes the counters that start from 0 in each round. */
 static oj_status clear_round_counters(struct cuda_cells_build *b)
 {
     return b->work->clear(&b->round.counters->ids, 1 + OJ_CELLS_CLASSES);
 }
 
-/* Starts with the root. */
+/* Starts with the root as the only node. */
 static oj_status start_build_from_root(struct cuda_cells_build *b,
                                        unsigned long long *n)
 {
@@ -251,8 +251,8 @@ static oj_status start_build_from_root(struct cuda_cells_build *b,
 /* --- start below the root ------------------------------------------------- */
 
 #define SEED_BLOCK 256
-/* Maximum cells of one segment, and on average: a start with more is given up.
- * Sums of list lengths stay below 2^32. */
+/* Maximum number of cells of one segment, and on average; with more, the start
+ * at this level is given up. So sums of list lengths stay below 2^32. */
 #define SEED_MOST_CELLS 31u
 #define SEED_MEAN_CELLS 6u
 
@@ -271,7 +271,7 @@ start_level_cells_of_interval(const struct seed &s, double low, double high)
     return oj_near_seed_range(s.level, s.per_cell, s.widen, low, high);
 }
 
-/* fill 0: counts the segments of each cell; fill 1: lists them. */
+/* fill 0: counts the segments of each cell; fill 1: stores them in its list. */
 template <int fill>
 static __global__ void __launch_bounds__(SEED_BLOCK)
     count_or_list_cell_segments(struct seed s, uint32_t *id,
@@ -361,7 +361,8 @@ static oj_status write_headers_above_start_level(struct oj_cuda_work *work,
                       });
 }
 
-/* Starts with the cells of a lower level; *done is 0 if that does not work. */
+/* Starts with the cells of a lower level; *done is 0 if this is not possible.
+ */
 static oj_status start_build_from_level_cells(struct cuda_cells_build *b,
                                               int level, unsigned long long *n,
                                               int *done)
@@ -402,8 +403,8 @@ static oj_status start_build_from_level_cells(struct cuda_cells_build *b,
     return clear_round_counters(b);
 }
 
-/* Runs rounds until no node is left. Stops early if the build must be repeated:
- * b->seen tells why. */
+/* Runs rounds until no node is left. Stops early if the build must be repeated;
+ * b->seen has the reason. */
 static oj_status run_split_rounds(struct cuda_cells_build *b)
 {
     unsigned long long n[OJ_CELLS_CLASSES];
@@ -423,8 +424,8 @@ static oj_status run_split_rounds(struct cuda_cells_build *b)
         OJ_TRY(oj_check_cancel(b->work->device->cancel, b->work->err));
         if (b->seen.lost.n)
             return oj_fail(b->work->err, OJ_ERR_UNSUPPORTED,
-                           "the join layer has segments so short that their "
-                           "length is lost in rounding");
+                           "the join layer has segments so short that the GPU "
+                           "loses their length in rounding");
         if (b->seen.pool_full.n || (b->seen.crowded.n && b->distinct == NULL))
             return OJ_OK;
         for (k = 0; k < OJ_CELLS_CLASSES; k++)
@@ -469,8 +470,8 @@ static oj_status make_directory(struct cuda_cells_build *b,
 
 /* --- the build ------------------------------------------------------------ */
 
-/* Used when the device lacks memory: halves the arrays and allows longer
- * leaves. */
+/* Halves the arrays and allows longer leaves; used when the device lacks
+ * memory. */
 static void reduce_memory_and_lengthen_leaves(struct cuda_cells_build *b)
 {
     b->room.ids *= 0.5;
@@ -479,7 +480,8 @@ static void reduce_memory_and_lengthen_leaves(struct cuda_cells_build *b)
     b->round.leaf_size *= 2;
 }
 
-/* *done is 0 if the build must be repeated: b->seen tells why. */
+/* Builds the cells. *done is 0 if the build must be repeated; b->seen has the
+ * reason. */
 static oj_status build_cells_within_memory(struct cuda_cells_build *b,
                                            struct oj_cuda_work *keep, int *done)
 {
@@ -532,15 +534,15 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
     if (layer->n_segments == 0)
         return OJ_OK;
     if (layer->n_segments > MOST_SEGMENTS)
-        return oj_fail(keep->err, OJ_ERR_UNSUPPORTED,
-                       "the join layer has more segments than the cells of "
-                       "the GPU can hold");
+        return oj_fail(
+            keep->err, OJ_ERR_UNSUPPORTED,
+            "the join layer has more segments than the GPU can hold");
     if (!oj_near_square(layer->x0, layer->y0, layer->x1, layer->y1,
                         layer->magnitude, reach, layer->n_segments,
                         &out->square))
         return oj_fail(keep->err, OJ_ERR_UNSUPPORTED,
                        "the join layer's coordinates are too large or too "
-                       "small for cells");
+                       "small for the GPU");
     b.work = &work;
     b.layer = layer;
     b.cells = out;
@@ -548,8 +550,9 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
     b.round.segment = layer->segment.data;
     b.round.rank = layer->segment_feature.data;
     b.round.marks_ties = marks_ties;
-    /* Short lists answer faster and take longer to make. Measured with lots (4
-     * million segments) and streets (118,000) under 170 million points. */
+    /* Queries of short lists are faster, but short lists take longer to make.
+     * Measured with lots (4 million segments) and streets (118,000) under 170
+     * million points. */
     b.round.leaf_size = layer->n_segments < (1 << 19)   ? 6
                         : layer->n_segments < (1 << 21) ? 12
                                                         : 20;

@@ -1,21 +1,23 @@
 /* Pairs of equal points, or of points within the join's maximum distance, by
- * cells. Threads take the points of a batch in cell order, so that those of a
- * warp read the same entries: one pass counts, the next one writes. The pairs
- * of each row are then sorted by rank, if needed. */
+ * cells. Threads take the points of a batch in the order of cells, so that
+ * those of a warp read neighbouring entries. One pass counts the pairs, the
+ * next one writes them. The pairs of each row are then sorted by rank, if
+ * needed. */
 #include "cuda_point_pair_kernels.cuh"
 #include "oj_close_points.h"
 
 #define BLOCK POINT_BLOCK
 
-/* Bytes per point while points are sorted. */
+/* Bytes per point that sorting the points needs. */
 #define ORDER_BYTES 17
 
 struct close_index : oj_cuda_index
 {
     struct oj_close_side side;
     struct oj_cuda_columns columns; /* columns of the entries, if needed */
-    int is_near;                    /* 1: pairs have distances */
-    /* Maximum pairs that fit into device memory. */
+    int is_near;                    /* 1: pairs by distance; 0: pairs of equal
+                                       points */
+    /* Maximum number of pairs that fit into device memory. */
     int64_t most_pairs;
 };
 
@@ -35,7 +37,8 @@ static int takes_close_points(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-/* Makes *order [n], the points sorted by the place of their cell. */
+/* Makes *order [n], the points sorted by the place of their cell
+ * (oj_close_points.h). */
 static oj_status order_points_by_cell(struct oj_cuda_work *work,
                                       const struct oj_close_side side,
                                       int64_t n, const double *x,
@@ -78,7 +81,8 @@ static oj_status make_entries_in_cell_order(struct close_index *self,
                         &self->columns.exclude_class);
 }
 
-/* Makes the offsets of the places from the entries sorted by place. */
+/* Makes the offsets of the places from the entries, which are sorted by place.
+ */
 static oj_status make_cell_start_offsets(struct close_index *self,
                                          struct oj_cuda_work *work)
 {
@@ -113,7 +117,7 @@ static oj_status sort_points_and_make_entries(struct close_index *self,
     return make_entries_in_cell_order(self, keep, order);
 }
 
-/* A point feature is a segment with equal ends. */
+/* Builds the join side. A point feature is a segment with equal ends. */
 static oj_status build_close_points(struct oj_cuda_index *index,
                                     struct oj_cuda_work *work)
 {
@@ -135,7 +139,7 @@ static oj_status build_close_points(struct oj_cuda_index *index,
     return make_cell_start_offsets(self, work);
 }
 
-/* The number of pairs is unknown: assumes 16 per point. */
+/* The number of pairs is not known, so 16 per point are assumed. */
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const int64_t pair_bytes = (int64_t)(sizeof(double) + sizeof(int32_t));
@@ -146,7 +150,8 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 
 /* --- searches ------------------------------------------------------------- */
 
-/* The columns of the rule are indexed by entry. */
+/* Makes the arguments of the kernels. The rule's columns of the join side are
+ * indexed by entry. */
 static struct point_batch make_point_batch(const struct close_index *self,
                                            const struct oj_cuda_points *points,
                                            const int32_t *order)
@@ -190,8 +195,8 @@ distance_to_entry(const struct oj_close_side &side, double x, double y,
     return oj_close_distance(&side, x, y, (uint32_t)entry);
 }
 
-/* Makes *order, the points sorted by the place of their cell; NULL (the given
- * order) if they are few. */
+/* Makes *order, the points sorted by the place of their cell; NULL, the given
+ * order, if they are few. */
 static oj_status sort_batch_by_cell_if_large(
     const struct close_index *self, struct oj_cuda_work *work,
     const struct oj_cuda_points *points, int32_t **order)
@@ -204,7 +209,8 @@ static oj_status sort_batch_by_cell_if_large(
                                 points->y, 1, order);
 }
 
-/* Lists pairs. Entries of equal points are in rank order. */
+/* Lists the pairs. Entries of equal points are already in the order of ranks.
+ */
 static oj_status list_close_points(const struct oj_cuda_index *index,
                                    struct oj_cuda_listing *l)
 {

@@ -1,5 +1,5 @@
 /* The nearest point of each point, with conditions on pairs (such as: not the
- * same feature) or without maximum distance. The points of a warp lie close
+ * feature itself) or without maximum distance. The points of a warp lie close
  * together, and its threads walk the packed tree of the join side together
  * (oj_nearest_point_walk.h). */
 #include "cuda_point_pair_kernels.cuh"
@@ -28,7 +28,8 @@ static int takes_nearest_points(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-/* A point feature is a segment with equal ends. */
+/* Builds the tree and its entries. A point feature is a segment with equal
+ * ends. */
 static oj_status make_point_tree_and_entries(struct oj_cuda_work *keep,
                                              const struct oj_cuda_layer *layer,
                                              struct oj_cuda_tree *tree,
@@ -97,14 +98,14 @@ struct point_warp_memory
 {
     struct point_node_boxes boxes;
     int32_t least_rank[OJ_TREE_FANOUT];
-    uint32_t stack[OJ_TREE_STACK]; /* as in struct oj_tree_walk */
+    uint32_t stack[OJ_TREE_STACK]; /* like the stack in struct oj_tree_walk */
 };
 
 static_assert(sizeof(struct oj_device_tree_node) == LANES * sizeof(float) &&
                   sizeof(struct point_node_boxes) == LANES * sizeof(double),
               "a thread for each number of a node");
 
-/* Pushes the children that at least one thread wants; the first is popped
+/* Pushes the children that at least one thread needs; the first one is popped
  * first. */
 static __device__ __forceinline__ int push_wanted_children(
     const struct oj_near_others &others, struct point_warp_memory &group,
@@ -170,7 +171,7 @@ static __global__ void __launch_bounds__(BLOCK)
         x = batch.x[i];
         y = batch.y[i];
         most = max_distance_of_point(
-            batch, i); /* a distance below 0 or NaN matches nothing */
+            batch, i); /* a distance below 0, or NaN, matches nothing */
     }
     oj_nearest_point_start(&o, &others, i, x, y, batch.least, most);
     oj_nearest_point_seed(&o, &others, &batch.rule);

@@ -1,5 +1,5 @@
-/** Points of a batch as arguments of kernels with one thread per point, and the
- *  launches of such kernels. */
+/** Points of a batch as arguments of kernels that use one thread per point, and
+ * the launches of such kernels. */
 #ifndef CUDA_POINT_PAIR_KERNELS_CUH
 #define CUDA_POINT_PAIR_KERNELS_CUH
 
@@ -14,9 +14,9 @@ struct point_batch
     /* [n] point of each thread; NULL: thread i takes point i. */
     const int32_t *order;
     double least, most; /* minimum and maximum distance */
-    /* [n] maximum distance per point, instead of most; or NULL. */
+    /* [n] maximum distance of each point, in place of `most`; or NULL. */
     const double *own_most;
-    int takes_less;            /* 1: own_most counts only up to most */
+    int takes_less;            /* 1: own_most counts only up to `most` */
     const int32_t *ordinal_of; /* NULL: rank == ordinal */
     struct oj_pair_rule rule;
 };
@@ -59,7 +59,7 @@ max_distance_of_point(const struct point_batch &batch, int64_t i)
     return batch.takes_less && own > batch.most ? batch.most : own;
 }
 
-/* Writes the answer of point i. rank -1: none; measure may be NULL. */
+/* Writes the answer of point i. rank -1: no pair; measure may be NULL. */
 static __device__ __forceinline__ void
 write_single_answer(const struct point_batch &batch, int64_t i, int32_t rank,
                     double distance, int32_t *row, double *measure)
@@ -132,12 +132,12 @@ static oj_status add_found_pairs_to_sums(struct oj_cuda_work *work,
 
 /* --- lists of pairs: one pass counts, the next one writes ----------------- */
 
-/* Number of pairs after which a thread checks whether all threads have found
- * too many. */
+/* Number of pairs after which a thread checks whether all threads together have
+ * found too many. */
 #define LOOK_EVERY 65536
 
-/* Counts the pairs of each point: count [n + 1], the last one 0. Threads with
- * many pairs stop when *total, to which they add, exceeds most. */
+/* Counts the pairs of each point: count [n + 1], whose last element is 0.
+ * Threads with many pairs add to *total and stop when it exceeds most. */
 template <int resident, typename Side>
 static __global__ void __launch_bounds__(POINT_BLOCK, resident)
     count_pairs(const __grid_constant__ Side side,
@@ -195,10 +195,10 @@ static __global__ void __launch_bounds__(POINT_BLOCK, resident)
         []() { return true; });
 }
 
-/* Lists the pairs of batch that visit_matches_of_point() finds; has_measure:
- * with the measure that distance_to_entry() returns. in_order: the pairs of a
- * row are sorted as found, or need not be; otherwise sorts them by rank. most:
- * maximum pairs that fit into device memory. */
+/* Lists the pairs of batch that visit_matches_of_point() finds; has_measure: 1:
+ * with the measure that distance_to_entry() returns. in_order: 1: the pairs of
+ * a row are found in their final order, or may have any order; 0: they are
+ * sorted by rank. most: maximum number of pairs that fit into device memory. */
 template <int resident, typename Side>
 static oj_status list_found_pairs(struct oj_cuda_listing *l, const Side &side,
                                   const struct point_batch &batch, int64_t most,

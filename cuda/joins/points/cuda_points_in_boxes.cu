@@ -1,7 +1,7 @@
-/* Pairs of points with features whose envelopes contain them. Each thread walks
- * the packed tree of envelopes for a point; the points of a warp lie close
- * together. One pass counts, the next one writes. The pairs of each row are
- * then sorted by rank, if needed. */
+/* Pairs of points and features whose envelopes contain them. Each thread walks
+ * the packed tree of envelopes for one point; the points of a warp lie close
+ * together. One pass counts the pairs, the next one writes them. The pairs of
+ * each row are then sorted by rank, if needed. */
 #include "../../foundations/device/cuda_box_reduce.cuh"
 #include "cuda_point_pair_kernels.cuh"
 
@@ -29,7 +29,7 @@ static int takes_points_in_boxes(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-/* Builds the tree; its order gives the rank of each entry. */
+/* Builds the tree; its order is the rank of each entry. */
 static oj_status build_envelope_tree(struct oj_cuda_index *index,
                                      struct oj_cuda_work *keep)
 {
@@ -49,7 +49,7 @@ static oj_status build_envelope_tree(struct oj_cuda_index *index,
     return keep->gather<struct oj_box>(n, from, tree.order, &self->side.box);
 }
 
-/* The number of pairs is unknown: assumes 16 per point. */
+/* The number of pairs is not known, so 16 per point are assumed. */
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
     const int64_t pair_bytes = 2 * (int64_t)(sizeof(double) + sizeof(int32_t));
@@ -83,7 +83,7 @@ visit_matches_of_point(const struct envelopes &side,
     }
 }
 
-/* Pairs by envelopes have no distance. */
+/* Pairs by envelopes have no distance as measure. */
 static __device__ __forceinline__ double
 distance_to_entry(const struct envelopes &, double, double, int64_t)
 {

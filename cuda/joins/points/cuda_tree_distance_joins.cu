@@ -1,8 +1,9 @@
-/* Joins of points by distance that no special family takes, by a packed tree of
- * the join side's segments. k nearest: each point has an array for k features,
- * and the threads of a warp, with points close together, walk the tree
- * together. Joins without k: each thread walks for a point; one pass counts
- * candidates, the next one writes them, then they are sorted. */
+/* Joins of points by distance for which there is no special family, by a packed
+ * tree of the join side's segments. For the k nearest, each point has an array
+ * of k features, and the threads of a warp, with points close together, walk
+ * the tree together. For dwithin, each thread walks the tree for its point: one
+ * pass counts candidates, the next one writes them, and then they are sorted.
+ */
 #include "../../foundations/index/cuda_pair_order.cuh"
 #include "../../foundations/tree/cuda_warp_tree_walk.cuh"
 #include "cuda_point_pair_kernels.cuh"
@@ -12,7 +13,7 @@
 /* A row with at most this many candidates is sorted by its own thread. */
 #define SHORT_ROW 256
 
-/* Maximum k: a point's array is searched linearly. */
+/* Maximum k, because a point's array is searched linearly. */
 #define MOST_K 128
 
 struct tree_index : oj_cuda_index
@@ -22,8 +23,8 @@ struct tree_index : oj_cuda_index
 };
 
 /* Returns 1 if some join features are points and others are not. Conditions on
- * equal points compare the ends of segments, which is right only if all
- * features are points, or none. */
+ * equal points compare the ends of segments, which is right only if either all
+ * features are points or none is. */
 static int mixes_points_and_others(const struct oj_flat *join_side)
 {
     return !oj_flat_is_points(join_side) &&
@@ -67,8 +68,8 @@ oj_cuda_tree_joins_side(const struct oj_cuda_index *wrapped)
     return &((const struct tree_index *)wrapped)->side;
 }
 
-/* Arrays and pairs of each point; for pairs within a distance, whose number is
- * unknown, assumes 16. */
+/* Bytes of the arrays and pairs of n points; the number of pairs within a
+ * distance is not known, so 16 per point are assumed. */
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const struct tree_index *self = (const struct tree_index *)wrapped;
@@ -85,7 +86,8 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 /* --- joins with one feature per point --------------------------------------
  */
 
-/* A maximum distance below 0, or NaN, matches nothing. */
+/* Returns 0 for points that match nothing: not finite, or with a maximum
+ * distance below 0 or NaN. */
 static __device__ int is_joinable_point(double x, double y, double most)
 {
     return isfinite(x) && isfinite(y) && most >= 0.0;
@@ -99,7 +101,7 @@ struct place_seeker
     const struct oj_pair_rule *rule;
     int64_t row; /* -1: the thread has no point */
     double px, py;
-    double own_x, own_y; /* relative to the tree's origin */
+    double own_x, own_y; /* coordinates relative to the tree's origin */
     double slack, own_reach2;
     struct oj_tree_best best;
 
@@ -124,7 +126,7 @@ struct place_seeker
                !oj_tree_comes_too_late(side, &best, at);
     }
 
-    /* As in oj_tree_walk_bound(). */
+    /* Sets the limits for boxes as oj_tree_walk_bound() does. */
     __device__ __forceinline__ void set_reach()
     {
         double reach = oj_tree_best_bound(&best) + slack;
@@ -139,7 +141,7 @@ struct place_seeker
 };
 
 /* Fills *best, which must be empty, with the features nearest to the point of
- * row; row -1: none. All threads of a warp must call it. */
+ * row; row -1: the thread has no point. All threads of a warp must call it. */
 static __device__ void find_nearest_by_warp(const struct oj_tree_side &side,
                                             const struct point_batch &batch,
                                             int64_t row,
@@ -193,7 +195,7 @@ static __global__ void __launch_bounds__(BLOCK)
                             measure);
 }
 
-/* The array out->order belongs to *work. */
+/* Makes the arguments of the kernels. *work owns out->order. */
 static oj_status make_batch(struct oj_cuda_work *work,
                             const struct tree_index *self,
                             const struct oj_cuda_points *points,
@@ -228,7 +230,8 @@ struct candidates
 {
     int64_t n;
     int64_t *first; /* [rows + 1] offsets */
-    int64_t *count; /* [rows] number of valid candidates; NULL: all */
+    int64_t *count; /* [rows] number of candidates that are valid; NULL: all
+                       are */
     double *distance;
     int32_t *rank;
 };
@@ -240,7 +243,7 @@ n_candidates_of_row(const struct candidates &rows, int64_t i)
                               : rows.first[i + 1] - rows.first[i];
 }
 
-/* Finds rows that would take one thread long to sort. */
+/* Finds the rows that a single thread would take long to sort. */
 static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
                                                 int64_t n_rows,
                                                 const struct candidates &rows,
@@ -273,8 +276,8 @@ static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* Sorts the candidates of long rows only. Waits for the stream if rows may be
- * long. */
+/* Sorts only the candidates of long rows. Waits for the stream if there may be
+ * long rows. */
 static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
                                                 enum oj_tree_order order,
                                                 const struct candidates &rows)
@@ -294,7 +297,7 @@ static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
 /* --- lists ---------------------------------------------------------------- */
 
 /* Shared memory for the arrays of a block's points; the elements of a point are
- * BLOCK apart. It pays because most candidates in reach are compared with
+ * BLOCK apart. This pays, because most candidates in reach are compared with
  * several elements. PLACES 0: no shared memory. */
 template <int PLACES> struct shared_places
 {
@@ -309,8 +312,8 @@ template <> struct shared_places<0>
 };
 
 /* Finds the k nearest features (k <= PLACES, unless PLACES is 0). Element j of
- * the point of thread t is at j * n + t. count [n + 1], or NULL: number found.
- * reach, or NULL: distance of the k-th, or -1. */
+ * the point of thread t has the index j * n + t. count [n + 1], or NULL: number
+ * of features found. reach, or NULL: distance of the k-th feature, or -1. */
 template <int PLACES>
 static __global__ void __launch_bounds__(BLOCK)
     find_k_nearest(const __grid_constant__ struct oj_tree_side side,
@@ -349,7 +352,7 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* Runs find_k_nearest() with the least shared memory that has room for k. */
+/* Runs find_k_nearest() with the smallest shared memory that has room for k. */
 static oj_status run_k_nearest(struct oj_cuda_work *work,
                                const struct tree_index *self,
                                const struct point_batch &batch,
@@ -365,8 +368,8 @@ static oj_status run_k_nearest(struct oj_cuda_work *work,
         batch, shares, self->k, distance, rank, count, reach);
 }
 
-/* Makes pairs as counted in l->out.offset: the first candidates of each row,
- * or, if first is NULL, those in the array of each thread's point. */
+/* Makes the pairs that were counted in l->out.offset: the first candidates of
+ * each row; if first is NULL, those in the array of each thread's point. */
 static oj_status write_listed_pairs(struct oj_cuda_listing *l,
                                     const struct point_batch batch,
                                     const int64_t *first,
@@ -394,8 +397,8 @@ static oj_status write_listed_pairs(struct oj_cuda_listing *l,
         });
 }
 
-/* With ties only the reach of each point is kept; its pairs are listed
- * later. */
+/* Lists the k nearest features. With ties only the distance of the k-th feature
+ * is kept per point, and the pairs within it are listed later. */
 static oj_status list_nearest(const struct tree_index *self,
                               struct oj_cuda_listing *l,
                               const struct point_batch &batch, double *reach)
@@ -413,8 +416,8 @@ static oj_status list_nearest(const struct tree_index *self,
                          : write_listed_pairs(l, batch, NULL, distance, rank);
 }
 
-/* Finds the candidates of each point. distance NULL: counts them in first; else
- * writes them from first on. */
+/* Finds the candidates of each point. distance NULL: counts them in first;
+ * otherwise stores them from first on. */
 static __global__ void __launch_bounds__(BLOCK, 6)
     find_within(const __grid_constant__ struct oj_tree_side side,
                 const __grid_constant__ struct point_batch batch,
@@ -443,8 +446,8 @@ static __global__ void __launch_bounds__(BLOCK, 6)
 }
 
 /* Moves the pairs of each row to the front of its candidates and sets
- * l->out.offset to their number. Long rows are sorted by rank before, and may
- * remain so. */
+ * l->out.offset to their number. Long rows have been sorted by rank before, and
+ * keep that order. */
 static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
                                            enum oj_tree_order order,
                                            double least, struct candidates rows)
@@ -474,7 +477,8 @@ static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
     return sort_rows_with_many_candidates(l, order, rows);
 }
 
-/* reach [n]: distance per point, or NULL. */
+/* Lists all features within a distance. reach [n]: maximum distance per point,
+ * or NULL. */
 static oj_status list_within(const struct tree_index *self,
                              struct oj_cuda_listing *l,
                              const struct point_batch &batch,

@@ -3,15 +3,15 @@
  *
  *  A cell is at least as wide as the distance, so the matches of a point are in
  *  three columns and three rows. Cells share places modulo a power of two of
- *  columns and rows, as on a torus: there are about as many places as points,
- *  however far apart these are:
+ *  columns and rows, as on a torus, so that there are about as many places as
+ *  points, even if these are far apart:
  *
  *    place    (row mod rows) * columns + (column mod columns)
  *    entry    0 .. n - 1, sorted by place, then by rank
  *    start    start[place]: its first entry; start[place + 1]: end
  *
- *  Cells only exclude; the test of an entry is that of the definition, on the
- *  original coordinates. Source: ours.
+ *  Cells only exclude entries; the others are tested on the original
+ *  coordinates, by the definition of the join. Source: ours.
  */
 #ifndef OJ_CLOSE_POINTS_H
 #define OJ_CLOSE_POINTS_H
@@ -24,7 +24,7 @@
 /** The join side as it is searched. Borrows all arrays. */
 struct oj_close_side
 {
-    int64_t n;            /**< entries, below 2^31 */
+    int64_t n;            /**< number of entries, below 2^31 */
     double reach;         /**< half width of the window around a point */
     double least2, most2; /**< minimum and maximum squared distance */
     int equal;            /**< 1: matches have equal coordinates; 0 equals -0 */
@@ -36,15 +36,15 @@ struct oj_close_side
     const int32_t *rank;                /**< [n] */
 };
 
-/** Last column (or row); all larger coordinates belong to it, too. */
+/** Last column (or row); all larger coordinates count as in it. */
 #define OJ_CLOSE_LAST_COLUMN 2147483647u
 
 /** Minimum and maximum number of bits of a place. */
 #define OJ_CLOSE_LEAST_BITS 8
 #define OJ_CLOSE_MOST_BITS 28
 
-/* A cell's side is the distance times this irrational factor: otherwise all
- * points of a lattice could fall into few places. */
+/* The side of a cell is the distance times this irrational factor. Otherwise
+ * all points of a lattice could fall into few places. */
 #define OJ_CLOSE_WIDER 1.0618033988749895
 
 /* Relative error of a window, by magnitude; see oj_close_visit_start(). */
@@ -56,8 +56,8 @@ OJ_FN int64_t oj_close_n_places(const struct oj_close_side *side)
 }
 
 /** Chooses the cells for n points in x0 .. x1, y0 .. y1. Matches have least <=
- *  distance <= reach, reach finite, or equal coordinates if equal is set. A
- *  negative or NaN reach matches nothing. Host only. */
+ *  distance <= reach, with finite reach; or equal coordinates if equal is set.
+ *  A negative or NaN reach matches nothing. Host only. */
 static inline void oj_close_layout(struct oj_close_side *side, int64_t n,
                                    double x0, double y0, double x1, double y1,
                                    int equal, double least, double reach)
@@ -67,7 +67,8 @@ static inline void oj_close_layout(struct oj_close_side *side, int64_t n,
     int bits = OJ_CLOSE_LEAST_BITS;
     size = fabs(y0) > size ? fabs(y0) : size;
     size = fabs(y1) > size ? fabs(y1) : size;
-    /* Minimum side: a window stays narrow in spite of its slack. */
+    /* Minimum side of a cell: with it a window is narrow in spite of its slack.
+     */
     size *= 50.0 * OJ_CLOSE_SLACK;
     if (extent / OJ_CLOSE_LAST_COLUMN > size)
         size = extent / OJ_CLOSE_LAST_COLUMN;
@@ -117,12 +118,13 @@ OJ_FN uint32_t oj_close_place_of(const struct oj_close_side *side, double x,
 
 /* --- search around a point ------------------------------------------------ */
 
-/** A search through the places around a point, row by row. */
+/** A search through the places around a point, row after row. */
 struct oj_close_visit
 {
     double x, y;
-    uint32_t column, n_columns; /* of each row; at most all columns */
-    uint32_t row, n_rows;       /* next row, and rows left */
+    uint32_t column, n_columns; /* columns of each row; n_columns is at most the
+                                   number of all columns */
+    uint32_t row, n_rows;       /* the next row, and how many rows are left */
     uint32_t done;              /* columns of this row that are finished */
     uint32_t at, end;           /* entries of the current places */
 };
@@ -175,7 +177,8 @@ OJ_FN int oj_close_visit_run(struct oj_close_visit *v,
     column = (v->column + v->done) & side->column_mask;
     n = v->n_columns - v->done;
     if (n > side->column_mask + 1 - column)
-        /* columns wrap around: the others are at the start of the row */
+        /* columns wrap around: the remaining ones are at the start of the row
+         */
         n = side->column_mask + 1 - column;
     at = (v->row & side->row_mask) << side->column_bits | column;
     v->done += n;
@@ -190,12 +193,12 @@ OJ_FN int oj_close_visit_run(struct oj_close_visit *v,
     return 1;
 }
 
-/** Number of entries tested at a time. */
+/** Number of entries that are tested at a time. */
 #define OJ_CLOSE_AT_ONCE 8
 
-/** Returns the number of the next entries that may match, at most
- *  OJ_CLOSE_AT_ONCE, from *first on; 0 at the end. Each entry is returned
- *  once. */
+/** Returns how many of the next entries may match, at most OJ_CLOSE_AT_ONCE,
+ *  and the first of them in *first; 0 at the end. Each entry is returned once.
+ */
 OJ_FN uint32_t oj_close_visit_next(struct oj_close_visit *v,
                                    const struct oj_close_side *side,
                                    uint32_t *first)
@@ -242,8 +245,9 @@ OJ_FN uint32_t oj_close_bits(const struct oj_close_side *side,
     return bits;
 }
 
-/** Returns 1 if row, which is at v, and an entry whose location matches may be
- *  a pair. The rule's columns of the join side are indexed by entry. */
+/** Returns 1 if the conditions allow a pair of row, which is at v, and an entry
+ *  whose location matches. The rule's columns of the join side are indexed by
+ *  entry. */
 OJ_FN int oj_close_may_pair(const struct oj_close_side *side,
                             const struct oj_close_visit *v,
                             const struct oj_pair_rule *rule, int64_t row,

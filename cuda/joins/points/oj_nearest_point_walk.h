@@ -1,5 +1,5 @@
-/** The nearest point with which a point may be paired, such as the nearest
- *  other one of its layer: the first by (distance, rank).
+/** The nearest point with which a point may be paired, for example the nearest
+ *  other point of its own layer: the first by (distance, rank).
  *
  *  Several points that lie close together walk the packed tree of the join side
  *  together: a node is visited if one of them needs it, and its entries are
@@ -20,7 +20,7 @@ struct oj_near_others
     struct oj_device_tree tree;
     const struct oj_point_place *place; /**< [tree.n] */
     const int32_t *rank;                /**< [tree.n] */
-    /** [nodes] smallest rank of all entries below. */
+    /** [nodes] smallest rank of all entries below each node. */
     const int32_t *least_rank;
 };
 
@@ -29,18 +29,18 @@ struct oj_near_other
 {
     double px, py;
     double least, most; /* minimum and maximum distance */
-    double x, y;        /* relative to the tree's origin */
+    double x, y;        /* coordinates relative to the tree's origin */
     double slack;       /* as in struct oj_tree_walk */
     double reach2;      /* boxes with a larger squared distance are skipped */
     double most2;       /* entries with a larger squared distance are skipped */
     double distance;    /* distance of the best entry so far */
     int64_t row;
-    int32_t rank; /* -1: none so far */
+    int32_t rank; /* -1: no entry so far */
 };
 
-/* Sets the bound: farther entries are skipped from now on; boxes as in
- * oj_tree_walk_bound(). A square whose root rounds to d or less is at most d^2
- * (1 + 2^-51). */
+/* Sets the bound: entries farther away are skipped from now on; boxes are
+ * treated as in oj_tree_walk_bound(). A square whose root rounds to d or less
+ * is at most d^2 (1 + 2^-51). */
 OJ_FN void oj_nearest_point_bound(struct oj_near_other *o, double bound)
 {
     double reach = bound + o->slack;
@@ -48,8 +48,8 @@ OJ_FN void oj_nearest_point_bound(struct oj_near_other *o, double bound)
     o->most2 = bound * bound * (1.0 + 1e-15);
 }
 
-/** Starts a search. If the point is not finite, or most is negative or NaN, it
- *  matches nothing. */
+/** Starts a search. A point that is not finite, or whose most is negative or
+ *  NaN, matches nothing. */
 OJ_FN void oj_nearest_point_start(struct oj_near_other *o,
                                   const struct oj_near_others *others,
                                   int64_t row, double px, double py,
@@ -83,8 +83,8 @@ OJ_FN double oj_nearest_point_box(const struct oj_near_other *o, double x0,
     return dx * dx + dy * dy;
 }
 
-/** Returns 1 if an entry in the box may be better than the best so far. No rank
- *  in the box is below least_rank; at distance 0 only ranks decide. */
+/** Returns 1 if an entry in the box may be better than the best one so far. No
+ *  rank in the box is below least_rank; at distance 0 only ranks decide. */
 OJ_FN int oj_nearest_point_wants(const struct oj_near_other *o, double x0,
                                  double y0, double x1, double y1,
                                  int32_t least_rank)
@@ -101,7 +101,7 @@ OJ_FN void oj_nearest_point_offer(struct oj_near_other *o,
     double d2 = dx * dx + dy * dy, distance;
     if (!(d2 <= o->most2))
         return;
-    distance = sqrt(d2); /* as in oj_point_distance() */
+    distance = sqrt(d2); /* computed as oj_point_distance() does */
     if (distance > o->most || distance < o->least || distance > o->distance ||
         !(distance < INFINITY) ||
         (distance == o->distance && rank >= o->rank) ||
@@ -112,8 +112,8 @@ OJ_FN void oj_nearest_point_offer(struct oj_near_other *o,
     oj_nearest_point_bound(o, distance);
 }
 
-/** Returns the number of entries of a node of level 0, which begin at node *
- *  OJ_TREE_FANOUT. */
+/** Returns the number of entries of node `node` of level 0, which begin at
+ *  entry node * OJ_TREE_FANOUT. */
 OJ_FN int oj_nearest_point_n_entries(const struct oj_near_others *others,
                                      uint32_t node)
 {
@@ -159,7 +159,7 @@ OJ_FN void oj_nearest_point_seed(struct oj_near_other *o,
     }
 }
 
-/** Computes the smallest rank below node i of a level, from that of the level
+/** Computes the smallest rank below node i of a level from those of the level
  *  below. */
 OJ_FN int32_t oj_nearest_point_least_rank(const struct oj_near_others *others,
                                           int level, uint32_t i)

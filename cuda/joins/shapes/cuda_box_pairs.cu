@@ -1,23 +1,24 @@
 #include "../../foundations/device/cuda_stream_work.cuh"
 #include "cuda_intersects.h"
 
-/* Descends level by level with a list of (row, node): each entry is replaced by
- * the children whose boxes intersect that of the row. Lists stay sorted by row,
- * so pairs are, too; and all entries are equally small pieces of work, however
- * large the boxes are. */
+/* Descends level by level with a list of pairs (row, node): each pair is
+ * replaced by those of the row and the node's children whose boxes intersect
+ * the row's. The lists stay sorted by row, and so do the resulting pairs. All
+ * list entries are equally small pieces of work, however large the boxes are.
+ */
 #define BLOCK 256
 
 struct level
 {
-    /* 0: the children of its nodes are features. */
+    /* number of the level; 0: the children of its nodes are features. */
     int number;
-    struct oj_cuda_box_pairs entry; /* rows and nodes */
+    struct oj_cuda_box_pairs entry; /* the pairs of rows and nodes */
 };
 
 struct box_question
 {
     struct oj_device_tree tree;
-    const int32_t *order; /* box number of each entry of the tree */
+    const int32_t *order; /* [entries of the tree] number of each entry's box */
     const struct oj_meet_feature *features, *rows;
     enum oj_box_test test;
 };
@@ -88,7 +89,8 @@ write_child_pairs_of_level(const __grid_constant__ struct level level,
     }
 }
 
-/* Replaces the entries of a level by those of the level below, or by pairs. */
+/* Replaces the pairs of a level by those of the level below, or by pairs of
+ * features. */
 static oj_status descend_to_next_tree_level(struct oj_cuda_work *work,
                                             const struct box_question &q,
                                             int number, int64_t most,

@@ -18,7 +18,7 @@
 struct screen_place
 {
     struct oj_cuda_device device;
-    struct oj_cuda_memory memory; /* owner of all arrays below */
+    struct oj_cuda_memory memory; /* owns all arrays below */
     int64_t index_bytes;          /* bytes of the index, without the layer */
     struct oj_cuda_layer layer;
     struct oj_cuda_meet_side side;
@@ -43,11 +43,12 @@ struct oj_gpu_screen
     struct screen_place place;
 };
 
-/* Maximum pairs in device memory at a time. If rows have more, or memory is
- * missing, fewer rows are processed at a time. */
+/* Maximum number of pairs in device memory at a time. If rows have more, or
+ * memory is missing, fewer rows are processed at a time. */
 #define MOST_PAIRS ((int64_t)1 << 26)
 
-/* Maximum coordinate: differences of larger ones may overflow. */
+/* Maximum absolute coordinate, because differences of larger ones may overflow.
+ */
 #define LARGEST 1e150
 
 /* --- rows of a batch as a layer ------------------------------------------- */
@@ -89,7 +90,7 @@ static oj_status upload_layer_for_intersection(struct oj_cuda_work *work,
 
 /* --- pairs ---------------------------------------------------------------- */
 
-/* Returns 1 if pair i is not surely disjoint. */
+/* Predicate: pair i is not surely disjoint. */
 struct is_kept
 {
     int64_t n;
@@ -101,7 +102,7 @@ struct is_kept
     }
 };
 
-/* Returns the number of pairs of rows 0 .. i; row [n] ascends. */
+/* Returns the number of pairs of rows 0 .. i; row [n] must ascend. */
 static __device__ int64_t end_of_pairs_up_to_row(const int32_t *row, int64_t n,
                                                  int64_t i)
 {
@@ -117,7 +118,8 @@ static __device__ int64_t end_of_pairs_up_to_row(const int32_t *row, int64_t n,
     return low;
 }
 
-/* place: index of each kept pair; NULL: all pairs are kept. */
+/* Computes out->end. place: index of each kept pair; NULL: all pairs are kept.
+ */
 static oj_status
 compute_end_offsets_of_rows(struct oj_cuda_work *keep, int64_t n_rows,
                             const struct oj_cuda_box_pairs &pairs,
@@ -293,10 +295,10 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
 
 /* --- batches -------------------------------------------------------------- */
 
-/* Maximum vertices of a chunk of rows (at least one row). A chunk costs 0.2 ms
- * of calls, so chunks are large, and the lots of a city are one chunk: with
- * 735,488 lots in 3, 12, 25 and 49 chunks, on two threads, the search took
- * 19.8, 22.3, 24.9 and 37.7 ms. */
+/* Maximum vertices of a chunk of rows (which has at least one row). A chunk
+ * costs 0.2 ms of calls, so chunks are large, and the lots of a city are one
+ * chunk: with 735,488 lots in 3, 12, 25 and 49 chunks, on two threads, the
+ * search took 19.8, 22.3, 24.9 and 37.7 ms. */
 static const int64_t most_chunk = 8 << 20;
 
 /* A row counts as this many vertices in addition to its own. */
@@ -336,7 +338,8 @@ static int64_t end_row_of_chunk(const struct cuda_screen_batch *b,
     return low;
 }
 
-/* Appends the pairs of n rows from first on to those of the rows before. */
+/* Appends the pairs of n rows, from row first on, to those of the rows before.
+ */
 static oj_status copy_pairs_to_host(const struct cuda_screen_batch *b,
                                     int64_t first, int64_t n_rows,
                                     const struct screen_found *found,
@@ -367,7 +370,7 @@ static oj_status copy_pairs_to_host(const struct cuda_screen_batch *b,
     return OJ_OK;
 }
 
-/* If memory is missing for n rows, screens both halves in turn. */
+/* Screens n rows; if memory is missing, one half after the other. */
 static oj_status screen_row_range(const struct cuda_screen_batch *b,
                                   int64_t first, int64_t n,
                                   struct oj_error *err)

@@ -2,22 +2,21 @@
 #include "../../foundations/index/cuda_pace.h"
 #include "cuda_intersects.h"
 
-/* Pairs of small features get eight lanes each. In other pairs, a warp takes
- * one stretch of the larger feature: few of its segments have images that
- * intersect the other feature's box, and each of them is compared with the
- * segments of the other feature, one per lane; in large features, chains of
- * segments are skipped by their images. Then one thread per pair without
- * intersecting edges tests whether a part of one feature begins inside the
- * other. */
+/* A pair of small features gets eight lanes. In other pairs a warp takes one
+ * stretch of the larger feature: few of its segments have images that intersect
+ * the other feature's box, and each of these is compared with the segments of
+ * the other feature, one per lane; in large features, whole chains of segments
+ * are skipped by their images. Then one thread per pair without intersecting
+ * edges tests whether a part of one feature begins inside the other. */
 #define BLOCK 256
 #define WARP 32
 #define ALL 0xFFFFFFFFu
-#define LANES 8 /* at least the number of segments of a small feature */
+#define LANES 8 /* maximum number of segments of a small feature */
 
-/* Segments of a stretch, which one warp tests for a pair. */
+/* Number of segments of a stretch, which one warp tests for a pair. */
 #define STRETCH 2048
 
-/* Features with more segments are large: skipping chains pays. */
+/* Features with more segments count as large: there, skipping chains pays. */
 #define FEW_SEGMENTS 64
 
 struct meet_query
@@ -43,8 +42,8 @@ static __device__ int64_t count_segment_runs_of_pair(
     return n <= FEW_SEGMENTS ? 0 : (n + STRETCH - 1) / STRETCH;
 }
 
-/* Sets the verdicts that need no edges. stretch NULL: counts the stretches of
- * pairs of large features; else lists them. */
+/* Sets the verdicts for which no edges are needed. stretch NULL: counts the
+ * stretches of pairs of large features; otherwise stores them. */
 static __global__ void
 init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
                                unsigned long long *n_stretches,
@@ -73,8 +72,8 @@ init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
 
 /* --- edges ---------------------------------------------------------------- */
 
-/* Returns 1 if the segment, with this image, intersects one of the lanes'
- * segments i. */
+/* Returns 1 if the segment, which has this image, intersects one of the
+ * segments i of the lanes. */
 static __device__ int intersects_segment_of_any_lane(
     const struct oj_cuda_meet_side &v, int64_t i, int is_one,
     const struct oj_cuda_segment &segment, const struct oj_meet_image &image)
@@ -145,12 +144,12 @@ static __device__ int segment_run_intersects_feature(
     return 0;
 }
 
-/* A pair, with the feature of more segments first. */
+/* A pair in which the feature with more segments comes first. */
 struct pair_by_size
 {
     const struct oj_cuda_meet_side *large, *small;
     const struct oj_meet_feature *of_large, *of_small;
-    struct oj_meet_image window; /* box of the smaller one */
+    struct oj_meet_image window; /* image of the smaller feature's box */
 };
 
 static __device__ struct pair_by_size
@@ -168,8 +167,8 @@ larger_and_smaller_of_pair(const struct meet_query &q, int64_t pair)
     return s;
 }
 
-/* Skips pairs that another warp has already found to intersect; if two warps
- * find it at once, both store an equal verdict. */
+/* Tests stretches. Skips pairs that another warp has already found to
+ * intersect; if two warps find this at once, both store an equal verdict. */
 static __global__ void __launch_bounds__(BLOCK)
     test_segment_runs(const __grid_constant__ struct meet_query q, int64_t n,
                       const struct segment_stretch *stretch)
@@ -192,12 +191,12 @@ static __global__ void __launch_bounds__(BLOCK)
         q.said[pair] = OJ_SAID_MEETS;
 }
 
-/* Some lanes of a warp; they may diverge from the others. */
+/* Some lanes of a warp, which may diverge from the others. */
 struct lanes
 {
     int lane;      /* 0 .. LANES - 1 */
-    int shift;     /* number of the first of them in the warp */
-    unsigned mask; /* mask of all of them */
+    int shift;     /* number in the warp of the first of these lanes */
+    unsigned mask; /* mask of these lanes */
 };
 
 /* Returns 1 if segment `at` of the larger feature intersects the smaller
@@ -248,7 +247,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
     struct pair_by_size s = larger_and_smaller_of_pair(q, i);
     if (s.of_large->end - s.of_large->first > FEW_SEGMENTS)
         return;
-    /* all lanes have read the value that one of them may write */
+    /* waits until all lanes have read the value that one of them may write */
     __syncwarp(l.mask);
     if (do_small_features_intersect(s, l) && l.lane == 0)
         q.said[i] = OJ_SAID_MEETS;
@@ -295,8 +294,8 @@ static oj_status wait_then_check_cancel(struct oj_cuda_work *work)
     return oj_check_cancel(work->device->cancel, work->err);
 }
 
-/* Stretches of large features may take long: they are launched in pieces, so
- * that a cancelled join ends soon. */
+/* Tests the stretches of large features. They may take long, so they are
+ * launched in pieces, and a cancelled join ends soon. */
 static oj_status test_large_feature_pairs(struct oj_cuda_work *work,
                                           const struct meet_query &q,
                                           const struct segment_stretch *stretch,

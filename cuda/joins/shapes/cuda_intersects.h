@@ -1,5 +1,5 @@
-/** A layer in device memory, prepared for pairwise tests (oj_meet.h): finds
- *  pairs whose boxes pass, and their verdicts. */
+/** A layer in device memory that is prepared for testing pairs (oj_meet.h):
+ *  finds pairs whose boxes pass, and their verdicts. */
 #ifndef CUDA_INTERSECTS_H
 #define CUDA_INTERSECTS_H
 
@@ -13,7 +13,7 @@ struct oj_cuda_meet_side
     const struct oj_cuda_layer *layer;
     struct oj_meet_feature *feature; /**< [n_features] by rank */
 
-    /* Used by oj_cuda_intersects() only. Images of all sides are relative to
+    /* Used only by oj_cuda_intersects(). Images of all sides are relative to
      * one origin. */
     struct oj_meet_image *image; /**< [n_segments] */
     struct oj_meet_image *chain; /**< one per 32 segments */
@@ -39,9 +39,9 @@ struct oj_cuda_box_pairs
     int32_t *feature; /**< [n] rank */
 };
 
-/** Finds the pairs of n rows whose boxes pass test; *work owns the arrays.
+/** Finds the pairs of n rows whose boxes pass the test; *work owns the arrays.
  *  tree: boxes of the join features. OJ_ERR_NOMEM: memory is missing, or there
- *  are more than most pairs or nodes to visit. Waits for the stream. */
+ *  are more than `most` pairs or nodes to visit. Waits for the stream. */
 OJ_MUST_USE oj_status oj_cuda_box_pairs_find(
     struct oj_cuda_work *work, const struct oj_cuda_tree *tree,
     const struct oj_meet_feature *features, const struct oj_meet_feature *rows,
@@ -49,7 +49,7 @@ OJ_MUST_USE oj_status oj_cuda_box_pairs_find(
     struct oj_cuda_box_pairs *out);
 
 /** Writes the verdict (enum oj_said) of each pair to said [n]. x0, y0: origin
- *  of both sides' images. Waits for the stream. */
+ *  of the images of both sides. Waits for the stream. */
 OJ_MUST_USE oj_status
 oj_cuda_intersects(struct oj_cuda_work *work, double x0, double y0,
                    const struct oj_cuda_meet_side *rows,

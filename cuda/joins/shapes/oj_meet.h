@@ -1,5 +1,5 @@
-/** Pairs of features whose boxes pass, and their verdicts: whether lines and
- *  polygons intersect. A device finds them before the CPU decides the rest.
+/** Finds pairs of features whose boxes pass, and their verdicts: whether lines
+ * and polygons intersect. The CPU decides the pairs that have no verdict.
  *
  *  feature   its box, its segments, and flags that limit the verdict
  *  image     a box as floats, relative to an origin, rounded to nearest.
@@ -20,7 +20,7 @@
 enum oj_meet_flag
 {
     /** Lines or polygons, not degenerate, with coordinates for which signs are
-     *  exact: the CPU need not test more. */
+     *  exact, so that the CPU need not test more. */
     OJ_MEET_PLAIN = 1,
     OJ_MEET_POLYGON = 2, /**< polygons only */
     OJ_MEET_MANY = 4     /**< polygons with several rings */
@@ -70,7 +70,8 @@ OJ_FN void oj_meet_image_add(struct oj_meet_image *image,
 }
 
 /** Returns a mask of the children whose boxes may hold a box that intersects
- *  the image. Boxes of nodes are rounded outward, so they intersect it, too. */
+ *  the image. Boxes of nodes are rounded outward, so these intersect the image,
+ *  too. */
 OJ_FN uint32_t oj_meet_children(const struct oj_device_tree_node *node, int n,
                                 const struct oj_meet_image *image)
 {
@@ -88,11 +89,12 @@ OJ_FN uint32_t oj_meet_children(const struct oj_device_tree_node *node, int n,
 
 /* --- features ------------------------------------------------------------- */
 
-/** A summary of a feature, made edge by edge; summaries of different edges can
- *  be merged. */
+/** A summary of a feature, to which its edges are added one by one; summaries
+ *  of different edges can be merged. */
 struct oj_meet_look
 {
-    struct oj_box all, shells; /**< shells: of the first rings of parts */
+    struct oj_box all, shells; /**< shells: box of the first rings of all
+                                    parts */
     int is_exact;              /**< signs are exact for these coordinates */
 };
 
@@ -131,15 +133,17 @@ OJ_FN int oj_meet_has_length(const struct oj_cuda_segment *s)
     return s->ax != s->bx || s->ay != s->by;
 }
 
-/** Returns 1 if a ring with n_lengths segments that have a length is
- *  degenerate: a polygon's encloses nothing, or a line is a point. */
+/** Returns 1 if a ring is degenerate: a polygon's ring that encloses nothing,
+ *  or a line that is a point. n_lengths: number of its segments that have a
+ *  length. */
 OJ_FN int oj_meet_ring_is_odd(int is_polygon, int is_line, int64_t n_lengths)
 {
     return is_polygon ? n_lengths < 3 : is_line && n_lengths == 0;
 }
 
-/** Returns the flags of a feature after all its edges. polygons, lines, points:
- *  whether it has such parts; odd_rings: one of its rings is degenerate. */
+/** Returns the flags of a feature after all its edges were added. polygons,
+ *  lines, points: 1 if it has such parts; odd_rings: 1 if one of its rings is
+ *  degenerate. */
 OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
                              int lines, int points, int64_t n_parts,
                              int64_t n_rings, int odd_rings)
@@ -180,8 +184,8 @@ OJ_FN_APART int oj_meet_exact_side(double ax, double ay, double bx, double by,
     return oj_orientation_exact(ax, ay, bx, by, cx, cy);
 }
 
-/** Returns the sign of oj_orientation(), whose exact part is called and not
- *  inlined here. */
+/** Returns the sign of oj_orientation(), whose exact part is called here
+ *  instead of being inlined. */
 OJ_FN int oj_meet_side(double ax, double ay, double bx, double by, double cx,
                        double cy)
 {
@@ -208,8 +212,8 @@ OJ_FN int oj_meet_edges(const struct oj_cuda_segment *e,
 
 /* --- parts that begin in a polygon ---------------------------------------- */
 
-/** Returns 1 if p is not outside of the polygons of a feature, by even-odd over
- *  all their rings. */
+/** Returns 1 if p is not outside of a feature's polygons, by even-odd over all
+ *  their rings. */
 OJ_FN int oj_meet_holds(const struct oj_tree_rings *rings,
                         const struct oj_meet_feature *polygon, double px,
                         double py)
@@ -230,8 +234,8 @@ OJ_FN int oj_meet_holds(const struct oj_tree_rings *rings,
     return odd;
 }
 
-/** Returns 1 if a part of feature begins in polygon. Always 0 if polygon
- *  consists of lines. */
+/** Returns 1 if a part of feature begins in polygon. Always 0 if that consists
+ *  of lines. */
 OJ_FN int oj_meet_begins_in(const struct oj_tree_rings *rings,
                             const struct oj_meet_feature *feature,
                             const struct oj_tree_rings *rings_of_polygon,
@@ -250,7 +254,7 @@ OJ_FN int oj_meet_begins_in(const struct oj_tree_rings *rings,
     return 0;
 }
 
-/** Maximum parts * rings that one thread tests; larger pairs are left to the
+/** Maximum parts * rings that one thread tests. Larger pairs are left to the
  *  CPU, which has cells for them. */
 #define OJ_MEET_MOST_PARTS 4096
 
@@ -271,8 +275,8 @@ OJ_FN int oj_meet_is_long(const struct oj_tree_rings *rings_a,
 
 /* --- a pair --------------------------------------------------------------- */
 
-/** Returns the verdict before any edge is tested: OJ_SAID_NOTHING, or
- *  OJ_SAID_APART, provisionally, for pairs that will be decided. */
+/** Returns the verdict before any edge is tested: OJ_SAID_NOTHING for pairs
+ *  that are left to the CPU, otherwise provisionally OJ_SAID_APART. */
 OJ_FN enum oj_said oj_meet_begin(const struct oj_meet_feature *a,
                                  const struct oj_meet_feature *b)
 {
@@ -281,7 +285,8 @@ OJ_FN enum oj_said oj_meet_begin(const struct oj_meet_feature *a,
                : OJ_SAID_NOTHING;
 }
 
-/** Returns the verdict of a plain pair whose edges do not intersect. */
+/** Returns the verdict of a pair of plain features whose edges do not
+ *  intersect. */
 OJ_FN enum oj_said oj_meet_finish(const struct oj_tree_rings *rings_a,
                                   const struct oj_meet_feature *a,
                                   const struct oj_tree_rings *rings_b,

@@ -1,13 +1,13 @@
-/** Distances of shapes by a warp; results equal those of cpu_shape_blocks.h to
- *  the last bit. */
+/** Distances of two shapes, computed by a warp; results equal those of
+ * cpu_shape_blocks.h bit for bit. */
 #ifndef CUDA_SHAPE_PAIR_CUH
 #define CUDA_SHAPE_PAIR_CUH
 
 #include "../../../algs/foundations/kernels/oj_closest_point_distance.h"
 #include "cuda_shape_side.cuh"
 
-/** Vertices of a feature that are measured first: spread over the feature, so
- *  that a large distance is found early. */
+/** Number of vertices of a feature that are measured first, spread over the
+ * feature, so that a large distance is found early. */
 #define OJ_SHAPE_SAMPLES 8
 
 /* Returns the squared distance from a vertex to item c of a block. */
@@ -31,8 +31,8 @@ oj_count_block_items(const struct oj_cuda_shape_block &block)
     return block.n > 0 ? block.n : 1;
 }
 
-/* Returns the block of a feature that is nearest to a box; the first one if
- * several are. */
+/* Returns the block of a feature that is nearest to a box; if several are, the
+ * first of them. */
 static __device__ int64_t
 oj_nearest_block(const struct oj_cuda_shape_side &side, int64_t first,
                  int64_t end, const struct oj_box &box)
@@ -51,7 +51,8 @@ oj_nearest_block(const struct oj_cuda_shape_side &side, int64_t first,
 }
 
 /* Returns the squared distance from a vertex, equal in all lanes, to the
- * feature; if that is at most enough, any value up to it. */
+ * feature. If that is at most `enough`, the result may be any value up to
+ * `enough`. */
 template <int SEGMENTS>
 static __device__ double
 oj_vertex_to_shape_distance2(const struct oj_cuda_shape_side &side,
@@ -108,8 +109,8 @@ oj_vertex_to_block_distance2(const struct oj_cuda_shape_side &side, int64_t at,
     return best;
 }
 
-/* Returns 1 if every vertex in the box is within enough of a vertex of the
- * block, with slack for a closest point moved by rounding. */
+/* Returns 1 if every vertex in the box is within `enough` of a vertex of the
+ * block, with slack for the rounding of the closest point. */
 static __device__ int
 oj_is_box_near_block(const struct oj_cuda_shape_side &side, int64_t at,
                      const struct oj_box &box, double enough)
@@ -122,7 +123,7 @@ oj_is_box_near_block(const struct oj_cuda_shape_side &side, int64_t at,
 }
 
 /* Returns the maximum of so_far and the squared distances to the feature from
- * the lanes' vertices (is_there). */
+ * the lanes' vertices (of lanes with is_there). */
 template <int SEGMENTS>
 static __device__ double
 oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
@@ -167,12 +168,12 @@ oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
 struct oj_cuda_team
 {
     int warp, n; /**< number of this warp, and of warps */
-    /** Bits of the maximum square so far, shared; NULL: the warp works
-     *  alone. */
+    /** Bits of the maximum square so far, in shared memory; NULL: the warp
+     * works alone. */
     unsigned long long *greatest;
 };
 
-/* Combines so_far of all lanes into the team's maximum and returns it. */
+/* Merges so_far of all lanes into the team's maximum and returns that. */
 static __device__ double oj_team_atomic_max(const struct oj_cuda_team &team,
                                             double so_far)
 {
@@ -186,10 +187,10 @@ static __device__ double oj_team_atomic_max(const struct oj_cuda_team &team,
     return __longlong_as_double((long long)(bits > own ? bits : own));
 }
 
-/** Returns the squared maximum distance from the vertices of feature fa of a
- *  that belong to this warp to feature fb of b; at least so_far and the team's
- *  maximum. If the result exceeds limit2, it is any value above limit2. Both
- *  features must have vertices. Arguments are equal in all lanes. */
+/** Returns the squared maximum distance from those vertices of feature fa of a
+ * that belong to this warp to feature fb of b; at least so_far and the team's
+ * maximum. If the result exceeds limit2, it is any value above limit2. Both
+ * features must have vertices. Arguments are equal in all lanes. */
 template <int SEGMENTS>
 static __device__ double
 oj_directed_hausdorff2(const struct oj_cuda_shape_side &a, int64_t fa,
@@ -223,8 +224,8 @@ oj_directed_hausdorff2(const struct oj_cuda_shape_side &a, int64_t fa,
     return so_far;
 }
 
-/* A row of the Frechet table: outside of cells first .. last all are INFINITY;
- * within, each is at most the limit, or INFINITY. */
+/* A row of the Frechet table. Cells outside of first .. last are all INFINITY;
+ * within, each cell is at most the limit, or INFINITY. */
 struct oj_leash_row
 {
     double *leash;
@@ -232,10 +233,10 @@ struct oj_leash_row
 };
 
 /* Computes the next row of the table, for vertex (px, py), over the n columns
- * x, y. A cell is max(d2, min(before, left)); the composition of such functions
- * of left has that form, too, so lanes compose them by a scan. Values below
+ * x, y. A cell is max(d2, min(before, left)). The composition of such functions
+ * of left has this form, too, so the lanes compose them by a scan. Values below
  * least2 are raised to least2: then most runs of cells are uniform, all least2
- * or all beyond the limit. is_top: there is no row before. */
+ * or all beyond the limit. is_top: 1: there is no previous row. */
 static __device__ void oj_frechet_next_row(struct oj_leash_row *row, double px,
                                            double py, int64_t n,
                                            const double *x, const double *y,
@@ -306,8 +307,8 @@ static __device__ double oj_walk_vertex_distance2(const struct oj_cuda_walk &a,
 }
 
 /* Returns the square of an upper bound of the Frechet distance: always takes
- * the step after which the two vertices are nearest. If it exceeds limit2, any
- * value above limit2. */
+ * the step after which the two vertices are nearest. If it exceeds limit2,
+ * returns any value above limit2. */
 static __device__ double oj_greedy_frechet_bound2(const struct oj_cuda_walk &a,
                                                   const struct oj_cuda_walk &b,
                                                   double limit2)
@@ -332,8 +333,8 @@ static __device__ double oj_greedy_frechet_bound2(const struct oj_cuda_walk &a,
 }
 
 /** Returns the squared discrete Frechet distance, which must be at least
- *  least2; if it exceeds limit2, any value above limit2. leash: [vertices of
- *  fb], owned by this warp. */
+ * least2; if it exceeds limit2, any value above limit2. leash: scratch,
+ * [vertices of fb], owned by this warp. */
 static __device__ double oj_warp_frechet2(const struct oj_cuda_shape_side &a,
                                           int64_t fa,
                                           const struct oj_cuda_shape_side &b,

@@ -11,7 +11,7 @@ struct shape_arrays
     struct oj_cuda_shape_block *block;
 };
 
-/* Appends the blocks of a run of vertices. */
+/* Appends the blocks of consecutive vertices. */
 static void append_blocks_of_vertex_run(struct shape_arrays *to, int64_t first,
                                         int64_t end, int of_segments)
 {
@@ -25,7 +25,7 @@ static void append_blocks_of_vertex_run(struct shape_arrays *to, int64_t first,
     }
 }
 
-/* Appends the blocks of a feature; vertices are numbered from base. */
+/* Appends the blocks of a feature; vertices are numbered from `base` on. */
 static void append_blocks_of_feature(struct shape_arrays *to,
                                      const struct oj_flat *flat,
                                      int64_t feature, int64_t base,
@@ -47,8 +47,8 @@ static void append_blocks_of_feature(struct shape_arrays *to,
                                     of_segments);
 }
 
-/* Returns an upper bound of the number of blocks: full ones, and one more per
- * run. */
+/* Returns an upper bound of the number of blocks: the full ones, and one more
+ * per run of vertices. */
 static int64_t most_vertex_blocks(const struct oj_flat *flat, int64_t first,
                                   int64_t n, int64_t n_vertices)
 {
@@ -69,7 +69,7 @@ static oj_status make_host_arrays(struct shape_arrays *to,
     int64_t v, end = 0, n_blocks;
     oj_flat_vertices(flat, first, base, &end);
     oj_flat_vertices(flat, first + n - 1, &v, &end);
-    /* a point feature without coordinates is a vertex, too */
+    /* a point feature without coordinates counts as a vertex, too */
     *n_vertices = (oj_flat_is_points(flat) ? first + n : end) - *base;
     out->all_vertices = *n_vertices;
     n_blocks = most_vertex_blocks(flat, first, n, *n_vertices);
@@ -180,7 +180,7 @@ oj_status oj_cuda_shapes_make(struct oj_cuda_work *work,
     if (status == OJ_OK)
         status = upload_arrays(work, &arrays, flat, base, n_vertices,
                                of_segments, &out->side);
-    /* copies of the arrays may still run */
+    /* waits, because copies of the arrays may still be running */
     (void)cudaStreamSynchronize(work->stream);
     oj_free(arrays.vertex);
     oj_free(arrays.n_vertices);

@@ -1,5 +1,5 @@
-/** Features of one side in device memory, with boxes of their vertices or
- *  segments.
+/** The features of one side in device memory, with bounding boxes of runs of
+ *  their vertices or segments.
  *
  *  feature   v0 ...                          v99
  *  block     [ 0 .. 32 ) [ 32 .. 64 ) ...            of vertices, or segments
@@ -17,9 +17,10 @@
 struct oj_cuda_shape_block
 {
     int64_t first; /**< first vertex */
-    /** Number of vertices or segments; 0: a segment that is a point. */
+    /** Number of vertices or segments; 0: the block is a segment that is a
+     *  point. */
     int32_t n;
-    /** 1: the first segment is reversed, then every second one. */
+    /** 1: segments 0, 2, ... are reversed; 0: segments 1, 3, ... */
     int32_t is_turned;
 };
 
@@ -94,8 +95,8 @@ oj_vertex_distance2(double px, double py, double x, double y)
     return dx * dx + dy * dy;
 }
 
-/* Returns a lower bound of the squared distance between anything in a and the
- * content of b, which is widened. */
+/* Returns a lower bound of the squared distance between anything in box a and
+ * the content of box b, which is enlarged. */
 static __device__ __forceinline__ double
 oj_boxes_distance2(const struct oj_box &a, const struct oj_box &b)
 {

@@ -22,21 +22,23 @@ enum
     BLOCK = 256,
     N_WARPS = BLOCK / OJ_SHAPE_WARP,
     WARP = OJ_SHAPE_WARP,
-    N_STEPS = 2048, /* steps of the histogram of bounds: 32 powers of two */
+    N_STEPS = 2048, /* number of steps of the histogram of bounds: 32 powers of
+                       two */
     STEP_BITS = 6,
     FIRST_ROUND = 32,
-    /* Vertices of a pair that all warps of a block measure together. */
+    /* Minimum number of vertices of a pair that all warps of a block measure
+     * together. */
     LONG = 2048,
     MOST_CANDIDATES = 2 * BLOCK,
     BLOCKS_OF_PROCESSOR = 4,
-    SLICES_OF_BLOCK = 4, /* wanted slices per block, over all rows */
+    SLICES_OF_BLOCK = 4, /* wanted number of slices per block, over all rows */
     MOST_SLICES = 64,    /* maximum slices of a row */
-    /* Slices per block between two checks of the cancel flag; some more at the
-     * end. */
+    /* Number of slices per block between two checks of the cancel flag; at the
+     * end some more. */
     SLICES_AT_ONCE = 16
 };
 
-/* Minimum vertices of a row per slice. */
+/* Minimum number of vertices of a row per slice. */
 static const int64_t least_slice = 1024;
 
 /* The rows and the join side of a comparison. */
@@ -48,17 +50,20 @@ struct cuda_shape_pairs
     double max_distance, min_distance;
     int k; /* 0: all pairs within max_distance */
     const int32_t *rank;
-    const int32_t *order; /* [n_rows] rows, those with most vertices first */
+    const int32_t *order; /* [n_rows] the rows, those with most vertices
+                             first */
     int64_t n_rows;
-    /* [n_rows + 1] prefix sums of the slices of the rows in order. */
+    /* [n_rows + 1] prefix sums of the number of slices of the rows, in this
+     * order. */
     const int64_t *slices;
-    int64_t first, end;       /* slices of this launch */
-    unsigned long long *next; /* next slice, less first */
+    int64_t first, end;       /* the slices of this launch */
+    unsigned long long *next; /* the next slice, counted from first */
 
-    /* The k nearest features so far of each row: heaps, the farthest on top. */
+    /* The k nearest features so far of each row, as heaps with the farthest
+     * feature on top. */
     int *lock, *n_nearest; /* [rows] */
-    /* [rows] distance of the k-th; changed under the lock, only decreases.
-     * NULL: all pairs within the distance, without ties. */
+    /* [rows] distance of the k-th feature; changed under the lock, only
+     * decreases. NULL: all pairs within the distance, without ties. */
     double *kth;
     double *nearest_distance; /* [rows * k] */
     int32_t *nearest_feature; /* [rows * k] */
@@ -70,7 +75,8 @@ struct cuda_shape_pairs
 
 /* --- bounds --------------------------------------------------------------- */
 
-/* Returns a lower bound of the distance of two features, by their sides. */
+/* Returns a lower bound of the distance of two features, from their boxes and
+ * ends. */
 static __device__ double distance_lower_bound(const struct cuda_shape_pairs &p,
                                               const double *a, const double *b)
 {
@@ -87,13 +93,13 @@ static __device__ double distance_lower_bound(const struct cuda_shape_pairs &p,
     for (int d = 4; d < 8 && p.kind == OJ_DISTANCE_FRECHET; d++)
         most = oj_larger(most, fabs(a[d] - b[d]));
     most -= a[8] + b[8];
-    /* a bound whose square may underflow counts as 0: the measured distance may
-     * underflow, too */
+    /* a bound whose square may underflow counts as 0, because the measured
+     * distance may underflow, too */
     return most > 1e-150 ? most : 0.0;
 }
 
-/* Returns the step of a bound in the histogram; ascends with the bound. most:
- * bits of the greatest bound. */
+/* Returns the step of a bound in the histogram; it ascends with the bound.
+ * most: bits of the greatest bound. */
 static __device__ int histogram_step_of_bound(double bound, unsigned most)
 {
     unsigned bits = __float_as_uint((float)bound) >> (23 - STEP_BITS);
@@ -122,13 +128,14 @@ struct cuda_shape_row
     unsigned most_step;      /* bits of the greatest bound */
     int64_t at;              /* current slice */
     int row, end_step, n_candidates, next;
-    /* Of the row: it has each n_slices-th feature, from `slice` on. */
+    /* The part of the features that this block takes: each n_slices-th one,
+     * from `slice` on. */
     int slice, n_slices;
 
     int32_t candidate[MOST_CANDIDATES];
     double bound[MOST_CANDIDATES];
 
-    /* Candidates that all warps measure together. */
+    /* Candidates that all warps of the block measure together. */
     int n_long, long_one[MOST_CANDIDATES];
     unsigned long long greatest; /* bits of the maximum square so far */
     double limit;
@@ -190,7 +197,7 @@ static __device__ void heap_sift_up(const struct cuda_shape_pairs &p,
 }
 
 /* Inserts a feature into the nearest ones of a row. Called by one lane of a
- * warp; holds the lock of the row. */
+ * warp, which holds the lock of the row. */
 static __device__ void keep_nearest(const struct cuda_shape_pairs &p, int row,
                                     int32_t feature, double distance)
 {
@@ -214,7 +221,7 @@ static __device__ void keep_nearest(const struct cuda_shape_pairs &p, int row,
     atomicExch(&p.lock[row], 0);
 }
 
-/* Gives all warps of a team the maximum so far. */
+/* Makes the maximum so far known to all warps of a team. */
 static __device__ void share_distance_in_team(const struct oj_cuda_team &team,
                                               double *d2)
 {
@@ -225,8 +232,9 @@ static __device__ void share_distance_in_team(const struct oj_cuda_team &team,
     __syncthreads();
 }
 
-/* Returns the squared distance of a pair. The Frechet distance is at least the
- * Hausdorff distance of the vertices; the first warp of a team computes it. */
+/* Returns the squared distance of a pair. The first warp of a team computes the
+ * Frechet distance, for which the Hausdorff distance of the vertices is a lower
+ * bound. */
 template <int SEGMENTS>
 static __device__ double
 squared_shape_distance(const struct cuda_shape_pairs &p, int row,
@@ -251,8 +259,8 @@ squared_shape_distance(const struct cuda_shape_pairs &p, int row,
     return d2;
 }
 
-/* Measures a candidate, unless bound exceeds limit, and keeps it if it matches.
- * All warps of a team must have an equal limit. */
+/* Measures a candidate, unless its bound exceeds limit, and keeps it if it
+ * matches. limit must be equal in all warps of a team. */
 template <int SEGMENTS>
 static __device__ void
 measure_candidate(const struct cuda_shape_pairs &p, int row, int32_t feature,
@@ -276,8 +284,8 @@ measure_candidate(const struct cuda_shape_pairs &p, int row, int32_t feature,
     __syncwarp();
 }
 
-/* Returns the current maximum distance of a match; it may decrease at any
- * time. */
+/* Returns the current maximum distance of a match, which other warps may
+ * decrease at any time. */
 static __device__ double current_limit(const struct cuda_shape_pairs &p,
                                        int row, int32_t feature)
 {
@@ -286,8 +294,8 @@ static __device__ double current_limit(const struct cuda_shape_pairs &p,
     return kth < limit ? kth : limit;
 }
 
-/* Measures candidates with many vertices, one after the other, by all warps.
- * All threads must call it. */
+/* Measures the candidates with many vertices, one after the other, each by all
+ * warps. All threads must call it. */
 template <int SEGMENTS>
 static __device__ void measure_long_candidates(const struct cuda_shape_pairs &p,
                                                struct cuda_shape_row *r)
@@ -358,8 +366,8 @@ static __device__ int64_t ith_feature_of_slice(const struct cuda_shape_row &r,
     return i * r.n_slices + r.slice;
 }
 
-/* Lists and measures the features of steps first .. r->end_step - 1. All
- * threads must call it. */
+/* Lists and measures the features whose bounds are in steps first ..
+ * r->end_step - 1. All threads must call it. */
 template <int SEGMENTS>
 static __device__ void
 search_features_of_steps(const struct cuda_shape_pairs &p,
@@ -481,7 +489,7 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* Appends the nearest features of all rows to the pairs, one thread per heap
+/* Appends the nearest features of all rows to the pairs; one thread per heap
  * element. */
 static __global__ void
 output_nearest(const __grid_constant__ struct cuda_shape_pairs p)
@@ -518,7 +526,8 @@ static oj_status search_all_slices(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* Sorts the rows of a share by vertices and computes the slices of each. */
+/* Sorts the rows of a share by number of vertices and computes how many slices
+ * each gets. */
 static oj_status sort_rows_and_count_slices(struct oj_cuda_work *work,
                                             const struct oj_cuda_share *share,
                                             unsigned n_blocks,
@@ -579,8 +588,8 @@ static oj_status output_nearest_of_share(struct oj_cuda_work *work,
                               });
 }
 
-/* Finds all pairs. With ties: first the k-th distances, then all pairs within
- * them. */
+/* Finds all pairs. With ties first the distance of each k-th pair, then all
+ * pairs within that distance. */
 static oj_status find_pairs(struct oj_cuda_work *work,
                             struct cuda_shape_pairs *p, int has_ties,
                             struct oj_cuda_share *share, struct oj_stats *stats)

@@ -26,11 +26,13 @@ enum
     WARP = 32,
     TILE = 128, /* rows of a block; features at a time */
     N_WARPS = TILE / WARP,
-    /* Pairs of a warp that wait for the comparison of tokens. */
+    /* Pairs of a warp that wait until their tokens are compared. */
     QUEUE = 2 * WARP,
-    LEAST_SLICE = 1024, /* minimum features of a block: half a millisecond */
+    LEAST_SLICE = 1024, /* minimum features of a block, half a millisecond of
+                           work */
     MOST_SLICES = 60000,
-    N_TRIED = 1 << 14, /* sampled pairs, to choose the number of bits */
+    N_TRIED = 1 << 14, /* number of sampled pairs, by which the number of bits
+                          is chosen */
     MOST_BEST = 1024,  /* maximum k */
     LEAST_WORDS = 4,
     MOST_WORDS = 64,
@@ -41,12 +43,12 @@ enum
  * tenths of a second. */
 static const double most_at_once = 4e10;
 
-/* First room for pairs: 1 / room_share of the free bytes; a pair has 16 bytes,
- * so at most a quarter of them. */
+/* Room for pairs at first: 1 / room_share of the free bytes. A pair has 16
+ * bytes, so there is room for at most a quarter as many pairs. */
 static const int64_t room_share = 64;
 
-/* Cost of a token in the comparison of tokens, relative to a word in the
- * comparison of bitmaps. */
+/* Cost of a token when tokens are compared, relative to a word when bitmaps are
+ * compared. */
 static const double token_cost = 16.0;
 
 /* The rows and the join side of a comparison. */
@@ -55,17 +57,18 @@ struct cuda_text_pairs
     struct oj_cuda_text_side rows, features;
     struct oj_text_condition condition;
     struct oj_pair_rule rule;
-    const uint32_t *row_bits, *feature_bits; /* bitmaps in order of size */
-    /* [rows.n] features that may match the i-th row, as places in
-     * features.order. */
+    const uint32_t *row_bits, *feature_bits; /* bitmaps, in the order of
+                                                sizes */
+    /* [rows.n] range of the features whose sizes may match the i-th row, as
+     * places in features.order. */
     const int32_t *first, *end;
     int64_t slice;      /* features per block */
-    int64_t first_tile; /* first tile of rows of a launch */
+    int64_t first_tile; /* first tile of rows of this launch */
 
     struct oj_cuda_found found;
 };
 
-/* Makes the bitmaps of all sets, in order of size, `words` words each. */
+/* Makes the bitmaps of all sets, in the order of sizes, `words` words each. */
 static oj_status make_bits(struct oj_cuda_work *work,
                            const struct oj_cuda_text_side &of, int words,
                            const uint32_t **out)
@@ -95,8 +98,8 @@ static __device__ int may_sizes_match(const struct oj_text_condition &condition,
     return oj_text_least_common(&condition, a, b) <= oj_text_smaller(a, b);
 }
 
-/* Returns the place of the first feature that is large enough for size a or,
- * with is_large, of the first one that is too large. */
+/* Returns the place of the first feature that is large enough to match a set of
+ * size a; with is_large, of the first one that is too large. */
 static __device__ int32_t first_feature_of_matching_size(
     const struct oj_cuda_text_side &features,
     const struct oj_text_condition &condition, int64_t a, int is_large)
@@ -140,8 +143,8 @@ static oj_status find_size_ranges(struct oj_cuda_work *work,
                       });
 }
 
-/* Returns the number of common tokens; if that is below need, any number below
- * it. */
+/* Returns the number of common tokens; if that is below need, the result may be
+ * any number below need. */
 static __device__ int count_common(const uint32_t *a, int n_a,
                                    const uint32_t *b, int n_b, int need)
 {
@@ -158,14 +161,16 @@ static __device__ int count_common(const uint32_t *a, int n_a,
 
 /* --- number of bits ------------------------------------------------------- */
 
-/* Sampled cost of the pairs that pass, by number of bits. */
+/* Cost of the sampled pairs, for each number of bits. */
 struct cuda_text_trial
 {
-    /* [rows.n + 1] prefix sums of the pairs that may match by size. */
+    /* [rows.n + 1] prefix sums of the numbers of pairs that may match by size.
+     */
     const int64_t *sums;
     int64_t n_pairs;
-    /* [N_CHOICES + 1] number of tokens in the sampled pairs that pass, by
-     * number of bits; at the end, number of similar pairs. */
+    /* [N_CHOICES + 1]. Elements 0 to N_CHOICES - 1: for each number of bits,
+     * the tokens of the sampled pairs that pass. Last element: number of
+     * similar pairs. */
     unsigned long long *tokens;
 };
 
@@ -215,8 +220,8 @@ sample_pairs(const __grid_constant__ struct cuda_text_pairs p,
     }
 }
 
-/* Chooses the number of words of the bitmaps. Also computes the number of pairs
- * to compare and the expected room for similar pairs. */
+/* Chooses the number of words of the bitmaps. Also computes how many pairs must
+ * be compared, and estimates the room for similar pairs. */
 static oj_status choose_bitmap_length(struct oj_cuda_work *work,
                                       const struct cuda_text_pairs *pairs,
                                       int64_t *n_pairs, int64_t *room,
@@ -244,7 +249,7 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
     OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));
     OJ_TRY(own.run<TILE>(N_TRIED, sample_pairs, p, trial));
     OJ_TRY(own.read(trial.tokens, &tokens));
-    /* enough for an estimate */
+    /* there are enough similar pairs for an estimate */
     if (tokens[N_CHOICES] > 100)
         *room += (int64_t)(1.25 * (double)*n_pairs / N_TRIED *
                            (double)tokens[N_CHOICES]);
@@ -264,7 +269,7 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
 
 /* --- comparison ----------------------------------------------------------- */
 
-/* Compares the tokens of a pair per lane, for lanes with is_there. */
+/* Compares the tokens of one pair per lane, for lanes with is_there. */
 static __device__ void verify_lane_pairs(const struct cuda_text_pairs &p,
                                          int64_t row_place,
                                          int32_t feature_place, int is_there)
@@ -292,8 +297,8 @@ static __device__ void verify_lane_pairs(const struct cuda_text_pairs &p,
             : 0.0);
 }
 
-/* Returns how many bits of four words differ; three popcounts suffice for four
- * words. */
+/* Returns how many bits of four words differ; four words need only three
+ * popcounts. */
 static __device__ __forceinline__ int
 popcount_xor_of_4_words(const uint32_t *one, const uint4 &other)
 {
@@ -302,8 +307,8 @@ popcount_xor_of_4_words(const uint32_t *one, const uint4 &other)
            __popc(one[3] ^ other.w);
 }
 
-/* Returns a key of an FID such that ordered pairs have the smaller key in the
- * row. */
+/* Returns a key of an FID such that the row of an allowed pair has the smaller
+ * key. */
 static __device__ unsigned long long
 fid_key_for_ordered_pairs(const struct cuda_text_pairs &p, int64_t fid)
 {
@@ -314,7 +319,7 @@ fid_key_for_ordered_pairs(const struct cuda_text_pairs &p, int64_t fid)
 /* Shared memory of a block. */
 struct cuda_text_block
 {
-    int first, end; /* features that may match one of the rows */
+    int first, end; /* range of the features that may match one of the rows */
     unsigned long long least_key;
 };
 
@@ -405,7 +410,8 @@ static __global__ void __launch_bounds__(TILE)
             {
                 d += popcount_xor_of_4_words(mine + 4 * v,
                                              tile[j * (WORDS / 4) + v]);
-                /* most pairs differ in too many bits long before the end */
+                /* stops early: most pairs differ in too many bits long before
+                 * the end */
                 if (v % 4 == 3 && v < WORDS / 4 - 1 &&
                     !__any_sync(~0u, d <= base))
                     break;
@@ -501,7 +507,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
 
 /* --- k most similar ------------------------------------------------------- */
 
-/* Reduces rows->order to the rows that are not done. */
+/* Reduces rows->order to the rows that have not got their pairs yet. */
 static oj_status select_undone_rows(struct oj_cuda_work *work,
                                     const uint8_t *done,
                                     struct oj_cuda_text_side *rows)
@@ -525,7 +531,7 @@ static oj_status select_undone_rows(struct oj_cuda_work *work,
                     });
 }
 
-/* Finds the pairs of one round, by the threshold in pairs->condition. */
+/* Finds the pairs of one round, with the threshold in pairs->condition. */
 static oj_status find_threshold_round(struct oj_cuda_work *work,
                                       struct cuda_text_pairs *pairs,
                                       int64_t n_rows, const int32_t *rank,
@@ -545,7 +551,7 @@ static oj_status find_threshold_round(struct oj_cuda_work *work,
                              kept, done);
 }
 
-/* Lowers the threshold from 0.9 in tenths: a row with at least k pairs in a
+/* Lowers the threshold from 0.9 by tenths. A row that has at least k pairs in a
  * round has its k most similar features among them. */
 static oj_status
 find_k_most_similar(struct oj_cuda_work *work, struct cuda_text_pairs *pairs,

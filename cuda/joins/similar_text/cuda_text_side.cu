@@ -2,8 +2,8 @@
 
 #include "../../../flatten/text/oj_token_sets.h"
 
-/* Sets n_tokens to the greatest token + 1; the last token of a set is its
- * greatest. */
+/* Sets n_tokens to the greatest token number + 1. The last token of each set is
+ * its greatest. */
 static oj_status count_different_tokens(struct oj_cuda_work *work,
                                         struct oj_cuda_text_side *of)
 {

@@ -1,4 +1,4 @@
-/** Texts of one side in device memory, as sets of tokens. */
+/** The texts of one side in device memory, as sets of tokens. */
 #ifndef CUDA_TEXT_SIDE_CUH
 #define CUDA_TEXT_SIDE_CUH
 
@@ -9,12 +9,14 @@
 struct oj_cuda_text_side
 {
     int64_t n, first_token; /**< first_token: offset[0] */
-    /** Number of distinct tokens: the greatest + 1. */
+    /** Number of distinct tokens: the greatest token number + 1. */
     uint32_t n_tokens;
-    const int64_t *offset;          /**< [n + 1] by row; as on the host */
+    const int64_t *offset;          /**< [n + 1] by row; values as on the
+                                         host */
     const uint32_t *token;          /**< tokens from first_token on */
     const int32_t *size;            /**< [n] by row */
-    const int32_t *order;           /**< [n] rows sorted by size, then number */
+    const int32_t *order;           /**< [n] rows sorted by size, rows of equal
+                                         size by number */
     struct oj_cuda_columns columns; /**< by row */
 
     __device__ int known(int32_t row) const
@@ -27,8 +29,8 @@ struct oj_cuda_text_side
     }
 };
 
-/** Copies the sets of texts[0] of features first .. first + n - 1; *work owns
- *  the arrays. The host's arrays must stay unchanged until the stream has
+/** Copies the token sets of texts[0] of features first .. first + n - 1; *work
+ *  owns the arrays. The host's arrays must stay unchanged until the stream has
  *  reached the copies. */
 OJ_MUST_USE oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
                                              const struct oj_flat *flat,
@@ -36,7 +38,7 @@ OJ_MUST_USE oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
                                              const struct oj_relation *relation,
                                              struct oj_cuda_text_side *out);
 
-/** Returns 1 for joins by a single condition on texts. */
+/** Returns 1 for joins whose only condition is one on texts. */
 int oj_cuda_texts_take(const struct oj_relation *relation,
                        const struct oj_flat *join_side,
                        const struct oj_flat *input);

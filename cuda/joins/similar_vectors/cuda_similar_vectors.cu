@@ -24,11 +24,12 @@ enum
     N_WARPS = TILE / WARP,
     QUEUE = 2 * WARP,   /* pairs of a warp that wait to be measured */
     MOST_NEAREST = 256, /* maximum k */
-    /* Per multiprocessor; fewer rows are split into slices of features. */
+    /* Wanted number of blocks per multiprocessor; if rows are too few for that,
+     * the features are divided into slices. */
     BLOCKS_WANTED = 16
 };
 
-/* Multiplications between two checks of the cancel flag. */
+/* Number of multiplications between two checks of the cancel flag. */
 static const double most_at_once = 2e13;
 
 struct cuda_vectors_index
@@ -48,11 +49,13 @@ struct cuda_vector_pairs
     double max_difference;
     int k; /* 0: all pairs within max_difference */
     int share, n_shares;
-    /* First tile of a launch; the share has each n_shares-th tile of rows. */
+    /* First tile of this launch; the share has each n_shares-th tile of rows.
+     */
     int64_t first_tile;
-    int64_t slice; /* tiles of features per block: a multiple of TILE */
+    int64_t slice; /* number of tiles of features per block: a multiple of
+                      TILE */
 
-    /* [k] nearest features so far of each row, in order of places. */
+    /* [k] the nearest features so far of each row, in the order of places. */
     double *difference;
     int32_t *nearest;
 
@@ -66,18 +69,19 @@ struct cuda_vector_block
     uint4 rows[OJ_VECTOR_SLAB], features[OJ_VECTOR_SLAB];
     float size[TILE]; /* sizes of the features */
 
-    /* By row; a row's values are changed by its warp only. */
+    /* Members by row; only the row's warp changes them. */
     double most[TILE]; /* maximum difference of a match */
     int n_nearest[TILE];
     float threshold[TILE];
-    float warp_limit[N_WARPS]; /* maximum sum between boxes */
+    float warp_limit[N_WARPS]; /* maximum sum between boxes, per warp */
     int n_queue[N_WARPS];
     int32_t queue_feature[N_WARPS][QUEUE]; /* places of the features */
     int queue_row[N_WARPS][QUEUE];         /* rows of the tile */
 
-    unsigned long long nearest; /* distance of a box, then number of its tile */
+    unsigned long long nearest; /* distance of a box, and in the low bits the
+                                   number of its tile */
     int n_listed[N_WARPS];
-    int32_t tile[TILE]; /* tiles of features that are near enough */
+    int32_t tile[TILE]; /* the tiles of features that are near enough */
     float sum[TILE];    /* sums between the boxes */
 };
 
@@ -91,8 +95,8 @@ static __device__ int is_before(const struct cuda_vector_pairs &p, double d,
     return p.rank != NULL ? p.rank[feature] < p.rank[other] : feature < other;
 }
 
-/* Inserts a feature into the nearest ones of a row. All lanes of a warp call
- * it. */
+/* Inserts a feature into the nearest ones of a row. All lanes of a warp must
+ * call it. */
 static __device__ void insert_nearest_feature(const struct cuda_vector_pairs &p,
                                               struct cuda_vector_block *b,
                                               int64_t row_tile, int row,
@@ -197,8 +201,8 @@ static __device__ void measure_queued_pairs(const struct cuda_vector_pairs &p,
     }
 }
 
-/* Queues the pairs of those sums 32 * group .. 32 * group + 31 of a lane that
- * pass. */
+/* Queues the pairs of the sums 32 * group .. 32 * group + 31 of a lane, as far
+ * as they pass. */
 template <int WAY>
 static __device__ __noinline__ void
 queue_passing_pairs(const struct cuda_vector_pairs &p,
@@ -236,13 +240,14 @@ queue_passing_pairs(const struct cuda_vector_pairs &p,
 
 /* --- comparison of two tiles ---------------------------------------------- */
 
-/* The row of a thread. */
+/* State of a thread's row. */
 struct cuda_vector_row
 {
-    /* Maximum difference for which the limits below are computed; below 0: the
-     * thread has no row. */
+    /* Maximum difference from which the limits below were computed; below 0:
+     * the thread has no row. */
     double most;
-    /* Maximum distance between the halves of a pair, without their rests. */
+    /* Maximum distance between the halves of a pair, without the lengths lost
+     * by rounding. */
     double reach;
     float limit; /* maximum sum of differences, also between boxes */
     float size, rest;
@@ -259,7 +264,7 @@ product_threshold_of_row(const struct cuda_vector_row &row, float rest)
 }
 
 /* Recomputes the limits of the thread's row if its maximum difference has
- * changed.  Then writes what the block compares with: the greatest limit of
+ * changed.  Then stores what the block compares with: the greatest limit of
  * each warp, the row's threshold and, for products, the size of feature t of
  * this tile. */
 template <int WAY>
@@ -290,7 +295,7 @@ static __device__ void set_row_limits(const struct cuda_vector_pairs &p,
         b->warp_limit[t / WARP] = limit;
     if (WAY != OJ_VECTOR_PRODUCTS)
         b->threshold[t] = row->limit;
-    else if (row->most < 0.0) /* no row */
+    else if (row->most < 0.0) /* the thread has no row */
         b->threshold[t] = (float)INFINITY;
     else
         b->threshold[t] = product_threshold_of_row(
@@ -299,7 +304,7 @@ static __device__ void set_row_limits(const struct cuda_vector_pairs &p,
         b->size[t] = p.features.size[tile * TILE + t];
 }
 
-/* Returns a mask of the sums 32 * group .. 32 * group + 31 that pass. */
+/* Returns a mask of those sums 32 * group .. 32 * group + 31 that pass. */
 template <int WAY>
 static __device__ __forceinline__ unsigned
 mask_of_passing_sums(const struct cuda_vector_block *b, const float *sum,
@@ -358,7 +363,7 @@ compare_tile(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
 
 /* --- choice of tiles ------------------------------------------------------ */
 
-/* Returns a lower bound of the sum between vectors in two boxes. */
+/* Returns a lower bound of the sum between any two vectors in two boxes. */
 static __device__ float lower_bound_between_boxes(enum oj_vector_norm norm,
                                                   const float *a,
                                                   const float *b)
@@ -413,8 +418,8 @@ static __device__ float greatest_warp_limit(const struct cuda_vector_block *b)
     return limit;
 }
 
-/* Lists those of the next TILE tiles that are near enough; returns their
- * number. */
+/* Lists those of the next TILE tiles that are near enough; returns how many
+ * there are. */
 static __device__ int list_tiles_within_limit(const struct cuda_vector_pairs &p,
                                               struct cuda_vector_block *b,
                                               const float *box, int64_t tile)
@@ -430,7 +435,7 @@ static __device__ int list_tiles_within_limit(const struct cuda_vector_pairs &p,
         is_near = sum <= greatest_warp_limit(b);
     }
     which = __ballot_sync(~0u, is_near);
-    __syncthreads(); /* all threads have read the last list */
+    __syncthreads(); /* waits until all threads have read the previous list */
     if (lane == 0)
         b->n_listed[warp] = __popc(which);
     __syncthreads();

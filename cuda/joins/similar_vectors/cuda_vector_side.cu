@@ -9,16 +9,16 @@ enum
     TILE = OJ_VECTOR_TILE,
     BOX = OJ_VECTOR_BOX,
     WARP = 32,
-    MOST_SPREADING = 1024, /* maximum number of blocks */
-    /* Positions along a box, as sort keys of two bytes. */
+    MOST_SPREADING = 1024, /* maximum number of blocks that compute spreads */
+    /* Positions along a box are sort keys of two bytes. */
     SPLIT_KEYS = 65535
 };
 
-/* Vectors of fewer dimensions are compared by differences: that takes few
+/* Vectors with fewer dimensions are compared by differences: this takes few
  * operations, and its error does not grow with the distance from the centre. */
 static const int64_t least_product_dimensions = 17;
 
-/* Products are not used if they let pass vectors that are this many times the
+/* Products are not used if vectors can pass that are this many times the
  * maximum distance apart. */
 static const double most_excess = 1.25;
 
@@ -106,7 +106,7 @@ static __device__ void add_spread(struct oj_vector_spread *to,
 }
 
 /* Combines the spreads of the blocks into those of the first block, one warp
- * per dimension, in an order that is equal on all devices. */
+ * per dimension. The order of the additions is equal on all devices. */
 static __global__ void
 combine_block_spreads(const __grid_constant__ struct cuda_vector_spreading s,
                       int64_t blocks)
@@ -146,8 +146,8 @@ static oj_status compute_spread(struct oj_cuda_work *work,
                             d * (int64_t)sizeof *out, own.err);
 }
 
-/* Chooses the scale, a power of two, that brings the mean coordinate near 1,
- * where halves have the most bits. */
+/* Chooses the scale of halves: a power of two that brings the mean coordinate
+ * near 1, where halves have most bits. */
 static double choose_half_scale(const struct oj_vector_spread *spread,
                                 int64_t d, double n, double scale)
 {
@@ -159,7 +159,7 @@ static double choose_half_scale(const struct oj_vector_spread *spread,
     return ldexp(1.0, exponent > -60 && exponent < 0 ? -exponent : 0);
 }
 
-/* Decides whether pairs are compared by products of halves; needs
+/* Decides whether pairs are compared by products of halves. Needs
  * frame->half_scale. */
 static oj_status decide_half_precision(struct oj_cuda_work *work,
                                        const struct oj_relation *relation,
@@ -224,7 +224,7 @@ static oj_status order_and_scale_dimensions(
     struct frame_arrays arrays = {};
     oj_status status =
         compute_order_and_scale(work, side, relation, &arrays, frame);
-    /* copies of the arrays may still run */
+    /* waits, because copies of the arrays may still be running */
     (void)cudaStreamSynchronize(work->stream);
     oj_free(arrays.spread);
     oj_free(arrays.dimension);
@@ -243,7 +243,7 @@ scaled_coordinate_of_row(const struct oj_cuda_vector_frame &frame,
                                 frame.centre[place], frame.scale);
 }
 
-/* Maps floats to integers > 0 in equal order. */
+/* Maps floats to integers > 0 so that the order is kept. */
 static __device__ unsigned sortable_float_bits(float x)
 {
     unsigned bits = __float_as_uint(x);
@@ -262,12 +262,13 @@ struct cuda_vector_level
     const int32_t *order;
     int64_t n;
     int shift;
-    /* [nodes][2][BOX] sort keys of the bounds; those of lower bounds are
-     * inverted. */
+    /* [nodes][2][BOX] sort keys of the bounds; the keys of lower bounds are
+     * inverted, so that both are maxima. */
     unsigned *box;
 };
 
-/* Extends the boxes: one block per tile, one lane per side of a box. */
+/* Extends the boxes of nodes: one block per tile, one lane per side of a box.
+ */
 static __global__ void
 extend_boxes_of_nodes(const __grid_constant__ struct cuda_vector_level l)
 {
@@ -320,7 +321,7 @@ choose_longest_side_of_box(const unsigned *box)
         split.low = low;
     }
     split.factor = (float)SPLIT_KEYS / longest;
-    /* All rows of the node are equal, or nearly. */
+    /* All rows of the node are equal, or nearly so. */
     if (!(split.factor < FLT_MAX))
         split.factor = 0.0f;
     return split;
@@ -415,7 +416,8 @@ struct cuda_vector_filling
     unsigned *most_rest;
 };
 
-/* Writes the floats: one block per tile, one thread per place. */
+/* Writes the coordinates as floats: one block per tile, one thread per place.
+ */
 static __global__ void
 write_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
 {
@@ -431,12 +433,12 @@ write_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
     }
 }
 
-/* Rounds a finite float to the nearest half. */
+/* Rounds a finite float to the nearest half-precision number. */
 static __device__ unsigned half_of_float(float x)
 {
     unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u;
     bits &= 0x7fffffffu;
-    if (bits >= 0x477fe000u) /* 65504, the greatest half */
+    if (bits >= 0x477fe000u) /* at least 65504, the greatest half */
         return sign | 0x7bffu;
     if (bits < 0x38800000u) /* below 2^-14: steps of 2^-24 */
         return sign | (unsigned)(__uint_as_float(bits) * 0x1p24f + 0.5f);
@@ -453,7 +455,7 @@ static __device__ float float_of_half(unsigned half)
     return (half & 0x8000u) != 0 ? -x : x;
 }
 
-/* Writes the halves: one block per tile, 32 places per warp. */
+/* Writes the coordinates as halves: one block per tile, 32 places per warp. */
 static __global__ void
 write_half_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
 {
@@ -462,7 +464,8 @@ write_half_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
     for (int64_t place = first; place < first + WARP; place++)
     {
         int64_t row = place < f.side.n ? f.side.order[place] : -1;
-        double size = 0.0, rest = 0.0; /* squared lengths */
+        double size = 0.0, rest = 0.0; /* squared lengths of the vector, and of
+                                          what rounding lost */
         for (int64_t p = lane; p < f.frame.n_padded; p += WARP)
         {
             double x = 0.0, rounded;

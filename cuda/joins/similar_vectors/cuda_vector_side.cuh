@@ -34,11 +34,11 @@
 enum
 {
     OJ_VECTOR_TILE = 128,
-    OJ_VECTOR_BOX = 16 /* dimensions of a box */
+    OJ_VECTOR_BOX = 16 /* number of dimensions of a box */
 };
 
-/** Order and scale of dimensions, equal for both sides. Arrays are in device
- *  memory. Owns nothing. */
+/** Order and scale of dimensions, equal for both sides. The arrays are in
+ *  device memory. Owns nothing. */
 struct oj_cuda_vector_frame
 {
     enum oj_vector_norm norm;
@@ -47,7 +47,8 @@ struct oj_cuda_vector_frame
     const double *centre;     /**< [n_dimensions], in that order */
     double scale, half_scale;
     int is_of_halves;
-    /** Dimensions, rounded up to a multiple of 32 (halves) or 8 (floats). */
+    /** Number of dimensions, rounded up to a multiple of 32 (halves) or 8
+     *  (floats). */
     int n_padded;
     double error; /**< relative error of sums of products */
 };
@@ -61,15 +62,15 @@ struct oj_cuda_vector_side
     struct oj_cuda_columns columns; /**< by row */
 
     int64_t n, n_tiles;
-    const int32_t *order; /**< [n] row of each place */
-    /** [n_tiles][2][OJ_VECTOR_BOX] lower, upper bounds. */
+    const int32_t *order; /**< [n] row at each place */
+    /** [n_tiles][2][OJ_VECTOR_BOX] lower bounds, upper bounds. */
     const float *box;
 
     const float *value; /**< [n_tiles][n_padded][OJ_VECTOR_TILE], or NULL */
 
     const uint16_t *half;      /**< [n_tiles][OJ_VECTOR_TILE][n_padded] */
     const float *size, *rest;  /**< [n_tiles * OJ_VECTOR_TILE] */
-    const unsigned *most_rest; /**< [n_tiles] bits of the maximum rest */
+    const unsigned *most_rest; /**< [n_tiles] bits of the maximum of rest */
 
     __device__ double number(int64_t row, int64_t dimension) const
     {
@@ -78,8 +79,8 @@ struct oj_cuda_vector_side
     }
 };
 
-/** Prepares the vectors of features first .. first + n - 1; a feature may have
- *  none. *work owns the arrays. If frame->dimension is NULL and there is a
+/** Prepares the vectors of features first .. first + n - 1, of which some may
+ *  have none. *work owns the arrays. If frame->dimension is NULL and there is a
  *  vector, first makes *frame from these vectors and the maximum difference of
  *  relation. */
 OJ_MUST_USE oj_status oj_cuda_vector_side_make(

@@ -26,7 +26,7 @@ enum oj_vector_way
 
 enum
 {
-    OJ_VECTOR_SLAB = 1024, /**< uint4's of a tile */
+    OJ_VECTOR_SLAB = 1024, /**< number of uint4's in a slab */
     OJ_VECTOR_RUNS = 2,    /**< runs of 32 dimensions in a slab of halves */
     OJ_VECTOR_FLOATS = 32  /**< dimensions of a slab of floats */
 };
@@ -40,8 +40,8 @@ static __device__ __forceinline__ int oj_vector_count_slabs(int n_padded)
     return (n_padded + step - 1) / step;
 }
 
-/** Returns the width of slab s: runs of 32 dimensions (products), or
- *  dimensions. */
+/** Returns the width of slab s: in runs of 32 dimensions for products,
+ *  otherwise in dimensions. */
 template <int WAY>
 static __device__ __forceinline__ int oj_vector_slab_width(int n_padded, int s)
 {
@@ -96,7 +96,8 @@ oj_vector_mma_16x8x16(float c[4], unsigned a0, unsigned a1, unsigned a2,
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 #else
-    c[0] = (float)INFINITY; /* not reached: such devices do not use products */
+    c[0] = (float)INFINITY; /* never reached, because products are not used on
+                               such devices */
 #endif
 }
 
@@ -176,7 +177,7 @@ oj_vector_add_products(const uint4 *rows, const uint4 *features, int width,
     }
 }
 
-/** Adds a slab to the sums. */
+/** Adds a slab to the sums, by differences or products. */
 template <int WAY>
 static __device__ __forceinline__ void
 oj_vector_add_slab(const uint4 *rows, const uint4 *features, int width,

@@ -6,7 +6,8 @@
 struct polygons_index : oj_cuda_index
 {
     struct oj_cuda_ring_cells cells;
-    unsigned accepted; /* bits 1 << enum oj_location */
+    unsigned accepted; /* bits 1 << enum oj_location of the locations that
+                          match */
 };
 
 /* --- the join side -------------------------------------------------------- */
@@ -20,8 +21,8 @@ static oj_status build_polygon_cells(struct oj_cuda_index *index,
                                     &self->cells);
 }
 
-/* Per point: a rank or count, an offset, and some pairs; plus sums of chunks
- * and unsure points. */
+/* Bytes per point: a rank or count, an offset, and some pairs; plus sums of
+ * chunks and unsure points. */
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
     (void)index;
@@ -44,10 +45,10 @@ make_query_of_batch(const struct oj_cuda_index *index,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Counts of the chunks' pairs, before the places of pairs are known. some: bits
- * of the points that may have pairs. few: one entry per such point, in order,
- * from the chunk's first entry on: the rank of the only pair (>= 0), or -1 -
- * the number of pairs. */
+/* Counts of the pairs of each chunk, made before the places of pairs are known.
+ * some: a bit per point, set if it may have pairs. few: one entry per such
+ * point, in order, from the chunk's first entry on: the rank of the only pair
+ * (>= 0), or -1 - the number of pairs. */
 struct chunk_pair_counts
 {
     uint32_t *some;          /* [ROUNDS] words per chunk, a bit per lane */
@@ -55,14 +56,14 @@ struct chunk_pair_counts
     unsigned long long *sum; /* [chunks] number of pairs */
 };
 
-/* Chunks with a point that has several pairs. */
+/* The chunks that have a point with several pairs. */
 struct several
 {
     uint32_t *chunk; /* [chunks] */
     unsigned *n;
 };
 
-/* Stands for a rank until the unsure point is resolved. */
+/* Stands in place of a rank until the second pass decides the unsure point. */
 #define DOUBTED INT32_MIN
 
 struct few_answer
@@ -153,8 +154,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     }
 }
 
-/* Exclusive prefix sum of the pairs of a lane's two points over the warp; *all:
- * the total. */
+/* Exclusive prefix sum, over the warp, of the pairs of each lane's two points;
+ * *all becomes the total. */
 static __device__ __forceinline__ int64_t prefix_sum_over_warp(int64_t first,
                                                                int64_t second,
                                                                int64_t *all)
@@ -179,15 +180,15 @@ static __device__ __forceinline__ int64_t prefix_sum_over_warp(int64_t first,
     return sum - n;
 }
 
-/* Returns the number of pairs that is encoded in few. */
+/* Decodes the number of pairs from an entry of few. */
 static __device__ __forceinline__ int64_t decode_pair_count(int32_t few)
 {
     return few >= 0 ? 1 : -1 - (int64_t)few;
 }
 
-/* Writes offsets and single pairs. Two adjacent points per thread: their
- * offsets are stored at once. All loads precede all stores, so that loads do
- * not wait for each other. */
+/* Writes offsets and single pairs. A thread takes two adjacent points, so that
+ * their offsets are stored at once. All loads precede all stores, so that no
+ * load waits for another. */
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     put_pairs(const __grid_constant__ struct points_in_rings_query q,
               int64_t n_chunks, const struct chunk_pair_counts from,
@@ -195,7 +196,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 {
     int64_t chunk = warp_in_grid(), at, few = chunk * CHUNK;
     uint32_t some[ROUNDS], shift = 2 * lane_in_warp() % LANES;
-    /* The entry of few; later the ordinal, if it is a rank. */
+    /* The entry of few; later the ordinal, if the entry is a rank. */
     int32_t known[ROUNDS];
     int has_several = 0;
     if (chunk >= n_chunks)
@@ -248,8 +249,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
         several.chunk[atomicAdd(several.n, 1u)] = (uint32_t)chunk;
 }
 
-/* Writes the pairs of points in several polygons; a separate kernel, since the
- * second search needs many registers. */
+/* Writes the pairs of points in several polygons. A separate kernel, because
+ * this second search needs many registers. */
 static __global__ void write_points_in_several_polygons(
     const __grid_constant__ struct points_in_rings_query q,
     const struct chunk_pair_counts from, const int64_t *offset, int32_t *row,
@@ -279,7 +280,8 @@ static __global__ void write_points_in_several_polygons(
     }
 }
 
-/* A slice consists of whole chunks. */
+/* Counts the pairs of all chunks, slice by slice; a slice consists of whole
+ * chunks. */
 static oj_status
 count_pairs_of_all_chunks(struct oj_cuda_work *work,
                           const struct points_in_rings_query *all,
@@ -331,8 +333,8 @@ static oj_status list_pairs(const struct oj_cuda_index *index,
 
 /* --- pairs added up per feature, without writing them --------------------- */
 
-/* Own has add(q, i, rank), called by all lanes of a warp (rank < 0: no pair),
- * and add_one(q, i, rank). */
+/* Base of answers that add pairs up. Own has add(q, i, rank), which all lanes
+ * of a warp call (rank < 0: no pair), and add_one(q, i, rank). */
 template <typename Own> struct adding_answer
 {
     __device__ __forceinline__ const Own &own() const
@@ -368,8 +370,8 @@ template <typename Own> struct adding_answer
     }
 };
 
-/* resident: minimum blocks per multiprocessor; adding values needs registers
- * that the query does not. */
+/* resident: minimum number of blocks per multiprocessor; it is lower here,
+ * because adding values needs registers that the query does not. */
 template <int resident, typename answer_t>
 static __global__ void __launch_bounds__(BLOCK, resident)
     add_pairs_by_feature(const __grid_constant__ struct points_in_rings_query q,
@@ -378,14 +380,15 @@ static __global__ void __launch_bounds__(BLOCK, resident)
     locate_chunk_of_points(q, warp_in_grid(), answer);
 }
 
-/* Maximum join features for which a block has counts in shared memory. */
+/* Maximum number of join features for which a block counts in shared memory. */
 #define SHARED_COUNTS 4096
 
-/* For few features: each block first counts by rank in shared memory. */
+/* Counts pairs per feature; if features are few, each block first counts in
+ * shared memory, by rank. */
 template <typename count_t>
 struct count_answer : adding_answer<count_answer<count_t>>
 {
-    const int32_t *ordinal_of; /* NULL: count is the block's, by rank */
+    const int32_t *ordinal_of; /* NULL: count is the block's, indexed by rank */
     count_t *count;
 
     __host__ __device__ __forceinline__ count_answer(const int32_t *of,
@@ -394,7 +397,7 @@ struct count_answer : adding_answer<count_answer<count_t>>
     {
     }
 
-    /* Lanes with equal features add their number once. */
+    /* Lanes whose features are equal add their number at once. */
     __device__ __forceinline__ void add(const struct points_in_rings_query &,
                                         int64_t, int32_t rank) const
     {
@@ -441,7 +444,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     }
 }
 
-/* Minimum lanes with equal features that add up among themselves first. */
+/* Minimum number of lanes with one feature that add up among themselves first.
+ */
 #define TOGETHER 8
 
 #define SUMS_RESIDENT 4
@@ -454,8 +458,8 @@ static __device__ __forceinline__ int64_t sum_of_warp(int64_t x)
     return x;
 }
 
-/* Adds the points i of the lanes in members to the words of one feature. All
- * lanes of a warp must call it. */
+/* Adds the points of the lanes in members (i of each lane) to the words of one
+ * feature. All lanes of a warp must call it. */
 static __device__ __forceinline__ void
 add_warp_sums(const struct oj_sum_request &request, int64_t i, unsigned members,
               unsigned long long *words)

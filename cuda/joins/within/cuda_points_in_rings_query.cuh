@@ -1,6 +1,6 @@
-/** Locates points in the tree of cells over rings. For most points one bit says
- *  that they are in no polygon; cells or short edges decide most others, and
- *  original edges, in a second pass, the few that remain. */
+/** Locates points in the tree of cells over rings. For most points a single bit
+ * states that they are in no polygon; cells or short edges decide most others.
+ * The few that remain are decided by the original edges, in a second pass. */
 #ifndef CUDA_POINTS_IN_RINGS_QUERY_CUH
 #define CUDA_POINTS_IN_RINGS_QUERY_CUH
 
@@ -12,24 +12,25 @@
 #define LANES 32
 #define ALL_LANES 0xffffffffu
 
-/* Points per thread, and per warp: rounds of 32 consecutive points. */
+/* Number of points per thread, and per warp: rounds of 32 consecutive points.
+ */
 #define ROUNDS 4
 #define CHUNK (LANES * ROUNDS)
 
 /* Blocks per multiprocessor: more blocks hide more latency of memory, but have
  * fewer registers. */
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ == 750
-#define RESIDENT 4 /* maximum for the threads of an sm_75 */
+#define RESIDENT 4 /* maximum for the number of threads of an sm_75 */
 #else
 #define RESIDENT 6
 #endif
 
-/* Points are processed in slices: the array of unsure points has room for all
- * points of a slice. */
+/* Number of points that are processed at a time (a slice): the array of unsure
+ * points has room for all of them. */
 #define SLICE ((int64_t)CHUNK << 19)
 
-/* A point for which short edges are unsure, and the record to go on with. The
- * second pass, which needs more registers, resolves it. */
+/* A point that short edges cannot decide, and the record with which to
+ * continue. The second pass, which needs more registers, decides it. */
 struct doubt
 {
     uint32_t point, record;
@@ -39,7 +40,7 @@ struct points_in_rings_query
 {
     struct oj_ring_tree tree;
     unsigned accepted;
-    int64_t n; /* points of the slice */
+    int64_t n; /* number of points of the slice */
     const double *x, *y;
     const int32_t *ordinal_of;
     struct doubt *doubt;
@@ -103,12 +104,12 @@ append_doubtful_point(const struct points_in_rings_query &q, int64_t i,
     q.doubt[atomicAdd(q.n_doubts, 1u)] = d;
 }
 
-/* Locates a chunk of points by a warp. Points whose bit says that they are in
+/* Locates a chunk of points by a warp. Points whose bit states that they are in
  * no polygon are dropped. The others are collected and processed by full warps:
  * answer.sure(i, rank) if their cells decide (rank OJ_RING_NONE: no match),
- * else answer.ask(i, place); all lanes call both, with i < 0 for no point.
- * keeps: coordinates are read past the caches and kept in shared memory, which
- * is faster when much is written. */
+ * otherwise answer.ask(i, place); all lanes call both, with i < 0 for no point.
+ * keeps: 1: coordinates are read past the caches and kept in shared memory,
+ * which is faster if much is written. */
 template <bool keeps = false, typename answer_t>
 static __device__ __forceinline__ void
 locate_chunk_of_points(const struct points_in_rings_query &q, int64_t chunk,
@@ -174,8 +175,8 @@ locate_chunk_of_points(const struct points_in_rings_query &q, int64_t chunk,
     __syncwarp();
 }
 
-/* Shared memory for the ranks of a warp's chunk, set to OJ_RING_NONE; they are
- * stored contiguously when all are known. */
+/* Returns shared memory for the ranks of a warp's chunk, set to OJ_RING_NONE.
+ * They are stored contiguously when all are known. */
 static __device__ __forceinline__ int32_t *shared_ranks_of_chunk(void)
 {
     __shared__ int32_t ranks[BLOCK / LANES][CHUNK];
@@ -187,7 +188,7 @@ static __device__ __forceinline__ int32_t *shared_ranks_of_chunk(void)
     return mine;
 }
 
-/* Resolves the unsure points of a slice by original edges: calls
+/* Decides the unsure points of a slice by the original edges: calls
  * answer.resolve_doubts(q, i, x, y, place). */
 template <typename answer_t>
 static __global__ void locate_doubtful_points_exactly(
@@ -217,7 +218,8 @@ static inline unsigned blocks_needed_for_chunks(int64_t n_chunks)
     return oj_blocks(n_chunks * LANES, BLOCK);
 }
 
-/* accepted: locations that match, bits 1 << enum oj_location. */
+/* Makes a query. accepted: locations that match, as bits 1 << enum oj_location.
+ */
 static inline struct points_in_rings_query
 make_points_in_rings_query(const struct oj_ring_tree &tree, unsigned accepted,
                            const struct oj_cuda_points *points)
@@ -231,7 +233,7 @@ make_points_in_rings_query(const struct oj_ring_tree &tree, unsigned accepted,
     return q;
 }
 
-/* The slice that begins with point first. */
+/* Returns the slice that begins with point first. */
 static inline struct points_in_rings_query
 slice_of(const struct points_in_rings_query &all, int64_t first)
 {
@@ -251,7 +253,7 @@ allocate_doubtful_points(struct oj_cuda_work *work,
     return work->make(1, &q->n_doubts);
 }
 
-/* Runs the second pass, which usually has few points. */
+/* Runs the second pass for the unsure points, which are usually few. */
 template <typename answer_t>
 static oj_status resolve_doubts(struct oj_cuda_work *work,
                                 const struct points_in_rings_query &q,
@@ -262,8 +264,8 @@ static oj_status resolve_doubts(struct oj_cuda_work *work,
                                    answer);
 }
 
-/* Runs slice(q, first) for each slice of points; no point is unsure at its
- * start. */
+/* Runs slice(q, first) for each slice of points; at its start no point is
+ * unsure. */
 template <typename Slice>
 static oj_status
 run_for_each_slice_of_points(struct oj_cuda_work *work,

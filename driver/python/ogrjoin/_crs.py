@@ -14,8 +14,8 @@ _KNOWN = ("EPSG:4326", "OGC:CRS84")  # codes that the C library reads without py
 
 
 def text(crs: Any) -> str | None:
-    """The text of a CRS: a pyproj object, PROJJSON, the number of an EPSG code, or a
-    text."""
+    """Returns the text of a CRS, which is a pyproj object, PROJJSON, the number of an
+    EPSG code, or a text."""
     if crs is None or isinstance(crs, str):
         return crs or None
     if isinstance(crs, int):
@@ -26,7 +26,7 @@ def text(crs: Any) -> str | None:
 
 
 def of_extension(metadata: bytes | str | None) -> str | None:
-    """The CRS in ARROW:extension:metadata, or None."""
+    """Returns the CRS in ARROW:extension:metadata, or None."""
     try:
         return text(json.loads(metadata or "{}").get("crs"))
     except (ValueError, AttributeError):
@@ -34,15 +34,15 @@ def of_extension(metadata: bytes | str | None) -> str | None:
 
 
 def of_field(field: Any) -> str | None:
-    """The CRS of a pyarrow field, or None."""
+    """Returns the CRS of a pyarrow field, or None."""
     if hasattr(field.type, "__arrow_ext_serialize__"):
         return of_extension(field.type.__arrow_ext_serialize__())
     return of_extension((field.metadata or {}).get(b"ARROW:extension:metadata"))
 
 
 def of_side(side: Any) -> str | None:
-    """The CRS of a layer: its attribute crs, or else the CRS of the first column that
-    has one; None: neither."""
+    """Returns the CRS of a layer: its attribute crs, or else the CRS of the first
+    column that has one; None: neither."""
     if getattr(side, "crs", None) is not None:
         return text(side.crs)
     schema = getattr(side, "schema", None)
@@ -52,7 +52,8 @@ def of_side(side: Any) -> str | None:
 
 
 def _proj(crs: str) -> Any:
-    """The pyproj object of a CRS; None: pyproj is missing or cannot read the CRS."""
+    """Returns the pyproj object of a CRS; None: pyproj is missing or cannot read the
+    CRS."""
     try:
         import pyproj
     except ImportError:
@@ -64,8 +65,8 @@ def _proj(crs: str) -> Any:
 
 
 def _expand(crs: str | None) -> str | None:
-    """The PROJJSON of a code.  Returns crs unchanged if it is not a code, or if pyproj
-    cannot read it."""
+    """Returns the PROJJSON of a code. Returns crs unchanged if it is not a code, or if
+    pyproj cannot read it."""
     if crs is None or crs.upper() in _KNOWN or not _CODE.fullmatch(crs):
         return crs
     known = _proj(crs)
@@ -73,8 +74,8 @@ def _expand(crs: str | None) -> str | None:
 
 
 def agree(left: str | None, right: str | None) -> tuple[str | None, str | None]:
-    """Both CRS in a form that the C library reads without pyproj: codes as PROJJSON,
-    and one text for both if they are equal but written differently."""
+    """Returns both CRS in a form that the C library reads without pyproj: codes as
+    PROJJSON, and one text for both if they are equal but written differently."""
     if left is not None and right is not None and left != right:
         one, other = _proj(left), _proj(right)
         if one is not None and one.equals(other, ignore_axis_order=True):
@@ -83,7 +84,7 @@ def agree(left: str | None, right: str | None) -> tuple[str | None, str | None]:
 
 
 def projjson(crs: str | None) -> Any:
-    """The PROJJSON object of a CRS for GeoParquet; None: no CRS."""
+    """Returns the PROJJSON object of a CRS for GeoParquet; None: no CRS."""
     if crs is None or crs[:1] == "{":
         return crs and json.loads(crs)
     known = _proj(crs)
@@ -95,7 +96,8 @@ def projjson(crs: str | None) -> Any:
 
 
 def transformer(source: str | None, target: str | None) -> Any:
-    """The pyproj transformer from CRS source to CRS target, for x, y in this order."""
+    """Returns the pyproj transformer from CRS source to CRS target, for coordinates in
+    the order x, y."""
     for crs, argument in ((source, "right_crs"), (target, "left_crs")):
         if crs is None:
             side = argument.split("_")[0]

@@ -32,7 +32,7 @@ def _interface(array: Any) -> Any:
 
 
 def is_device(array: Any) -> bool:
-    """Is this an array, or a pair of arrays, in the memory of a CUDA device?"""
+    """Returns True for an array, or a pair of arrays, in the memory of a CUDA device."""
     if isinstance(array, tuple):
         return len(array) == 2 and all(map(is_device, array))
     if not hasattr(array, "__dlpack_device__"):
@@ -65,8 +65,8 @@ def _of_dlpack(array: Any) -> _Column:
 
 
 def _column(array: Any) -> _Column:
-    """Reads the array by __cuda_array_interface__ if that names a stream, or if there
-    is no DLPack; else by DLPack."""
+    """Reads the array by __cuda_array_interface__ if that states a stream, or if there
+    is no DLPack; otherwise by DLPack."""
     told = _interface(array)
     if told is not None and (told.get("stream") or not hasattr(array, "__dlpack__")):
         return _of_interface(array, told)
@@ -156,7 +156,7 @@ class DevicePairs(Pairs):
 
 
 def join(index: Any, side: Any) -> DevicePairs:
-    """Joins points for which is_device() holds; index: the one of _core."""
+    """Joins points for which is_device() is true. index: an index of _core."""
     columns = [_column(c) for c in (side if isinstance(side, tuple) else (side,))]
     x, y = columns[0], columns[-1]
     if len(columns) == 1:

@@ -7,7 +7,7 @@ MAIN_THREAD = threading.main_thread().ident  # the only thread that runs signal 
 
 
 class Status(IntEnum):
-    """enum ogrjoin_status of the C library."""
+    """The values of enum ogrjoin_status of the C library."""
 
     ARGUMENT = 1
     NO_MEMORY = 2
@@ -22,7 +22,7 @@ class Status(IntEnum):
 
 
 class Error(Exception):
-    """A join failed; status is the cause."""
+    """A join failed; status holds the cause."""
 
     status = Status.INTERNAL
 
@@ -32,7 +32,8 @@ class InvalidError(Error, ValueError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Each argument is right by itself, but this version does not join by them together."""
+    """Each argument is valid by itself, but this version cannot join with all of them
+    together."""
 
 
 class NoMemoryError(Error, MemoryError):
@@ -55,7 +56,7 @@ _CLASSES: dict[Status, type[Error]] = {
 
 
 def make(status: int, message: str) -> Error:
-    """The exception of a status of the C library."""
+    """Returns the exception for a status of the C library."""
     if status == Status.NO_DEVICE and "no CUDA module" in message:
         message += "; install the wheel ogrjoin-cuda"
     error = _CLASSES.get(Status(status), Error)(message)

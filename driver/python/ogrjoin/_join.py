@@ -18,11 +18,12 @@ Geometry = Literal[
 
 
 class _Text(str):
-    """The content of a file of word pairs (word_map), not its name."""
+    """Returns the content of a word_map argument: word pairs, not the name of their
+    file."""
 
 
 def _words(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings for the C library: lists become texts, and False is left out."""
+    """Prepares settings for the C library: lists become texts, and False is left out."""
     for name, value in settings.items():
         if isinstance(value, (list, tuple)):
             settings[name] = ",".join(str(word) for word in value)
@@ -33,14 +34,14 @@ def _words(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _agree(left: TableSide, right_crs: str | None, settings: dict[str, Any]) -> None:
-    """Sets the CRS of both sides."""
+    """Sets the CRS of both sides in the settings."""
     if settings.get("crs") != "ignore":
         crs = _crs.agree(left.crs(settings["left_crs"]), right_crs)
         settings.update(left_crs=crs[0], right_crs=crs[1])
 
 
 def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
-    """join() with a right side that has an index already."""
+    """Implements join() for a right side that has an index already."""
     if settings.get("crs") == "reproject":
         raise UnsupportedError('crs="reproject" needs ogrjoin.join(): an Index has one CRS')
     settings = {**index._compared, **index._settings, **settings, "op": op}

@@ -65,18 +65,18 @@ class Joined:
             yield pa.record_batch(_Piece(*piece))
 
     def reader(self) -> Any:
-        """A pyarrow.RecordBatchReader from the beginning."""
+        """Returns a pyarrow.RecordBatchReader that starts at the first row."""
         return pa.RecordBatchReader.from_batches(self.schema, self._batches())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.reader().__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[Any]:
-        """Record batches."""
+        """Yields record batches."""
         return self._batches()
 
     def read_all(self) -> Any:
-        """All rows as a pyarrow.Table."""
+        """Returns all rows as a pyarrow.Table."""
         return self.reader().read_all()
 
     def to_polars(self) -> Any:
@@ -85,12 +85,13 @@ class Joined:
         return polars.DataFrame(self)
 
     def to_pandas(self) -> Any:
-        """A DataFrame with the index of left, if it had one; geometries are WKB."""
+        """Returns a DataFrame with the index of left, if it had one; geometries are
+        WKB."""
         frame = self.read_all().replace_schema_metadata(None).to_pandas()
         return frame.set_index(self._left.index) if self._left.index else frame
 
     def to_geopandas(self) -> Any:
-        """A GeoDataFrame, with the index that left had."""
+        """Returns a GeoDataFrame with the index of left, if it had one."""
         import geopandas
 
         frame = geopandas.GeoDataFrame.from_arrow(self, geometry=self._geometry)
@@ -110,14 +111,14 @@ class Joined:
         raise TypeError("a Joined is a join that is not yet made: pickle read_all()")
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Writes GeoParquet 1.1; the file gets its name when it is complete."""
+        """Writes GeoParquet 1.1. The file gets its name only when it is complete."""
         import pyarrow.parquet
 
         path = os.fspath(path)
         schema, geo = self.schema, geo_metadata(self.schema, self._geometry)
         if geo:
             schema = schema.with_metadata({b"geo": json.dumps(geo).encode()})
-        # A random name and mode "x": links that other users put there are not followed.
+        # A random name and mode "x", so that no link of another user is followed.
         name = f".ogrjoin-{secrets.token_hex(8)}"
         temporary = os.path.join(os.path.dirname(path), name)
         try:
@@ -133,7 +134,7 @@ class Joined:
         except OSError as error:
             if error.filename != temporary:
                 raise
-            # The error names the path of the user, not the temporary file.
+            # The error shall name the path of the user, not the temporary file.
             raise type(error)(error.errno, error.strerror, path) from None
         finally:
             if os.path.exists(temporary):
@@ -141,8 +142,8 @@ class Joined:
 
 
 def geo_metadata(schema: Any, geometry: str | None) -> dict[str, Any]:
-    """The GeoParquet 1.1 metadata of a schema; geometry: the primary column.  Empty if
-    there is no geometry."""
+    """Returns the GeoParquet 1.1 metadata of a schema; geometry: the primary column.
+    Empty if there is no geometry."""
     columns = {}
     for field in schema:
         encoding = extension_of(field).removeprefix("geoarrow.")

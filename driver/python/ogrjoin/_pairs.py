@@ -98,11 +98,11 @@ class Pairs:
 
     @property
     def backend(self) -> str:
-        """The backend that found the pairs: cpu, cuda or another by name."""
+        """The name of the backend that found the pairs: cpu, cuda or another."""
         return _core.backend(self._index)
 
     def of_rows(self, first: int, n: int) -> Pairs:
-        """The pairs of n left rows from first on; in the result first is row 0."""
+        """Returns the pairs of n left rows from row first on; row first becomes row 0."""
         offsets = self.offsets[first : first + n + 1]
         a, b = offsets[0], offsets[-1]
         distance = None if self.distance is None else self.distance[a:b]
@@ -157,7 +157,7 @@ def _words(name: str, values: Any) -> Any:
 
 
 def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
-    """Pairs from a result of the C library for left rows from first on."""
+    """Makes pairs of a result of the C library for left rows from row first on."""
     handle, offsets, right32, measure, values, shapes, n_undecided = made
     offsets, right32 = np.frombuffer(offsets, "q"), np.frombuffer(right32, "i")
     named = {name: np.frombuffer(column, "d") for name, column in values.items()}
@@ -219,7 +219,7 @@ def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
 
 _PROGRESS_ROWS = 65536
 
-# Maximum number of indexes that are kept, one for each combination of settings.
+# Maximum number of indexes that an Index keeps, one per combination of settings.
 _MOST_INDEXES = 4
 
 # Settings of join() for which the index needs columns of the right side.
@@ -228,7 +228,7 @@ _OF_COLUMNS = (
     "similar", "vector", "within_time", "during",
 )  # fmt: skip
 
-# Settings that do not affect the index: values of the pairs, and their rows.
+# Settings that do not affect the index: they only concern the values and rows of pairs.
 _NOT_OF_INDEX = {
     name
     for name, help in _core.settings().items()
@@ -248,7 +248,8 @@ Progress = Callable[[int, int], object]
 
 
 def count_threads(threads: int | None) -> int:
-    """threads, else OGRJOIN_NUM_THREADS, else 0: all processors of the process."""
+    """Returns threads; if None, OGRJOIN_NUM_THREADS; without that 0, all processors of
+    the process."""
     if threads is None:
         threads = int(os.environ.get("OGRJOIN_NUM_THREADS") or 0)
     return threads
@@ -261,7 +262,7 @@ def _is_missing(values: Any) -> Any:
 
 
 def _column_of(values: Any) -> tuple[object, object]:
-    """A column of values as Arrow: (schema, array)."""
+    """Returns a column of values as Arrow: (schema, array)."""
     if hasattr(values, "__arrow_c_array__"):
         schema, array = values.__arrow_c_array__()
         return schema, array
@@ -294,7 +295,7 @@ def _column_of(values: Any) -> tuple[object, object]:
 
 
 def text_buffers(texts: Any) -> tuple[Any, Any]:
-    """(offsets, UTF-8 bytes) of a column of texts; None becomes an empty text."""
+    """Returns (offsets, UTF-8 bytes) of a column of texts; None becomes an empty text."""
     if hasattr(texts, "fill_null"):  # array of pyarrow
         texts = texts.cast("large_string").fill_null("")
         if hasattr(texts, "combine_chunks"):
@@ -309,7 +310,7 @@ def text_buffers(texts: Any) -> tuple[Any, Any]:
 
 
 def word_map_text(words: Any) -> str:
-    """The lines of a word map: of a dict {word: replacement}, or of a file."""
+    """Returns the lines of a word map, which is a dict {word: replacement} or a file."""
     if hasattr(words, "items"):
         return "".join(f'"{a}","{b}"\n' for a, b in words.items())
     with open(words, encoding="utf-8") as file:
@@ -317,7 +318,7 @@ def word_map_text(words: Any) -> str:
 
 
 def _shapes(made: tuple[Any, Any]) -> Any:
-    """WKB of each pair; None: the pair has no intersection."""
+    """Returns the WKB of each pair; None: the pair has no intersection."""
     offsets, data = np.frombuffer(made[0], "q"), bytes(made[1])
     shapes = np.empty(len(offsets) - 1, dtype=object)
     shapes[:] = [data[a:b] or None for a, b in zip(offsets[:-1], offsets[1:])]
@@ -367,7 +368,7 @@ def _of_both(name: str, values: Any) -> tuple[Any, Any]:
 
 
 def _is_values(side: Any, settings: dict[str, Any], texts: Any) -> bool:
-    """True if side is texts or vectors that are compared without geometries."""
+    """Returns True if side is texts or vectors, which are compared without geometries."""
     is_alone = settings.get("max_distance") is None and not len(texts)
     if not is_alone or (settings.get("op") or "").lower() != "similar":
         return False
@@ -387,7 +388,7 @@ def _is_text(values: Any) -> bool:
 
 
 def _of_values(values: Any) -> Any:
-    """A layer of texts or vectors without geometries."""
+    """Makes a layer of texts or vectors without geometries."""
     n = len(values)
     nowhere = np.full(n, np.nan)
     layer = _core.arrays(n, nowhere, nowhere)
@@ -406,7 +407,7 @@ def _of_values(values: Any) -> Any:
     return layer
 
 
-# Predicates of shapely and GeoPandas -> op.
+# Predicates of shapely and GeoPandas, and the op for each.
 PREDICATES = {
     "contains": "contains",
     "contains_properly": "contains_properly",
@@ -423,12 +424,12 @@ PREDICATES = {
 
 
 def similar_words(similar: Any) -> Any:
-    """A list of conditions as one text for the C library."""
+    """Converts a list of conditions to one text for the C library."""
     return similar if similar is None or isinstance(similar, str) else ",".join(similar)
 
 
 class _Plan(NamedTuple):
-    """A checked join of a left side with an index."""
+    """A join of a left side with an index, whose arguments are checked."""
 
     settings: dict[str, Any]
     index: Any  # index of _core
@@ -441,7 +442,7 @@ class _Plan(NamedTuple):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The columns with a value for each left row, by argument name."""
+        """The columns that have a value for each left row, by argument name."""
         named = {"id": self.id, "max_distance": self.max_distance, "on": self.classes}
         named.update({f"texts[{i}]": text for i, text in enumerate(self.texts)})
         return {name: values for name, values in named.items() if values is not None}
@@ -512,7 +513,7 @@ class Index:
             _sides.check_length(on, len(self), "on", _SIDE["right"])
             self._classes = _core.classes(*_column_of(on))
         # Layers by the address of their array of classes. A column of numbers has two
-        # such arrays: for comparison with numbers and with texts.
+        # such arrays: one for comparison with numbers, one for comparison with texts.
         self._with_classes: dict[int | None, Any] = {}
         self._remake = settings, column, texts, id, score
 
@@ -536,7 +537,7 @@ class Index:
         return _sides.make_layer(side, self._reading(which, settings), column)
 
     def _reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
-        """The settings for reading a side, for a join with these settings."""
+        """Returns the settings for reading a side for a join with these settings."""
         names = ("op", "max_distance", "similar", "vector")
         asked = {name: settings.get(name) for name in names}
         reading = {"threads": self._settings["threads"]}
@@ -548,7 +549,7 @@ class Index:
         return _core.count(self._layer)
 
     def _classes_of(self, on: Any) -> tuple[Any, Any]:
-        """(classes of the left values, layer of this side with its classes)."""
+        """Returns (classes of the left values, layer of this side with its classes)."""
         if not hasattr(on, "__len__"):
             raise InvalidError("on must be a column with a value for each left row")
         of_left = np.empty(len(on), dtype=np.int32)
@@ -566,7 +567,8 @@ class Index:
         return of_left, self._with_classes[key]
 
     def _index(self, crs: Any, settings: dict[str, Any], layer: Any = None) -> Any:
-        """The index for a left side in this CRS.  layer: this side with classes, or None."""
+        """Returns the index for a left side in this CRS. layer: this side with classes,
+        or None."""
         pair = crs, self._crs
         if settings["crs"] != "ignore":
             pair = _crs.agree(*pair)
@@ -582,8 +584,9 @@ class Index:
         return index
 
     def _index_of_rows(self, left: Any, words: dict[str, Any]) -> Any:
-        """The index of pairs() that also serves join() with these settings; None: join()
-        must make another index, with columns that pairs() does not read."""
+        """Returns the index of pairs() if it can also serve join() with these settings;
+        None: join() must make another index, with columns that pairs() does not
+        read."""
         if self._classes is not None or any(name in words for name in _OF_COLUMNS):
             return None
         asked = {k: v for k, v in words.items() if k not in _NOT_OF_INDEX}
@@ -612,7 +615,7 @@ class Index:
         crs: str = "check",
         **settings: Any,
     ) -> Pairs:
-        """The pairs of left with this side: see ogrjoin.pairs()."""
+        """Returns the pairs of left with this side; see ogrjoin.pairs()."""
         plan = self._plan(
             left, op, column, max_distance, on, id, texts, crs, settings
         )
@@ -705,7 +708,7 @@ class Index:
     def _layers(
         self, plan: _Plan, left: Any, batch_size: int
     ) -> Iterator[tuple[int, Any]]:
-        """(first row, layer) for each batch of batch_size rows."""
+        """Yields (first row, layer) for each batch of batch_size rows."""
         stream = _sides.stream_of(left, plan.column)
         if stream is not None:
             if n_rows := _sides.count_rows(left):
@@ -744,7 +747,7 @@ class Index:
         crs: str,
         settings: dict[str, Any],
     ) -> _Plan:
-        """Checks the arguments of a join with left, and makes the index."""
+        """Checks the arguments of a join with left, and makes or finds the index."""
         settings = {**self._compared, **settings, "op": op}
         settings["similar"] = similar_words(settings["similar"])
         settings["crs"] = crs
@@ -791,13 +794,13 @@ class Index:
         return pairs
 
     def join(self, left: Any, op: str = "intersects", **options: Any) -> Joined:
-        """The joined rows of left and this side: see ogrjoin.join()."""
+        """Returns the joined rows of left and this side; see ogrjoin.join()."""
         from . import _join
 
         return _join.join_index(self, left, op, **options)
 
     def _query(self, geometry: Any, op: str, **settings: Any) -> tuple[Any, Any]:
-        """(row numbers in the form of shapely's STRtree, distances)."""
+        """Returns (row numbers in the form of shapely's STRtree, distances)."""
         is_one = not hasattr(geometry, "__len__")
         pairs = self.pairs([geometry] if is_one else geometry, op, **settings)
         rows = pairs.right if is_one else np.stack((pairs.left, pairs.right))
@@ -843,7 +846,8 @@ class Index:
         exclusive: bool = False,
         all_matches: bool = True,
     ) -> Any:
-        """As shapely.STRtree.query_nearest(); the result is as that of query()."""
+        """Like shapely.STRtree.query_nearest(); the result has the form of that of
+        query()."""
         rows, distances = self._query(
             geometry,
             "nearest",

@@ -14,8 +14,8 @@ NAME, METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
 
 
 def mark_geometries(schema: Any) -> tuple[Any, str | None]:
-    """(the schema with GeoParquet's geometry columns marked as GeoArrow, the name of
-    the primary column or None)"""
+    """Returns (the schema with GeoParquet's geometry columns marked as GeoArrow, the
+    name of the primary column or None)."""
     geo = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
     for name, column in geo.get("columns", {}).items():
         i = schema.get_field_index(name)
@@ -31,13 +31,14 @@ def mark_geometries(schema: Any) -> tuple[Any, str | None]:
 
 
 def wkb_metadata(crs: str | None) -> dict[bytes, bytes]:
-    """The field metadata of a WKB column; crs: a text or PROJJSON; None: no CRS."""
+    """Returns the field metadata of a WKB column; crs: a text or PROJJSON; None: no
+    CRS."""
     of_crs = {} if crs is None else {"crs": json.loads(crs) if crs[:1] == "{" else crs}
     return {NAME: b"geoarrow.wkb", METADATA: json.dumps(of_crs).encode()}
 
 
 def extension_of(field: Any) -> str:
-    """The GeoArrow extension name of a field, or ""."""
+    """Returns the GeoArrow extension name of a field, or ""."""
     name: str = (field.metadata or {}).get(NAME, b"").decode()
     if isinstance(field.type, pa.BaseExtensionType):
         name = field.type.extension_name
@@ -45,13 +46,14 @@ def extension_of(field: Any) -> str:
 
 
 _CSV = (".csv", ".tsv", ".psv")
-# Formats with one layer per file: listing it would read whole files of some.
+# Formats with one layer per file: for some of them, listing the layers would read the
+# whole file.
 _OF_ONE_LAYER = (*_CSV, ".geojson", ".geojsonl", ".geojsons", ".fgb", ".shp")
 
 
 def _only_layer(path: str, option: str) -> str | None:
-    """The only layer with geometries of a file with several layers; None: the file
-    has one layer.  option: argument by which the user names a layer, for the error."""
+    """Returns the only layer with geometries of a file that has several layers; None:
+    the file has one layer. option: the argument that names a layer, for the error."""
     if path.lower().endswith(_OF_ONE_LAYER):
         return None
     from pyogrio import list_layers
@@ -112,7 +114,7 @@ class Scan:
             yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
 
     def reader(self) -> Any:
-        """A pyarrow.RecordBatchReader from the beginning."""
+        """Returns a pyarrow.RecordBatchReader that starts at the first row."""
         if self._table is not None:
             return self._table.to_reader()
         return pa.RecordBatchReader.from_batches(self.schema, self._batches())

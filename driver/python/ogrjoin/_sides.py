@@ -22,7 +22,7 @@ def is_geodataframe(side: Any) -> bool:
 
 
 def shapely_array(side: Any) -> Any:
-    """side as an array of shapely geometries; None: it is something else."""
+    """Returns side as an array of shapely geometries; None: side is something else."""
     if hasattr(side, "geometry") and hasattr(side, "columns"):
         side = side.geometry  # GeoDataFrame
     values = getattr(side, "values", side)  # GeoSeries
@@ -33,7 +33,7 @@ def shapely_array(side: Any) -> Any:
 
 
 def is_points(array: Any) -> bool:
-    """True if an array of shapely has only points and None."""
+    """Returns True if an array of shapely has only points and None."""
     import shapely
 
     kind = shapely.get_type_id(array)
@@ -51,8 +51,8 @@ def check_length(values: Any, n: int, name: str, of: str) -> None:
 
 
 def as_column(values: Any, dtype: Any, n: int, name: str, of: str) -> Any:
-    """n values as a contiguous numpy array.  64-bit integers that would be rounded or
-    wrapped are an error; missing floats of Arrow become NaN."""
+    """Returns n values as a contiguous numpy array. 64-bit integers that would be
+    rounded or wrapped are an error; missing floats of Arrow become NaN."""
     check_length(values, n, name, of)
     array = np.asarray(values)
     if array.shape != (n,):
@@ -166,7 +166,7 @@ def _of_shapely(array: Any, settings: dict[str, Any]) -> Any:
 
 
 def may_be_device(side: Any) -> bool:
-    """True if side, or x of (x, y), may be an array in device memory."""
+    """Returns True if side, or x of (x, y), may be an array in device memory."""
     one = side[0] if isinstance(side, tuple) and len(side) == 2 else side
     return not isinstance(one, np.ndarray) and (
         hasattr(one, "__dlpack_device__") or hasattr(one, "__cuda_array_interface__")
@@ -174,7 +174,7 @@ def may_be_device(side: Any) -> bool:
 
 
 def slices(side: Any, n_rows: int) -> Any:
-    """(first row, rows) for pieces of side; one piece if side cannot be sliced."""
+    """Divides side into pieces (first row, rows); one piece if side cannot be sliced."""
     array = shapely_array(side)
     if isinstance(side, tuple) and len(side) == 2:
         check_length(side[1], len(side[0]), "y", "x")
@@ -190,8 +190,8 @@ def slices(side: Any, n_rows: int) -> Any:
 
 
 def stream_of(side: Any, column: str | None = None) -> Any:
-    """An object with an Arrow stream of the rows of side; None: there is no stream.
-    Only the given column of a pyarrow dataset is read."""
+    """Returns an object with an Arrow stream of the rows of side; None: there is no
+    stream. Of a pyarrow dataset only the given column is read."""
     if is_geodataframe(side) or shapely_array(side) is not None:
         return None
     if hasattr(side, "__arrow_c_stream__"):
@@ -204,7 +204,7 @@ def stream_of(side: Any, column: str | None = None) -> Any:
 
 
 def count_rows(side: Any) -> int:
-    """Number of rows of side; 0: unknown until it is read."""
+    """Returns the number of rows of side; 0: unknown until side is read."""
     counted = ("ogrjoin", "pyarrow", "polars", "pandas", "geopandas")
     is_counted = type(side).__module__.split(".")[0] in counted
     return len(side) if is_counted and hasattr(side, "__len__") else 0
@@ -215,7 +215,7 @@ def _is_arrow(side: Any) -> bool:
 
 
 def is_iterator(side: Any) -> bool:
-    """True if side is an iterator or list of several sides."""
+    """Returns True if side is an iterator or list of several sides."""
     if isinstance(side, list):
         return len(side) > 0 and all(_is_arrow(item) for item in side)
     return hasattr(side, "__next__") and not hasattr(side, "__geo_interface__")

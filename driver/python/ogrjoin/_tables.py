@@ -23,7 +23,7 @@ def _table_of_shapes(array: Any, crs: str | None) -> Any:
 
 
 def _shapes_of(table: Any) -> Any:
-    """The only column of a table as an array of shapely geometries."""
+    """Returns the only column of a table as an array of shapely geometries."""
     import shapely
 
     kind = table.schema.field(0).type
@@ -91,19 +91,19 @@ class TableSide:
         settings[f"{which}_crs"] = crs
 
     def crs(self, given: str | None) -> str | None:
-        """given, or else the CRS in the metadata of the geometry column."""
+        """Returns given, or else the CRS in the metadata of the geometry column."""
         fields = [f for f in self._schema if self.geometry in (None, f.name)]
         return given or next((c for f in fields if (c := _crs.of_field(f))), None)
 
     def field_of_geometry(self) -> int:
-        """The index of the geometry column of the join, if it is known here."""
+        """Returns the index of the geometry column of the join, if it is known here."""
         if self.geometry is not None:
             return int(self._schema.get_field_index(self.geometry))
         marked = [i for i, f in enumerate(self._schema) if extension_of(f)]
         return marked[0] if len(marked) == 1 else -1
 
     def reader(self) -> Any:
-        """A pyarrow.RecordBatchReader from the beginning."""
+        """Returns a pyarrow.RecordBatchReader that starts at the first row."""
         reader, self._reader = self._reader, None
         if reader is None and self.is_once:
             raise InvalidError(
@@ -121,7 +121,7 @@ class TableSide:
         return pa.RecordBatchReader.from_batches(self._schema, made)
 
     def moved(self, settings: dict[str, Any]) -> Any:
-        """A table of all rows, transformed to the CRS left_crs by pyproj."""
+        """Returns a table of all rows, transformed to the CRS left_crs by pyproj."""
         target = settings["left_crs"]
         move = _crs.transformer(self.crs(settings["right_crs"]), target).transform
         table = self.reader().read_all()

@@ -32,7 +32,7 @@ Predicate = Literal[
 Distances = float | Sequence[float] | npt.NDArray[np.floating[Any]]
 Progress = Callable[[int, int], object]
 
-# The function geopandas.tools.sjoin hides the module of this name.
+# The module of this name is hidden by the function geopandas.tools.sjoin.
 _frames: Any = sys.modules["geopandas.tools.sjoin"]
 _their_query: Callable[..., tuple[Any, Any]] = _frames._geom_predicate_query
 _their_nearest: Callable[..., tuple[tuple[Any, Any], Any]] = _frames._nearest_query
@@ -40,7 +40,7 @@ _their_adjust = _frames._adjust_indexers
 
 
 def _with_crs(frame: Any) -> Any:
-    """The active geometries; their CRS gives the length of a unit."""
+    """Returns the active geometries; their CRS gives the length of a unit."""
     return frame.geometry
 
 
@@ -62,9 +62,9 @@ def _query(
     on_attribute: Any = None,
     **options: Any,
 ) -> tuple[Any, Any]:
-    """Row numbers (left, right) of the pairs, sorted."""
+    """Returns the row numbers (left, right) of the pairs, sorted."""
     if predicate not in PREDICATES or (distance is None) != (predicate != "dwithin"):
-        # GeoPandas raises the error
+        # GeoPandas raises the error for an unknown predicate
         return _their_query(left_df, right_df, predicate, distance, on_attribute)
     settings = dict(options)
     made: Callable[[Any], Any] = shapely_array
@@ -94,7 +94,8 @@ def _nearest(
     ties: str = "all",
     **options: Any,
 ) -> tuple[tuple[Any, Any], Any]:
-    """Row numbers (left, right) of the pairs, sorted by left, and their distances."""
+    """Returns the row numbers (left, right) of the pairs, sorted by left, and their
+    distances."""
     sides: tuple[Any, Any] = shapely_array(left_df), shapely_array(right_df)
     has_unit = isinstance(max_distance, str)
     is_theirs = not isinstance(max_distance, (str, type(None))) and not max_distance > 0
@@ -136,8 +137,8 @@ def _nearest(
 def _adjust(
     indices: Any, distances: Any, n_rows: int, how: str, predicate: Any
 ) -> tuple[Any, Any]:
-    """Adds rows without a pair, with -1 as the other row number.  Equals
-    _adjust_indexers() of GeoPandas, in one pass."""
+    """Adds rows without a pair, with -1 as the other row number. Equals
+    _adjust_indexers() of GeoPandas, but in one pass."""
     if how == "inner":
         return indices, distances
     keep, other = indices if how == "left" else indices[::-1]

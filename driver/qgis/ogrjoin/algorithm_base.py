@@ -76,7 +76,8 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
             self.addOutput(kind(name, text))
 
     def words(self, part, parameters, context):
-        """The arguments from the parameters of one part of the command line."""
+        """Returns the arguments from the parameters of one part of the command
+        line."""
         words = ["-op", self.OP] if self.OP and part == shared.JOIN else []
         for row in self.rows():
             if row.part == part:
@@ -84,7 +85,7 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
         return words
 
     def sides(self, context, feedback):
-        """The options of both sides, and their two datasets."""
+        """Returns the options of both sides, and their two datasets."""
         datasets = [
             self.input.take(context, feedback),
             self.join.take(context, feedback),
@@ -105,15 +106,15 @@ class Destination:
         self.was_there = bool(self.path) and os.path.exists(self.path)
 
     def words(self):
-        """Output options and destination. In an existing file only this layer is
-        replaced."""
+        """Returns output options and destination. In an existing file only
+        this layer is replaced."""
         options = ["-overwrite", "-nln", self.layer]
         if self.path.lower().endswith(".shp"):
             options += ["-lco", "ENCODING=UTF-8"]
         return [*options, self.path]
 
     def result(self, context):
-        """The source of the written layer, for QGIS."""
+        """Returns the source of the written layer, for QGIS."""
         if not self.was_there:
             return self.path
         dataset = gdal.OpenEx(self.path, gdal.OF_VECTOR)

@@ -112,7 +112,7 @@ OF_NUMBERS = (
     "weighted_mean",
 )  # fmt: skip
 
-# Aggregate function, and whether "all" includes it.
+# Aggregate functions, and whether the choice "all" includes each.
 SUMMARIES = (
     ("count", True),
     ("unique", True),
@@ -147,8 +147,8 @@ OTHERS = (QVariant.String, QVariant.Date, QVariant.DateTime, QVariant.Time)
 
 
 def suits(function, field):
-    """True if the function can aggregate the field; lists, binaries and maps
-    cannot be aggregated."""
+    """Returns True if the function can aggregate the field; lists, binaries
+    and maps cannot be aggregated."""
     if field.type() in NUMBERS:
         return True
     return field.type() in OTHERS and function not in OF_NUMBERS
@@ -408,7 +408,8 @@ class ConflateLayers(OgrjoinAlgorithm):
 
 
 def load(context, path, name, output):
-    """Loads the layer into the project, if any, when the algorithm has ended."""
+    """Loads the layer into the project, if there is one, when the algorithm
+    has ended."""
     if context.project() is not None:
         details = QgsProcessingContext.LayerDetails(name, context.project(), output)
         context.addLayerToLoadOnCompletion(path, details)

@@ -19,14 +19,15 @@ SETTING = "OGRJOIN_COMMAND"
 EXIT_COMPLETE = 0
 EXIT_DIFFERENT = 3  # -validate found a difference
 POLL_S = 0.1
-PATIENCE_S = 5.0  # until an interrupted command is killed; it normally ends within 1 s
+PATIENCE_S = 5.0  # after this, an interrupted command is killed; it normally ends within 1 s
 
 
 # --- the command and its tables --------------------------------------------
 
 
 def _configured():
-    """The command given by the setting or the environment variable, or None."""
+    """Returns the command given by the setting or the environment variable, or
+    None."""
     try:
         from processing.core.ProcessingConfig import ProcessingConfig
 
@@ -56,8 +57,9 @@ def find_command():
 
 
 def words_after(option):
-    """The arguments that can follow an option; after "--parameters", the lines of
-    the table of join parameters. Empty if the command is missing."""
+    """Returns the arguments that can follow an option; after "--parameters",
+    the lines of the table of join parameters. Empty if the command is
+    missing."""
     path = find_command()[0]
     return _complete(path, option) if path is not None else ()
 

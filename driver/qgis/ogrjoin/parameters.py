@@ -64,7 +64,7 @@ OPERATIONS = (
 
 
 def operations():
-    """OPERATIONS, followed by other joins of the command."""
+    """Returns OPERATIONS, followed by the other joins of the command."""
     known = {op for _, op in OPERATIONS} | {"window", "similar"}
     more = [op for op in command.words_after("-op") if op not in known]
     return (*OPERATIONS, *((op.replace("_", " "), op) for op in more))
@@ -120,7 +120,8 @@ INVALID = (
 
 def row(kind, *values, part=None, words=None, is_advanced=False, metadata=None):
     def make():
-        """A value that is a function is called: lists come from the command."""
+        """Returns value, or value() if it is a function: some lists come from
+        the command."""
         parameter = kind(*(v() if callable(v) else v for v in values))
         if is_advanced:
             parameter.setFlags(
@@ -227,7 +228,7 @@ def layer(name, title, or_table=False):
 
 
 def destination(name, title, is_default=False):
-    """An optional output layer."""
+    """Makes the row of an optional output layer."""
     return row(
         QgsProcessingParameterVectorDestination,
         name,
@@ -278,7 +279,7 @@ RELATE = text("RELATE", "DE-9IM pattern in place of the predicate, as F***1****"
 
 
 def distance_words(algorithm, parameters, name, context):
-    """Arguments -max_distance and -metric."""
+    """Returns the arguments -max_distance and -metric."""
     metric = chosen(algorithm, parameters, "METRIC", context, METRICS)
     is_given = parameters.get(name) is not None
     value = algorithm.parameterAsDouble(parameters, name, context)
@@ -360,7 +361,7 @@ def operation_words(algorithm, parameters, context):
 
 
 def of_join(name, arguments, ops, about):
-    """Row for a parameter of some joins, from the command's table."""
+    """Makes the row of a parameter of some joins from the command's table."""
     choices = arguments.split("|")
     is_choice = len(choices) > 1
     read = "parameterAsEnumString" if is_choice else "parameterAsString"
@@ -379,7 +380,7 @@ def of_join(name, arguments, ops, about):
 
 
 def of_joins():
-    """Rows for the join parameters that OPERATION does not cover."""
+    """Makes the rows of join parameters that OPERATION does not cover."""
     table = (line.split("\t") for line in command.words_after("--parameters"))
     return [of_join(*row) for row in table if row[0] not in ("k", "max_distance", "metric")]
 
@@ -428,7 +429,8 @@ SIMILARITY = row(
 
 
 def of_table(name, title, option):
-    """An option with choices from the command; the first is the default."""
+    """Makes an option with choices from the command; the first choice is the
+    default."""
 
     def choices():
         return command.words_after(option)
@@ -454,7 +456,8 @@ OF_TEXTS = (
 
 
 def chosen_fields(algorithm, parameters, name, side, context):
-    """Names of the chosen fields, without the FID; None: all fields."""
+    """Returns the names of the chosen fields, without the FID; None: all
+    fields."""
     names = algorithm.parameterAsFields(parameters, name, context)
     return side.own_fields(names) if names else None
 

@@ -41,7 +41,7 @@ class Side:
         self.fields = self.source.fields()
         self.dataset = None  # the file or its copy; None: not copied yet
         self.words = []
-        self.fid_field = None  # name of the field with the FID; OGR has no such field
+        self.fid_field = None  # name of the field with the FID, which is no field for OGR
         self.why_copied = ""
         self._look(algorithm, parameters, name, context)
 
@@ -87,7 +87,8 @@ class Side:
         return self.dataset
 
     def own_fields(self, names):
-        """The names without the FID, which is not a field for the command."""
+        """Returns the names without the FID, which is no field for the
+        command."""
         return [name for name in names if name != self.fid_field]
 
     def _copy(self, context, feedback):
@@ -147,8 +148,8 @@ def _find_layer(algorithm, parameters, name, context):
 
 
 def _why_copied(layer, value):
-    """Returns "" if the layer shows exactly the content of its file, else the
-    reason why not."""
+    """Returns "" if the layer shows exactly the content of its file, otherwise
+    the reason why not."""
     if isinstance(value, QgsProcessingFeatureSourceDefinition):
         if value.selectedFeaturesOnly:
             return "only its selected features are used"
@@ -179,8 +180,8 @@ def _why_copied(layer, value):
 
 
 def _first_layer(path):
-    """Name of the layer that QGIS uses if the source does not name one; None if
-    the file has only one."""
+    """Returns the name of the layer that QGIS uses if the source does not name
+    one; None if the file has only one."""
     driver = gdal.IdentifyDriverEx(path, gdal.OF_VECTOR)
     if driver is None or driver.GetMetadataItem("DCAP_MULTIPLE_VECTOR_LAYERS") is None:
         return None
