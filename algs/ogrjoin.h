@@ -877,6 +877,71 @@ OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_load(const char *path, const struct ogrjoin_settings *settings,
                   struct ogrjoin_live **out, struct ogrjoin_error *err);
 
+/* --- exact sums of groups --------------------------------------------------
+ */
+
+/** Exact sums of numbers, one for each group.  Parts of the numbers may be
+ *  summed in several processes: as words their sums are sent to one, which
+ *  merges them.  Results equal those of one process, bit for bit, in whatever
+ *  order numbers are added and sums merged.
+ *
+ *  process 1   add, add, ...  ->  words \
+ *  process 2   add, add, ...  ->  words  ->  merge, merge  ->  values
+ *
+ *  A sum rounds once, when its value is read, as the aggregates sum and mean
+ *  do. */
+struct ogrjoin_sums;
+
+/** Makes n sums of nothing.  32 bytes a group and up to 560 more for a group
+ *  whose numbers are some twelve orders of magnitude apart.
+ *  Errors  OGRJOIN_ERR_ARG: n < 0; OGRJOIN_ERR_NOMEM */
+OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_sums_new(int64_t n,
+                                                  struct ogrjoin_sums **out,
+                                                  struct ogrjoin_error *err);
+
+/** Adds value[i] to the sum of group[i], for n numbers.  A NaN, or infinities
+ * of both signs, make the sum NaN; one infinity makes it that infinity. group
+ * [n] in [0, number of sums) Errors  OGRJOIN_ERR_ARG: group, and nothing was
+ * added; OGRJOIN_ERR_NOMEM: a part was added */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_sums_add(struct ogrjoin_sums *sums, int64_t n, const int64_t *group,
+                 const double *value, struct ogrjoin_error *err);
+
+/** Likewise for integers, without rounding them to doubles. */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_sums_add_integers(struct ogrjoin_sums *sums, int64_t n,
+                          const int64_t *group, const int64_t *value,
+                          struct ogrjoin_error *err);
+
+/** Writes the sums as words, which their exact values determine.
+ *  offset  [number of sums + 1] of the words of each sum.  Most sums have up to
+ *          four words, none more than 71; a sum of zeros has none
+ *  word    [offset of the last], or NULL: only offset is filled */
+OGRJOIN_API void ogrjoin_sums_words(const struct ogrjoin_sums *sums,
+                                    int64_t *offset, uint64_t *word);
+
+/** Adds n sums, given as words of ogrjoin_sums_words() of this version or
+ *  another, to the sums of their groups.
+ *  offset  [n + 1] ascending
+ *  Errors  as of ogrjoin_sums_add(); OGRJOIN_ERR_DATA: words that are not those
+ *          of a sum, and the sums before them were added */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_sums_merge(struct ogrjoin_sums *sums, int64_t n, const int64_t *group,
+                   const int64_t *offset, const uint64_t *word,
+                   struct ogrjoin_error *err);
+
+/** value[i]: sum i rounded to the nearest double; +0 for sums of nothing. */
+OGRJOIN_API void ogrjoin_sums_values(const struct ogrjoin_sums *sums,
+                                     double *value);
+
+/** value[i]: sum i, exact.
+ *  Errors  OGRJOIN_ERR_LIMIT: a sum is no integer of 64 bits */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_sums_integers(const struct ogrjoin_sums *sums, int64_t *value,
+                      struct ogrjoin_error *err);
+
+OGRJOIN_API void ogrjoin_sums_free(struct ogrjoin_sums *sums);
+
 /* --- points that lie on a CUDA device ------------------------------------- */
 
 /** Points in the memory of a device; the host does not read them. */

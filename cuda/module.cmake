@@ -49,6 +49,8 @@ set(OJ_CUDA_SOURCES
   cuda/foundations/index/cuda_resident_points.cu
   cuda/live/cuda_live_apply.cu
   cuda/live/cuda_live_find.cu
+  cuda/live/cuda_live_regions.cu
+  cuda/live/cuda_live_join.cu
   cuda/live/cuda_live.cu
   cuda/cuda_module.cu)
 

@@ -163,7 +163,7 @@ static int parse_arguments_and_run(int argc, char **argv)
         if (oj_is_cancelled())
         {
             /* otherwise a second signal would print the message again */
-            oj_cancel_hold();
+            oj_cancel_defer_signals();
             exit_code = OJ_EXIT_INTERRUPTED;
             snprintf(err.message, sizeof err.message, "%s",
                      oj_cancel_message());
@@ -198,7 +198,7 @@ static int run_program(int argc, char **argv)
         return oj_help_print_words(argv[2]) ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
     if (argc == 3 && strcmp(argv[1], "--man") == 0) /* used by CMakeLists.txt */
         return oj_help_print_man(argv[2]) ? OJ_EXIT_COMPLETE : OJ_EXIT_ERROR;
-    status = oj_cancel_watch(&err);
+    status = oj_cancel_watch_signals(&err);
     if (status == OJ_OK)
         status = check_gdal_config(argc, argv, &err);
     if (status != OJ_OK)

@@ -139,6 +139,13 @@ if command -v oj_bench_live >/dev/null; then
     try "the kept index, 1M points" oj_bench_live --gpu 1 --n 1000000 \
         --batches 20 --queries 200000
     grep '^LIVE gpu' "$work/log"
+    if [ "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')" -gt 1 ]; then
+        try "the kept index on two GPUs, 1M points" oj_bench_live --gpu 2 \
+            --n 1000000 --batches 20 --queries 200000
+        grep '^LIVE gpu' "$work/log"
+    else
+        skip "the kept index on two GPUs: there is one"
+    fi
 else
     skip "oj_bench_live: it is missing"
 fi

@@ -534,10 +534,10 @@ static void move_in_place(struct live_batch *b)
         page = change_page(b, (uint32_t)(place / LIVE_PAGE_POINTS));
         page->block->x[slot] = b->x[i];
         page->block->y[slot] = b->y[i];
-        if (oj_box_has(&page->box, b->x[i], b->y[i]))
+        if (oj_box_contains_point(&page->box, b->x[i], b->y[i]))
             continue;
         oj_box_add_point(&page->box, b->x[i], b->y[i]);
-        if (!oj_box_has(&page->cell, b->x[i], b->y[i]))
+        if (!oj_box_contains_point(&page->cell, b->x[i], b->y[i]))
             live_state_cover(b->state, page->parent, &page->box);
     }
 }

@@ -122,7 +122,7 @@ static oj_status deal_points(struct build *b, struct oj_error *err)
     OJ_NEW_ZEROED(b->start, b->n_slices * n_leaves, err);
     OJ_NEW(b->offset, n_leaves + 1, err);
     oj_parallel_for(b->n_threads, b->n_slices, count_points_of_slice, b);
-    oj_order_slices_place(b->n_slices, n_leaves, b->start, b->offset);
+    oj_order_slices_to_positions(b->n_slices, n_leaves, b->start, b->offset);
     oj_parallel_for(b->n_threads, b->n_slices, deal_points_of_slice, b);
     b->scratch = b->point;
     b->point = dealt;

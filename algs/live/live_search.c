@@ -654,7 +654,7 @@ static oj_status take_points_in_box(struct candidate_search *c,
                 continue;
             for (int i = 0; i < of->n; i++)
             {
-                if (oj_box_has(box, block->x[i], block->y[i]))
+                if (oj_box_contains_point(box, block->x[i], block->y[i]))
                     OJ_TRY(take_slot(
                         c, to, (uint64_t)page * LIVE_PAGE_POINTS + (uint64_t)i,
                         block, i, err));
@@ -749,7 +749,7 @@ static oj_status find_reach_of_box(const struct live_query *query,
                                        block->y[i]};
                 if (point.x0 == point.x0 &&
                     !(query->relation->exclude_self && block->id[i] == self))
-                    add_farthest(&r, oj_box_farthest(box, &point));
+                    add_farthest(&r, oj_box_max_distance(box, &point));
             }
         }
     }
@@ -781,7 +781,7 @@ static oj_status take_candidates_of_row(int64_t row, int thread, void *user,
         if (!(most >= 0.0))
             return OJ_OK;
         reach = r->op == OJ_OP_DWITHIN || most < reach ? most : reach;
-        box = oj_box_around(&box, reach);
+        box = oj_box_widened(&box, reach);
     }
     return take_points_in_box(c, &box, &c->of[thread], err);
 }

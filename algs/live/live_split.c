@@ -24,7 +24,7 @@ static int cut_in_the_middle(struct live_node *node, const struct oj_box *frame,
                              int64_t n, const struct live_point *point)
 {
     struct oj_box square = node->cell;
-    if (!(oj_box_size(&square) < INFINITY))
+    if (!(oj_box_largest_coordinate(&square) < INFINITY))
     {
         struct oj_box of_points = *frame;
         for (int64_t i = 0; i < n; i++)

@@ -35,7 +35,7 @@ static oj_status build_cuda_quadrants(struct oj_index *wrapped,
         relation->metric != OJ_METRIC_PLANAR ||
         oj_relation_compares_shapes(relation) ||
         relation->min_distance != 0.0 || !(relation->max_distance < INFINITY) ||
-        oj_relation_gives_lists(relation))
+        oj_relation_allows_many_pairs(relation))
         return oj_fail(
             err, OJ_ERR_UNSUPPORTED,
             "the backend \"cuda_quadrant\" supports only -op nearest "

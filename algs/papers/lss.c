@@ -135,8 +135,8 @@ static oj_status make_lists(struct zlists_index *self, struct z_item *item,
         if (!oj_vector_is_there(v, i))
             continue;
         for (int64_t d = 0; d < n_dimensions; d++)
-            place[d] =
-                oj_z_place(oj_vector_at(v, i)[d], self->low[d], self->scale);
+            place[d] = oj_z_grid_index(oj_vector_at(v, i)[d], self->low[d],
+                                       self->scale);
         item[self->n++] =
             (struct z_item){place, (int32_t)n_dimensions, (int32_t)i, 0};
     }
@@ -235,10 +235,10 @@ static void set_search_box_corners(const struct zlists_index *self,
     double reach = oj_vector_reach(OJ_NORM_L2, n, 1.0, most);
     for (int64_t d = 0; d < n; d++)
     {
-        worker->corner[0][d] = oj_z_place(nextafter(x[d] - reach, -INFINITY),
-                                          self->low[d], self->scale);
-        worker->corner[1][d] = oj_z_place(nextafter(x[d] + reach, INFINITY),
-                                          self->low[d], self->scale);
+        worker->corner[0][d] = oj_z_grid_index(
+            nextafter(x[d] - reach, -INFINITY), self->low[d], self->scale);
+        worker->corner[1][d] = oj_z_grid_index(
+            nextafter(x[d] + reach, INFINITY), self->low[d], self->scale);
     }
 }
 
@@ -348,7 +348,9 @@ static oj_status build(struct oj_index *wrapped,
     if (args->relation.vector.is_asked &&
         args->relation.vector.norm == OJ_NORM_COSINE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the papers' Z-lists support l2, l1 and linf only");
+                       "the backend \"%s\" supports the norms l2, l1 and linf "
+                       "only",
+                       args->engine->name);
     if (args->join_side->n_features > 0)
         OJ_TRY(build_join_side_lists(self, err));
     stats->index_bytes +=

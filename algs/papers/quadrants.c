@@ -192,8 +192,8 @@ static int64_t count_in_window(const struct quadrant_grid *grid,
     for (uint32_t row = cells.row0; row <= cells.row1;)
     {
         int64_t first, end;
-        row = oj_quadrant_run(grid->cell, grid->n_cells, row, &cells, &first,
-                              &end);
+        row = oj_quadrant_cells_of_row(grid->cell, grid->n_cells, row, &cells,
+                                       &first, &end);
         n += grid->cell_offset[end] - grid->cell_offset[first];
     }
     return n;
@@ -218,8 +218,8 @@ static int64_t list_in_window(const struct quadrant_grid *grid,
     for (uint32_t row = cells.row0; row <= cells.row1;)
     {
         int64_t first, end;
-        row = oj_quadrant_run(grid->cell, grid->n_cells, row, &cells, &first,
-                              &end);
+        row = oj_quadrant_cells_of_row(grid->cell, grid->n_cells, row, &cells,
+                                       &first, &end);
         for (int64_t c = first; c < end; c++)
         {
             for (int64_t e = grid->cell_offset[c]; e < grid->cell_offset[c + 1];
@@ -231,7 +231,8 @@ static int64_t list_in_window(const struct quadrant_grid *grid,
                 if (!oj_box_intersects(other, window))
                     continue;
                 others = oj_quadrant_cells_of(&grid->frame, other);
-                if (oj_quadrant_counts_in(grid->cell[c], &cells, &others))
+                if (oj_quadrant_is_first_common_cell(grid->cell[c], &cells,
+                                                     &others))
                     out[n++] = feature;
             }
         }
@@ -305,7 +306,7 @@ static oj_status list_features_within_reach(const struct quadrant_index *index,
                                             const struct oj_box *box,
                                             double reach, struct oj_error *err)
 {
-    struct oj_box window = oj_box_around(box, reach);
+    struct oj_box window = oj_box_widened(box, reach);
     double start = oj_clock_seconds();
     /* + 1, because the array must exist even without features */
     int64_t n = count_in_window(&index->grid, &window) + 1;
@@ -324,8 +325,8 @@ static oj_status rank_listed_within_reach_of_point(
 {
     const struct oj_relation *relation = &index->shared.args.relation;
     double x = index->points.x[point], y = index->points.y[point];
-    struct oj_box at = {x, y, x, y}, around = oj_box_around(&at, 0.0);
-    struct oj_box window = oj_box_around(&at, reach);
+    struct oj_box at = {x, y, x, y}, around = oj_box_widened(&at, 0.0);
+    struct oj_box window = oj_box_widened(&at, reach);
     struct oj_ranking *ranking = &worker->shared.ranking;
     OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
     oj_ranking_start(ranking);
@@ -377,7 +378,7 @@ static oj_status find_nearest_of_quadrant(struct oj_row_index *shared,
     for (int64_t i = 0; i < n_open; i++)
     {
         int64_t p = worker->open[i];
-        struct oj_box at = oj_box_of(points->x + p, points->y + p, 1);
+        struct oj_box at = oj_box_of_points(points->x + p, points->y + p, 1);
         double reach = index->reach;
         do
         {
@@ -404,8 +405,8 @@ static oj_status check_input(const struct oj_row_index *shared,
          (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "the backend \"quadrant\" takes points as input, and no "
-                   "conditions on pairs");
+                   "the backend \"quadrant\" supports only points as input, "
+                   "and no conditions on pairs");
 }
 
 static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
@@ -451,8 +452,8 @@ static oj_status build_index(struct oj_index *wrapped,
         oj_relation_compares_shapes(relation) || relation->min_distance != 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"quadrant\" supports only -op nearest, in "
-                       "the plane, by the least distance and without a bound "
-                       "from below");
+                       "the plane, by the minimum distance and without "
+                       "-min_distance");
     return build_boxes_and_grid(oj_row_index_begin(wrapped, &quadrants, args),
                                 stats, err);
 }

@@ -61,7 +61,7 @@ list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
     const struct oj_boxes *boxes = &self->boxes;
     struct oj_box around = oj_box_of_feature(self->shared.input, row);
     int64_t n = 0;
-    around = oj_box_around(&around, 0.0);
+    around = oj_box_widened(&around, 0.0);
     for (int64_t f = 0; f < boxes->n; f++)
     {
         if (oj_box_is_empty(&boxes->box[f]) ||
@@ -69,7 +69,7 @@ list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
             continue;
         bounded[n++] = (struct bounded_feature){
             oj_box_distance(&around, &boxes->box[f]),
-            oj_box_farthest(&around, &boxes->box[f]), (int32_t)f};
+            oj_box_max_distance(&around, &boxes->box[f]), (int32_t)f};
     }
     return n;
 }
@@ -139,8 +139,9 @@ static oj_status build(struct oj_index *wrapped,
         relation->distance != OJ_DISTANCE_HAUSDORFF_POINTS ||
         relation->metric != OJ_METRIC_PLANAR || relation->min_distance > 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the papers' method supports only -op nearest -distance "
-                       "hausdorff_points, planar and without -min_distance");
+                       "the backend \"%s\" supports only -op nearest -distance "
+                       "hausdorff_points, planar and without -min_distance",
+                       args->engine->name);
     return oj_boxes_make(args->join_side, &self->boxes, err);
 }
 

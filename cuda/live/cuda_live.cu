@@ -1,23 +1,24 @@
-/* The functions of the module for a kept index: its devices, and what goes to
- * them and comes back. */
+/* The functions of the module for a kept index: its devices, batches, which of
+ * them has which points, and counts. */
 #include "cuda_live.cuh"
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../foundations/device/cuda_copy.h"
-#include "../foundations/device/cuda_host_threads.h"
 #include "../foundations/index/cuda_index.h"
 #include "../foundations/index/cuda_row_shares.cuh"
 
 #include <new>
 #include <string.h>
 
-/* Rows that are joined at once; fewer where memory is missing. */
-#define MOST_ROWS ((int64_t)1 << 22)
+/* The regions of devices are chosen anew where one has more than so many times
+ * its part of the points, and where so many points are few. */
+#define MOST_TIMES_PART 1.5
+#define FEW_POINTS 512
 
 /* --- devices -------------------------------------------------------------- */
 
-static oj_status use_part(const struct oj_cuda_live_part *part,
-                          struct oj_error *err)
+oj_status oj_cuda_live_use(const struct oj_cuda_live_part *part,
+                           struct oj_error *err)
 {
     OJ_CUDA_TRY(cudaSetDevice(part->device.ordinal), "choosing a device", err);
     return OJ_OK;
@@ -44,6 +45,7 @@ void oj_cuda_live_free(struct oj_gpu_live *live)
             for (int i = 0; i < live->n_parts; i++)
                 free_part(&live->part[i]);
         });
+    oj_cuda_peers_destroy(&live->peers);
     pthread_mutex_destroy(&live->lock);
     oj_free(live);
 }
@@ -57,6 +59,7 @@ oj_status oj_cuda_live_new(const struct oj_options *options,
     if (live == NULL)
         return oj_fail_nomem(err, 1, sizeof *live);
     pthread_mutex_init(&live->lock, NULL);
+    oj_cuda_peers_init(&live->peers);
     live->n_parts = oj_cuda_index_list_devices(options->gpus, ordinal);
     status = oj_cuda_threads_try_all(
         live->n_parts,
@@ -66,6 +69,12 @@ oj_status oj_cuda_live_new(const struct oj_options *options,
             OJ_TRY(oj_cuda_open(ordinal[i], options->gpu_memory, NULL, device,
                                 why));
             device->n_threads = options->n_threads;
+            if (live->n_parts > 1)
+            {
+                device->peers = &live->peers;
+                device->number = i;
+                oj_cuda_peers_link(device, ordinal, live->n_parts);
+            }
             return OJ_OK;
         },
         err);
@@ -78,74 +87,13 @@ oj_status oj_cuda_live_new(const struct oj_options *options,
 
 /* --- batches -------------------------------------------------------------- */
 
-/* The changes of each part, in the order of the batch. Owner of the arrays
- * unless there is one part. */
-struct shared_changes
-{
-    int64_t first[OJ_GPU_MAX_DEVICES + 1];
-    int64_t *own_id;
-    double *own_x, *own_y;
-    const int64_t *id;
-    const double *x, *y;
-};
-
-static int part_of_id(const struct oj_gpu_live *live, int64_t id)
-{
-    /* the table of ids uses the lower bits */
-    return (int)((oj_live_mix_id(id) >> 40) % (uint64_t)live->n_parts);
-}
-
-static void free_changes(struct shared_changes *changes)
-{
-    oj_free(changes->own_id);
-    oj_free(changes->own_x);
-    oj_free(changes->own_y);
-}
-
-static oj_status share_changes(const struct oj_gpu_live *live, int64_t n,
-                               const int64_t *id, const double *x,
-                               const double *y, struct shared_changes *out,
-                               struct oj_error *err)
-{
-    int64_t at[OJ_GPU_MAX_DEVICES];
-    out->id = id;
-    out->x = x;
-    out->y = y;
-    out->first[1] = n;
-    if (live->n_parts == 1)
-        return OJ_OK;
-    out->first[1] = 0;
-    for (int64_t i = 0; i < n; i++)
-        out->first[part_of_id(live, id[i]) + 1]++;
-    for (int i = 0; i < live->n_parts; i++)
-    {
-        out->first[i + 1] += out->first[i];
-        at[i] = out->first[i];
-    }
-    out->own_id = (int64_t *)oj_malloc(n, sizeof *id);
-    out->own_x = (double *)oj_malloc(n, sizeof *x);
-    out->own_y = (double *)oj_malloc(n, sizeof *y);
-    if (out->own_id == NULL || out->own_x == NULL || out->own_y == NULL)
-        return oj_fail_nomem(err, n, 3 * sizeof *id);
-    for (int64_t i = 0; i < n; i++)
-    {
-        int64_t to = at[part_of_id(live, id[i])]++;
-        out->own_id[to] = id[i];
-        out->own_x[to] = x[i];
-        out->own_y[to] = y[i];
-    }
-    out->id = out->own_id;
-    out->x = out->own_x;
-    out->y = out->own_y;
-    return OJ_OK;
-}
-
 /* A batch of a part, from its preparation to its commit. */
 struct part_batch
 {
     int has_work;
     alignas(struct oj_cuda_work) char work[sizeof(struct oj_cuda_work)];
-    struct oj_error err; /* of the work */
+    struct oj_error err;                 /* of the work */
+    struct oj_cuda_live_changes changes; /* of several parts */
     struct oj_cuda_live_plan plan;
 };
 
@@ -154,24 +102,40 @@ static struct oj_cuda_work *work_of(struct part_batch *batch)
     return (struct oj_cuda_work *)(void *)batch->work;
 }
 
-static oj_status prepare_part(struct oj_cuda_live_part *part,
-                              struct part_batch *batch,
-                              const struct shared_changes *changes, int number,
-                              struct oj_error *err)
+static oj_status prepare_part(struct oj_gpu_live *live, int number,
+                              const struct oj_cuda_live_given *from,
+                              struct part_batch *batch, struct oj_error *err)
 {
-    int64_t first = changes->first[number];
-    int64_t n = changes->first[number + 1] - first;
-    const int64_t *id;
-    const double *x, *y;
+    struct oj_cuda_live_part *part = &live->part[number];
+    struct oj_cuda_live_changes *c = &batch->changes;
     struct oj_cuda_work *work;
-    OJ_TRY(use_part(part, err));
+    OJ_TRY(oj_cuda_live_use(part, err));
     work = new (batch->work) oj_cuda_work(&part->device, part->device.stream,
                                           "changing a kept index", &batch->err);
     batch->has_work = 1;
-    OJ_TRY(oj_cuda_put(work, changes->id + first, n, &id));
-    OJ_TRY(oj_cuda_put(work, changes->x + first, n, &x));
-    OJ_TRY(oj_cuda_put(work, changes->y + first, n, &y));
-    OJ_TRY(oj_cuda_live_prepare(part, work, n, id, x, y, &batch->plan));
+    c->n = from->n;
+    if (from->here != NULL)
+        *c = from->here[number];
+    else
+    {
+        OJ_TRY(oj_cuda_put(work, from->id, c->n, &c->id));
+        OJ_TRY(oj_cuda_put(work, from->x, c->n, &c->x));
+        OJ_TRY(oj_cuda_put(work, from->y, c->n, &c->y));
+    }
+    if (live->n_parts > 1)
+    {
+        const struct oj_cuda_live_changes all = *c;
+        OJ_TRY(oj_cuda_live_changes_of(part, work, &live->regions, number,
+                                       all.n, all.id, all.x, all.y, c));
+        if (from->here == NULL)
+        {
+            work->drop(all.id);
+            work->drop(all.x);
+            work->drop(all.y);
+        }
+    }
+    OJ_TRY(oj_cuda_live_prepare(part, work, c->n, c->id, c->x, c->y,
+                                &batch->plan));
     return work->wait();
 }
 
@@ -184,7 +148,7 @@ static oj_status finish_part(struct oj_cuda_live_part *part,
     oj_status status;
     if (!batch->has_work)
         return OJ_OK;
-    status = use_part(part, &batch->err);
+    status = oj_cuda_live_use(part, &batch->err);
     if (status == OJ_OK && is_made)
         status = oj_cuda_live_commit(part, work, &batch->plan);
     oj_cuda_live_abandon(part, work, &batch->plan);
@@ -200,321 +164,101 @@ static int64_t count_kinds(const struct oj_cuda_live_histogram *count, int kind)
     return (int64_t)count->n[kind] + count->n[kind + OJ_LIVE_OUTSIDE];
 }
 
-static void add_counts(struct oj_gpu_live_counts *to,
-                       const struct oj_cuda_live_plan *plan)
+static int64_t count_both(const struct oj_cuda_live_histogram *count, int kind)
 {
-    const struct oj_cuda_live_histogram *c = &plan->count;
-    to->n_put += count_kinds(c, OJ_LIVE_PUT);
-    to->n_moved +=
-        count_kinds(c, OJ_LIVE_STAYS) + count_kinds(c, OJ_LIVE_MOVES);
-    to->n_removed +=
-        (int64_t)c->n[OJ_LIVE_REMOVED] + c->n[OJ_LIVE_REMOVED_BEYOND];
-    to->n_unknown +=
-        (int64_t)c->n[OJ_LIVE_UNKNOWN] + c->n[OJ_LIVE_UNKNOWN_BEYOND];
-    to->n_unjoinable +=
-        (int64_t)c->n[OJ_LIVE_UNKNOWN_BEYOND] + c->n[OJ_LIVE_REMOVED_BEYOND];
-    to->n_superseded += c->n[OJ_LIVE_SUPERSEDED];
+    return (int64_t)count->n[kind] + count->n[kind + 1];
+}
+
+/* Of several parts, a point that goes from one to another is removed by one and
+ * put by the other. */
+static void add_counts(struct oj_gpu_live *live, const struct part_batch *batch)
+{
+    struct oj_gpu_live_counts *to = &live->counts;
+    const struct oj_cuda_live_changes *all = &batch[0].changes;
+    int64_t n_removed = 0;
+    int is_anew = 0;
+    for (int i = 0; i < live->n_parts; i++)
+    {
+        const struct oj_cuda_live_histogram *c = &batch[i].plan.count;
+        int64_t n_left = batch[i].changes.n_left;
+        to->n_put += count_kinds(c, OJ_LIVE_PUT) - n_left;
+        to->n_moved += count_kinds(c, OJ_LIVE_STAYS) +
+                       count_kinds(c, OJ_LIVE_MOVES) + n_left;
+        n_removed += count_both(c, OJ_LIVE_REMOVED) - n_left;
+        to->n_unknown += count_both(c, OJ_LIVE_UNKNOWN);
+        to->n_superseded += c->n[OJ_LIVE_SUPERSEDED];
+        if (live->n_parts == 1)
+            to->n_unjoinable += (int64_t)c->n[OJ_LIVE_UNKNOWN_BEYOND] +
+                                c->n[OJ_LIVE_REMOVED_BEYOND];
+        is_anew |= batch[i].plan.is_anew;
+    }
+    to->n_removed += n_removed;
+    to->n_rebuilt += is_anew;
+    if (live->n_parts == 1)
+        return;
+    to->n_unknown += all->n_removals - n_removed;
+    to->n_unjoinable += all->n_beyond;
+    to->n_superseded += all->n_superseded;
+}
+
+/* A part makes its changes once all parts are ready to. */
+static oj_status apply_to_part(struct oj_gpu_live *live, int number,
+                               const struct oj_cuda_live_given *from,
+                               struct part_batch *batch, struct oj_error *err)
+{
+    struct oj_error unwanted;
+    oj_status status = prepare_part(live, number, from, batch, err), finished;
+    if (status != OJ_OK && batch->has_work)
+        status = oj_fail(err, status, "%s", batch->err.message);
+    if (status == OJ_OK)
+        status = oj_cuda_peers_meet(&live->peers, err);
+    finished = finish_part(&live->part[number], batch, status == OJ_OK,
+                           status == OJ_OK ? err : &unwanted);
+    return status == OJ_OK ? finished : status;
 }
 
 static oj_status apply_to_parts(struct oj_gpu_live *live,
-                                const struct shared_changes *changes,
+                                const struct oj_cuda_live_given *from,
                                 struct part_batch *batch, struct oj_error *err)
 {
-    int is_anew = 0;
-    struct oj_error broken;
-    oj_status status = oj_cuda_threads_try_all(
-        live->n_parts,
-        [&](int i, struct oj_error *why)
+    oj_status status = OJ_OK;
+    oj_cuda_thread_aside(
+        [&]()
         {
-            oj_status prepared =
-                prepare_part(&live->part[i], &batch[i], changes, i, why);
-            return prepared == OJ_OK || !batch[i].has_work
-                       ? prepared
-                       : oj_fail(why, prepared, "%s", batch[i].err.message);
-        },
-        err);
-    int is_made = status == OJ_OK;
-    oj_status finished = oj_cuda_threads_try_all(
-        live->n_parts,
-        [&](int i, struct oj_error *why)
-        { return finish_part(&live->part[i], &batch[i], is_made, why); },
-        is_made ? err : &broken);
-    if (status == OJ_OK)
-        status = finished;
-    for (int i = 0; status == OJ_OK && i < live->n_parts; i++)
-    {
-        add_counts(&live->counts, &batch[i].plan);
-        is_anew |= batch[i].plan.is_anew;
-    }
-    live->counts.n_rebuilt += is_anew;
+            status = oj_cuda_try_peers(
+                &live->peers, live->n_parts,
+                [&](int i, struct oj_error *why)
+                { return apply_to_part(live, i, from, &batch[i], why); },
+                err);
+        });
     return status;
 }
 
-static oj_status apply_batch(struct oj_gpu_live *live, int64_t n,
-                             const int64_t *id, const double *x,
-                             const double *y, struct oj_error *err)
+static int64_t count_points(const struct oj_gpu_live *live)
 {
-    struct shared_changes changes = {};
+    int64_t n = 0;
+    for (int i = 0; i < live->n_parts; i++)
+        n += live->part[i].n_points;
+    return n;
+}
+
+static oj_status apply_batch(struct oj_gpu_live *live,
+                             const struct oj_cuda_live_given *from, int counts,
+                             struct oj_error *err)
+{
     struct part_batch *batch =
         (struct part_batch *)oj_calloc(live->n_parts, sizeof *batch);
     oj_status status;
     if (batch == NULL)
         return oj_fail_nomem(err, live->n_parts, sizeof *batch);
-    status = share_changes(live, n, id, x, y, &changes, err);
-    if (status == OJ_OK)
-        status = apply_to_parts(live, &changes, batch, err);
-    free_changes(&changes);
+    status = apply_to_parts(live, from, batch, err);
+    if (status == OJ_OK && counts)
+        add_counts(live, batch);
     oj_free(batch);
     return status;
 }
 
-oj_status oj_cuda_live_apply(struct oj_gpu_live *live, int64_t n,
-                             const int64_t *id, const double *x,
-                             const double *y, struct oj_error *err)
-{
-    oj_status status;
-    if (n < 0 || n > INT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "a batch has 0 to %d changes, not %lld", INT32_MAX,
-                       (long long)n);
-    pthread_mutex_lock(&live->lock);
-    status = apply_batch(live, n, id, x, y, err);
-    pthread_mutex_unlock(&live->lock);
-    return status;
-}
-
-/* --- joins ---------------------------------------------------------------- */
-
-/* The pairs of a chunk of rows with the points of a part. Owner. */
-struct part_pairs
-{
-    int64_t n;
-    int64_t *offset, *id;
-    double *distance;
-};
-
-static void free_part_pairs(int n_parts, struct part_pairs *pairs)
-{
-    for (int i = 0; i < n_parts; i++)
-    {
-        oj_free(pairs[i].offset);
-        oj_free(pairs[i].id);
-        oj_free(pairs[i].distance);
-        pairs[i] = {};
-    }
-}
-
-/* Host memory may be too little for the pairs: the caller asks for fewer rows
- * then. */
-static oj_status copy_pairs_out(struct oj_cuda_work *work, int64_t n_rows,
-                                const struct oj_cuda_live_found *found,
-                                struct part_pairs *out)
-{
-    const struct oj_cuda_device *device = work->device;
-    int64_t bytes = (int64_t)sizeof(int64_t);
-    out->n = found->n;
-    out->offset = (int64_t *)oj_malloc(n_rows + 1, sizeof *out->offset);
-    out->id = (int64_t *)oj_malloc(found->n, sizeof *out->id);
-    out->distance = (double *)oj_malloc(found->n, sizeof *out->distance);
-    if (out->offset == NULL || out->id == NULL || out->distance == NULL)
-        return oj_fail_nomem(work->err, found->n, 2 * sizeof *out->id);
-    OJ_TRY(oj_cuda_copy_out(device, work->stream, out->offset, found->offset,
-                            (n_rows + 1) * bytes, work->err));
-    if (found->n == 0)
-        return OJ_OK;
-    OJ_TRY(oj_cuda_copy_out(device, work->stream, out->id, found->id,
-                            found->n * bytes, work->err));
-    return oj_cuda_copy_out(device, work->stream, out->distance,
-                            found->distance, found->n * bytes, work->err);
-}
-
-static oj_status join_part(const struct oj_cuda_live_part *part,
-                           const struct oj_relation *relation,
-                           const struct oj_gpu_live_rows *rows, int64_t first,
-                           int64_t n, struct part_pairs *out,
-                           struct oj_error *err)
-{
-    struct oj_cuda_device *device = (struct oj_cuda_device *)&part->device;
-    struct oj_cuda_live_rows here = {};
-    struct oj_cuda_live_found found;
-    OJ_TRY(use_part(part, err));
-    struct oj_cuda_work work(device, device->stream,
-                             "joining with a kept index", err);
-    here.n = n;
-    if (rows->box != NULL)
-        OJ_TRY(oj_cuda_put(&work, rows->box + first, n, &here.box));
-    else
-    {
-        OJ_TRY(oj_cuda_put(&work, rows->x + first, n, &here.x));
-        OJ_TRY(oj_cuda_put(&work, rows->y + first, n, &here.y));
-    }
-    if (rows->fid != NULL)
-        OJ_TRY(oj_cuda_put(&work, rows->fid + first, n, &here.fid));
-    if (rows->max_distance != NULL)
-        OJ_TRY(oj_cuda_put(&work, rows->max_distance + first, n,
-                           &here.max_distance));
-    OJ_TRY(oj_cuda_live_find(part, &work, relation, &here, &found));
-    OJ_TRY(copy_pairs_out(&work, n, &found, out));
-    return work.wait();
-}
-
-static oj_status make_room(struct oj_gpu_live_pairs *out, int64_t n,
-                           int64_t max_pairs, struct oj_error *err)
-{
-    if (max_pairs > 0 && out->n + n > max_pairs)
-        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the join has more pairs than max_pairs allows");
-    OJ_ROOM(out->id, out->n, out->n + n, out->cap_id, err);
-    OJ_ROOM(out->distance, out->n, out->n + n, out->cap_distance, err);
-    return OJ_OK;
-}
-
-static int comes_first(const struct part_pairs *a, int64_t at_a,
-                       const struct part_pairs *b, int64_t at_b,
-                       int by_distance)
-{
-    if (by_distance && a->distance[at_a] != b->distance[at_b])
-        return a->distance[at_a] < b->distance[at_b];
-    return a->id[at_a] < b->id[at_b];
-}
-
-/* 1: a nearest row that has n pairs ends before one at this distance. */
-static int is_complete(const struct oj_relation *relation,
-                       const struct oj_gpu_live_pairs *out, int64_t first,
-                       double distance)
-{
-    int64_t n = out->n - first;
-    return n >= relation->k &&
-           (relation->ties != OJ_TIES_ALL ||
-            distance != out->distance[first + relation->k - 1]);
-}
-
-/* Merges the sorted pairs of a row of all parts. */
-static void merge_row(const struct oj_gpu_live *live,
-                      const struct part_pairs *pairs,
-                      const struct oj_relation *relation, int64_t row,
-                      struct oj_gpu_live_pairs *out)
-{
-    int64_t at[OJ_GPU_MAX_DEVICES], first = out->n;
-    int is_nearest = oj_relation_is_nearest(relation);
-    for (int i = 0; i < live->n_parts; i++)
-        at[i] = pairs[i].offset[row];
-    for (;;)
-    {
-        int next = -1;
-        for (int i = 0; i < live->n_parts; i++)
-        {
-            if (at[i] < pairs[i].offset[row + 1] &&
-                (next < 0 || comes_first(&pairs[i], at[i], &pairs[next],
-                                         at[next], is_nearest)))
-                next = i;
-        }
-        if (next < 0 ||
-            (is_nearest &&
-             is_complete(relation, out, first, pairs[next].distance[at[next]])))
-            return;
-        out->id[out->n] = pairs[next].id[at[next]];
-        out->distance[out->n++] = pairs[next].distance[at[next]++];
-    }
-}
-
-static oj_status add_chunk(const struct oj_gpu_live *live,
-                           const struct part_pairs *pairs,
-                           const struct oj_relation *relation, int64_t first,
-                           int64_t n_rows, int64_t max_pairs,
-                           struct oj_gpu_live_pairs *out, struct oj_error *err)
-{
-    int64_t n = 0;
-    for (int i = 0; i < live->n_parts; i++)
-        n += pairs[i].n;
-    /* of several parts, pairs that are not among the k nearest go */
-    OJ_TRY(make_room(out, n, live->n_parts == 1 ? max_pairs : 0, err));
-    for (int64_t row = 0; row < n_rows; row++)
-    {
-        merge_row(live, pairs, relation, row, out);
-        out->offset[first + row + 1] = out->n;
-    }
-    return make_room(out, 0, max_pairs, err);
-}
-
-static oj_status join_chunk(struct oj_gpu_live *live,
-                            const struct oj_relation *relation,
-                            const struct oj_gpu_live_rows *rows, int64_t first,
-                            int64_t n, int64_t max_pairs,
-                            struct oj_gpu_live_pairs *out, struct oj_error *err)
-{
-    struct part_pairs pairs[OJ_GPU_MAX_DEVICES] = {};
-    oj_status status = oj_cuda_threads_try_all(
-        live->n_parts,
-        [&](int i, struct oj_error *why) {
-            return join_part(&live->part[i], relation, rows, first, n,
-                             &pairs[i], why);
-        },
-        err);
-    if (status == OJ_OK)
-        status =
-            add_chunk(live, pairs, relation, first, n, max_pairs, out, err);
-    free_part_pairs(live->n_parts, pairs);
-    return status;
-}
-
-static oj_status join_rows(struct oj_gpu_live *live,
-                           const struct oj_relation *relation,
-                           const struct oj_gpu_live_rows *rows,
-                           int64_t max_pairs, struct oj_gpu_live_pairs *out,
-                           struct oj_error *err)
-{
-    int64_t most = MOST_ROWS, n;
-    out->offset = (int64_t *)oj_malloc(rows->n + 1, sizeof *out->offset);
-    if (out->offset == NULL)
-        return oj_fail_nomem(err, rows->n + 1, sizeof *out->offset);
-    out->n_rows = rows->n;
-    out->offset[0] = 0;
-    OJ_TRY(make_room(out, 1, 0, err));
-    for (int64_t first = 0; first < rows->n; first += n)
-    {
-        oj_status status;
-        n = oj_least(most, rows->n - first);
-        status =
-            join_chunk(live, relation, rows, first, n, max_pairs, out, err);
-        if (status == OJ_ERR_NOMEM && n > 1)
-        {
-            most = (n + 1) / 2;
-            n = 0;
-            continue;
-        }
-        OJ_TRY(status);
-    }
-    return OJ_OK;
-}
-
-oj_status oj_cuda_live_join(struct oj_gpu_live *live,
-                            const struct oj_relation *relation,
-                            const struct oj_gpu_live_rows *rows,
-                            int64_t max_pairs, struct oj_gpu_live_pairs *out,
-                            struct oj_error *err)
-{
-    struct oj_gpu_live_pairs pairs = {};
-    oj_status status;
-    if (oj_relation_is_nearest(relation) && relation->k > OJ_GPU_LIVE_MOST_K)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "a kept index on a GPU finds at most %d nearest",
-                       OJ_GPU_LIVE_MOST_K);
-    pthread_mutex_lock(&live->lock);
-    status = join_rows(live, relation, rows, max_pairs, &pairs, err);
-    pthread_mutex_unlock(&live->lock);
-    if (status == OJ_OK)
-    {
-        *out = pairs;
-        return OJ_OK;
-    }
-    oj_free(pairs.offset);
-    oj_free(pairs.id);
-    oj_free(pairs.distance);
-    return status;
-}
-
-/* --- points and counts ---------------------------------------------------- */
+/* --- all points ----------------------------------------------------------- */
 
 static oj_status copy_points_out(const struct oj_cuda_live_part *part,
                                  int64_t *id, double *x, double *y,
@@ -526,7 +270,7 @@ static oj_status copy_points_out(const struct oj_cuda_live_part *part,
     double *d_x, *d_y;
     if (n == 0)
         return OJ_OK;
-    OJ_TRY(use_part(part, err));
+    OJ_TRY(oj_cuda_live_use(part, err));
     struct oj_cuda_work work(device, device->stream, "reading a kept index",
                              err);
     OJ_TRY(work.make(n, &d_id));
@@ -553,31 +297,20 @@ static oj_status read_points(const struct oj_gpu_live *live, int64_t *id,
         err);
 }
 
-static int64_t count_points(const struct oj_gpu_live *live)
+/* All points in arrays of the caller, who frees them. */
+static oj_status read_all_points(struct oj_gpu_live *live, int64_t *n,
+                                 int64_t **out_id, double **out_x,
+                                 double **out_y, struct oj_error *err)
 {
-    int64_t n = 0;
-    for (int i = 0; i < live->n_parts; i++)
-        n += live->part[i].n_points;
-    return n;
-}
-
-oj_status oj_cuda_live_points(struct oj_gpu_live *live, int64_t *n,
-                              int64_t **out_id, double **out_x, double **out_y,
-                              struct oj_error *err)
-{
-    int64_t n_points, *id;
-    double *x, *y;
+    int64_t n_points = count_points(live);
+    int64_t *id = (int64_t *)oj_malloc(n_points, sizeof *id);
+    double *x = (double *)oj_malloc(n_points, sizeof *x);
+    double *y = (double *)oj_malloc(n_points, sizeof *y);
     oj_status status = OJ_OK;
-    pthread_mutex_lock(&live->lock);
-    n_points = count_points(live);
-    id = (int64_t *)oj_malloc(n_points, sizeof *id);
-    x = (double *)oj_malloc(n_points, sizeof *x);
-    y = (double *)oj_malloc(n_points, sizeof *y);
     if (id == NULL || x == NULL || y == NULL)
         status = oj_fail_nomem(err, n_points, 3 * sizeof *id);
     if (status == OJ_OK)
         status = read_points(live, id, x, y, err);
-    pthread_mutex_unlock(&live->lock);
     if (status != OJ_OK)
     {
         oj_free(id);
@@ -590,6 +323,104 @@ oj_status oj_cuda_live_points(struct oj_gpu_live *live, int64_t *n,
     *out_x = x;
     *out_y = y;
     return OJ_OK;
+}
+
+/* --- regions -------------------------------------------------------------- */
+
+/* Chooses the regions for the points of a batch, unless there are points. */
+static oj_status choose_first_regions(struct oj_gpu_live *live,
+                                      const struct oj_cuda_live_given *from,
+                                      struct oj_error *err)
+{
+    if (live->n_parts == 1 || count_points(live) > 0)
+        return OJ_OK;
+    live->n_changes = 0;
+    return oj_cuda_live_choose_regions(live->n_parts, from->n, from->x, from->y,
+                                       &live->regions, err);
+}
+
+static int is_balanced(const struct oj_gpu_live *live)
+{
+    int64_t n = count_points(live), most = 0;
+    for (int i = 0; i < live->n_parts; i++)
+        most = live->part[i].n_points > most ? live->part[i].n_points : most;
+    return (double)(most - FEW_POINTS) * live->n_parts <=
+               MOST_TIMES_PART * (double)n ||
+           n > INT32_MAX;
+}
+
+/* Chooses the regions anew where one device has too many of the points, at most
+ * once for as many changes as half of the points: points go to other devices by
+ * a batch that puts each where it is. Where that fails, all stays. */
+static void balance_regions(struct oj_gpu_live *live)
+{
+    const struct oj_cuda_live_regions before = live->regions;
+    struct oj_cuda_live_given all = {};
+    struct oj_error unwanted;
+    int64_t *id = NULL;
+    double *x = NULL, *y = NULL;
+    oj_status status;
+    if (live->n_parts == 1 || live->n_changes < count_points(live) / 2 ||
+        is_balanced(live))
+        return;
+    live->n_changes = 0;
+    status = read_all_points(live, &all.n, &id, &x, &y, &unwanted);
+    all.id = id;
+    all.x = x;
+    all.y = y;
+    if (status == OJ_OK)
+        status = oj_cuda_live_choose_regions(live->n_parts, all.n, x, y,
+                                             &live->regions, &unwanted);
+    if (status == OJ_OK)
+        status = apply_batch(live, &all, 0, &unwanted);
+    if (status != OJ_OK)
+        live->regions = before;
+    oj_free(id);
+    oj_free(x);
+    oj_free(y);
+}
+
+oj_status oj_cuda_live_apply_given(struct oj_gpu_live *live,
+                                   const struct oj_cuda_live_given *given,
+                                   struct oj_error *err)
+{
+    oj_status status;
+    if (given->n < 0 || given->n > INT32_MAX)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a batch has 0 to %d changes, not %lld", INT32_MAX,
+                       (long long)given->n);
+    pthread_mutex_lock(&live->lock);
+    status = choose_first_regions(live, given, err);
+    if (status == OJ_OK)
+        status = apply_batch(live, given, 1, err);
+    if (status == OJ_OK)
+    {
+        live->n_changes += given->n;
+        balance_regions(live);
+    }
+    pthread_mutex_unlock(&live->lock);
+    return status;
+}
+
+oj_status oj_cuda_live_apply(struct oj_gpu_live *live, int64_t n,
+                             const int64_t *id, const double *x,
+                             const double *y, struct oj_error *err)
+{
+    const struct oj_cuda_live_given given = {n, id, x, y, NULL};
+    return oj_cuda_live_apply_given(live, &given, err);
+}
+
+/* --- points and counts ---------------------------------------------------- */
+
+oj_status oj_cuda_live_points(struct oj_gpu_live *live, int64_t *n,
+                              int64_t **id, double **x, double **y,
+                              struct oj_error *err)
+{
+    oj_status status;
+    pthread_mutex_lock(&live->lock);
+    status = read_all_points(live, n, id, x, y, err);
+    pthread_mutex_unlock(&live->lock);
+    return status;
 }
 
 struct oj_gpu_live_counts oj_cuda_live_count(struct oj_gpu_live *live)

@@ -6,19 +6,36 @@
 
 #include "../../algs/foundations/relation/oj_gpu.h"
 #include "../foundations/device/cuda_module_exports.cuh"
+#include "../foundations/device/cuda_peers.h"
 
 #include <pthread.h>
 
-/** The index that the module returns. A point is on the device to which its id
- *  belongs, so that a move never leaves its device; rows are joined with the
- *  points of every device, and their pairs are merged on the host. */
+/** The regions of devices: device i has the points whose Morton codes are at
+ *  least first_code[i] and less than first_code[i + 1]. Passed by value. */
+struct oj_cuda_live_regions
+{
+    int n;
+    struct oj_box frame; /**< of the codes */
+    uint64_t first_code[OJ_GPU_MAX_DEVICES];
+};
+
+/** The index that the module returns. Of several devices each has the points of
+ *  its region, so that a row asks few of them; where points come to be in few
+ *  regions these are chosen anew. */
 struct oj_gpu_live
 {
     pthread_mutex_t lock; /**< guards all members */
     struct oj_gpu_live_counts counts;
+    struct oj_cuda_live_regions regions;
+    int64_t n_changes; /**< since the regions were chosen */
+    struct oj_cuda_peers peers;
     int n_parts;
     struct oj_cuda_live_part part[OJ_GPU_MAX_DEVICES];
 };
+
+/** Makes the device of a part the current one. */
+OJ_MUST_USE oj_status oj_cuda_live_use(const struct oj_cuda_live_part *part,
+                                       struct oj_error *err);
 
 /* --- batches of changes --------------------------------------------------- */
 
@@ -35,6 +52,7 @@ enum oj_live_change
     OJ_LIVE_STAYS, /**< moves a point within its page */
     OJ_LIVE_MOVES, /**< moves it to another page */
     OJ_LIVE_OUTSIDE = 8,
+    OJ_LIVE_MISSING = 8, /**< not found out yet: the id needs an entry */
     OJ_LIVE_N_CHANGES = 16
 };
 
@@ -54,6 +72,13 @@ struct oj_cuda_live_batch
     uint8_t *kind;    /**< [n] enum oj_live_change */
 };
 
+/** A point as a batch leaves it: 32 bytes, which memory reads at once. */
+struct oj_cuda_live_kept
+{
+    double x, y;
+    uint32_t entry, unused[3];
+};
+
 /** A batch that has been prepared: its commit needs no more memory. The arrays
  *  belong to the work with which it was prepared. */
 struct oj_cuda_live_plan
@@ -67,7 +92,7 @@ struct oj_cuda_live_plan
     int32_t *arrival;        /**< [n_arrivals] changes, by target */
     uint32_t *first_arrival; /**< [places + 1] */
     int32_t *n_leaving;      /**< [places] */
-    uint8_t *is_touched;     /**< [places] 1: its box may have grown */
+    uint8_t *moves_within;   /**< [places] 1: a point of its page does */
 
     /* Pages that overflow: their points, by place and code. */
     int64_t n_spilled, n_more; /**< points, additional pages */
@@ -75,16 +100,17 @@ struct oj_cuda_live_plan
                           spilled points */
     uint32_t *spill_place; /**< [n_spilled] */
     int32_t *spill_order;  /**< [n_spilled] */
-    double *x, *y;         /**< [n_spilled, or n_after if is_anew] */
-    uint32_t *entry;       /**< likewise */
-    uint64_t *first_code;  /**< [places + n_more] of the places to come */
-    uint32_t *page_at;     /**< likewise */
+    /** [n_spilled, or n_after if is_anew] */
+    struct oj_cuda_live_kept *kept;
+    uint64_t *first_code; /**< [places + n_more] of the places to come */
+    uint32_t *page_at;    /**< likewise */
 
     /* All pages anew. */
     struct oj_cuda_memory page_memory; /**< owner of the arrays of pages */
     struct oj_cuda_live_pages pages;
     int64_t cap_pages;
-    int32_t *order; /**< [n_after] */
+    int32_t *order;     /**< [n_after] */
+    uint64_t code_mask; /**< bits of the codes by which it is sorted */
 };
 
 /** Finds out what n changes do, and allocates all that this needs. On failure
@@ -128,9 +154,9 @@ struct oj_cuda_live_rows
 struct oj_cuda_live_found
 {
     int64_t n;
-    int64_t *offset; /**< [rows + 1] */
-    int64_t *id;     /**< [n] */
-    double *distance;
+    int64_t *offset;  /**< [rows + 1] */
+    int64_t *id;      /**< [n] */
+    double *distance; /**< [n]; NULL: rows are boxes */
 };
 
 /** Finds the pairs of rows with the points of a part. */
@@ -139,5 +165,127 @@ OJ_MUST_USE oj_status oj_cuda_live_find(const struct oj_cuda_live_part *part,
                                         const struct oj_relation *relation,
                                         const struct oj_cuda_live_rows *rows,
                                         struct oj_cuda_live_found *out);
+
+/* --- several devices ------------------------------------------------------ */
+
+OJ_FN int oj_live_region(const struct oj_cuda_live_regions &regions, double x,
+                         double y)
+{
+    uint64_t code = oj_live_code(regions.frame, x, y);
+    int of = 0;
+    while (of + 1 < regions.n && regions.first_code[of + 1] <= code)
+        of++;
+    return of;
+}
+
+/** Chooses regions of about equally many of n points in host memory; of none,
+ *  the first region is everywhere. */
+OJ_MUST_USE oj_status oj_cuda_live_choose_regions(
+    int n_regions, int64_t n, const double *x, const double *y,
+    struct oj_cuda_live_regions *out, struct oj_error *err);
+
+/** What a batch is for a device: device memory that belongs to a work. */
+struct oj_cuda_live_changes
+{
+    int64_t n; /**< changes of its points, one of an id */
+    const int64_t *id;
+    const double *x, *y;
+
+    int64_t n_superseded, n_removals, n_beyond; /**< of the whole batch */
+    int64_t n_left; /**< among n: points that go to other devices */
+};
+
+/** A batch in host memory. */
+struct oj_cuda_live_given
+{
+    int64_t n;
+    const int64_t *id;
+    const double *x, *y;
+    /** [devices] the batch in the memory of each, or NULL. */
+    const struct oj_cuda_live_changes *here;
+};
+
+/** As oj_cuda_live_apply(). */
+OJ_MUST_USE oj_status oj_cuda_live_apply_given(
+    struct oj_gpu_live *live, const struct oj_cuda_live_given *given,
+    struct oj_error *err);
+
+/** Finds the changes of a batch that are those of a device. */
+OJ_MUST_USE oj_status oj_cuda_live_changes_of(
+    const struct oj_cuda_live_part *part, struct oj_cuda_work *work,
+    const struct oj_cuda_live_regions *regions, int number, int64_t n,
+    const int64_t *id, const double *x, const double *y,
+    struct oj_cuda_live_changes *out);
+
+/** The pairs of some rows in device memory. */
+struct oj_cuda_live_answer
+{
+    struct oj_cuda_live_rows rows;
+    const int32_t *row; /**< [rows.n] their numbers, ascending; NULL: all */
+    struct oj_cuda_live_found found;
+};
+
+/** The boxes at the top of the tree of a part, at most OJ_LIVE_FANOUT. */
+int64_t oj_cuda_live_top(const struct oj_cuda_live_part *part,
+                         const struct oj_box **box);
+
+/** Makes *row [*n], the numbers of the rows that a device answers first. */
+OJ_MUST_USE oj_status oj_cuda_live_choose_rows(
+    const struct oj_cuda_live_part *part, struct oj_cuda_work *work,
+    const struct oj_cuda_live_regions *regions, int number,
+    const struct oj_relation *relation, const struct oj_cuda_live_rows *rows,
+    int64_t *n, const int32_t **row);
+
+OJ_MUST_USE oj_status oj_cuda_live_take_rows(
+    struct oj_cuda_work *work, const struct oj_cuda_live_rows *rows, int64_t n,
+    const int32_t *row, struct oj_cuda_live_rows *out);
+
+/** Makes *row [*n], the numbers of rows of the answer of a device for which
+ *  the other one may have nearer points, and how near they must be: *bound
+ *  [*n]. top [n_top]: the other one's boxes. */
+OJ_MUST_USE oj_status oj_cuda_live_reaching_rows(
+    struct oj_cuda_work *work, const struct oj_cuda_live_regions *regions,
+    int other, const struct oj_relation *relation,
+    const struct oj_cuda_live_answer *answer, const struct oj_box *top,
+    int64_t n_top, int64_t *n, const int32_t **row, const double **bound);
+
+/** Rows that other devices are asked about, in host memory. Owner. */
+struct oj_cuda_live_asked
+{
+    int64_t n;
+    int32_t *row;
+    double *bound;
+};
+
+/** A join on one of the devices. */
+struct oj_cuda_live_part_join
+{
+    int has_work;
+    alignas(struct oj_cuda_work) char work[sizeof(struct oj_cuda_work)];
+    struct oj_error err;           /**< of the work */
+    struct oj_cuda_live_rows rows; /**< all of them */
+    int n_answers;
+    /** Rows that the device answers first, and nearest ones that others asked
+     *  it about. */
+    struct oj_cuda_live_answer answer[2];
+    int64_t n_top;
+    struct oj_box top[OJ_LIVE_FANOUT];
+    struct oj_cuda_live_asked asked[OJ_GPU_MAX_DEVICES];
+};
+
+/** Begins the work of the part of a join. */
+OJ_MUST_USE oj_status oj_cuda_live_begin_join(
+    struct oj_gpu_live *live, int number, struct oj_cuda_live_part_join *join,
+    struct oj_error *err);
+
+/** Answers join[i].rows, which are equal on all devices, on each device i; the
+ *  answers stay there. */
+OJ_MUST_USE oj_status oj_cuda_live_answer_rows(
+    struct oj_gpu_live *live, const struct oj_relation *relation,
+    struct oj_cuda_live_part_join *join, struct oj_error *err);
+
+/** Frees what a join has, also one that failed or was not begun. */
+void oj_cuda_live_end_join(struct oj_gpu_live *live,
+                           struct oj_cuda_live_part_join *join);
 
 #endif

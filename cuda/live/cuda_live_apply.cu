@@ -33,17 +33,13 @@
  * in so many points is, the frame is chosen anew. */
 #define OUTSIDE_PART 8
 
+/* So many points may have codes of equal upper halves before pages are cut
+ * apart by the lower ones. */
+#define FEW_EQUAL 48
+
 /* Pages, and entries of removed points, that cost less than their removal. */
 #define FEW_PAGES 64
 #define FEW_ENTRIES 4096
-
-/* As of every join side (OJ_FLAT_MOST). */
-#define MOST_COORDINATE 1e150
-
-static __device__ __forceinline__ int is_joinable(double x, double y)
-{
-    return fabs(x) <= MOST_COORDINATE && fabs(y) <= MOST_COORDINATE;
-}
 
 /* --- arrays that grow ----------------------------------------------------- */
 
@@ -53,7 +49,7 @@ static void drop_from(struct oj_cuda_memory *memory, struct oj_cuda_work *work,
 {
     struct oj_cuda_memory one = {};
     if (array != NULL)
-        oj_cuda_hand_over(memory, array, &one);
+        oj_cuda_move_ownership(memory, array, &one);
     oj_cuda_release(work->device, work->stream, &one);
 }
 
@@ -69,7 +65,7 @@ static oj_status grow(struct oj_cuda_memory *memory, struct oj_cuda_work *work,
             cudaMemcpyAsync(wider, *array, (size_t)n_kept * sizeof(T),
                             cudaMemcpyDeviceToDevice, work->stream)));
     drop_from(memory, work, *array);
-    oj_cuda_hand_over(&work->memory, wider, memory);
+    oj_cuda_move_ownership(&work->memory, wider, memory);
     *array = wider;
     return OJ_OK;
 }
@@ -89,6 +85,8 @@ static oj_status grow_pages(struct oj_cuda_memory *memory,
     layout.n = n;
     OJ_TRY(grow(memory, work, n_kept, n, &pages->page));
     OJ_TRY(grow(memory, work, n_kept, n, &pages->n_points));
+    OJ_TRY(grow(memory, work, n_kept * OJ_LIVE_WORDS, n * OJ_LIVE_WORDS,
+                &pages->hole));
     OJ_TRY(grow(memory, work, n_kept, n, &pages->box));
     OJ_TRY(grow(memory, work, n_kept, n, &pages->place_of));
     OJ_TRY(grow(memory, work, n_kept, n, &pages->page_at));
@@ -108,20 +106,6 @@ static oj_status reserve_pages(struct oj_cuda_live_part *part,
 }
 
 /* --- 1 ids ---------------------------------------------------------------- */
-
-static __device__ __forceinline__ uint32_t
-find_entry(const struct oj_cuda_live_ids &ids, int64_t id)
-{
-    uint32_t at = (uint32_t)oj_live_mix_id(id) & ids.mask, found;
-    if (ids.table == NULL)
-        return OJ_LIVE_NOWHERE;
-    for (; (found = ids.table[at]) != 0; at = (at + 1) & ids.mask)
-    {
-        if (ids.id[found - 1] == id)
-            return found - 1;
-    }
-    return OJ_LIVE_NOWHERE;
-}
 
 /* Puts an entry into the table unless its id is there; returns the entry that
  * is there then. The ids of all entries have been written. */
@@ -178,7 +162,7 @@ static oj_status reserve_entries(struct oj_cuda_live_part *part,
     OJ_TRY(grow(&part->id_memory, work, ids.n, capacity, &part->ids.slot));
     OJ_TRY(grow(&part->id_memory, work, ids.n, capacity, &part->ids.last));
     drop_from(&part->id_memory, work, part->ids.table);
-    oj_cuda_hand_over(&work->memory, ids.table, &part->id_memory);
+    oj_cuda_move_ownership(&work->memory, ids.table, &part->id_memory);
     part->ids.table = ids.table;
     part->ids.mask = ids.mask;
     part->cap_entries = capacity;
@@ -220,13 +204,13 @@ static oj_status forget_unused_entries(struct oj_cuda_live_part *part,
         }));
     oj_cuda_release(work->device, work->stream, &part->id_memory);
     own.drop(number);
-    oj_cuda_hand_over(&own.memory, NULL, &part->id_memory);
+    oj_cuda_move_ownership(&own.memory, NULL, &part->id_memory);
     part->ids = ids;
     part->cap_entries = capacity;
     return fill_table(&own, ids);
 }
 
-/* Entries of ids that are not there yet. */
+/* Entries of ids that are not there yet; marks the last change of each. */
 static oj_status add_entries(struct oj_cuda_live_part *part,
                              struct oj_cuda_work *work,
                              const struct oj_cuda_live_batch &batch,
@@ -256,27 +240,25 @@ static oj_status add_entries(struct oj_cuda_live_part *part,
                           b.entry[i] = put_entry(ids, mine);
                           if (b.entry[i] != mine)
                               ids.slot[mine] = OJ_LIVE_UNUSED;
+                          atomicMax(&ids.last[b.entry[i]], (uint32_t)i + 1);
                       });
 }
 
-static oj_status find_entries(struct oj_cuda_live_part *part,
-                              struct oj_cuda_work *work,
-                              const struct oj_cuda_live_batch &batch)
+/* Adds entries for the ids of changes without one, and marks the last change of
+ * each. */
+static oj_status add_missing_entries(struct oj_cuda_live_part *part,
+                                     struct oj_cuda_work *work,
+                                     const struct oj_cuda_live_batch &batch)
 {
     const struct oj_cuda_live_batch b = batch;
-    const struct oj_cuda_live_ids ids = part->ids;
     struct oj_cuda_work own(work);
     uint32_t *number, n_new;
-    OJ_TRY(own.each(b.n, [=] __device__(int64_t i)
-                    { b.entry[i] = find_entry(ids, b.id[i]); }));
     OJ_TRY(own.scan_computed(
         b.n,
         [=] __device__(ptrdiff_t i)
         { return i < b.n ? (uint32_t)(b.entry[i] == OJ_LIVE_NOWHERE) : 0u; },
         &number, &n_new));
-    if (n_new == 0)
-        return OJ_OK;
-    if (ids.n + n_new > INT32_MAX)
+    if (part->ids.n + n_new > INT32_MAX)
         return oj_fail(work->err, OJ_ERR_LIMIT,
                        "a kept index has at most %d points on a GPU; this "
                        "batch would make them more",
@@ -286,15 +268,27 @@ static oj_status find_entries(struct oj_cuda_live_part *part,
 
 /* --- 2, 3 what changes do ------------------------------------------------- */
 
-static oj_status mark_last_changes(const struct oj_cuda_live_part *part,
-                                   struct oj_cuda_work *work,
-                                   struct oj_cuda_live_plan *plan)
+/* Finds the entries of ids that are there, and marks the last change of each.
+ */
+static oj_status find_and_mark_entries(const struct oj_cuda_live_part *part,
+                                       struct oj_cuda_work *work,
+                                       struct oj_cuda_live_plan *plan)
 {
     const struct oj_cuda_live_batch b = plan->batch;
     const struct oj_cuda_live_ids ids = part->ids;
     plan->is_marked = 1;
-    return work->each(b.n, [=] __device__(int64_t i)
-                      { atomicMax(&ids.last[b.entry[i]], (uint32_t)i + 1); });
+    if (ids.n == 0)
+        return work->check(cudaMemsetAsync(
+            b.entry, 0xff, (size_t)b.n * sizeof *b.entry, work->stream));
+    return work->each(b.n,
+                      [=] __device__(int64_t i)
+                      {
+                          uint32_t entry =
+                              oj_cuda_live_find_entry(ids, b.id[i]);
+                          b.entry[i] = entry;
+                          if (entry != OJ_LIVE_NOWHERE)
+                              atomicMax(&ids.last[entry], (uint32_t)i + 1);
+                      });
 }
 
 static oj_status forget_marks(const struct oj_cuda_live_part *part,
@@ -306,16 +300,23 @@ static oj_status forget_marks(const struct oj_cuda_live_part *part,
     if (!plan->is_marked)
         return OJ_OK;
     plan->is_marked = 0;
+    if (b.n >= ids.n)
+        return work->clear(ids.last, ids.n);
     return work->each(b.n,
-                      [=] __device__(int64_t i) { ids.last[b.entry[i]] = 0; });
+                      [=] __device__(int64_t i)
+                      {
+                          if (b.entry[i] != OJ_LIVE_NOWHERE)
+                              ids.last[b.entry[i]] = 0;
+                      });
 }
 
-static __device__ __forceinline__ uint8_t kind_of_arrival(
-    const struct oj_cuda_live_pages &pages, double x, double y, int kind)
+static __device__ __forceinline__ int
+kind_of_arrival(const struct oj_cuda_live_pages &pages, double x, double y,
+                int kind)
 {
     const struct oj_box &f = pages.frame;
     int is_inside = x >= f.x0 && x <= f.x1 && y >= f.y0 && y <= f.y1;
-    return (uint8_t)(is_inside ? kind : kind + OJ_LIVE_OUTSIDE);
+    return is_inside ? kind : kind + OJ_LIVE_OUTSIDE;
 }
 
 /* Counts of what the batch does to a place. */
@@ -323,89 +324,112 @@ struct place_counts
 {
     uint32_t *n_coming;
     int32_t *n_leaving;
-    uint8_t *is_touched;
+    uint8_t *moves_within;
 };
 
-static __device__ __forceinline__ void
+/* Returns the kind of a change. */
+static __device__ __forceinline__ int
 classify_change(const struct oj_cuda_live_pages &pages,
                 const struct oj_cuda_live_ids &ids,
                 const struct oj_cuda_live_batch &b,
                 const struct place_counts &counts, int64_t i)
 {
-    uint32_t entry = b.entry[i], slot = ids.slot[entry], from = 0, to;
+    uint32_t entry = b.entry[i], slot, from = 0, to;
     double x = b.x[i], y = b.y[i];
+    if (entry == OJ_LIVE_NOWHERE)
+        return OJ_LIVE_MISSING;
     if (ids.last[entry] != (uint32_t)i + 1)
-    {
-        b.kind[i] = OJ_LIVE_SUPERSEDED;
-        return;
-    }
+        return OJ_LIVE_SUPERSEDED;
+    slot = ids.slot[entry];
     if (slot != OJ_LIVE_NOWHERE)
         from = pages.place_of[slot / OJ_LIVE_SLOTS];
-    if (!is_joinable(x, y))
+    if (!oj_live_is_joinable(x, y))
     {
         int kind = slot == OJ_LIVE_NOWHERE ? OJ_LIVE_UNKNOWN : OJ_LIVE_REMOVED;
-        b.kind[i] = (uint8_t)(kind + (x == x));
         if (slot != OJ_LIVE_NOWHERE)
             atomicAdd(&counts.n_leaving[from], 1);
-        return;
+        return kind + (x == x);
     }
     if (pages.n == 0)
-    {
-        b.kind[i] = OJ_LIVE_PUT;
-        return;
-    }
-    to = oj_cuda_live_place(pages, oj_cuda_live_code(pages.frame, x, y));
+        return OJ_LIVE_PUT;
+    to = oj_cuda_live_place(pages, oj_live_code(pages.frame, x, y));
     b.target[i] = to;
-    counts.is_touched[to] = 1;
     if (slot != OJ_LIVE_NOWHERE && from == to)
     {
-        b.kind[i] = kind_of_arrival(pages, x, y, OJ_LIVE_STAYS);
-        return;
+        counts.moves_within[to] = 1;
+        return kind_of_arrival(pages, x, y, OJ_LIVE_STAYS);
     }
-    b.kind[i] = kind_of_arrival(
-        pages, x, y, slot == OJ_LIVE_NOWHERE ? OJ_LIVE_PUT : OJ_LIVE_MOVES);
     atomicAdd(&counts.n_coming[to], 1u);
-    if (slot != OJ_LIVE_NOWHERE)
-        atomicAdd(&counts.n_leaving[from], 1);
+    if (slot == OJ_LIVE_NOWHERE)
+        return kind_of_arrival(pages, x, y, OJ_LIVE_PUT);
+    atomicAdd(&counts.n_leaving[from], 1);
+    return kind_of_arrival(pages, x, y, OJ_LIVE_MOVES);
 }
 
-struct add_histograms
+static __global__ void __launch_bounds__(OJ_CUDA_EACH_BLOCK)
+    classify_and_count(const __grid_constant__ struct oj_cuda_live_pages pages,
+                       const __grid_constant__ struct oj_cuda_live_ids ids,
+                       const __grid_constant__ struct oj_cuda_live_batch b,
+                       const __grid_constant__ struct place_counts counts,
+                       struct oj_cuda_live_histogram *histogram)
 {
-    __device__ oj_cuda_live_histogram
-    operator()(oj_cuda_live_histogram a, const oj_cuda_live_histogram &b) const
+    __shared__ uint32_t n_of_block[OJ_LIVE_N_CHANGES];
+    int64_t i = (int64_t)blockIdx.x * OJ_CUDA_EACH_BLOCK + threadIdx.x;
+    if (threadIdx.x < OJ_LIVE_N_CHANGES)
+        n_of_block[threadIdx.x] = 0;
+    __syncthreads();
+    if (i < b.n)
     {
-        for (int i = 0; i < OJ_LIVE_N_CHANGES; i++)
-            a.n[i] += b.n[i];
-        return a;
+        int kind = classify_change(pages, ids, b, counts, i);
+        b.kind[i] = (uint8_t)kind;
+        atomicAdd(&n_of_block[kind], 1u);
     }
-};
+    __syncthreads();
+    if (threadIdx.x < OJ_LIVE_N_CHANGES && n_of_block[threadIdx.x] > 0)
+        atomicAdd(&histogram->n[threadIdx.x], n_of_block[threadIdx.x]);
+}
+
+/* Words of the counts by place, and of the histogram. */
+static int64_t words_of_counts(const struct oj_cuda_live_part *part)
+{
+    return 3 * (part->pages.n + 1) + OJ_LIVE_N_CHANGES;
+}
 
 static oj_status classify_changes(const struct oj_cuda_live_part *part,
                                   struct oj_cuda_work *work,
                                   struct oj_cuda_live_plan *plan)
 {
-    const struct oj_cuda_live_batch b = plan->batch;
-    const struct oj_cuda_live_pages pages = part->pages;
-    const struct oj_cuda_live_ids ids = part->ids;
-    struct place_counts counts;
-    OJ_TRY(work->make_zeros(pages.n + 1, &plan->first_arrival));
-    OJ_TRY(work->make_zeros(pages.n + 1, &plan->n_leaving));
-    OJ_TRY(work->make_zeros(pages.n + 1, &plan->is_touched));
-    counts.n_coming = plan->first_arrival;
-    counts.n_leaving = plan->n_leaving;
-    counts.is_touched = plan->is_touched;
-    OJ_TRY(work->each(b.n, [=] __device__(int64_t i)
-                      { classify_change(pages, ids, b, counts, i); }));
-    plan->count = {};
-    return oj_cuda_reduce(
-        work, b.n,
-        [=] __device__(ptrdiff_t i)
-        {
-            struct oj_cuda_live_histogram one = {};
-            one.n[b.kind[i]] = 1;
-            return one;
-        },
-        add_histograms(), &plan->count);
+    int64_t n = part->pages.n + 1;
+    uint32_t *words = plan->first_arrival;
+    struct oj_cuda_live_histogram *histogram =
+        (struct oj_cuda_live_histogram *)(words + 3 * n);
+    struct place_counts counts = {words, (int32_t *)(words + n),
+                                  (uint8_t *)(words + 2 * n)};
+    plan->n_leaving = counts.n_leaving;
+    plan->moves_within = counts.moves_within;
+    OJ_TRY(work->clear(words, words_of_counts(part)));
+    OJ_TRY(work->run<OJ_CUDA_EACH_BLOCK>(plan->batch.n, classify_and_count,
+                                         part->pages, part->ids, plan->batch,
+                                         counts, histogram));
+    return work->read(histogram, &plan->count);
+}
+
+/* Finds out what all changes do. Most batches have no new ids, so that they are
+ * counted only when they have been met. */
+static oj_status sort_out_changes(struct oj_cuda_live_part *part,
+                                  struct oj_cuda_work *work,
+                                  struct oj_cuda_live_plan *plan)
+{
+    OJ_TRY(work->make(words_of_counts(part), &plan->first_arrival));
+    OJ_TRY(find_and_mark_entries(part, work, plan));
+    if (part->ids.n > 0)
+    {
+        OJ_TRY(classify_changes(part, work, plan));
+        if (plan->count.n[OJ_LIVE_MISSING] == 0)
+            return OJ_OK;
+    }
+    OJ_TRY(add_missing_entries(part, work, plan->batch));
+    return classify_changes(part, work, plan);
 }
 
 /* 1: the point goes to a page, or to another one. */
@@ -447,17 +471,10 @@ static int is_cheaper_anew(const struct oj_cuda_live_part *part,
 
 /* --- points that stay, as the batch leaves them --------------------------- */
 
-struct kept_point
-{
-    double x, y;
-    uint32_t entry;
-};
-
 /* Returns 0: the slot is a hole, or its point goes to another page. */
-static __device__ __forceinline__ int
-keep_point(const struct oj_cuda_live_page &page,
-           const struct oj_cuda_live_ids &ids,
-           const struct oj_cuda_live_batch &b, int slot, struct kept_point *out)
+static __device__ __forceinline__ int keep_point(
+    const struct oj_cuda_live_page &page, const struct oj_cuda_live_ids &ids,
+    const struct oj_cuda_live_batch &b, int slot, struct oj_cuda_live_kept *out)
 {
     uint32_t last;
     out->x = page.x[slot];
@@ -475,33 +492,21 @@ keep_point(const struct oj_cuda_live_page &page,
     return 1;
 }
 
-/* Where the kept points of a page go. */
-struct kept_target
-{
-    double *x, *y;
-    uint32_t *entry;
-};
-
 /* Writes the kept points of a page to positions from at on; returns the next
  * position. Called by all lanes of a warp. */
 static __device__ __forceinline__ int64_t copy_kept_points(
     const struct oj_cuda_live_page &page, const struct oj_cuda_live_ids &ids,
-    const struct oj_cuda_live_batch &b, const struct kept_target &to,
+    const struct oj_cuda_live_batch &b, struct oj_cuda_live_kept *to,
     int64_t at)
 {
     for (int slot = oj_cuda_live_lane(); slot < OJ_LIVE_SLOTS;
          slot += OJ_LIVE_LANES)
     {
-        struct kept_point point;
+        struct oj_cuda_live_kept point;
         int keeps = keep_point(page, ids, b, slot, &point);
         unsigned mask = __ballot_sync(OJ_LIVE_ALL_LANES, keeps);
         if (keeps)
-        {
-            int64_t i = at + oj_cuda_live_lanes_before(mask);
-            to.x[i] = point.x;
-            to.y[i] = point.y;
-            to.entry[i] = point.entry;
-        }
+            to[at + oj_cuda_live_lanes_before(mask)] = point;
         at += __popc(mask);
     }
     return at;
@@ -522,7 +527,7 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     for (int slot = oj_cuda_live_lane(); slot < OJ_LIVE_SLOTS;
          slot += OJ_LIVE_LANES)
     {
-        struct kept_point point;
+        struct oj_cuda_live_kept point;
         int keeps = keep_point(pages.page[page], ids, batch, slot, &point);
         n += (uint32_t)__popc(__ballot_sync(OJ_LIVE_ALL_LANES, keeps));
     }
@@ -534,8 +539,7 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     gather_kept_points(const __grid_constant__ struct oj_cuda_live_pages pages,
                        const __grid_constant__ struct oj_cuda_live_ids ids,
                        const __grid_constant__ struct oj_cuda_live_batch batch,
-                       const uint32_t *first,
-                       const __grid_constant__ struct kept_target to)
+                       const uint32_t *first, struct oj_cuda_live_kept *to)
 {
     int64_t page = oj_cuda_live_warp();
     if (page < pages.n)
@@ -553,9 +557,8 @@ static oj_status gather_all_points(const struct oj_cuda_live_part *part,
     int64_t n_kept = plan->n_after - plan->n_arrivals;
     struct oj_cuda_work own(work);
     uint32_t *first, *number, n_arrivals;
-    OJ_TRY(work->make(plan->n_after, &plan->x, &plan->y));
-    OJ_TRY(work->make(plan->n_after, &plan->entry));
-    const struct kept_target to = {plan->x, plan->y, plan->entry};
+    OJ_TRY(work->make(plan->n_after, &plan->kept));
+    struct oj_cuda_live_kept *to = plan->kept;
     OJ_TRY(own.make_zeros(pages.n + 1, &first));
     OJ_TRY(own.run<OJ_LIVE_WARP_BLOCK>(
         pages.n * OJ_LIVE_LANES, count_kept_points, pages, ids, b, first));
@@ -574,9 +577,7 @@ static oj_status gather_all_points(const struct oj_cuda_live_part *part,
                         int64_t at = n_kept + number[i];
                         if (!is_arrival(b.kind[i]))
                             return;
-                        to.x[at] = b.x[i];
-                        to.y[at] = b.y[i];
-                        to.entry[at] = b.entry[i];
+                        to[at] = {b.x[i], b.y[i], b.entry[i], {}};
                     });
 }
 
@@ -590,6 +591,60 @@ struct unite_boxes
     }
 };
 
+struct greatest_word
+{
+    __device__ uint32_t operator()(uint32_t a, uint32_t b) const
+    {
+        return a > b ? a : b;
+    }
+};
+
+/* Sorts all points by the upper halves of their codes, which tell enough apart
+ * unless many points are close together in a wide frame: then by all bits. */
+static oj_status order_by_code(struct oj_cuda_work *work, int64_t n,
+                               const struct oj_box &frame_of,
+                               struct oj_cuda_live_plan *plan)
+{
+    const struct oj_box frame = frame_of;
+    const struct oj_cuda_live_kept *kept = plan->kept;
+    struct oj_cuda_work own(work);
+    int32_t *order;
+    uint32_t *key, most = 0;
+    OJ_TRY(own.make(n, &order));
+    OJ_TRY(own.make(n, &key));
+    OJ_TRY(own.each(
+        n,
+        [=] __device__(int64_t i)
+        {
+            order[i] = (int32_t)i;
+            key[i] =
+                (uint32_t)(oj_live_code(frame, kept[i].x, kept[i].y) >> 32);
+        }));
+    OJ_TRY(own.sort(n, 32, &key, &order));
+    const uint32_t *sorted = key;
+    OJ_TRY(oj_cuda_reduce(
+        &own, n > FEW_EQUAL ? n - FEW_EQUAL : 0,
+        [=] __device__(ptrdiff_t i)
+        { return (uint32_t)(sorted[i] == sorted[i + FEW_EQUAL]); },
+        greatest_word(), &most));
+    plan->code_mask = most == 0 ? UINT64_MAX << 32 : UINT64_MAX;
+    if (most != 0)
+    {
+        const int32_t *by_upper = order;
+        OJ_TRY(own.reorder_by<uint64_t>(
+            n, 64,
+            [=] __device__(int64_t i)
+            {
+                const struct oj_cuda_live_kept &of = kept[by_upper[i]];
+                return oj_live_code(frame, of.x, of.y);
+            },
+            &order, NULL));
+    }
+    own.hand_over(order, work);
+    plan->order = order;
+    return OJ_OK;
+}
+
 static oj_status plan_all_anew(const struct oj_cuda_live_part *part,
                                struct oj_cuda_work *work,
                                struct oj_cuda_live_plan *plan)
@@ -600,20 +655,16 @@ static oj_status plan_all_anew(const struct oj_cuda_live_part *part,
     if (n == 0)
         return OJ_OK;
     OJ_TRY(gather_all_points(part, work, plan));
-    const double *x = plan->x, *y = plan->y;
+    const struct oj_cuda_live_kept *kept = plan->kept;
     OJ_TRY(oj_cuda_reduce(
         work, n,
         [=] __device__(ptrdiff_t i)
         {
-            struct oj_box box = {x[i], y[i], x[i], y[i]};
+            struct oj_box box = {kept[i].x, kept[i].y, kept[i].x, kept[i].y};
             return box;
         },
         unite_boxes(), &frame));
-    OJ_TRY(work->order_by<uint64_t>(
-        n, 64,
-        [=] __device__(int64_t i)
-        { return oj_cuda_live_code(frame, x[i], y[i]); },
-        &plan->order));
+    OJ_TRY(order_by_code(work, n, frame, plan));
     plan->cap_pages = with_room((n + OJ_LIVE_FILL - 1) / OJ_LIVE_FILL);
     OJ_TRY(grow_pages(&plan->page_memory, work, plan->cap_pages, &pages));
     pages.n = (n + OJ_LIVE_FILL - 1) / OJ_LIVE_FILL;
@@ -721,8 +772,7 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
                    const __grid_constant__ struct oj_cuda_live_ids ids,
                    const __grid_constant__ struct oj_cuda_live_batch batch,
                    const __grid_constant__ struct place_plan places,
-                   const int32_t *arrival,
-                   const __grid_constant__ struct kept_target to,
+                   const int32_t *arrival, struct oj_cuda_live_kept *to,
                    uint32_t *place_of)
 {
     int64_t place = oj_cuda_live_warp(), at, end;
@@ -737,9 +787,7 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     for (int64_t i = at + lane; i < end; i += OJ_LIVE_LANES)
     {
         int64_t change = arrival[places.first_arrival[place] + (i - at)];
-        to.x[i] = batch.x[change];
-        to.y[i] = batch.y[change];
-        to.entry[i] = batch.entry[change];
+        to[i] = {batch.x[change], batch.y[change], batch.entry[change], {}};
     }
 }
 
@@ -752,7 +800,7 @@ static oj_status plan_places(const struct oj_cuda_live_part *part,
     const struct oj_cuda_live_pages pages = part->pages;
     const struct place_plan places = place_plan_of(plan);
     const int32_t *order = plan->spill_order;
-    const double *x = plan->x, *y = plan->y;
+    const struct oj_cuda_live_kept *kept = plan->kept;
     uint64_t *first_code;
     uint32_t *page_at;
     OJ_TRY(work->make(pages.n + plan->n_more, &plan->first_code));
@@ -767,14 +815,19 @@ static oj_status plan_places(const struct oj_cuda_live_part *part,
             int64_t n_more = places.n_more(place);
             int64_t first = places.first_spilled(place);
             int64_t n = places.first_spilled(place + 1) - first;
+            /* codes of a page may be beyond the first one of the next where
+             * their upper halves are equal (order_by_code()) */
+            uint64_t most =
+                place + 1 < pages.n ? pages.first_code[place + 1] : UINT64_MAX;
             first_code[at] = pages.first_code[place];
             page_at[at] = pages.page_at[place];
             for (int64_t i = 1; i <= n_more; i++)
             {
                 int32_t point =
                     order[first + place_plan::first_of_page(n, n_more, i)];
-                first_code[at + i] =
-                    oj_cuda_live_code(pages.frame, x[point], y[point]);
+                uint64_t code =
+                    oj_live_code(pages.frame, kept[point].x, kept[point].y);
+                first_code[at + i] = code < most ? code : most;
                 page_at[at + i] = places.page(pages, place, i);
             }
         });
@@ -788,9 +841,9 @@ static oj_status plan_spilled(struct oj_cuda_live_part *part,
     int64_t n = plan->n_spilled;
     OJ_TRY(reserve_pages(part, work, part->pages.n + plan->n_more));
     const struct oj_cuda_live_pages pages = part->pages;
-    OJ_TRY(work->make(n, &plan->x, &plan->y));
-    OJ_TRY(work->make(n, &plan->entry, &plan->spill_place));
-    const struct kept_target to = {plan->x, plan->y, plan->entry};
+    OJ_TRY(work->make(n, &plan->kept));
+    OJ_TRY(work->make(n, &plan->spill_place));
+    struct oj_cuda_live_kept *to = plan->kept;
     OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
         pages.n * OJ_LIVE_LANES, gather_spilled, pages, ids, plan->batch,
         place_plan_of(plan), (const int32_t *)plan->arrival, to,
@@ -798,7 +851,7 @@ static oj_status plan_spilled(struct oj_cuda_live_part *part,
     OJ_TRY(work->order_by<uint64_t>(
         n, 64,
         [=] __device__(int64_t i)
-        { return oj_cuda_live_code(pages.frame, to.x[i], to.y[i]); },
+        { return oj_live_code(pages.frame, to[i].x, to[i].y); },
         &plan->spill_order));
     return plan_places(part, work, plan);
 }
@@ -813,49 +866,6 @@ static oj_status plan_pages(struct oj_cuda_live_part *part,
 }
 
 /* --- 6 boxes -------------------------------------------------------------- */
-
-/* A warp puts the arrivals of a place into holes of its page, and computes the
- * box of the page. Places that overflow are left out. */
-static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
-    fill_holes(const __grid_constant__ struct oj_cuda_live_pages pages,
-               const __grid_constant__ struct oj_cuda_live_ids ids,
-               const __grid_constant__ struct oj_cuda_live_batch batch,
-               const __grid_constant__ struct place_plan places,
-               const int32_t *arrival, const uint8_t *is_touched)
-{
-    int64_t place = oj_cuda_live_warp();
-    int lane = oj_cuda_live_lane();
-    struct oj_box box = oj_box_empty();
-    uint32_t number, at, end;
-    if (place >= pages.n || !is_touched[place] || places.n_more(place) > 0)
-        return;
-    number = pages.page_at[place];
-    at = places.first_arrival[place];
-    end = places.first_arrival[place + 1];
-    for (int slot = lane; slot < OJ_LIVE_SLOTS; slot += OJ_LIVE_LANES)
-    {
-        struct oj_cuda_live_page &page = pages.page[number];
-        double x = page.x[slot], y = page.y[slot];
-        int is_hole = !(x == x);
-        unsigned holes = __ballot_sync(OJ_LIVE_ALL_LANES, is_hole);
-        uint32_t mine = at + (uint32_t)oj_cuda_live_lanes_before(holes);
-        if (is_hole && mine < end)
-        {
-            int32_t i = arrival[mine];
-            uint32_t entry = batch.entry[i];
-            page.x[slot] = x = batch.x[i];
-            page.y[slot] = y = batch.y[i];
-            page.entry[slot] = entry;
-            ids.slot[entry] = number * OJ_LIVE_SLOTS + (uint32_t)slot;
-        }
-        if (x == x)
-            oj_box_add_point(&box, x, y);
-        at += (uint32_t)__popc(holes);
-    }
-    oj_cuda_box_of_warp(&box);
-    if (lane == 0)
-        pages.box[number] = box;
-}
 
 /* The box of the points of a page. Called by all lanes of a warp. */
 static __device__ __forceinline__ void
@@ -874,12 +884,85 @@ compute_box(const struct oj_cuda_live_pages &pages, int64_t number)
         pages.box[number] = box;
 }
 
+/* A warp counts the points of a page, puts the arrivals of its place into
+ * holes, and enlarges the box of the page; computes it where points move
+ * within. Places that overflow are left out. */
+static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
+    fill_holes(const __grid_constant__ struct oj_cuda_live_pages pages,
+               const __grid_constant__ struct oj_cuda_live_ids ids,
+               const __grid_constant__ struct oj_cuda_live_batch batch,
+               const __grid_constant__ struct place_plan places,
+               const int32_t *arrival, const uint8_t *moves_within)
+{
+    int64_t place = oj_cuda_live_warp();
+    int lane = oj_cuda_live_lane();
+    struct oj_box box = oj_box_empty();
+    uint32_t number, at, end;
+    if (place >= pages.n || places.n_more(place) > 0)
+        return;
+    number = pages.page_at[place];
+    at = places.first_arrival[place];
+    end = places.first_arrival[place + 1];
+    if (lane == 0)
+        pages.n_points[number] = (int32_t)places.n_after(pages, place);
+    for (int i = 0; i < OJ_LIVE_WORDS && at < end; i++)
+    {
+        struct oj_cuda_live_page &page = pages.page[number];
+        unsigned holes = pages.hole[number * OJ_LIVE_WORDS + i];
+        uint32_t mine = at + (uint32_t)oj_cuda_live_lanes_before(holes);
+        int takes = (holes >> lane & 1u) != 0 && mine < end;
+        unsigned taken = __ballot_sync(OJ_LIVE_ALL_LANES, takes);
+        if (takes)
+        {
+            int32_t change = arrival[mine];
+            uint32_t entry = batch.entry[change];
+            int slot = i * OJ_LIVE_LANES + lane;
+            page.x[slot] = batch.x[change];
+            page.y[slot] = batch.y[change];
+            page.entry[slot] = entry;
+            ids.slot[entry] = number * OJ_LIVE_SLOTS + (uint32_t)slot;
+            oj_box_add_point(&box, batch.x[change], batch.y[change]);
+        }
+        if (lane == 0)
+            pages.hole[number * OJ_LIVE_WORDS + i] = holes & ~taken;
+        at += (uint32_t)__popc(holes);
+    }
+    __syncwarp();
+    if (moves_within[place])
+        compute_box(pages, number);
+    else if (places.n_arrivals(place) > 0)
+    {
+        oj_cuda_box_of_warp(&box);
+        oj_box_add_box(&box, &pages.box[number]);
+        __syncwarp();
+        if (lane == 0)
+            pages.box[number] = box;
+    }
+}
+
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     compute_boxes(const __grid_constant__ struct oj_cuda_live_pages pages)
 {
     int64_t page = oj_cuda_live_warp();
     if (page < pages.n)
         compute_box(pages, page);
+}
+
+/* A warp makes the box of a node from those of n_below nodes below. */
+static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
+    unite_nodes(int64_t n, int64_t n_below, const struct oj_box *below,
+                struct oj_box *node)
+{
+    int64_t i = oj_cuda_live_warp();
+    int64_t child = i * OJ_LIVE_FANOUT + oj_cuda_live_lane();
+    struct oj_box box = oj_box_empty();
+    if (i >= n)
+        return;
+    if (child < n_below)
+        box = below[child];
+    oj_cuda_box_of_warp(&box);
+    if (oj_cuda_live_lane() == 0)
+        node[i] = box;
 }
 
 /* Makes the tree over the boxes of the pages. */
@@ -892,22 +975,11 @@ static oj_status make_tree(struct oj_cuda_work *work,
         work->each(pages.n, [=] __device__(int64_t place)
                    { pages.node[place] = pages.box[pages.page_at[place]]; }));
     for (int level = 1; level < pages.n_levels; level++)
-    {
-        const struct oj_box *below = pages.node + pages.level_first[level - 1];
-        struct oj_box *node = pages.node + pages.level_first[level];
-        int64_t n_below = pages.level_n[level - 1];
-        OJ_TRY(work->each(pages.level_n[level],
-                          [=] __device__(int64_t i)
-                          {
-                              struct oj_box box = oj_box_empty();
-                              int64_t first = i * OJ_LIVE_FANOUT;
-                              for (int64_t c = first;
-                                   c < first + OJ_LIVE_FANOUT && c < n_below;
-                                   c++)
-                                  oj_box_add_box(&box, &below[c]);
-                              node[i] = box;
-                          }));
-    }
+        OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
+            pages.level_n[level] * OJ_LIVE_LANES, unite_nodes,
+            pages.level_n[level], pages.level_n[level - 1],
+            (const struct oj_box *)pages.node + pages.level_first[level - 1],
+            pages.node + pages.level_first[level]));
     return OJ_OK;
 }
 
@@ -938,6 +1010,7 @@ static oj_status change_slots(const struct oj_cuda_live_part *part,
                               return;
                           }
                           page->x[slot % OJ_LIVE_SLOTS] = NAN;
+                          atomicOr(&pages.hole[slot / 32], 1u << slot % 32);
                           if (kind != OJ_LIVE_MOVES)
                               ids.slot[b.entry[i]] = OJ_LIVE_NOWHERE;
                       });
@@ -964,6 +1037,9 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
             if (slot >= n_here)
                 pages.page[number].x[slot] = NAN;
         }
+        if (lane < OJ_LIVE_WORDS)
+            pages.hole[number * OJ_LIVE_WORDS + (uint32_t)lane] =
+                oj_live_holes_beyond(n_here, lane);
         __syncwarp();
         compute_box(pages, number);
         if (lane == 0)
@@ -978,28 +1054,26 @@ static oj_status put_spilled(const struct oj_cuda_live_part *part,
     const struct oj_cuda_live_pages pages = part->pages;
     const struct oj_cuda_live_ids ids = part->ids;
     const struct place_plan places = place_plan_of(plan);
-    const struct kept_target from = {plan->x, plan->y, plan->entry};
+    const struct oj_cuda_live_kept *from = plan->kept;
     const uint32_t *place_of = plan->spill_place;
     const int32_t *order = plan->spill_order;
-    OJ_TRY(work->each(plan->n_spilled,
-                      [=] __device__(int64_t i)
-                      {
-                          int64_t place = place_of[i],
-                                  first = places.first_spilled(place);
-                          int64_t n = places.first_spilled(place + 1) - first;
-                          int64_t n_more = places.n_more(place), r = i - first;
-                          int64_t of = ((r + 1) * (n_more + 1) - 1) / n;
-                          int64_t slot =
-                              r - place_plan::first_of_page(n, n_more, of);
-                          uint32_t number = places.page(pages, place, of);
-                          int32_t point = order[i];
-                          struct oj_cuda_live_page *page = &pages.page[number];
-                          page->x[slot] = from.x[point];
-                          page->y[slot] = from.y[point];
-                          page->entry[slot] = from.entry[point];
-                          ids.slot[from.entry[point]] =
-                              number * OJ_LIVE_SLOTS + (uint32_t)slot;
-                      }));
+    OJ_TRY(work->each(
+        plan->n_spilled,
+        [=] __device__(int64_t i)
+        {
+            int64_t place = place_of[i], first = places.first_spilled(place);
+            int64_t n = places.first_spilled(place + 1) - first;
+            int64_t n_more = places.n_more(place), r = i - first;
+            int64_t of = ((r + 1) * (n_more + 1) - 1) / n;
+            int64_t slot = r - place_plan::first_of_page(n, n_more, of);
+            uint32_t number = places.page(pages, place, of);
+            const struct oj_cuda_live_kept point = from[order[i]];
+            struct oj_cuda_live_page *page = &pages.page[number];
+            page->x[slot] = point.x;
+            page->y[slot] = point.y;
+            page->entry[slot] = point.entry;
+            ids.slot[point.entry] = number * OJ_LIVE_SLOTS + (uint32_t)slot;
+        }));
     return work->run<OJ_LIVE_WARP_BLOCK>(pages.n * OJ_LIVE_LANES,
                                          finish_spilled, pages, places);
 }
@@ -1031,14 +1105,7 @@ static oj_status commit_pages(struct oj_cuda_live_part *part,
     OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(pages.n * OJ_LIVE_LANES, fill_holes,
                                          pages, part->ids, plan->batch, places,
                                          (const int32_t *)plan->arrival,
-                                         (const uint8_t *)plan->is_touched));
-    OJ_TRY(work->each(pages.n,
-                      [=] __device__(int64_t place)
-                      {
-                          if (places.n_more(place) == 0)
-                              pages.n_points[pages.page_at[place]] =
-                                  (int32_t)places.n_after(pages, place);
-                      }));
+                                         (const uint8_t *)plan->moves_within));
     if (plan->n_spilled > 0)
     {
         OJ_TRY(put_spilled(part, work, plan));
@@ -1053,8 +1120,9 @@ static oj_status commit_all_anew(struct oj_cuda_live_part *part,
 {
     const struct oj_cuda_live_pages pages = plan->pages;
     const struct oj_cuda_live_ids ids = part->ids;
-    const struct kept_target from = {plan->x, plan->y, plan->entry};
+    const struct oj_cuda_live_kept *from = plan->kept;
     const int32_t *order = plan->order;
+    uint64_t code_mask = plan->code_mask;
     int64_t n = plan->n_after;
     OJ_TRY(change_slots(part, work, plan));
     OJ_TRY(work->each(pages.n * OJ_LIVE_SLOTS,
@@ -1069,11 +1137,12 @@ static oj_status commit_all_anew(struct oj_cuda_live_part *part,
                               page->x[slot] = NAN;
                               return;
                           }
-                          int32_t point = order[at];
-                          page->x[slot] = from.x[point];
-                          page->y[slot] = from.y[point];
-                          page->entry[slot] = from.entry[point];
-                          ids.slot[from.entry[point]] = (uint32_t)i;
+                          const struct oj_cuda_live_kept point =
+                              from[order[at]];
+                          page->x[slot] = point.x;
+                          page->y[slot] = point.y;
+                          page->entry[slot] = point.entry;
+                          ids.slot[point.entry] = (uint32_t)i;
                       }));
     OJ_TRY(work->each(
         pages.n,
@@ -1084,11 +1153,15 @@ static oj_status commit_all_anew(struct oj_cuda_live_part *part,
             pages.n_points[place] =
                 (int32_t)(n_here < OJ_LIVE_FILL ? n_here
                                                 : (int64_t)OJ_LIVE_FILL);
+            for (int i = 0; i < OJ_LIVE_WORDS; i++)
+                pages.hole[place * OJ_LIVE_WORDS + i] =
+                    oj_live_holes_beyond(pages.n_points[place], i);
             pages.page_at[place] = pages.place_of[place] = (uint32_t)place;
             pages.first_code[place] =
-                place == 0 ? 0
-                           : oj_cuda_live_code(pages.frame, from.x[point],
-                                               from.y[point]);
+                place == 0
+                    ? 0
+                    : oj_live_code(pages.frame, from[point].x, from[point].y) &
+                          code_mask;
         }));
     OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(pages.n * OJ_LIVE_LANES, compute_boxes,
                                          pages));
@@ -1130,9 +1203,7 @@ oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
     OJ_TRY(work->make(n, &plan->batch.entry, &plan->batch.target));
     OJ_TRY(work->make(n, &plan->batch.kind));
     plan->batch.n = n;
-    OJ_TRY(find_entries(part, work, plan->batch));
-    OJ_TRY(mark_last_changes(part, work, plan));
-    OJ_TRY(classify_changes(part, work, plan));
+    OJ_TRY(sort_out_changes(part, work, plan));
     plan->n_arrivals =
         count_kind(plan, OJ_LIVE_PUT) + count_kind(plan, OJ_LIVE_MOVES);
     plan->n_after += count_kind(plan, OJ_LIVE_PUT) - count_removed(plan);

@@ -1,91 +1,67 @@
 /* Joins of rows with the points of a kept index on one device.
  *
- *   rows      in Morton order, a warp each, so that neighbours read one page
- *   warp      tree of boxes, 32 at a time -> pages in reach, 32 slots at a time
- *   nearest   the squared distance of the k-th, one lane for each of the k;
- *             then all points within it
- *   pairs     one pass counts, the next one writes; then the pairs of a row are
+ *   rows      in Morton order; a warp answers up to 32 that follow one another,
+ *             so that a page is read once for all of them
+ *   warp      tree of boxes: a lane for each of the 32 boxes of a node, then a
+ *             lane for each row; of a page each lane reads 8 slots, against
+ *             which all lanes test one row after the other
+ *   nearest   the k nearest of each row in shared memory; with ties, then all
+ *             points as near as the k-th
+ *   others    one pass counts, the next one writes; then the pairs of a row are
  *             sorted by id, or by distance and id and cut at k
  *
  *  Distances and their bounds are those of algs/live/live_search.c, operation
  *  by operation.
  *
  *  Source: G-PICS (Lewis and Tu 2022) registers queries at leaves and then
- * reads leaf by leaf, its k nearest by distances that it guesses; a warp per
- * row, in the order of the leaves, and an exact first bound, are ours. */
-#include "cuda_live.cuh"
+ *  reads leaf by leaf, its k nearest by distances that it guesses. Rows that
+ * are neighbours in place of queues at leaves, and an exact first bound, are
+ * ours.
+ */
+#include "cuda_live_question.cuh"
 
-#include "../../algs/foundations/kernels/oj_square_limit.h"
+#include "../foundations/device/cuda_box_reduce.cuh"
 #include "../foundations/device/cuda_offset_search.cuh"
 #include "../foundations/index/cuda_family.h"
 
-/* Rows with more pairs are sorted together, by their bits. */
-#define SHORT_ROW 1024
-
-/* What is asked about all rows. */
-struct live_question
+enum
 {
-    struct oj_cuda_live_rows rows;
-    const int32_t *order; /* [rows] row of each warp, or NULL */
-    const double *bound2; /* [rows] for nearest, or NULL */
-    double most, least2;
-    int exclude_self, unordered_pairs, exclude_same_geometry;
+    WARPS = OJ_LIVE_WARP_BLOCK / OJ_LIVE_LANES,
+    SLOTS_OF_LANE = OJ_LIVE_SLOTS / OJ_LIVE_LANES,
+    LOG_FANOUT = 5, /* of OJ_LIVE_FANOUT */
+
+    /* Rows with more pairs are sorted together, by their bits; of rows with
+     * more than MIDDLE_ROW few are sorted at a time. */
+    SHORT_ROW = 1024,
+    FEW_PAIRS = 96, /* are sorted faster by ranks than by a network */
+    MIDDLE_ROW = 256,
+
+    /* Warps that keep a multiprocessor at work: rows are put together only
+     * where there are more. */
+    ENOUGH_WARPS = 128,
+
+    /* Neighbours that the rows of a warp have together. */
+    NEAREST_OF_WARP = 256
 };
 
-/* A row on its way. */
-struct live_asker
+/* Begins the row of each lane of a warp. asker [OJ_LIVE_LANES], in shared
+ * memory: the rows as all lanes see them. Returns the row of the lane, or -1.
+ */
+static __device__ __forceinline__ int64_t
+begin_rows_of_warp(const struct live_question &q, struct live_asker *asker,
+                   struct live_asker *mine)
 {
-    int64_t row, id;
-    struct oj_box box;
-    double bound2; /* negative: no pairs; boxes: not used */
-};
-
-static __device__ __forceinline__ double square_of_most(double most)
-{
-    if (!(most >= 0.0))
-        return -1.0;
-    return most < INFINITY ? oj_square_most(most) : DBL_MAX;
-}
-
-/* Returns 0: the row has no pairs. */
-static __device__ __forceinline__ int
-begin_row(const struct live_question &q, int64_t warp, struct live_asker *a)
-{
-    const struct oj_cuda_live_rows &rows = q.rows;
-    int64_t i = q.order != NULL ? q.order[warp] : warp;
-    a->row = i;
-    a->id = rows.fid != NULL ? rows.fid[i] : 0;
-    a->bound2 = 0.0;
-    if (rows.box != NULL)
+    int lane = oj_cuda_live_lane();
+    int64_t i = oj_cuda_live_warp() * q.n_together + lane, row = -1;
+    *mine = {oj_box_empty(), -1.0, 0};
+    if (lane < q.n_together && i < q.rows.n)
     {
-        a->box = rows.box[i];
-        return !oj_box_is_empty(&a->box);
+        row = q.order != NULL ? q.order[i] : i;
+        live_begin_row(q, row, mine);
     }
-    a->box.x0 = a->box.x1 = rows.x[i];
-    a->box.y0 = a->box.y1 = rows.y[i];
-    a->bound2 = q.bound2 != NULL ? q.bound2[i]
-                                 : square_of_most(rows.max_distance != NULL
-                                                      ? rows.max_distance[i]
-                                                      : q.most);
-    return a->bound2 >= 0.0 && fabs(a->box.x0) < INFINITY &&
-           fabs(a->box.y0) < INFINITY;
-}
-
-static __device__ __forceinline__ double gap(double low, double high, double v)
-{
-    double left = low - v, right = v - high;
-    double d = left > right ? left : right;
-    return d > 0.0 ? d : 0.0;
-}
-
-/* At least the square of the distance of a point from what is in a box: what
- * rounding may take off is taken off. */
-static __device__ __forceinline__ double
-distance2_of_box(const struct live_asker &a, const struct oj_box &box)
-{
-    double dx = gap(box.x0, box.x1, a.box.x0);
-    double dy = gap(box.y0, box.y1, a.box.y0);
-    return (dx * dx + dy * dy) * (1.0 - 8.0 * DBL_EPSILON);
+    asker[lane] = *mine;
+    __syncwarp();
+    return row;
 }
 
 static __device__ __forceinline__ int may_be_pair(const struct live_question &q,
@@ -101,290 +77,492 @@ static __device__ __forceinline__ int may_be_pair(const struct live_question &q,
     return !(q.exclude_same_geometry && x == a.box.x0 && y == a.box.y0);
 }
 
-/* 1: the point of a slot is a pair of the row, at *d2 if rows are points. */
-static __device__ __forceinline__ int
-matches(const struct live_question &q, const struct live_asker &a,
-        const struct oj_cuda_live_ids &ids,
-        const struct oj_cuda_live_page &page, int slot, double *d2)
+/* --- slots of a page ------------------------------------------------------ */
+
+/* Slots lane, 32 + lane, .. of a page. */
+struct live_slots
 {
-    double x = page.x[slot], y;
-    if (!(x == x))
-        return 0;
-    y = page.y[slot];
+    double x[SLOTS_OF_LANE], y[SLOTS_OF_LANE];
+    const struct oj_cuda_live_page *page;
+};
+
+static __device__ __forceinline__ void
+read_slots(const struct oj_cuda_live_pages &pages, int64_t place,
+           struct live_slots *slots)
+{
+    slots->page = &pages.page[pages.page_at[place]];
+#pragma unroll
+    for (int i = 0; i < SLOTS_OF_LANE; i++)
+    {
+        int slot = i * OJ_LIVE_LANES + oj_cuda_live_lane();
+        slots->x[i] = slots->page->x[slot];
+        slots->y[i] = slots->page->y[slot];
+    }
+}
+
+static __device__ __forceinline__ int64_t id_of_slot(
+    const struct oj_cuda_live_ids &ids, const struct live_slots &slots, int i)
+{
+    return ids.id[slots.page->entry[i * OJ_LIVE_LANES + oj_cuda_live_lane()]];
+}
+
+static __device__ __forceinline__ double
+distance2_of_slot(const struct live_asker &a, const struct live_slots &slots,
+                  int i)
+{
+    double dx = a.box.x0 - slots.x[i], dy = a.box.y0 - slots.y[i];
+    return dx * dx + dy * dy;
+}
+
+/* Bit i: the point of slot i of the lane is a pair of the row. Nothing compares
+ * with the NaN of a hole. */
+static __device__ __forceinline__ unsigned
+find_pairs_of_slots(const struct live_question &q, const struct live_asker &a,
+                    const struct oj_cuda_live_ids &ids,
+                    const struct live_slots &slots)
+{
+    unsigned found = 0;
     if (q.rows.box != NULL)
     {
-        if (!(a.box.x0 <= x && x <= a.box.x1 && a.box.y0 <= y && y <= a.box.y1))
-            return 0;
+#pragma unroll
+        for (int i = 0; i < SLOTS_OF_LANE; i++)
+            found |=
+                (unsigned)(a.box.x0 <= slots.x[i] && slots.x[i] <= a.box.x1 &&
+                           a.box.y0 <= slots.y[i] && slots.y[i] <= a.box.y1)
+                << i;
     }
     else
     {
-        double dx = a.box.x0 - x, dy = a.box.y0 - y;
-        *d2 = dx * dx + dy * dy;
-        if (!(*d2 <= a.bound2) || *d2 < q.least2)
-            return 0;
+#pragma unroll
+        for (int i = 0; i < SLOTS_OF_LANE; i++)
+        {
+            double d2 = distance2_of_slot(a, slots, i);
+            found |= (unsigned)(d2 <= a.bound2 && !(d2 < q.least2)) << i;
+        }
     }
-    if (!q.exclude_self && q.unordered_pairs == 0 && !q.exclude_same_geometry)
-        return 1;
-    return may_be_pair(q, a, x, y, ids.id[page.entry[slot]]);
+    if (found == 0 ||
+        !(q.exclude_self || q.unordered_pairs != 0 || q.exclude_same_geometry))
+        return found;
+#pragma unroll
+    for (int i = 0; i < SLOTS_OF_LANE; i++)
+    {
+        if ((found >> i & 1u) != 0 && !may_be_pair(q, a, slots.x[i], slots.y[i],
+                                                   id_of_slot(ids, slots, i)))
+            found &= ~(1u << i);
+    }
+    return found;
 }
 
 /* --- the tree ------------------------------------------------------------- */
 
-static __device__ __forceinline__ int is_in_reach(const struct live_question &q,
-                                                  const struct live_asker &a,
-                                                  const struct oj_box &box)
+static __device__ __forceinline__ double greatest_of_warp(double value)
 {
-    return q.rows.box != NULL ? oj_box_intersects(&a.box, &box)
-                              : distance2_of_box(a, box) <= a.bound2;
+    for (int step = OJ_LIVE_LANES / 2; step > 0; step /= 2)
+        value =
+            oj_larger(value, __shfl_xor_sync(OJ_LIVE_ALL_LANES, value, step));
+    return value;
 }
 
-/* Calls visit(page) for the pages in reach of a row, by place. Called by all
- * lanes of a warp. */
+/* The lane of the least value >= 0. *least: that value, less what the number of
+ * a lane takes of its last bits. */
+static __device__ __forceinline__ int lane_of_least(double value, double *least)
+{
+    const unsigned long long lanes = OJ_LIVE_LANES - 1;
+    unsigned long long key =
+        ((unsigned long long)__double_as_longlong(value) & ~lanes) |
+        (unsigned long long)oj_cuda_live_lane();
+    for (int step = OJ_LIVE_LANES / 2; step > 0; step /= 2)
+    {
+        unsigned long long other =
+            __shfl_xor_sync(OJ_LIVE_ALL_LANES, key, step);
+        key = other < key ? other : key;
+    }
+    *least = __longlong_as_double((long long)(key & ~lanes));
+    return (int)(key & lanes);
+}
+
+/* 1: places first .. end - 1 may have points with codes in reach: boxes of
+ * pages overlap, and codes leave out most of those that a row only touches.
+ * Points at the end of a place may have codes beyond the next one's first code,
+ * if their upper halves are equal (order_by_code()). */
+static __device__ __forceinline__ int
+has_codes_in_reach(const struct oj_cuda_live_pages &pages,
+                   const struct live_reach &reach, int64_t first, int64_t end)
+{
+    return pages.first_code[first] <= reach.high &&
+           (end >= pages.n || reach.low >> 32 <= pages.first_code[end] >> 32);
+}
+
+/* Calls visit(place, rows) for each page that is in reach of rows (a bit each)
+ * of a warp, nearer ones first; visit returns 1 if it has narrowed bounds. Not
+ * for the page at a row's own place `seed`. Called by all lanes of a warp. */
 template <typename Visit>
 static __device__ __forceinline__ void
 visit_pages(const struct oj_cuda_live_pages &pages,
-            const struct live_question &q, const struct live_asker &a,
-            Visit visit)
+            const struct live_asker &mine, int64_t seed, Visit visit)
 {
-    int lane = oj_cuda_live_lane(), top = pages.n_levels - 1;
-    unsigned open[OJ_LIVE_MOST_LEVELS];
-    int64_t first[OJ_LIVE_MOST_LEVELS];
-    int level = top;
-    bool opens = top >= 0;
-    if (opens)
-        first[top] = 0;
-    while (level <= top && level >= 0)
-    {
-        if (opens)
-        {
-            int64_t i = first[level] + lane;
-            int wants =
-                i < pages.level_n[level] &&
-                is_in_reach(q, a, pages.node[pages.level_first[level] + i]);
-            open[level] = __ballot_sync(OJ_LIVE_ALL_LANES, wants);
-            opens = false;
-        }
-        if (open[level] == 0)
-        {
-            level++;
-            continue;
-        }
-        int64_t at = first[level] + __ffs((int)open[level]) - 1;
-        open[level] &= open[level] - 1u;
-        if (level == 0)
-        {
-            visit(pages.page_at[at]);
-            continue;
-        }
-        first[--level] = at * OJ_LIVE_FANOUT;
-        opens = true;
-    }
-}
-
-/* --- the k nearest -------------------------------------------------------- */
-
-/* The least k squared distances: lane i has the i-th. */
-struct live_nearest
-{
-    int k;
-    double d2, most2;
-};
-
-/* What is farther than the k-th, whose root may be that of a slightly greater
- * square (live_search.c). */
-static __device__ __forceinline__ double
-bound_of_nearest(const struct live_nearest &nearest)
-{
-    double kth2 = __shfl_sync(OJ_LIVE_ALL_LANES, nearest.d2, nearest.k - 1);
-    double ties2 = kth2 * (1.0 + 0x1p-50);
-    return ties2 < nearest.most2 ? ties2 : nearest.most2;
-}
-
-/* Offers the points of a page. Called by all lanes of a warp. */
-static __device__ __forceinline__ void
-offer_page(const struct live_question &q, const struct oj_cuda_live_ids &ids,
-           const struct oj_cuda_live_page &page, struct live_asker *a,
-           struct live_nearest *nearest)
-{
-    int lane = oj_cuda_live_lane();
-    for (int slot = lane; slot < OJ_LIVE_SLOTS; slot += OJ_LIVE_LANES)
-    {
-        double d2 = INFINITY;
-        int found = matches(q, *a, ids, page, slot, &d2);
-        unsigned mask = __ballot_sync(OJ_LIVE_ALL_LANES, found);
-        for (; mask != 0; mask &= mask - 1u)
-        {
-            double more =
-                __shfl_sync(OJ_LIVE_ALL_LANES, d2, __ffs((int)mask) - 1);
-            double above = __shfl_up_sync(OJ_LIVE_ALL_LANES, nearest->d2, 1);
-            unsigned below =
-                __ballot_sync(OJ_LIVE_ALL_LANES, nearest->d2 <= more);
-            int at = __popc(below);
-            if (lane == at)
-                nearest->d2 = more;
-            else if (lane > at)
-                nearest->d2 = above;
-        }
-        a->bound2 = bound_of_nearest(*nearest);
-    }
-}
-
-/* The lane of the least value; *least: that value. */
-static __device__ __forceinline__ int lane_of_least(double value, double *least)
-{
-    int at = oj_cuda_live_lane();
-    for (int step = 16; step > 0; step /= 2)
-    {
-        double other = __shfl_xor_sync(OJ_LIVE_ALL_LANES, value, step);
-        int other_at = __shfl_xor_sync(OJ_LIVE_ALL_LANES, at, step);
-        if (other < value || (other == value && other_at < at))
-        {
-            value = other;
-            at = other_at;
-        }
-    }
-    *least = value;
-    return at;
-}
-
-/* Nearer boxes first. The page of `seed` has been offered. */
-static __device__ __forceinline__ void
-offer_pages_in_reach(const struct oj_cuda_live_pages &pages,
-                     const struct oj_cuda_live_ids &ids,
-                     const struct live_question &q, int64_t seed,
-                     struct live_asker *a, struct live_nearest *nearest)
-{
-    int lane = oj_cuda_live_lane(), top = pages.n_levels - 1;
+    const struct live_reach reach = live_reach_of(pages.frame, mine);
+    int lane = oj_cuda_live_lane(), top = pages.n_levels - 1, level = top;
     double apart2[OJ_LIVE_MOST_LEVELS]; /* of the lane's box, while open */
     int64_t first[OJ_LIVE_MOST_LEVELS];
-    int level = top;
+    struct oj_box all = oj_box_empty();
+    double most2 = greatest_of_warp(mine.bound2);
     bool opens = true;
+    if (top < 0 || most2 < 0.0)
+        return;
+    if (mine.bound2 >= 0.0)
+        all = mine.box;
+    oj_cuda_box_of_warp(&all);
     first[top] = 0;
     while (level <= top)
     {
+        const struct oj_box *node = pages.node + pages.level_first[level];
         double least2;
-        int child;
         if (opens)
         {
             int64_t i = first[level] + lane;
-            apart2[level] =
-                i < pages.level_n[level]
-                    ? distance2_of_box(*a,
-                                       pages.node[pages.level_first[level] + i])
-                    : INFINITY;
+            apart2[level] = i < pages.level_n[level]
+                                ? live_distance2_of_boxes(all, node[i])
+                                : INFINITY;
             opens = false;
         }
-        child = lane_of_least(apart2[level], &least2);
-        if (!(least2 <= a->bound2))
+        int child = lane_of_least(apart2[level], &least2);
+        int64_t at = first[level] + child;
+        if (!(least2 <= most2))
         {
             level++;
             continue;
         }
         if (lane == child)
             apart2[level] = INFINITY;
-        int64_t at = first[level] + child;
+        int64_t place = at << level * LOG_FANOUT;
+        int wants = mine.bound2 >= 0.0 && (level > 0 || at != seed) &&
+                    has_codes_in_reach(pages, reach, place,
+                                       (at + 1) << level * LOG_FANOUT) &&
+                    live_distance2_of_boxes(mine.box, node[at]) <= mine.bound2;
+        unsigned rows = __ballot_sync(OJ_LIVE_ALL_LANES, wants);
+        if (rows == 0)
+            continue;
         if (level > 0)
         {
             first[--level] = at * OJ_LIVE_FANOUT;
             opens = true;
         }
-        else if (at != seed)
-            offer_page(q, ids, pages.page[pages.page_at[at]], a, nearest);
+        else if (visit(at, rows))
+            most2 = greatest_of_warp(mine.bound2);
+    }
+}
+
+/* --- the k nearest -------------------------------------------------------- */
+
+/* A point near a row. Without one: INFINITY, INT64_MAX. */
+struct live_near
+{
+    double distance; /* or its square, and the entry as id */
+    int64_t id;
+};
+
+/* The nearest of the rows of a warp, in shared memory. */
+struct live_near_lists
+{
+    int k;
+    struct live_near *list;      /* [rows, k] by distance and id */
+    struct live_near *candidate; /* [OJ_LIVE_SLOTS] */
+};
+
+static __device__ __forceinline__ int is_nearer(const struct live_near &a,
+                                                const struct live_near &b)
+{
+    return a.distance < b.distance || (a.distance == b.distance && a.id < b.id);
+}
+
+/* The lesser one of a bound and of the square of what is farther than the k-th,
+ * whose root may be that of a slightly greater square (live_search.c). */
+static __device__ __forceinline__ double narrow(double bound2, double kth2)
+{
+    double ties2 = kth2 * (1.0 + 0x1p-50);
+    return ties2 < bound2 ? ties2 : bound2;
+}
+
+/* Adds n <= OJ_LIVE_LANES candidates to the list of a row; returns its bound.
+ * Called by all lanes of a warp. */
+static __device__ __forceinline__ double
+merge_candidates(const struct oj_cuda_live_ids &ids, int k,
+                 struct live_near *list, struct live_near *candidate, int n,
+                 double bound2)
+{
+    int lane = oj_cuda_live_lane(), old_rank = lane, new_rank = 0;
+    struct live_near old = {INFINITY, INT64_MAX}, added = old;
+    __syncwarp();
+    if (lane < n)
+    {
+        added = candidate[lane];
+        added.distance = sqrt(added.distance);
+        added.id = ids.id[added.id];
+        candidate[lane] = added;
+    }
+    if (lane < k)
+        old = list[lane];
+    __syncwarp();
+    for (int i = 0; i < n; i++)
+    {
+        struct live_near other = candidate[i];
+        new_rank += is_nearer(other, added);
+        old_rank += is_nearer(other, old);
+    }
+    for (int i = 0; i < k; i++)
+        new_rank += is_nearer(list[i], added);
+    __syncwarp();
+    if (lane < n && new_rank < k)
+        list[new_rank] = added;
+    if (lane < k && old_rank < k)
+        list[old_rank] = old;
+    __syncwarp();
+    double kth = list[k - 1].distance;
+    return narrow(bound2, kth * kth);
+}
+
+/* The k-th least value of the lanes of a warp. */
+static __device__ __forceinline__ double kth_of_warp(double value, int k)
+{
+    int lane = oj_cuda_live_lane();
+    for (int size = 2; size <= OJ_LIVE_LANES; size *= 2)
+    {
+        for (int step = size / 2; step > 0; step /= 2)
+        {
+            double other = __shfl_xor_sync(OJ_LIVE_ALL_LANES, value, step);
+            int wants_less = ((lane & size) == 0) == ((lane & step) == 0);
+            value = (other < value) == wants_less ? other : value;
+        }
+    }
+    return __shfl_sync(OJ_LIVE_ALL_LANES, value, k - 1);
+}
+
+/* Offers the points of a page to row r of a warp; returns the row's bound.
+ * Called by all lanes of a warp. */
+static __device__ __forceinline__ double
+offer_slots(const struct live_question &q, const struct oj_cuda_live_ids &ids,
+            const struct live_slots &slots, const struct live_asker &a,
+            const struct live_near_lists &of, struct live_near *list)
+{
+    int n = 0;
+    double bound2 = a.bound2;
+    unsigned found = find_pairs_of_slots(q, a, ids, slots);
+    if (__ballot_sync(OJ_LIVE_ALL_LANES, found != 0) == 0)
+        return bound2;
+    if (!(list[of.k - 1].distance < INFINITY))
+    {
+        /* the k-th of the least of each lane is no nearer than the k-th */
+        double least2 = INFINITY;
+#pragma unroll
+        for (int i = 0; i < SLOTS_OF_LANE; i++)
+        {
+            double d2 = distance2_of_slot(a, slots, i);
+            if ((found >> i & 1u) != 0 && d2 < least2)
+                least2 = d2;
+        }
+        bound2 = narrow(bound2, kth_of_warp(least2, of.k));
+    }
+#pragma unroll
+    for (int i = 0; i < SLOTS_OF_LANE; i++)
+    {
+        double d2 = distance2_of_slot(a, slots, i);
+        int is_near = (found >> i & 1u) != 0 && d2 <= bound2;
+        unsigned mask = __ballot_sync(OJ_LIVE_ALL_LANES, is_near);
+        if (is_near)
+            of.candidate[n + oj_cuda_live_lanes_before(mask)] = {
+                d2, slots.page->entry[i * OJ_LIVE_LANES + oj_cuda_live_lane()]};
+        n += __popc(mask);
+    }
+    for (int first = 0; first < n; first += OJ_LIVE_LANES)
+        bound2 = merge_candidates(
+            ids, of.k, list, of.candidate + first,
+            n - first < OJ_LIVE_LANES ? n - first : OJ_LIVE_LANES, bound2);
+    return bound2;
+}
+
+/* The k nearest of each row: their number, ids and distances [k] each, and a
+ * bound within which those as near as the k-th are. */
+struct live_nearest_of_rows
+{
+    int k;
+    int64_t *count; /* [rows + 1] */
+    int64_t *id;
+    double *distance;
+    double *bound2;
+};
+
+/* Writes the lists of the rows of a warp. */
+static __device__ __forceinline__ void
+put_nearest(const struct live_nearest_of_rows &out,
+            const struct live_near *list, int64_t row)
+{
+    int n = __popc(__ballot_sync(OJ_LIVE_ALL_LANES, row >= 0)), count = 0;
+    for (int i = 0; row >= 0 && i < out.k; i++)
+        count += list[oj_cuda_live_lane() * out.k + i].distance < INFINITY;
+    if (row >= 0)
+        out.count[row] = count;
+    for (int first = 0; first < n * out.k; first += OJ_LIVE_LANES)
+    {
+        int i = first + oj_cuda_live_lane();
+        int64_t of =
+            __shfl_sync(OJ_LIVE_ALL_LANES, row, i < n * out.k ? i / out.k : 0);
+        if (i < n * out.k)
+        {
+            out.id[of * out.k + i % out.k] = list[i].id;
+            out.distance[of * out.k + i % out.k] = list[i].distance;
+        }
     }
 }
 
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
-    bound_rows(const __grid_constant__ struct oj_cuda_live_pages pages,
-               const __grid_constant__ struct oj_cuda_live_ids ids,
-               const __grid_constant__ struct live_question q, int k,
-               double *bound2)
+    find_nearest_points(const __grid_constant__ struct oj_cuda_live_pages pages,
+                        const __grid_constant__ struct oj_cuda_live_ids ids,
+                        const __grid_constant__ struct live_question q,
+                        const __grid_constant__ struct live_nearest_of_rows out)
 {
-    int64_t warp = oj_cuda_live_warp(), seed;
-    struct live_asker a;
-    struct live_nearest nearest;
-    if (warp >= q.rows.n)
-        return;
-    if (!begin_row(q, warp, &a))
+    __shared__ struct live_asker askers[WARPS][OJ_LIVE_LANES];
+    __shared__ struct live_near lists[WARPS][NEAREST_OF_WARP];
+    __shared__ struct live_near candidates[WARPS][OJ_LIVE_SLOTS];
+    int warp = (int)(threadIdx.x / OJ_LIVE_LANES), lane = oj_cuda_live_lane();
+    struct live_asker *asker = askers[warp], mine;
+    const struct live_near_lists of = {out.k, lists[warp], candidates[warp]};
+    int64_t row = begin_rows_of_warp(q, asker, &mine), seed = -1;
+    for (int i = lane; i < NEAREST_OF_WARP; i += OJ_LIVE_LANES)
+        of.list[i] = {INFINITY, INT64_MAX};
+    __syncwarp();
+    auto offer = [&](int64_t place, unsigned rows)
     {
-        if (oj_cuda_live_lane() == 0)
-            bound2[a.row] = -1.0;
-        return;
+        struct live_slots slots;
+        read_slots(pages, place, &slots);
+        for (; rows != 0; rows &= rows - 1u)
+        {
+            int r = __ffs((int)rows) - 1;
+            double bound2 =
+                offer_slots(q, ids, slots, asker[r], of, of.list + r * of.k);
+            if (lane == r)
+                mine.bound2 = bound2;
+        }
+        __syncwarp();
+        asker[lane].bound2 = mine.bound2;
+        __syncwarp();
+        return true;
+    };
+    if (mine.bound2 >= 0.0)
+        seed = oj_cuda_live_place(
+            pages, oj_live_code(pages.frame, mine.box.x0, mine.box.y0));
+    unsigned left = __ballot_sync(OJ_LIVE_ALL_LANES, seed >= 0);
+    while (left != 0)
+    {
+        int64_t at = __shfl_sync(OJ_LIVE_ALL_LANES, seed, __ffs((int)left) - 1);
+        unsigned rows = __ballot_sync(OJ_LIVE_ALL_LANES, seed == at);
+        (void)offer(at, rows);
+        left &= ~rows;
     }
-    nearest.k = k;
-    nearest.d2 = INFINITY;
-    nearest.most2 = a.bound2;
-    seed = oj_cuda_live_place(
-        pages, oj_cuda_live_code(pages.frame, a.box.x0, a.box.y0));
-    offer_page(q, ids, pages.page[pages.page_at[seed]], &a, &nearest);
-    offer_pages_in_reach(pages, ids, q, seed, &a, &nearest);
-    if (oj_cuda_live_lane() == 0)
-        bound2[a.row] = a.bound2;
+    visit_pages(pages, mine, seed, offer);
+    if (row >= 0)
+        out.bound2[row] = mine.bound2;
+    put_nearest(out, of.list, row);
 }
 
 /* --- lists: one pass counts, the next one writes -------------------------- */
 
+/* Counts the pairs of each row. only [rows]: the slot of a pair that is the
+ * only one of its row, which then needs no second walk. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     count_row_pairs(const __grid_constant__ struct oj_cuda_live_pages pages,
                     const __grid_constant__ struct oj_cuda_live_ids ids,
                     const __grid_constant__ struct live_question q,
-                    int64_t *count)
+                    int64_t *count, uint32_t *only)
 {
-    int64_t warp = oj_cuda_live_warp(), n = 0;
+    __shared__ struct live_asker askers[WARPS][OJ_LIVE_LANES];
+    struct live_asker *asker = askers[threadIdx.x / OJ_LIVE_LANES], mine;
     int lane = oj_cuda_live_lane();
-    struct live_asker a;
-    if (warp >= q.rows.n)
-        return;
-    if (begin_row(q, warp, &a))
-        visit_pages(pages, q, a,
-                    [&](uint32_t number)
+    int64_t row = begin_rows_of_warp(q, asker, &mine), n = 0;
+    visit_pages(pages, mine, -1,
+                [&](int64_t place, unsigned rows)
+                {
+                    struct live_slots slots;
+                    read_slots(pages, place, &slots);
+                    for (; rows != 0; rows &= rows - 1u)
                     {
-                        for (int slot = lane; slot < OJ_LIVE_SLOTS;
-                             slot += OJ_LIVE_LANES)
-                        {
-                            double d2;
-                            int found = matches(q, a, ids, pages.page[number],
-                                                slot, &d2);
-                            n +=
-                                __popc(__ballot_sync(OJ_LIVE_ALL_LANES, found));
-                        }
-                    });
-    if (lane == 0)
-        count[a.row] = n;
+                        int r = __ffs((int)rows) - 1, n_here = 0;
+                        unsigned found =
+                            find_pairs_of_slots(q, asker[r], ids, slots);
+#pragma unroll
+                        for (int i = 0; i < SLOTS_OF_LANE; i++)
+                            n_here += __popc(__ballot_sync(
+                                OJ_LIVE_ALL_LANES, (int)(found >> i & 1u)));
+                        n += lane == r ? n_here : 0;
+                        int64_t of = __shfl_sync(OJ_LIVE_ALL_LANES, row, r);
+                        if (n_here == 1 && found != 0)
+                            only[of] = pages.page_at[place] * OJ_LIVE_SLOTS +
+                                       (uint32_t)(__ffs((int)found) - 1) *
+                                           OJ_LIVE_LANES +
+                                       (uint32_t)lane;
+                    }
+                    return false;
+                });
+    if (row >= 0)
+        count[row] = n;
 }
 
+/* distance: NULL for boxes. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     put_row_pairs(const __grid_constant__ struct oj_cuda_live_pages pages,
                   const __grid_constant__ struct oj_cuda_live_ids ids,
                   const __grid_constant__ struct live_question q,
-                  const int64_t *offset, int64_t *id, double *distance)
+                  const int64_t *offset, const uint32_t *only, int64_t *id,
+                  double *distance)
 {
-    int64_t warp = oj_cuda_live_warp(), at;
+    __shared__ struct live_asker askers[WARPS][OJ_LIVE_LANES];
+    struct live_asker *asker = askers[threadIdx.x / OJ_LIVE_LANES], mine;
     int lane = oj_cuda_live_lane();
-    struct live_asker a;
-    if (warp >= q.rows.n || !begin_row(q, warp, &a))
-        return;
-    at = offset[a.row];
-    if (at == offset[a.row + 1])
-        return;
-    visit_pages(pages, q, a,
-                [&](uint32_t number)
+    int64_t row = begin_rows_of_warp(q, asker, &mine);
+    int64_t at = row >= 0 ? offset[row] : 0;
+    int64_t n = row >= 0 ? offset[row + 1] - at : 0;
+    if (n == 1)
+    {
+        uint32_t slot = only[row];
+        const struct oj_cuda_live_page &page = pages.page[slot / OJ_LIVE_SLOTS];
+        double dx = mine.box.x0 - page.x[slot % OJ_LIVE_SLOTS];
+        double dy = mine.box.y0 - page.y[slot % OJ_LIVE_SLOTS];
+        id[at] = ids.id[page.entry[slot % OJ_LIVE_SLOTS]];
+        if (distance != NULL)
+            distance[at] = sqrt(dx * dx + dy * dy);
+    }
+    if (n <= 1)
+        mine.bound2 = -1.0;
+    visit_pages(
+        pages, mine, -1,
+        [&](int64_t place, unsigned rows)
+        {
+            struct live_slots slots;
+            read_slots(pages, place, &slots);
+            for (; rows != 0; rows &= rows - 1u)
+            {
+                int r = __ffs((int)rows) - 1;
+                int64_t to = __shfl_sync(OJ_LIVE_ALL_LANES, at, r);
+                unsigned found = find_pairs_of_slots(q, asker[r], ids, slots);
+#pragma unroll
+                for (int i = 0; i < SLOTS_OF_LANE; i++)
                 {
-                    const struct oj_cuda_live_page &page = pages.page[number];
-                    for (int slot = lane; slot < OJ_LIVE_SLOTS;
-                         slot += OJ_LIVE_LANES)
+                    int is_pair = (int)(found >> i & 1u);
+                    unsigned mask = __ballot_sync(OJ_LIVE_ALL_LANES, is_pair);
+                    if (is_pair)
                     {
-                        double d2;
-                        int found = matches(q, a, ids, page, slot, &d2);
-                        unsigned mask = __ballot_sync(OJ_LIVE_ALL_LANES, found);
-                        if (found)
-                        {
-                            int64_t to = at + oj_cuda_live_lanes_before(mask);
-                            id[to] = ids.id[page.entry[slot]];
-                            distance[to] = q.rows.box != NULL ? NAN : sqrt(d2);
-                        }
-                        at += __popc(mask);
+                        int64_t mine_to = to + oj_cuda_live_lanes_before(mask);
+                        id[mine_to] = id_of_slot(ids, slots, i);
+                        if (distance != NULL)
+                            distance[mine_to] =
+                                sqrt(distance2_of_slot(asker[r], slots, i));
                     }
-                });
+                    to += __popc(mask);
+                }
+                at = lane == r ? to : at;
+            }
+            return false;
+        });
 }
 
 /* --- the order within a row ----------------------------------------------- */
@@ -394,39 +572,117 @@ struct live_lists
 {
     int64_t n_rows;
     const int64_t *offset;
-    const int64_t *id;
-    const double *distance;
-    int by_distance; /* 0: by id alone */
+    int64_t *id;
+    double *distance; /* NULL: pairs of boxes */
+    int by_distance;  /* 0: by id alone */
 };
 
-static __device__ __forceinline__ int
-comes_before(const struct live_lists &lists, int64_t left, int64_t right)
+/* Ids of a row differ: by id, distances only tell pairs from what fills up an
+ * array. */
+static __device__ __forceinline__ int comes_before(const struct live_near &a,
+                                                   const struct live_near &b,
+                                                   int by_distance)
 {
-    if (lists.by_distance && lists.distance[left] != lists.distance[right])
-        return lists.distance[left] < lists.distance[right];
-    return lists.id[left] < lists.id[right];
+    if (by_distance)
+        return is_nearer(a, b);
+    return a.id < b.id || (a.id == b.id && a.distance < b.distance);
 }
 
-/* A warp finds the rank of each pair of a short row by comparing it with all
- * others. */
-static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
-    sort_short_rows(const __grid_constant__ struct live_lists lists,
-                    int64_t *id, double *distance)
+/* Sorts n <= FEW_PAIRS pairs by their ranks. Called by all lanes of a warp. */
+static __device__ __forceinline__ void rank_pairs(struct live_near *pair, int n,
+                                                  int by_distance)
 {
-    int64_t row = oj_cuda_live_warp(), first, end;
-    if (row >= lists.n_rows)
-        return;
-    first = lists.offset[row];
-    end = lists.offset[row + 1];
-    if (end - first > SHORT_ROW)
-        return;
-    for (int64_t i = first + oj_cuda_live_lane(); i < end; i += OJ_LIVE_LANES)
+    struct live_near mine[FEW_PAIRS / OJ_LIVE_LANES];
+    int rank[FEW_PAIRS / OJ_LIVE_LANES];
+    __syncwarp();
+#pragma unroll
+    for (int of = 0; of < FEW_PAIRS / OJ_LIVE_LANES; of++)
     {
-        int64_t rank = first;
-        for (int64_t k = first; k < end; k++)
-            rank += comes_before(lists, k, i);
-        id[rank] = lists.id[i];
-        distance[rank] = lists.distance[i];
+        int i = of * OJ_LIVE_LANES + oj_cuda_live_lane();
+        rank[of] = 0;
+        if (i < n)
+            mine[of] = pair[i];
+        else
+            mine[of] = {INFINITY, INT64_MAX};
+        for (int k = 0; k < n && of * OJ_LIVE_LANES < n; k++)
+            rank[of] += comes_before(pair[k], mine[of], by_distance);
+    }
+    __syncwarp();
+#pragma unroll
+    for (int of = 0; of < FEW_PAIRS / OJ_LIVE_LANES; of++)
+    {
+        if (of * OJ_LIVE_LANES + oj_cuda_live_lane() < n)
+            pair[rank[of]] = mine[of];
+    }
+    __syncwarp();
+}
+
+/* Sorts size pairs, a power of two, by a bitonic network. Called by all lanes
+ * of a warp. */
+static __device__ __forceinline__ void sort_pairs(struct live_near *pair,
+                                                  int size, int by_distance)
+{
+    for (int run = 2; run <= size; run *= 2)
+    {
+        for (int step = run / 2; step > 0; step /= 2)
+        {
+            __syncwarp();
+            for (int i = oj_cuda_live_lane(); i < size / 2; i += OJ_LIVE_LANES)
+            {
+                int low = 2 * i - (i & (step - 1));
+                struct live_near a = pair[low], b = pair[low + step];
+                int swaps = (low & run) == 0 ? comes_before(b, a, by_distance)
+                                             : comes_before(a, b, by_distance);
+                if (swaps)
+                {
+                    pair[low] = b;
+                    pair[low + step] = a;
+                }
+            }
+        }
+    }
+    __syncwarp();
+}
+
+/* A warp sorts those of 32 rows that have more than FEWER and at most MOST
+ * pairs, one after the other. */
+template <int FEWER, int MOST, int N_WARPS>
+static __global__ void __launch_bounds__(N_WARPS *OJ_LIVE_LANES)
+    sort_short_rows(const __grid_constant__ struct live_lists lists)
+{
+    __shared__ struct live_near pairs[N_WARPS][MOST];
+    struct live_near *pair = pairs[threadIdx.x / OJ_LIVE_LANES];
+    int lane = oj_cuda_live_lane();
+    int64_t row = (int64_t)blockIdx.x * N_WARPS * OJ_LIVE_LANES + threadIdx.x;
+    int64_t first = row < lists.n_rows ? lists.offset[row] : 0;
+    int64_t n = row < lists.n_rows ? lists.offset[row + 1] - first : 0;
+    unsigned rows = __ballot_sync(OJ_LIVE_ALL_LANES, n > FEWER && n <= MOST);
+    for (; rows != 0; rows &= rows - 1u)
+    {
+        int r = __ffs((int)rows) - 1, size = 2;
+        int64_t at = __shfl_sync(OJ_LIVE_ALL_LANES, first, r);
+        int n_pairs = (int)__shfl_sync(OJ_LIVE_ALL_LANES, n, r);
+        while (size < n_pairs)
+            size *= 2;
+        __syncwarp();
+        for (int i = lane; i < size; i += OJ_LIVE_LANES)
+        {
+            pair[i] = {INFINITY, INT64_MAX};
+            if (i < n_pairs)
+                pair[i] = {lists.distance != NULL ? lists.distance[at + i]
+                                                  : 0.0,
+                           lists.id[at + i]};
+        }
+        if (n_pairs <= FEW_PAIRS)
+            rank_pairs(pair, n_pairs, lists.by_distance);
+        else
+            sort_pairs(pair, size, lists.by_distance);
+        for (int i = lane; i < n_pairs; i += OJ_LIVE_LANES)
+        {
+            lists.id[at + i] = pair[i].id;
+            if (lists.distance != NULL)
+                lists.distance[at + i] = pair[i].distance;
+        }
     }
 }
 
@@ -486,13 +742,14 @@ static oj_status order_long_rows(struct oj_cuda_work *work,
 }
 
 static oj_status sort_long_rows(struct oj_cuda_work *work,
-                                const struct live_lists &of, int64_t *id,
-                                double *distance)
+                                const struct live_lists &of)
 {
     const struct live_lists lists = of;
     struct oj_cuda_work own(work);
     int64_t *first, n;
     int32_t *order;
+    int64_t *id;
+    double *distance;
     OJ_TRY(own.scan_computed(
         lists.n_rows,
         [=] __device__(ptrdiff_t i)
@@ -511,81 +768,79 @@ static oj_status sort_long_rows(struct oj_cuda_work *work,
                        (long long)n);
     const struct long_rows rows = {lists, first};
     OJ_TRY(order_long_rows(&own, rows, n, &order));
+    OJ_TRY(own.make(n, &id));
+    OJ_TRY(own.make(n, &distance));
     const int32_t *sorted = order;
-    return own.each(n,
+    OJ_TRY(own.each(n,
                     [=] __device__(int64_t i)
                     {
                         int64_t from = rows.place_of(sorted[i]);
+                        id[i] = lists.id[from];
+                        if (lists.distance != NULL)
+                            distance[i] = lists.distance[from];
+                    }));
+    return own.each(n,
+                    [=] __device__(int64_t i)
+                    {
                         int64_t to = rows.place_of(i);
-                        id[to] = lists.id[from];
-                        distance[to] = lists.distance[from];
+                        lists.id[to] = id[i];
+                        if (lists.distance != NULL)
+                            lists.distance[to] = distance[i];
                     });
 }
 
 /* Sorts the pairs of each row. */
 static oj_status sort_rows(struct oj_cuda_work *work, int64_t n_rows,
-                           int by_distance, struct oj_cuda_live_found *found)
+                           int by_distance,
+                           const struct oj_cuda_live_found *found)
 {
     const struct live_lists lists = {n_rows, found->offset, found->id,
                                      found->distance, by_distance};
-    int64_t *id;
-    double *distance;
-    OJ_TRY(work->make(found->n, &id));
-    OJ_TRY(work->make(found->n, &distance));
-    OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(n_rows * OJ_LIVE_LANES,
-                                         sort_short_rows, lists, id, distance));
-    OJ_TRY(sort_long_rows(work, lists, id, distance));
-    work->drop(found->id);
-    work->drop(found->distance);
-    found->id = id;
-    found->distance = distance;
-    return OJ_OK;
+    OJ_TRY(work->run<WARPS * OJ_LIVE_LANES>(
+        n_rows, sort_short_rows<1, MIDDLE_ROW, WARPS>, lists));
+    OJ_TRY(work->run<OJ_LIVE_LANES>(
+        n_rows, sort_short_rows<MIDDLE_ROW, SHORT_ROW, 1>, lists));
+    return sort_long_rows(work, lists);
 }
 
-/* Cuts sorted rows at k, or after the ties of the k-th. */
-static oj_status cut_rows(struct oj_cuda_work *work, int64_t n_rows,
-                          const struct oj_relation *relation,
+/* Cuts sorted rows after the ties of the k-th. */
+static oj_status cut_rows(struct oj_cuda_work *work, int64_t n_rows, int64_t k,
                           struct oj_cuda_live_found *found)
 {
-    const struct live_lists lists = {n_rows, found->offset, found->id,
-                                     found->distance, 1};
-    int64_t k = relation->k, n, *offset, *id;
-    int keeps_ties = relation->ties == OJ_TIES_ALL;
-    double *distance;
+    const struct oj_cuda_live_found from = *found;
+    struct oj_cuda_live_found to = {};
     OJ_TRY(work->scan_computed(
         n_rows,
         [=] __device__(ptrdiff_t i)
         {
-            int64_t first = i < n_rows ? lists.offset[i] : 0;
-            int64_t end = i < n_rows ? lists.offset[i + 1] : 0, at = first + k;
+            int64_t first = i < n_rows ? from.offset[i] : 0;
+            int64_t end = i < n_rows ? from.offset[i + 1] : 0, at = first + k;
             if (at >= end)
                 return end - first;
-            while (keeps_ties && at < end &&
-                   lists.distance[at] == lists.distance[first + k - 1])
+            while (at < end &&
+                   from.distance[at] == from.distance[first + k - 1])
                 at++;
             return at - first;
         },
-        &offset, &n));
-    OJ_TRY(work->make(n, &id));
-    OJ_TRY(work->make(n, &distance));
+        &to.offset, &to.n));
+    OJ_TRY(work->make(to.n, &to.id));
+    OJ_TRY(work->make(to.n, &to.distance));
+    const struct oj_cuda_live_found out = to;
     OJ_TRY(work->each(n_rows,
                       [=] __device__(int64_t i)
                       {
-                          int64_t from = lists.offset[i];
-                          for (int64_t to = offset[i]; to < offset[i + 1];
-                               to++, from++)
+                          int64_t at = from.offset[i];
+                          for (int64_t k_out = out.offset[i];
+                               k_out < out.offset[i + 1]; k_out++, at++)
                           {
-                              id[to] = lists.id[from];
-                              distance[to] = lists.distance[from];
+                              out.id[k_out] = from.id[at];
+                              out.distance[k_out] = from.distance[at];
                           }
                       }));
-    work->drop(found->offset);
-    work->drop(found->id);
-    work->drop(found->distance);
-    found->n = n;
-    found->offset = offset;
-    found->id = id;
-    found->distance = distance;
+    work->drop(from.offset);
+    work->drop(from.id);
+    work->drop(from.distance);
+    *found = to;
     return OJ_OK;
 }
 
@@ -607,24 +862,116 @@ static oj_status order_rows(const struct oj_cuda_live_part *part,
         {
             double x = rows.box != NULL ? rows.box[i].x0 : rows.x[i];
             double y = rows.box != NULL ? rows.box[i].y0 : rows.y[i];
-            return (uint32_t)(oj_cuda_live_code(frame, x, y) >> 32);
+            return (uint32_t)(oj_live_code(frame, x, y) >> 32);
         },
         order);
 }
 
-static struct live_question make_question(const struct oj_relation *relation,
-                                          const struct oj_cuda_live_rows *rows,
-                                          const int32_t *order)
+/* The rows of a warp: few where they are few, or in no order. */
+static int count_together(const struct oj_cuda_live_part *part,
+                          const struct live_question &q)
 {
-    struct live_question q = {};
-    q.rows = *rows;
-    q.order = order;
-    q.most = relation->max_distance;
-    q.least2 = oj_square_least(relation->min_distance);
-    q.exclude_self = relation->exclude_self;
-    q.unordered_pairs = relation->unordered_pairs;
-    q.exclude_same_geometry = relation->exclude_same_geometry;
-    return q;
+    int64_t n = q.rows.n / (part->device.n_processors * ENOUGH_WARPS);
+    if (q.order == NULL || n < 1)
+        return 1;
+    return n < OJ_LIVE_LANES ? (int)n : OJ_LIVE_LANES;
+}
+
+/* Threads of the warps of all rows. */
+static int64_t threads_of_rows(const struct live_question &q)
+{
+    return (q.rows.n + q.n_together - 1) / q.n_together * OJ_LIVE_LANES;
+}
+
+/* All pairs within the bounds of q, in no order within a row. */
+static oj_status list_pairs(const struct oj_cuda_live_part *part,
+                            struct oj_cuda_work *work,
+                            const struct live_question &q,
+                            struct oj_cuda_live_found *out)
+{
+    const struct oj_cuda_live_pages pages = part->pages;
+    const struct oj_cuda_live_ids ids = part->ids;
+    int64_t n = q.rows.n, n_threads = threads_of_rows(q);
+    uint32_t *only;
+    OJ_TRY(work->make(n + 1, &out->offset));
+    OJ_TRY(work->make(n, &only));
+    OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(n_threads, count_row_pairs, pages, ids,
+                                         q, out->offset, only));
+    OJ_TRY(work->scan_total(out->offset, n, &out->n));
+    OJ_TRY(work->make(out->n, &out->id));
+    if (q.rows.box == NULL)
+        OJ_TRY(work->make(out->n, &out->distance));
+    if (out->n > 0)
+        OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
+            n_threads, put_row_pairs, pages, ids, q,
+            (const int64_t *)out->offset, (const uint32_t *)only, out->id,
+            out->distance));
+    work->drop(only);
+    return OJ_OK;
+}
+
+/* The k nearest, at most, of each row. *bound2 [rows]: within which their ties
+ * are. */
+static oj_status list_nearest(const struct oj_cuda_live_part *part,
+                              struct oj_cuda_work *work, struct live_question q,
+                              int k, struct oj_cuda_live_found *out,
+                              double **bound2)
+{
+    const struct oj_cuda_live_pages pages = part->pages;
+    const struct oj_cuda_live_ids ids = part->ids;
+    int64_t n = q.rows.n;
+    struct live_nearest_of_rows of = {};
+    of.k = k;
+    if (q.n_together > NEAREST_OF_WARP / k)
+        q.n_together = NEAREST_OF_WARP / k;
+    OJ_TRY(work->make(n, &of.bound2));
+    OJ_TRY(work->make(n + 1, &of.count));
+    OJ_TRY(work->make(n * k, &of.id));
+    OJ_TRY(work->make(n * k, &of.distance));
+    OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
+        threads_of_rows(q), find_nearest_points, pages, ids, q, of));
+    OJ_TRY(work->scan_total(of.count, n, &out->n));
+    out->offset = of.count;
+    *bound2 = of.bound2;
+    if (out->n == n * k) /* each row has k of them */
+    {
+        out->id = of.id;
+        out->distance = of.distance;
+        return OJ_OK;
+    }
+    OJ_TRY(work->make(out->n, &out->id));
+    OJ_TRY(work->make(out->n, &out->distance));
+    const struct oj_cuda_live_found to = *out;
+    OJ_TRY(work->each(n * k,
+                      [=] __device__(int64_t i)
+                      {
+                          int64_t row = i / k, at = to.offset[row] + i % k;
+                          if (at >= to.offset[row + 1])
+                              return;
+                          to.id[at] = of.id[i];
+                          to.distance[at] = of.distance[i];
+                      }));
+    work->drop(of.id);
+    work->drop(of.distance);
+    return OJ_OK;
+}
+
+/* The nearest, with those as near as the k-th. */
+static oj_status list_nearest_and_ties(const struct oj_cuda_live_part *part,
+                                       struct oj_cuda_work *work, int k,
+                                       struct live_question q,
+                                       struct oj_cuda_live_found *out)
+{
+    struct oj_cuda_live_found first = {};
+    double *bound2;
+    OJ_TRY(list_nearest(part, work, q, k, &first, &bound2));
+    work->drop(first.offset);
+    work->drop(first.id);
+    work->drop(first.distance);
+    q.bound2 = bound2;
+    OJ_TRY(list_pairs(part, work, q, out));
+    OJ_TRY(sort_rows(work, q.rows.n, 1, out));
+    return cut_rows(work, q.rows.n, k, out);
 }
 
 oj_status oj_cuda_live_find(const struct oj_cuda_live_part *part,
@@ -633,9 +980,6 @@ oj_status oj_cuda_live_find(const struct oj_cuda_live_part *part,
                             const struct oj_cuda_live_rows *rows,
                             struct oj_cuda_live_found *out)
 {
-    const struct oj_cuda_live_pages pages = part->pages;
-    const struct oj_cuda_live_ids ids = part->ids;
-    int is_nearest = oj_relation_is_nearest(relation);
     struct oj_cuda_live_found found = {};
     struct live_question q;
     int32_t *order;
@@ -644,28 +988,18 @@ oj_status oj_cuda_live_find(const struct oj_cuda_live_part *part,
     if (part->n_points == 0 || rows->n == 0)
         return work->make_zeros(rows->n + 1, &out->offset);
     OJ_TRY(order_rows(part, work, rows, &order));
-    q = make_question(relation, rows, order);
-    if (is_nearest)
+    q = live_question_make(relation, rows);
+    q.order = order;
+    q.n_together = count_together(part, q);
+    if (!oj_relation_is_nearest(relation))
     {
-        OJ_TRY(work->make(rows->n, &bound2));
-        OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(rows->n * OJ_LIVE_LANES,
-                                             bound_rows, pages, ids, q,
-                                             (int)relation->k, bound2));
-        q.bound2 = bound2;
+        OJ_TRY(list_pairs(part, work, q, &found));
+        OJ_TRY(sort_rows(work, rows->n, 0, &found));
     }
-    OJ_TRY(work->make_zeros(rows->n + 1, &found.offset));
-    OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
-        rows->n * OJ_LIVE_LANES, count_row_pairs, pages, ids, q, found.offset));
-    OJ_TRY(work->scan_total(found.offset, rows->n, &found.n));
-    OJ_TRY(work->make(found.n, &found.id));
-    OJ_TRY(work->make(found.n, &found.distance));
-    OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
-        rows->n * OJ_LIVE_LANES, put_row_pairs, pages, ids, q,
-        (const int64_t *)found.offset, found.id, found.distance));
-    if (found.n > 0)
-        OJ_TRY(sort_rows(work, rows->n, is_nearest, &found));
-    if (is_nearest && found.n > 0)
-        OJ_TRY(cut_rows(work, rows->n, relation, &found));
+    else if (relation->ties == OJ_TIES_ALL)
+        OJ_TRY(list_nearest_and_ties(part, work, (int)relation->k, q, &found));
+    else
+        OJ_TRY(list_nearest(part, work, q, (int)relation->k, &found, &bound2));
     *out = found;
     return OJ_OK;
 }

@@ -8,8 +8,8 @@
  *  A page holds the points whose Morton codes lie between the first code of its
  *  place and that of the next one: the leaves of a linear quadtree. Equal codes
  *  may fill any number of pages, so that points in one place need no chain of
- *  pages, and no depth limits the tree. Answers depend on the coordinates
- *  alone, never on codes, pages or entries.
+ *  pages, and no depth limits the tree. Codes and boxes decide which pages are
+ *  read; answers depend on the coordinates alone.
  *
  *  Source: G-PICS (Lewis and Tu 2022), whose space-driven trees have such
  *  leaves; the linear order of pages, and a tree of boxes in place of the nodes
@@ -25,6 +25,7 @@
 enum
 {
     OJ_LIVE_SLOTS = 256, /**< of a page */
+    OJ_LIVE_WORDS = 8,   /**< of a bit for each of them */
     OJ_LIVE_FILL = 192,  /**< points of a page that is built anew */
     OJ_LIVE_FANOUT = 32, /**< boxes of a node of the tree: a lane for each */
     OJ_LIVE_MOST_LEVELS = 7
@@ -35,6 +36,9 @@ enum
 /** In place of the slot of an entry that is not in the table: of several new
  *  ones of an id in a batch, all but one. */
 #define OJ_LIVE_UNUSED (UINT32_MAX - 1u)
+
+/** Greatest coordinate of a point, as of every join side (OJ_FLAT_MOST). */
+#define OJ_LIVE_MOST_COORDINATE 1e150
 
 /** A hole has NaN as x. */
 struct oj_cuda_live_page
@@ -51,6 +55,8 @@ struct oj_cuda_live_pages
 
     struct oj_cuda_live_page *page;
     int32_t *n_points;    /**< [page] */
+    uint32_t *hole;       /**< [OJ_LIVE_WORDS * page + word] a bit for each slot
+                               without a point */
     struct oj_box *box;   /**< [page] around its points, or larger */
     uint32_t *place_of;   /**< [page] */
     uint32_t *page_at;    /**< [place] */
@@ -88,7 +94,7 @@ struct oj_cuda_live_part
 
 /* --- warps ---------------------------------------------------------------- */
 
-#define OJ_LIVE_WARP_BLOCK 256
+#define OJ_LIVE_WARP_BLOCK 128
 #define OJ_LIVE_LANES 32
 #define OJ_LIVE_ALL_LANES 0xffffffffu
 
@@ -109,7 +115,20 @@ static __device__ __forceinline__ int oj_cuda_live_lanes_before(unsigned mask)
     return __popc(mask & ((1u << oj_cuda_live_lane()) - 1u));
 }
 
+OJ_FN int oj_live_is_joinable(double x, double y)
+{
+    return fabs(x) <= OJ_LIVE_MOST_COORDINATE &&
+           fabs(y) <= OJ_LIVE_MOST_COORDINATE;
+}
+
 /* --- codes and places ----------------------------------------------------- */
+
+/** Word i of the holes of a page whose first n slots have points. */
+OJ_FN uint32_t oj_live_holes_beyond(int64_t n, int i)
+{
+    int64_t filled = n - 32 * i;
+    return filled >= 32 ? 0u : UINT32_MAX << (filled > 0 ? filled : 0);
+}
 
 /** 1: an entry with this slot has a point. */
 OJ_FN int oj_live_has_point(uint32_t slot)
@@ -117,8 +136,7 @@ OJ_FN int oj_live_has_point(uint32_t slot)
     return slot < OJ_LIVE_UNUSED;
 }
 
-static __device__ __forceinline__ uint64_t
-oj_cuda_live_code(const struct oj_box &frame, double x, double y)
+OJ_FN uint64_t oj_live_code(const struct oj_box &frame, double x, double y)
 {
     return oj_morton64(oj_morton_column32(x, frame.x0, frame.x1),
                        oj_morton_column32(y, frame.y0, frame.y1));
@@ -147,6 +165,21 @@ OJ_FN uint64_t oj_live_mix_id(int64_t id)
     v = (v ^ v >> 32) * UINT64_C(0xD6E8FEB86659FD93);
     v = (v ^ v >> 32) * UINT64_C(0xD6E8FEB86659FD93);
     return v ^ v >> 32;
+}
+
+/** The entry of an id, or OJ_LIVE_NOWHERE. */
+static __device__ __forceinline__ uint32_t
+oj_cuda_live_find_entry(const struct oj_cuda_live_ids &ids, int64_t id)
+{
+    uint32_t at = (uint32_t)oj_live_mix_id(id) & ids.mask, found;
+    if (ids.table == NULL)
+        return OJ_LIVE_NOWHERE;
+    for (; (found = ids.table[at]) != 0; at = (at + 1) & ids.mask)
+    {
+        if (ids.id[found - 1] == id)
+            return found - 1;
+    }
+    return OJ_LIVE_NOWHERE;
 }
 
 /** Sets the levels of the tree for pages.n pages; returns the boxes of all. */

@@ -236,11 +236,11 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     (void)stats;
     OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
                                   &m.rows));
-    OJ_TRY(oj_cuda_take_tiles(&work, share, 1, &m.rows.order, &m.rows.n));
+    OJ_TRY(oj_cuda_share_tiles(&work, share, 1, &m.rows.order, &m.rows.n));
     m.features = ((const struct oj_cuda_text_index *)index)->side;
     m.condition = index->relation.similar[0];
-    m.rule =
-        oj_cuda_rule_of(&index->relation, &m.rows.columns, &m.features.columns);
+    m.rule = oj_cuda_make_pair_rule(&index->relation, &m.rows.columns,
+                                    &m.features.columns);
     return find_pairs(&work, &m, index->family == &oj_cuda_size_blocks, share);
 }
 

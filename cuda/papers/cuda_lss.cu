@@ -9,8 +9,8 @@
  *  each
  *
  *  Differences: see algs/papers/lss.c, the version for one CPU thread; and a
- *  thread takes one entry of a chunk, where the paper's takes a row. The
- *  backend "cuda_zlists".
+ *  thread takes one entry of a chunk, where the paper's takes a row. This
+ *  is the backend "cuda_zlists".
  */
 #include "../joins/similar_vectors/cuda_vector_side.cuh"
 
@@ -216,8 +216,8 @@ static oj_status make_zorder_lists(struct oj_cuda_work *work,
     const struct cuda_z_lists of = *z;
     OJ_TRY(work->each(of.side.n * d,
                       [=] __device__(int64_t i) {
-                          place[i] = oj_z_place(of.side.vector[i],
-                                                of.low[i % d], of.scale);
+                          place[i] = oj_z_grid_index(of.side.vector[i],
+                                                     of.low[i % d], of.scale);
                       }));
     for (int l = 0; l < of.n_lists; l++)
         OJ_TRY(sort_list(work, of, l, list + l * of.room));
@@ -238,7 +238,7 @@ static __device__ void set_zorder_corner_of_row(const struct cuda_z_pairs &p,
     int64_t n = p.rows.n_dimensions;
     double to = reach < 0.0 ? -(double)INFINITY : (double)INFINITY;
     for (int64_t d = 0; d < n; d++)
-        p.place[row * n + d] = oj_z_place(
+        p.place[row * n + d] = oj_z_grid_index(
             nextafter(p.rows.at(row)[d] + reach, to), p.of.low[d], p.of.scale);
 }
 
@@ -310,7 +310,7 @@ find_kth_distance_bounds(const __grid_constant__ struct cuda_z_pairs p)
         return;
     for (int64_t d = 0; d < p.rows.n_dimensions; d++)
         p.place[row * p.rows.n_dimensions + d] =
-            oj_z_place(p.rows.at(row)[d], p.of.low[d], p.of.scale);
+            oj_z_grid_index(p.rows.at(row)[d], p.of.low[d], p.of.scale);
     for (int l = 0; l < p.of.n_lists; l++)
     {
         int64_t at = find_place_in_list(p, row, l, 0);
@@ -405,11 +405,11 @@ static oj_status find_k_nearest_in_zlists(struct oj_cuda_work *work,
     OJ_TRY(work->make(n_rows * p->k, &kept.row, &kept.feature));
     OJ_TRY(work->make(n_rows * p->k, &kept.measure));
     OJ_TRY(work->make_zeros(n_rows, &done));
-    OJ_TRY(oj_cuda_find_all(
+    OJ_TRY(oj_cuda_find_and_grow(
         work, &p->found, 4 * n_rows * p->k, NULL,
         [&]() { return measure_all_list_ranges(work, p, total); }, &n));
-    OJ_TRY(oj_cuda_keep_best(work, n_rows, rank, p->k, 1, &p->found, n, &kept,
-                             done));
+    OJ_TRY(oj_cuda_keep_first_k(work, n_rows, rank, p->k, 1, &p->found, n,
+                                &kept, done));
     OJ_TRY(work->read(kept.n, &n_kept));
     oj_cuda_share_take(work, 1, &kept, (int64_t)n_kept, share);
     return OJ_OK;
@@ -462,7 +462,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     p.k = !oj_relation_is_dwithin(relation) && relation->k < OJ_EVERY_PAIR
               ? (int)relation->k
               : 0;
-    p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.of.side.columns);
+    p.rule =
+        oj_cuda_make_pair_rule(relation, &p.rows.columns, &p.of.side.columns);
     return find_pairs(&work, &p, self, share, stats);
 }
 

@@ -8,7 +8,8 @@
  *
  *  Method and differences: see algs/papers/quadrants.c, the version for one CPU
  *  thread. This one needs a maximum distance, and it makes and processes as
- *  many pairs at a time as fit into memory. The backend "cuda_quadrant".
+ *  many pairs at a time as fit into memory. It is the backend
+ *  "cuda_quadrant".
  */
 #include "../foundations/device/cuda_box_reduce.cuh"
 #include "../foundations/device/cuda_host_threads.h"
@@ -243,7 +244,7 @@ compute_boxes_of_quadrants(const __grid_constant__ struct quadrant_chunk c)
         oj_box_add_point(&box, c.in_x[p], c.in_y[p]);
     oj_cuda_box_of_warp(&box);
     if (threadIdx.x % WARP == 0)
-        c.window[q] = oj_box_around(&box, 0.0);
+        c.window[q] = oj_box_widened(&box, 0.0);
 }
 
 /* Makes the list of quadrants. place: 1 where a quadrant begins; on return, the
@@ -303,7 +304,7 @@ static __device__ double cells_of_feature(const struct quadrant_cells &grid,
     struct oj_box box = grid.box[f];
     if (oj_box_is_empty(&box))
         return 0.0;
-    box = oj_box_around(&box, grid.reach);
+    box = oj_box_widened(&box, grid.reach);
     *cells = oj_quadrant_cells_of(&grid.frame, &box);
     return oj_quadrant_n_cells(cells);
 }
@@ -376,7 +377,7 @@ make_boxes_and_segment_starts(struct oj_cuda_work *keep,
                       {
                           to.first[f] = (int32_t)oj_cuda_first_segment(l, f);
                           if (f < n && !oj_box_is_empty(&to.box[f]))
-                              to.box[f] = oj_box_around(&to.box[f], 0.0);
+                              to.box[f] = oj_box_widened(&to.box[f], 0.0);
                       }));
     return keep->each(to.flag != NULL ? l.n_parts : 0,
                       [=] __device__(int64_t p)
@@ -427,7 +428,7 @@ static oj_status choose_grid_cell_size(struct oj_cuda_work *work,
     struct oj_box all = {layer.x0, layer.y0, layer.x1, layer.y1};
     double limit = fmin(6.0 * (double)layer.n_features + 1024.0, 2147483000.0);
     double extent, size, n = 0.0;
-    all = oj_box_around(&all, grid->reach);
+    all = oj_box_widened(&all, grid->reach);
     extent = fmax(all.x1 - all.x0, all.y1 - all.y0);
     grid->frame.x0 = all.x0;
     grid->frame.y0 = all.y0;
@@ -487,12 +488,12 @@ static __device__ int is_candidate_pair(const struct quadrant_cells *grid,
                                         const struct oj_quadrant_cells *cells)
 {
     struct oj_box box =
-        oj_box_around(&grid->box[grid->feature[i]], grid->reach);
+        oj_box_widened(&grid->box[grid->feature[i]], grid->reach);
     struct oj_quadrant_cells of_box;
     if (!oj_box_intersects(&box, window))
         return 0;
     of_box = oj_quadrant_cells_of(&grid->frame, &box);
-    return oj_quadrant_counts_in(grid->cell[i], cells, &of_box);
+    return oj_quadrant_is_first_common_cell(grid->cell[i], cells, &of_box);
 }
 
 /* Finds the pairs of a quadrant in the order of entries; out NULL: only counts
@@ -509,8 +510,8 @@ static __device__ int64_t find_quadrant_pairs(const struct quadrant_chunk *c,
     int64_t n = 0, first, end;
     while (row <= cells.row1)
     {
-        row = oj_quadrant_run(grid->cell, grid->n_entries, row, &cells, &first,
-                              &end);
+        row = oj_quadrant_cells_of_row(grid->cell, grid->n_entries, row, &cells,
+                                       &first, &end);
         for (int64_t i = first; i < end; i += WARP)
         {
             int is = i + lane < end &&
@@ -676,8 +677,8 @@ static __device__ void measure_segments_of_tile(const struct tile *tile,
     for (int s = from; s < end; s++)
     {
         const struct oj_cuda_segment *e = &tile->segment[s];
-        oj_quadrant_step(&w->state, w->x, w->y, e->ax, e->ay, e->bx, e->by,
-                         INTERIOR, INTERIOR ? tile->flag[s] : 0);
+        oj_quadrant_add_segment(&w->state, w->x, w->y, e->ax, e->ay, e->bx,
+                                e->by, INTERIOR, INTERIOR ? tile->flag[s] : 0);
     }
 }
 
@@ -711,8 +712,9 @@ measure_block_pairs_to_points(const struct quadrant_chunk *c,
             if (end > TILE)
                 break;
             if (w->in_reach)
-                oj_quadrant_take(&w->best, oj_quadrant_distance(&w->state),
-                                 p->feature[i], c->grid.reach);
+                oj_quadrant_keep_nearer(&w->best,
+                                        oj_quadrant_distance(&w->state),
+                                        p->feature[i], c->grid.reach);
             i++;
         }
         __syncthreads();
@@ -743,7 +745,8 @@ static __device__ void merge_best_of_blocks(const struct quadrant_chunk *c,
     {
         best.distance = __ldcg(distance);
         best.rank = __ldcg(rank);
-        oj_quadrant_take(&best, w->best.distance, w->best.rank, c->grid.reach);
+        oj_quadrant_keep_nearer(&best, w->best.distance, w->best.rank,
+                                c->grid.reach);
         __stcg(distance, best.distance);
         __stcg(rank, best.rank);
     }
@@ -771,7 +774,7 @@ static __device__ void init_walk_of_point(const struct quadrant_chunk *c,
     w->y = c->in_y[point];
     at.x0 = at.x1 = w->x;
     at.y0 = at.y1 = w->y;
-    w->window = oj_box_around(&at, c->grid.reach);
+    w->window = oj_box_widened(&at, c->grid.reach);
 }
 
 template <int INTERIOR>
@@ -1048,8 +1051,8 @@ static oj_status make_index(struct oj_gpu_quadrant_index *self,
                               &self->layer));
     OJ_TRY(make_grid(&grid, self->layer, reach, &self->grid));
     self->grid_bytes = oj_cuda_memory_bytes(&grid.memory);
-    oj_cuda_hand_over(&work.memory, NULL, &self->memory);
-    oj_cuda_hand_over(&grid.memory, NULL, &self->memory);
+    oj_cuda_move_ownership(&work.memory, NULL, &self->memory);
+    oj_cuda_move_ownership(&grid.memory, NULL, &self->memory);
     return OJ_OK;
 }
 

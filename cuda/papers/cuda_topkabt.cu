@@ -4,8 +4,8 @@
  *
  *  Method and differences: see algs/papers/topkabt.c, the version for one CPU
  *  thread. Here all pairs of some rows are sorted at once, by row and minimum
- *  distance, and a warp measures each pair up to the k-th cut point. The
- *  backend "cuda_cut_points".
+ *  distance, and a warp measures each pair up to the k-th cut point. It
+ *  is the backend "cuda_cut_points".
  */
 #include "../foundations/device/cuda_offset_search.cuh"
 #include "../joins/similar_shapes/cuda_shape_side.cuh"
@@ -203,11 +203,11 @@ static oj_status find_pairs_of_row_run(struct oj_cuda_work *work,
     OJ_TRY(own.run<BLOCK>(r->n * WARP, count_pairs_to_kth_cut_point, *r));
     OJ_TRY(own.scan_total(r->sums, r->n, &total));
     stats->n_candidates += total;
-    OJ_TRY(oj_cuda_find_all(
+    OJ_TRY(oj_cuda_find_and_grow(
         &own, &r->found, total, NULL,
         [&]() { return measure_all_remaining_pairs(&own, r, total); }, &n));
-    return oj_cuda_keep_best(&own, r->rows.side.n, rank, r->k, 1, &r->found, n,
-                             kept, done);
+    return oj_cuda_keep_first_k(&own, r->rows.side.n, rank, r->k, 1, &r->found,
+                                n, kept, done);
 }
 
 static oj_status join_rows(const struct oj_cuda_index *index,
@@ -227,7 +227,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     r.features = ((const struct oj_cuda_shapes_index *)index)->of;
     r.max_distance = relation->max_distance;
     r.k = relation->k;
-    r.rule = oj_cuda_rule_of(relation, &r.rows.columns, &r.features.columns);
+    r.rule =
+        oj_cuda_make_pair_rule(relation, &r.rows.columns, &r.features.columns);
     OJ_TRY(work.make_zeros(1, &kept.n));
     OJ_TRY(work.make(n * r.k, &kept.row, &kept.feature));
     OJ_TRY(work.make(n * r.k, &kept.measure));

@@ -37,8 +37,8 @@ static struct
     } temporary[MAX_TEMPORARIES];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* The flag of a thread that called oj_cancel_use(); NULL: the thread uses the
- * flag of the process. */
+/* The flag of a thread that called oj_cancel_use_flag(); NULL: the thread uses
+ * the flag of the process. */
 static _Thread_local const int *flag_of_thread;
 
 static int is_ignored(int number)
@@ -187,7 +187,7 @@ static void *cancel_and_exit_on_signals(void *unused)
     _exit(OJ_EXIT_INTERRUPTED);
 }
 
-oj_status oj_cancel_watch(struct oj_error *err)
+oj_status oj_cancel_watch_signals(struct oj_error *err)
 {
     sigset_t signals;
     pthread_t thread;
@@ -200,7 +200,7 @@ oj_status oj_cancel_watch(struct oj_error *err)
     return OJ_OK;
 }
 
-const int *oj_cancel_use(const int *flag)
+const int *oj_cancel_use_flag(const int *flag)
 {
     const int *before = flag_of_thread;
     flag_of_thread = flag;
@@ -258,12 +258,12 @@ void oj_cancel_drop_temporary(int folder)
     pthread_mutex_unlock(&state.mutex);
 }
 
-void oj_cancel_hold(void)
+void oj_cancel_defer_signals(void)
 {
     pthread_mutex_lock(&state.mutex);
 }
 
-void oj_cancel_release(void)
+void oj_cancel_accept_signals(void)
 {
     pthread_mutex_unlock(&state.mutex);
 }

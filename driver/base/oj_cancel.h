@@ -2,9 +2,9 @@
  *  rewound while its join still runs.
  *
  *  The command blocks SIGINT, SIGTERM, SIGHUP and SIGXCPU (ulimit -t) in every
- *  thread but one, which waits for them.  The first signal raises a flag that
+ *  thread but one, which waits for them. The first signal raises a flag that
  *  all stages poll, and interrupts the current SQLite statement if the output
- *  is changed in a transaction.  SIGPIPE and SIGXFSZ (ulimit -f) are delivered
+ *  is changed in a transaction. SIGPIPE and SIGXFSZ (ulimit -f) are delivered
  *  to the thread whose write fails; their handler sends SIGTERM to the process.
  *  A signal that is ignored when the process starts stays ignored: the write
  *  fails with an error.
@@ -22,8 +22,8 @@
  *  - Database server: unchanged, if the server rolls back when a connection
  *    ends within a transaction.
  *
- *  In the library and the GDAL driver no thread waits for signals.  Each join
- *  has its own flag, which its threads select by oj_cancel_use().
+ *  In the library and the GDAL driver no thread waits for signals. Each join
+ *  has its own flag, which its threads select by oj_cancel_use_flag().
  */
 #ifndef OJ_CANCEL_H
 #define OJ_CANCEL_H
@@ -32,10 +32,10 @@
 
 /** Starts the thread that waits for signals. Must be called before any other
  *  thread is started. */
-OJ_MUST_USE oj_status oj_cancel_watch(struct oj_error *err);
+OJ_MUST_USE oj_status oj_cancel_watch_signals(struct oj_error *err);
 
 /** From now on the first SIGINT, SIGTERM or SIGHUP only ends the input: rows
- *  already read are joined and written, however long that takes.  A second
+ *  already read are joined and written, however long that takes. A second
  *  signal cancels, as the first one normally does. */
 void oj_cancel_end_input_first(void);
 
@@ -43,11 +43,11 @@ void oj_cancel_end_input_first(void);
 int oj_cancel_input_has_ended(void);
 
 /** Selects the flag that the calling thread polls; NULL: the flag of the
- *  process.  The flag is written with __atomic_store_n() and must outlive every
- *  object that stores its address.  Returns the previous flag, to be restored
- *  later, because joins nest.  New threads do not inherit the flag; they get
+ *  process. The flag is written with __atomic_store_n() and must outlive every
+ *  object that stores its address. Returns the previous flag, to be restored
+ *  later, because joins nest. New threads do not inherit the flag; they get
  *  its address when they are set up. */
-const int *oj_cancel_use(const int *flag);
+const int *oj_cancel_use_flag(const int *flag);
 
 /** Returns the flag that the calling thread polls, nonzero when its work is
  *  cancelled; never NULL. */
@@ -76,9 +76,9 @@ void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 void oj_cancel_add_temporary(int parent, const char *name, int folder);
 void oj_cancel_drop_temporary(int folder);
 
-/** From here until oj_cancel_release() no signal ends the process: the output
- *  is being moved into place, which takes no noticeable time. */
-void oj_cancel_hold(void);
-void oj_cancel_release(void);
+/** From here until oj_cancel_accept_signals() no signal ends the process: the
+ * output is being moved into place, which takes no noticeable time. */
+void oj_cancel_defer_signals(void);
+void oj_cancel_accept_signals(void);
 
 #endif

@@ -25,7 +25,7 @@ static struct
     int is_open;
     struct oj_heard_errors errors;
     struct oj_message_list warnings; /* warnings printed so far */
-    /* texts replaced in messages, see oj_message_show_as(); "": none */
+    /* texts replaced in messages, see oj_message_replace_path(); "": none */
     char hidden[2][MAX_PATH], shown[MAX_PATH];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -82,8 +82,8 @@ static void replace_hidden_text(const char *text, char *out, size_t size)
         snprintf(out + used, size - used, "%s", text);
 }
 
-void oj_message_show_as(const char *hidden, const char *also_hidden,
-                        const char *shown)
+void oj_message_replace_path(const char *hidden, const char *also_hidden,
+                             const char *shown)
 {
     pthread_mutex_lock(&state.mutex);
     snprintf(state.hidden[0], sizeof state.hidden[0], "%s", hidden);
@@ -142,7 +142,7 @@ static void store_message(struct oj_message_list *list, int is_warning,
 {
     char line[sizeof list->messages[0].text];
     CPLStrlcpy(line, text, sizeof line);
-    oj_message_tidy(line);
+    oj_message_make_one_line(line);
     pthread_mutex_lock(&state.mutex);
     (void)add_message(list, is_warning, line);
     pthread_mutex_unlock(&state.mutex);
@@ -214,14 +214,15 @@ static void print_or_store_notice(const char *format, va_list args)
         fprintf(stderr, "%s\n", text);
 }
 
-const char *oj_word_for(int64_t n, const char *one, const char *many)
+const char *oj_word_one_or_many(int64_t n, const char *one, const char *many)
 {
     return n == 1 ? one : many;
 }
 
 const char *oj_counted(int64_t n, const char *one, const char *many)
 {
-    return CPLSPrintf("%lld %s", (long long)n, oj_word_for(n, one, many));
+    return CPLSPrintf("%lld %s", (long long)n,
+                      oj_word_one_or_many(n, one, many));
 }
 
 void oj_message_append(char *text, size_t size, const char *format, ...)
@@ -252,7 +253,7 @@ void oj_notice(const char *format, ...)
     va_end(args);
 }
 
-void oj_say(const char *format, ...)
+void oj_message_print(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -270,7 +271,20 @@ void oj_warn(const char *format, ...)
     CPLError(CE_Warning, CPLE_AppDefined, "%s", text);
 }
 
-void oj_message_tidy(char *text)
+void oj_warn_at_once(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (state.is_open && sink_of_thread == NULL)
+        on_gdal_message(CE_Warning, CPLE_AppDefined, text);
+    else
+        oj_warn("%s", text);
+}
+
+void oj_message_make_one_line(char *text)
 {
     while (*text != '\0')
     {
@@ -295,7 +309,7 @@ void oj_report_error(const struct oj_error *error)
 {
     struct oj_error line = *error;
     replace_hidden_text(error->message, line.message, sizeof line.message);
-    oj_message_tidy(line.message);
+    oj_message_make_one_line(line.message);
     oj_message_close();
     CPLError(CE_Failure, CPLE_AppDefined, "%s", line.message);
 }

@@ -1,6 +1,6 @@
 /** Messages of a running join: notices, warnings, errors.
  *
- *  The command prints them on stderr.  While oj_message_open() is in effect,
+ *  The command prints them on stderr. While oj_message_open() is in effect,
  *  GDAL reports to a handler of this file: it prints each different warning
  *  once, and keeps errors without printing them, because the run ends with
  *  exactly one line of error.
@@ -34,9 +34,9 @@ enum
 };
 
 /** Warnings and notices from the threads of a join, each text once. They are
- *  kept until the thread that reads the join as a layer reports them.  GDAL's
+ *  kept until the thread that reads the join as a layer reports them. GDAL's
  *  errors are not kept here: they become part of the error of the call that
- *  failed.  Zeroed memory is a valid empty list. */
+ *  failed. Zeroed memory is a valid empty list. */
 struct oj_message_list
 {
     int n, n_reported;
@@ -67,8 +67,8 @@ struct oj_message_sink
 /** Replaces the paths `hidden` and `also_hidden` by `shown` in all later
  *  messages. Needed because an output is made in a temporary folder, whose path
  *  means nothing to the user. */
-void oj_message_show_as(const char *hidden, const char *also_hidden,
-                        const char *shown);
+void oj_message_replace_path(const char *hidden, const char *also_hidden,
+                             const char *shown);
 
 /** Sends the messages of the calling thread to list until
  *  oj_message_end_list(). *sink is filled, and must exist until then. Calls
@@ -87,7 +87,7 @@ void oj_message_list_report(struct oj_message_list *list);
 void oj_message_list_drop(struct oj_message_list *list);
 
 /** Returns `one` if n is 1, else `many`. */
-const char *oj_word_for(int64_t n, const char *one, const char *many);
+const char *oj_word_one_or_many(int64_t n, const char *one, const char *many);
 
 /** Returns "1 row" or "12 rows", from CPLSPrintf(): overwritten after a few
  *  more calls on this thread. */
@@ -106,15 +106,19 @@ void oj_message_append_name(char *text, size_t size, const char *name);
 void oj_notice(const char *format, ...) OJ_PRINTF(1, 2);
 
 /** Prints a line even with -q, e.g. a difference that -validate found. */
-void oj_say(const char *format, ...) OJ_PRINTF(1, 2);
+void oj_message_print(const char *format, ...) OJ_PRINTF(1, 2);
 
 /** Prints a warning of a likely mistake of the user. */
 void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
 
+/** As oj_warn(), where the messages of this thread are collected until its work
+ *  ends: the command prints the warning now. */
+void oj_warn_at_once(const char *format, ...) OJ_PRINTF(1, 2);
+
 /** Makes text one line of valid UTF-8, in place and without changing its
  *  length. Texts of drivers, databases and files may hold any bytes, and a host
  *  program may fail on them. */
-void oj_message_tidy(char *text);
+void oj_message_make_one_line(char *text);
 
 /** Returns the length of GEOS's reason without the advice that often follows it
  *  and may have been cut off. */

@@ -1,11 +1,11 @@
 /** Splits a command line that is given as one text (a dataset name, say) into
- * words, which are separated by white space and quoted as in a shell.
+ *  words, which are separated by white space and quoted as in a shell.
  *
  *    -where "kind = 'park'"  lots\ 2026.gpkg  'it'\''s.gpkg'  ''
  *
  *  Inside '...' every character is literal; inside "..." a backslash escapes \
- *  " $ and `; elsewhere it escapes any character.  Adjacent quoted pieces form
- *  one word.  Nothing is expanded: $, * and ~ are literal.
+ *  " $ and `; elsewhere it escapes any character. Adjacent quoted pieces form
+ *  one word. Nothing is expanded: $, * and ~ are literal.
  */
 #ifndef OJ_SHELL_WORDS_H
 #define OJ_SHELL_WORDS_H

@@ -3,11 +3,11 @@
  *
  *  SQLite itself rolls back if a write fails or the disk is full, and GDAL does
  *  not notice: its further statements (rows, an index, extents, row counts,
- * even while closing) would change the file outside of any transaction.
- * Therefore the connection refuses every commit except that of
- * oj_transaction_commit(), and after a rollback that one, too. All ways of
- * writing (features, direct rows, updates, new columns, a replaced layer) use
- * this connection.
+ *  even while closing) would change the file outside of any transaction.
+ *  Therefore the connection refuses every commit except that of
+ *  oj_transaction_commit(), and after a rollback that one, too. All ways of
+ *  writing (features, direct rows, updates, new columns, a replaced layer) use
+ *  this connection.
  */
 #ifndef OJ_TRANSACTION_H
 #define OJ_TRANSACTION_H
@@ -18,7 +18,7 @@
 
 /** Rolls back what a killed run left in an SQLite file: a journal beside the
  *  file. Other programs cannot read the file until a program with write access
- *  has rolled it back.  Returns 1 if there was such a journal and the rollback
+ *  has rolled it back. Returns 1 if there was such a journal and the rollback
  *  succeeded. */
 int oj_transaction_recover(const char *name, const char *const *open_options);
 

@@ -25,9 +25,9 @@ int oj_help_print_man(const char *template);
 void oj_help_print_devices(void);
 
 /** Prints the words that can follow the word `before`, one per line, for
- *  completion in a shell.  After "--parameters" it prints the parameters of all
+ *  completion in a shell. After "--parameters" it prints the parameters of all
  *  joins for other programs: name, arguments, joins and help, separated by
- *  tabs.  Returns 1 if a file name can follow, too. */
+ *  tabs. Returns 1 if a file name can follow, too. */
 int oj_help_print_words(const char *before);
 
 #endif

@@ -30,9 +30,6 @@ static const char running[] = "How to run";
 static const char proof[] = "Proof and measurement";
 static const char messages[] = "Messages";
 
-/* Joins by distance: their pairs have a place on a line. */
-#define LINE_OPS "nearest|dwithin"
-
 /* Values of oj_option.not_read: reasons why a dataset does not accept an
  * option. */
 static const char writes_rows[] = "the rows are read, not written";
@@ -215,33 +212,33 @@ static const struct oj_option options[] = {
      "or the rings of a polygon) from its start to the place nearest to the "
      "input feature, in units of distances",
      VALUE(TEXT, named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .ops = LINE_OPS},
+     .ops = OJ_LINE_OPS},
     {rows, "along_percent_field", "NAME",
      "as -along_field, in percent of the whole length",
      VALUE(TEXT, named[OJ_PAIR_ALONG_PERCENT - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .ops = LINE_OPS},
+     .ops = OJ_LINE_OPS},
     {rows, "offset_field", "NAME",
      "add a column of this name: the distance of the input feature from that "
      "place (see -along_field), positive on the left of the line, negative on "
      "the right",
      VALUE(TEXT, named[OJ_PAIR_OFFSET - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .ops = LINE_OPS},
+     .ops = OJ_LINE_OPS},
     {rows, "side_field", "NAME",
      "add a column of this name: the side of the line on which the input "
      "feature is: left, right or on",
      VALUE(TEXT, named[OJ_PAIR_SIDE - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .ops = LINE_OPS},
+     .ops = OJ_LINE_OPS},
     {rows, "segment_field", "NAME",
      "add a column of this name: the number of the line's segment that is "
      "nearest to the input feature; the first is 1",
      VALUE(TEXT, named[OJ_PAIR_SEGMENT - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .ops = LINE_OPS},
+     .ops = OJ_LINE_OPS},
     {rows, "line_bearing_field", "NAME",
      "add a column of this name: the direction of that segment (see "
      "-segment_field), degrees clockwise from north; on the sphere the "
      "direction at its start",
      VALUE(TEXT, named[OJ_PAIR_LINE_BEARING - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .ops = LINE_OPS},
+     .ops = OJ_LINE_OPS},
     {rows, "matrix_field", "NAME",
      "add a column of this name: the DE-9IM matrix of the two features, as "
      "212101212",

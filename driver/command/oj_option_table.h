@@ -1,8 +1,8 @@
-/** The table of the options of a join, one row each.  Options that only some
- * joins take are generated from the parameters of joins (oj_relation.h).
+/** The table of the options of a join, one row each. Options that only some
+ *  joins take are generated from the parameters of joins (oj_relation.h).
  *
  *  A row has the option's name, kind of value, offset in struct oj_command, the
- *  joins that take it, the option that it requires, and its help.  The parser,
+ *  joins that take it, the option that it requires, and its help. The parser,
  *  the checks, --help, completion, dataset names, "gdal vector join" and the
  *  man page are made from the table.
  */

@@ -1,6 +1,6 @@
 /** A parsed command line as one plain struct.
  *
- *  Every option is one row of a table (oj_option_table.h).  The options and
+ *  Every option is one row of a table (oj_option_table.h). The options and
  *  sources can also name a dataset (JOIN:), so the parser neither prints nor
  *  exits. Conventions are those of ogr2ogr: one dash (two are accepted), case
  *  does not matter, the destination comes first.
@@ -222,9 +222,9 @@ struct oj_command
 };
 
 /** Parses argv[0 .. argc - 1] (without the program's name) into *command, which
- *  owns copies of everything; free it by oj_command_free().  If -help is given,
- *  nothing else is checked.  OJ_ERR_ARG with one line that says what is wrong
- *  and what to write instead.  If -op is missing, other options select the
+ *  owns copies of everything; free it by oj_command_free(). If -help is given,
+ *  nothing else is checked. OJ_ERR_ARG with one line that says what is wrong
+ *  and what to write instead. If -op is missing, other options select the
  *  join: -relate: relate; -window: window; -k, -ties or -distance_to: nearest;
  *  a field of distances: dwithin; else -similar or -vector: similar; else
  *  intersects. */
@@ -237,7 +237,7 @@ int oj_command_asks_for_help(int argc, const char *const *argv);
 
 /** Parses the text of a dataset name (dataset/oj_dataset_name.h), quoted as in
  *  a shell. It has no destination, and options that only a run of the command
- *  can use are refused.  folder: folder of the spec file, to which its paths
+ *  can use are refused. folder: folder of the spec file, to which its paths
  *  are relative; "": the current folder. */
 OJ_MUST_USE oj_status oj_command_parse_line(const char *line,
                                             const char *folder,

@@ -3,7 +3,7 @@
  *   options --> struct oj_command --> JoinLayer --> RowStream
  *   (ogr_row_stream.h)
  *
- * Opening reads schemas only.  The first row, count or Arrow batch starts the
+ * Opening reads schemas only. The first row, count or Arrow batch starts the
  * reading and indexing of the join side, on a separate thread, which then
  * returns one answer after another: the read-ahead is bounded, and rows are
  * available as soon as their batch is joined.
@@ -11,7 +11,7 @@
  * GDAL calls every method on one thread at a time, not always the same one.
  * Errors are reported by CPLError(), in one line, and by the return value;
  * warnings of a join by CPLError(CE_Warning), notices by CPLDebug("OGRJOIN"),
- * both on the calling thread.  Nothing is printed.
+ * both on the calling thread. Nothing is printed.
  *
  * FIDs do not depend on filters. If no input feature has two rows, they are the
  * input's. Otherwise the rows of input feature f have the FIDs f * n, f * n +
@@ -94,7 +94,7 @@ bool Succeeds(oj_status status, oj_error &error)
 {
     if (status == OJ_OK)
         return true;
-    oj_message_tidy(error.message);
+    oj_message_make_one_line(error.message);
     CPLError(CE_Failure, CPLE_AppDefined, "%s", error.message);
     return false;
 }
@@ -288,8 +288,8 @@ void JoinLayer::Define()
     if (m_defn->GetGeomFieldCount() == 0)
         return;
     OGRGeomFieldDefn *field = m_defn->GetGeomFieldDefn(0);
-    field->SetName(
-        oj_schema_name_beside(&input, OGR_L_GetGeometryColumn(input.layer)));
+    field->SetName(oj_schema_name_unless_field(
+        &input, OGR_L_GetGeometryColumn(input.layer)));
     if (job.crs.output == nullptr)
         return;
     OGRSpatialReference *crs =
@@ -348,7 +348,7 @@ oj_status JoinLayer::Plan(oj_error *err)
     }
     if (m_schema.keep_fids && m_is_one_row)
         m_fid_column =
-            oj_schema_name_beside(&job.input, OGR_L_GetFIDColumn(input));
+            oj_schema_name_unless_field(&job.input, OGR_L_GetFIDColumn(input));
     m_has_random_read = OGR_L_TestCapability(input, OLCRandomRead);
     m_has_fast_count = OGR_L_TestCapability(input, OLCFastFeatureCount);
     m_has_fast_extent = OGR_L_TestCapability(input, OLCFastGetExtent);
@@ -480,7 +480,7 @@ bool IsPlainWhere(const swq_expr_node &node)
     }
 }
 
-/* Returns the condition for the input layer's filter; "": none.  Servers get
+/* Returns the condition for the input layer's filter; "": none. Servers get
  * none, because they also quote and fold names differently. */
 std::string JoinLayer::WhereToPush(const char *where) const
 {
@@ -828,7 +828,7 @@ oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
         return OJ_OK;
     OJ_TRY(IdlePass(&pass, err));
     const oj_status status =
-        is_known ? oj_pass_ask_input(pass, force, n, nullptr, err)
+        is_known ? oj_pass_input_count_or_extent(pass, force, n, nullptr, err)
                  : oj_pass_count(pass, n, err);
     oj_message_list_report(&pass->messages);
     if (!IsFiltered() && status == OJ_OK && *n >= 0)
@@ -869,7 +869,8 @@ OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
             status = IdlePass(&pass, &error);
         if (status == OJ_OK)
         {
-            status = oj_pass_ask_input(pass, force, &there, extent, &error);
+            status = oj_pass_input_count_or_extent(pass, force, &there, extent,
+                                                   &error);
             oj_message_list_report(&pass->messages);
         }
         (void)Succeeds(status, error);
@@ -1138,7 +1139,7 @@ GDALDataset *Open(GDALOpenInfo *info)
         oj_error err{OJ_OK, ""};
         if (ReadName(info->pszFilename, &command, &err) != OJ_OK)
         {
-            oj_message_tidy(err.message);
+            oj_message_make_one_line(err.message);
             CPLError(CE_Failure, CPLE_OpenFailed, "%s", err.message);
             return nullptr;
         }

@@ -44,8 +44,9 @@ void RowStream::SkipIgnored()
     {
         const oj_column &column = schema->columns[i];
         if (column.origin == OJ_COLUMN_INPUT)
-            oj_source_skip(&pass.job.input, column.source,
-                           asked->GetFieldDefn(column.target)->IsIgnored());
+            oj_source_skip_field(
+                &pass.job.input, column.source,
+                asked->GetFieldDefn(column.target)->IsIgnored());
     }
 }
 
@@ -66,14 +67,14 @@ oj_status RowStream::OpenCursor(oj_error *err)
                                  requested */
     OJ_TRY(oj_row_cursor_open(OGRFeatureDefn::ToHandle(asked), &options,
                               &cursor, err));
-    oj_row_cursor_number(cursor, 0);
+    oj_row_cursor_set_first_fid(cursor, 0);
     return OJ_OK;
 }
 
 oj_status RowStream::BeginAnswer(const oj_answer &answer, oj_error *err)
 {
     oj_row_cursor_set_join_side(cursor, answer.join_side, answer.join_table);
-    oj_row_cursor_spread(cursor, oj_pass_most_rows(&pass));
+    oj_row_cursor_set_fid_stride(cursor, oj_pass_most_rows(&pass));
     return answer.is_matched != nullptr
                ? oj_row_cursor_begin_join_rows(cursor, answer.batch,
                                                answer.is_matched, err)
@@ -176,7 +177,7 @@ oj_status RowStream::Skip(int64_t n, bool *there, oj_error *err)
     while (n > 0 && has_answer)
     {
         const int64_t taken =
-            oj_row_cursor_take(cursor, places, n < most ? n : most);
+            oj_row_cursor_take_places(cursor, places, n < most ? n : most);
         n -= taken;
         position += taken;
         if (taken == 0)
@@ -193,7 +194,7 @@ oj_status RowStream::MakeRow(int64_t n, OGRFeatureUniquePtr &feature,
     oj_row_place place;
     int there = 1;
     for (; n > 0 && there; n--)
-        there = oj_row_cursor_take(cursor, &place, 1) > 0;
+        there = oj_row_cursor_take_places(cursor, &place, 1) > 0;
     return there ? MakeFeature(&there, feature, err) : OJ_OK;
 }
 
@@ -203,7 +204,8 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
     oj_answer answer;
     int there;
     OJ_TRY(Begin(err));
-    oj_status status = oj_pass_one(&pass, &fid, &answer, &there, err);
+    oj_status status =
+        oj_pass_answer_feature(&pass, &fid, &answer, &there, err);
     if (status == OJ_OK && there)
     {
         status = BeginAnswer(answer, err);

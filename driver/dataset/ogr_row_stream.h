@@ -3,8 +3,8 @@
  *
  *    pass opened -> Next, Next, ... [Stop -> filter -> Next, ...] -> Close
  *
- *  Nothing is read before the first row is requested.  From then until Stop()
- *  only the threads of the pass may use its datasets.  All rows see one state
+ *  Nothing is read before the first row is requested. From then until Stop()
+ *  only the threads of the pass may use its datasets. All rows see one state
  *  of the join side, which is read completely before the first row.
  */
 #ifndef OGR_ROW_STREAM_H

@@ -8,8 +8,8 @@
  *       "relative_paths_relative_to_this_file": true
  *     }
  *
- *  The file is one JSON object.  Other members are ignored; the last one is
- *  optional, with default true.  The command and both kinds of names use one
+ *  The file is one JSON object. Other members are ignored; the last one is
+ *  optional, with default true. The command and both kinds of names use one
  *  parser.
  */
 #ifndef OJ_DATASET_NAME_H
@@ -39,7 +39,7 @@ static inline int oj_dataset_name_is_file(const char *name)
 
 /** -write_spec: writes the spec file command->write_spec from command->words,
  *  after checking that the join opens (only schemas are read). Does not run the
- *  join.  The file is written atomically; an existing one is replaced only with
+ *  join. The file is written atomically; an existing one is replaced only with
  *  -overwrite. */
 OJ_MUST_USE oj_status oj_write_spec_run(const struct oj_command *command,
                                         struct oj_error *err);

@@ -378,7 +378,7 @@ static void find_zero_copy_column_sources(struct oj_join_arrow *s)
         if (child->kind == CHILD_FIELD && batch != NULL &&
             batch->attributes != NULL && child->column.item == NULL &&
             strchr("ilguz", child->form->format[0]) != NULL)
-            oj_row_column_begin(&child->from, s->rows.cursor);
+            oj_row_column_begin_answer(&child->from, s->rows.cursor);
     }
 }
 
@@ -392,9 +392,9 @@ static oj_status fetch_next_output_rows(struct oj_join_arrow *s, int64_t n,
     {
         int there = 1;
         s->at_place = 0;
-        s->n_places = oj_row_cursor_take(s->rows.cursor, s->place, n);
+        s->n_places = oj_row_cursor_take_places(s->rows.cursor, s->place, n);
         for (int64_t i = 0; i < s->n_places; i++)
-            oj_row_cursor_fetch(s->rows.cursor, &s->place[i]);
+            oj_row_cursor_prefetch(s->rows.cursor, &s->place[i]);
         if (s->n_places == 0)
         {
             OJ_TRY(s->rows.advance(s->rows.user, &there, err));
@@ -417,7 +417,7 @@ static oj_status append_numbers_of_rows(struct arrow_child *child,
     OJ_TRY(oj_arrow_column_make_room(column, row, n, err));
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t at = oj_row_view_at(view, &place[i]);
+        int64_t at = oj_row_view_value_index(view, &place[i]);
         if (at < 0)
         {
             OJ_TRY(oj_arrow_column_put_null(column, row + i, err));

@@ -47,7 +47,7 @@ struct oj_arrow_rows
  *  memory ran out; *stream is unchanged.
  *
  *  After an error get_next() returns EIO, ENOMEM or ECANCELED, reports it by
- *  CPLError() and get_last_error(), and then ends the stream.  A batch has
+ *  CPLError() and get_last_error(), and then ends the stream. A batch has
  *  fewer rows than requested if the next row's texts or geometries would exceed
  *  2 GiB (configuration option OGR_ARROW_MEM_LIMIT: bytes); a single row above
  *  the limit is an error.

@@ -2,7 +2,7 @@
  *
  *  GDAL's writers of CSV, FlatGeobuf and other formats ignore the results of
  *  some writes, and VSIFCloseL() returns no earlier error: a file may lack
- *  bytes and still seem complete.  Therefore drivers get a path to the output
+ *  bytes and still seem complete. Therefore drivers get a path to the output
  *  through a file system handler (VSIInstallPluginHandler()) that forwards
  *  every call to GDAL's handler of ordinary files and records the first error
  *  of a write.

@@ -3,7 +3,7 @@
  *  its layers relative to itself).
  *
  *  Only plain relative paths depend on a folder, also behind /vsizip/ and
- *  similar prefixes.  Absolute paths, URLs, connections ("PG:...", "JOIN:...")
+ *  similar prefixes. Absolute paths, URLs, connections ("PG:...", "JOIN:...")
  *  and texts that are datasets themselves (XML, JSON) stay unchanged.
  */
 #ifndef OJ_PATH_H

@@ -498,11 +498,11 @@ oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
         status = bring_members_to_disk(t, members, old, err);
     if (status == OJ_OK)
     {
-        oj_cancel_hold();
+        oj_cancel_defer_signals();
         status = oj_cancel_check(err);
         if (status == OJ_OK)
             status = move_output_files_into_place(t, members, old, err);
-        oj_cancel_release();
+        oj_cancel_accept_signals();
     }
     CSLDestroy(members);
     return status;

@@ -6,11 +6,11 @@
  *         out.shp out.dbf out.shx ...  the members, with their final names
  *
  *  The folder's name has no further dot: GDAL would take .zip, .xlsx and
- *  similar extensions for an archive.  Once a member is on the disk, one rename
+ *  similar extensions for an archive. Once a member is on the disk, one rename
  *  within the file system moves it into place.
  *
  *  A killed run leaves the folder, but not its lock; the next run with this
- *  destination removes the folder.  Other users may write to the destination,
+ *  destination removes the folder. Other users may write to the destination,
  *  so a folder is removed only if it belongs to this user, no other user may
  *  write in it, and its .lock is a regular file, unlocked, that contains the
  *  folder's name. Both folders are accessed through descriptors, so that
@@ -59,7 +59,7 @@ OJ_MUST_USE oj_status oj_temporary_probe(const struct oj_temporary *temporary,
  *  NULL-terminated paths of the replaced dataset's members, which are removed;
  *  NULL: nothing is replaced, and no file may exist under a final name yet.
  *  Members are on the disk before they are moved and old ones removed; the
- *  final names are on the disk before this returns.  OJ_ERR_CANCELLED: nothing
+ *  final names are on the disk before this returns. OJ_ERR_CANCELLED: nothing
  *  was moved. */
 OJ_MUST_USE oj_status oj_temporary_move(const struct oj_temporary *temporary,
                                         char **old, struct oj_error *err);

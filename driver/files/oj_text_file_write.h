@@ -16,9 +16,9 @@ OJ_MUST_USE oj_status oj_text_file_check(const char *path, const char *option,
 int oj_text_file_is_stdout(const char *path);
 
 /** Writes path by write(file, user): under an unpredictable temporary name in
- *  its folder, which is renamed when the file is on the disk.  An existing
+ *  its folder, which is renamed when the file is on the disk. An existing
  *  device, pipe or link is written in place, except a link whose target does
- *  not exist or that another user has made.  option: name of the option, for
+ *  not exist or that another user has made. option: name of the option, for
  *  messages. */
 OJ_MUST_USE oj_status oj_text_file_write(const char *path, const char *option,
                                          void (*write)(FILE *, const void *),

@@ -139,8 +139,8 @@ static oj_status check_extra_output_file(const struct oj_job *job,
     const char *dst = job->command->output.dst;
     if (path == NULL)
         return OJ_OK;
-    if (oj_source_is_behind(&job->input, path) ||
-        oj_source_is_behind(&job->join, path))
+    if (oj_source_has_file(&job->input, path) ||
+        oj_source_has_file(&job->join, path))
         return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the input %s",
                        option, path);
     if (dst != NULL &&
@@ -164,7 +164,7 @@ static int is_side_read_twice(const struct oj_command *command, int side)
 oj_status oj_job_open(const struct oj_command *command, int shares,
                       struct oj_job *job, struct oj_error *err)
 {
-    int64_t opened_ns = oj_join_files_now();
+    int64_t opened_ns = oj_join_files_clock_ns();
     memset(job, 0, sizeof *job);
     job->command = command;
     job->shares = shares;
@@ -192,9 +192,9 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
                          job->relation.max_distance);
     decide_progress_and_row_count(job);
     if (shares || is_side_read_twice(command, 0))
-        oj_join_files_look(&job->input, opened_ns, &job->input_files);
+        oj_join_files_record(&job->input, opened_ns, &job->input_files);
     if (shares || is_side_read_twice(command, 1))
-        oj_join_files_look(&job->join, opened_ns, &job->join_files);
+        oj_join_files_record(&job->join, opened_ns, &job->join_files);
     return OJ_OK;
 }
 
@@ -279,7 +279,7 @@ oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
     struct oj_attributes values = {0};
     double start = oj_clock_seconds();
     oj_status status;
-    OJ_TRY(oj_source_hold(source, err));
+    OJ_TRY(oj_source_begin_snapshot(source, err));
     oj_message_forget_errors();
     status = oj_layer_read_all(source->layer, &reading, &to->buf, &to->table,
                                &to->counts, watch, job, err);
@@ -446,7 +446,8 @@ static oj_status write_join_layer_to_tiles(struct spill *spill,
         OJ_TRY(oj_cancel_check(err));
     }
     job->join_side->counts = *oj_layer_reader_counts(spill->reader);
-    OJ_TRY(oj_side_columns_order(&job->sides.columns, spill->number, err));
+    OJ_TRY(oj_side_columns_renumber_tokens(&job->sides.columns, spill->number,
+                                           err));
     return oj_join_tiles_finish(&job->tiles,
                                 memory_limit_of_tile_or_batches(job) /
                                     count_memory_shares(job->command),
@@ -632,7 +633,7 @@ static int is_join_side_cacheable(const struct oj_job *job)
     const struct oj_source_options *side = &job->command->join;
     GDALDriverH driver = GDALGetDatasetDriver(job->join.dataset);
     if (job->command->n_windows > 0 || oj_join_cache_limit() <= 0 ||
-        !oj_join_files_same(&job->join_files))
+        !oj_join_files_are_unchanged(&job->join_files))
         return 0;
     /* The prelude statements of GPKG and SQLite, which are open options, can
      * attach databases. */
@@ -650,7 +651,7 @@ static int is_join_side_cacheable(const struct oj_job *job)
                 driver != NULL ? GDALGetDescription(driver) : ""));
 }
 
-/* Makes the key of the cache.  From the input side it includes what the join
+/* Makes the key of the cache. From the input side it includes what the join
  * side depends on: its CRS, the kinds of its features, and which of its fields
  * in -on and -exclude are numeric, and how those of -within_time and -during
  * are read. */
@@ -679,8 +680,8 @@ static struct oj_join_key make_cache_key(const struct oj_job *job)
 
 int oj_job_is_outdated(const struct oj_job *job)
 {
-    return oj_join_files_changed(&job->input_files) ||
-           oj_join_files_changed(&job->join_files);
+    return oj_join_files_may_have_changed(&job->input_files) ||
+           oj_join_files_may_have_changed(&job->join_files);
 }
 
 /* Reads and indexes the join side into *side, which belongs to the cache. */
@@ -696,7 +697,7 @@ static oj_status build_join_side(void *user, struct oj_join_side *side,
     OJ_TRY(oj_job_read_side(job, 1, 1, side, NULL, err));
     OJ_TRY(oj_job_open_engine(job, cancel, err));
     oj_join_side_keep(side, &job->sides);
-    *keep = oj_join_files_same(&job->join_files);
+    *keep = oj_join_files_are_unchanged(&job->join_files);
     return OJ_OK;
 }
 
@@ -712,8 +713,8 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
     /* If join rows are read a second time, both readings must see one state of
      * the files. If the state has changed, the join side is not shared. */
     if (like != NULL && is_side_read_twice(job->command, 1) &&
-        (oj_join_files_changed(&job->join_files) ||
-         oj_join_files_changed(&like->join_files)))
+        (oj_join_files_may_have_changed(&job->join_files) ||
+         oj_join_files_may_have_changed(&like->join_files)))
         like = NULL;
     if (may_keep)
         key = make_cache_key(job);
@@ -733,7 +734,7 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
     return OJ_OK;
 }
 
-void oj_job_stop(struct oj_job *job)
+void oj_job_stop_engine(struct oj_job *job)
 {
     oj_join_use_stop(&job->join_use);
 }
@@ -794,7 +795,7 @@ const struct oj_backend *oj_job_backend(const struct oj_job *job)
                               : oj_join_backend(job->join_side->engine);
 }
 
-const char *oj_job_reason(const struct oj_job *job)
+const char *oj_job_backend_reason(const struct oj_job *job)
 {
     return job->tiled != NULL ? "" : oj_join_reason(job->join_side->engine);
 }

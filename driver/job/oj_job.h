@@ -49,8 +49,9 @@ struct oj_job
     /* Counts of the input side; its reader updates them. */
     struct oj_read_counts input_counts;
     struct oj_pipeline_counts counts;
-    int64_t n_pairs_joined; /**< used with -one_to_one: number of pairs before
-                                 the choice */
+    int64_t n_pairs_joined; /**< used with -one_to_one, and with -nlt POLYGON
+                                 and others: number of pairs before the choice
+                             */
     int64_t n_expected;     /**< expected number of input rows; -1: unknown */
     int show_progress;
 };
@@ -85,9 +86,9 @@ OJ_MUST_USE oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
                                        struct oj_flat *flat,
                                        struct oj_error *err);
 
-/** Reads the join side and indexes it.  A job with `shares` takes it from the
+/** Reads the join side and indexes it. A job with `shares` takes it from the
  *  process-wide cache or puts it there; a join side that cannot be cached can
- *  still be shared with a job `like` this one.  Polls the calling thread's
+ *  still be shared with a job `like` this one. Polls the calling thread's
  *  cancel flag, which must outlive the job, also while another thread prepares
  *  this join side.
  *  like  NULL, or a job of an equal command that stays open during the call; it
@@ -105,15 +106,16 @@ int oj_job_is_outdated(const struct oj_job *job);
 
 /** Makes a shared engine stop its work for this job at once. Thread-safe while
  *  the job is open; to be called after the job's cancel flag was set. */
-void oj_job_stop(struct oj_job *job);
+void oj_job_stop_engine(struct oj_job *job);
 
 /** Returns 1 if a sample of rows may be joined first to estimate the number of
  *  pairs (struct oj_batch_parts.sample). */
 int oj_job_may_sample(const struct oj_job *job);
 
-/** Joins rows of the input.  answer           slot of the answer, below
- *  OJ_PIPELINE_SLOTS.  with_attributes  with tiles: also loads the attributes
- *  of the join features */
+/** Joins rows of the input.
+ *  answer           slot of the answer, below OJ_PIPELINE_SLOTS
+ *  with_attributes  with tiles: also loads the attributes of the join
+ *                   features */
 OJ_MUST_USE oj_status oj_job_join(struct oj_job *job,
                                   const struct oj_flat *input, int answer,
                                   int with_attributes, struct oj_matches *out,
@@ -150,7 +152,7 @@ const struct oj_backend *oj_job_backend(const struct oj_job *job);
 int oj_job_threads(const struct oj_job *job);
 
 /** Returns why -backend auto chose the backend; "" if it did not choose. */
-const char *oj_job_reason(const struct oj_job *job);
+const char *oj_job_backend_reason(const struct oj_job *job);
 
 /** Returns the options for reading a side (0: input, 1: join layer). Its fields
  *  are included if the join uses them, or if with_fields is 1. */

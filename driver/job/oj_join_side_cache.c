@@ -15,10 +15,10 @@
 #include <strings.h>
 
 /* An entry: a join side and its state. The cache's mutex guards all members
- * except side.  While side is built it belongs to the builder; afterwards its
- * engine is shared through oj_join_take(), and the rest is read-only.  An entry
- * without is_ready, error and runner was left by a cancelled builder; a waiting
- * thread then builds it. */
+ * except side. While side is built it belongs to the builder; afterwards its
+ * engine is shared through oj_join_acquire(), and the rest is read-only. An
+ * entry without is_ready, error and runner was left by a cancelled builder; a
+ * waiting thread then builds it. */
 struct oj_join_entry
 {
     /* next entry of the list of entries (is_listed) or of the garbage */
@@ -58,13 +58,13 @@ static struct
 void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides)
 {
     side->findings = sides->reshape[1].found;
-    side->vocabulary = oj_vocabulary_hold(sides->columns.vocabulary);
+    side->vocabulary = oj_vocabulary_add_reference(sides->columns.vocabulary);
 }
 
 void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
 {
     sides->reshape[1].found = side->findings;
-    oj_side_columns_use(&sides->columns, side->vocabulary);
+    oj_side_columns_use_vocabulary(&sides->columns, side->vocabulary);
 }
 
 /* Bytes allocated for the arrays: by their capacities, not their sizes. */
@@ -364,7 +364,7 @@ static oj_status wait_or_build_entry(struct oj_join_entry *entry,
 {
     while (!entry->is_ready && entry->runner != NULL &&
            !is_cancel_flag_set(use->cancel))
-        oj_wait_or_look(&cache.changed, &cache.mutex);
+        oj_timed_wait_until_poll(&cache.changed, &cache.mutex);
     if (entry->is_ready)
     {
         cache.n_found++;
@@ -461,7 +461,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
     struct oj_stats before;
     struct oj_join *engine = NULL;
     oj_status status =
-        oj_join_take(entry->side.engine, use->cancel, &engine, err);
+        oj_join_acquire(entry->side.engine, use->cancel, &engine, err);
     if (status == OJ_OK)
     {
         if (engine == entry->side.engine)
@@ -480,7 +480,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
     if (engine != NULL)
     {
         entry->n_bytes = n_bytes;
-        oj_join_give_back(engine);
+        oj_join_release(engine);
     }
     evict_and_unlock(limit);
     return status;
@@ -504,7 +504,7 @@ void oj_join_use_end(struct oj_join_use *use)
     pthread_mutex_lock(&cache.mutex);
     /* the only user left needs no copies of the engine */
     if (use->entry->n_users == 1 && use->entry->side.engine != NULL)
-        oj_join_trim(use->entry->side.engine, 1);
+        oj_join_free_unused_copies(use->entry->side.engine, 1);
     release_entry_use(use->entry);
     memset(use, 0, sizeof *use);
     evict_and_unlock(limit);

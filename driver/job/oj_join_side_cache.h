@@ -5,11 +5,11 @@
  *    key --> entry: join side + engine --- held by: use, use, use
  *
  *  When all entries together exceed the limit, entries without users are
- *  evicted, the least recently used first; entries in use count and stay.  The
+ *  evicted, the least recently used first; entries in use count and stay. The
  *  limit is the configuration option OGRJOIN_CACHE_MAX (bytes, written as for
  *  -memory), by default a quarter of the physical memory; "0": nothing is kept.
  *
- *  oj_job.c defines what a key must contain.  If two keys differ only in the
+ *  oj_job.c defines what a key must contain. If two keys differ only in the
  *  state of the files, only the newer one can still be requested.
  */
 #ifndef OJ_JOIN_SIDE_CACHE_H
@@ -85,10 +85,10 @@ struct oj_join_use
     struct oj_stats stats; /**< statistics of the batches of this use */
 };
 
-/** Builds a join side in *side, which is zeroed.  cancel: the flag for the
+/** Builds a join side in *side, which is zeroed. cancel: the flag for the
  *  engine, which keeps the pointer; the rest of the build polls the caller's
- *  own flag.  *keep is 1 on entry; the function sets it to 0 if the entry must
- *  not be found later.  On failure the cache frees side. */
+ *  own flag. *keep is 1 on entry; the function sets it to 0 if the entry must
+ *  not be found later. On failure the cache frees side. */
 typedef oj_status (*oj_join_build)(void *user, struct oj_join_side *side,
                                    const int *cancel, int *keep,
                                    struct oj_error *err);
@@ -99,8 +99,8 @@ int64_t oj_join_cache_limit(void);
 /** Takes the entry of `like` (may be NULL) if it has one; otherwise finds the
  *  entry of key, or builds it by build(user). key NULL: builds an unlisted
  *  entry, which can be shared only through `like`.  Waits while another thread
- *  builds the entry.  *cancel stops the waiting, and later batches that have
- *  not begun; it must outlive the use.  *is_mine: 1 if build was called.
+ *  builds the entry. *cancel stops the waiting, and later batches that have
+ *  not begun; it must outlive the use. *is_mine: 1 if build was called.
  *  Errors: those of build, also if it failed on the thread for which this one
  *  waited; OJ_ERR_CANCELLED only by this use's own flag; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_use *like,
@@ -115,7 +115,7 @@ OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_use *like,
 struct oj_join_side *oj_join_use_side(const struct oj_join_use *use);
 
 /** oj_join_batch() on the engine, at the same time as other uses; if a GPU may
- *  answer, one use after another (oj_join_take()). */
+ *  answer, one use after another (oj_join_acquire()). */
 OJ_MUST_USE oj_status oj_join_use_batch(struct oj_join_use *use,
                                         const struct oj_flat *input,
                                         struct oj_matches *out,

@@ -28,7 +28,7 @@ static const char formats[] =
     "GPKG|SQLite|FlatGeobuf|GeoJSON|CSV|ESRI Shapefile|GeoJSONSeq|JSONFG|"
     "TopoJSON|OpenFileGDB|Parquet|Arrow|MapInfo File|KML|GPX|DXF|XLSX|ODS";
 
-int64_t oj_join_files_now(void)
+int64_t oj_join_files_clock_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -226,7 +226,7 @@ static int walk_vrt_elements(struct vrt_walk *walk, CPLXMLNode *node)
 }
 
 /* Appends each data source of the VRT file, and all files that differ from it
- * only in the extension.  Returns 0 if a source is not a local file, has an
+ * only in the extension. Returns 0 if a source is not a local file, has an
  * unknown format, or is a SELECT whose result may depend on other files. */
 static int list_vrt_sources(const char *path, char ***files)
 {
@@ -265,8 +265,8 @@ static char **list_files_behind_source(const struct oj_source *source)
     return paths;
 }
 
-void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
-                        struct oj_join_files *files)
+void oj_join_files_record(const struct oj_source *source, int64_t opened_ns,
+                          struct oj_join_files *files)
 {
     memset(files, 0, sizeof *files);
     files->paths = list_files_behind_source(source);
@@ -275,7 +275,7 @@ void oj_join_files_look(const struct oj_source *source, int64_t opened_ns,
             describe_file_states(files->paths, opened_ns, &files->is_settled);
 }
 
-int oj_join_files_differ(const struct oj_join_files *files)
+int oj_join_files_have_changed(const struct oj_join_files *files)
 {
     char **state;
     int ignored, same;
@@ -288,15 +288,15 @@ int oj_join_files_differ(const struct oj_join_files *files)
     return !same;
 }
 
-int oj_join_files_same(const struct oj_join_files *files)
+int oj_join_files_are_unchanged(const struct oj_join_files *files)
 {
     return files->paths != NULL && files->is_settled &&
-           !oj_join_files_differ(files);
+           !oj_join_files_have_changed(files);
 }
 
-int oj_join_files_changed(const struct oj_join_files *files)
+int oj_join_files_may_have_changed(const struct oj_join_files *files)
 {
-    return files->paths != NULL && !oj_join_files_same(files);
+    return files->paths != NULL && !oj_join_files_are_unchanged(files);
 }
 
 void oj_join_files_free(struct oj_join_files *files)

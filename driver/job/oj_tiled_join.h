@@ -4,14 +4,14 @@
  *    record record record | record record | record record record ...
  *    tile 0                 tile 1          tile 2
  *
- *    record:  struct head | WKB | per text its set: size, bits, tokens |
+ *    record: struct head | WKB | per text its set: size, bits, tokens |
  *             vector | attributes: per column 0, or 1 and the value
  *
  *  Each batch is joined with one tile after another, and the answers are merged
  *  into the answer of a join with the whole layer, with equal pairs in equal
- *  order.  Records keep the order of the layer, so features can be ordered by
- *  the offsets of their records.  The division into tiles affects only the
- * time.
+ *  order. Records keep the order of the layer, so features can be ordered by
+ *  the offsets of their records. The division into tiles affects only the
+ *  time.
  *
  *  The matched features of a batch are no longer in memory when the batch is
  *  answered, so the answer includes them: join_row is an index into these
@@ -87,9 +87,9 @@ struct oj_tiles
 int64_t oj_join_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
                                int64_t n_tokens);
 
-/** Creates the file for features.  near    path next to which the file is
- *  created (oj_temporary_file.h).  memory  estimate of the argument memory of
- *  oj_join_tiles_finish() */
+/** Creates the file for features.
+ *  near    path next to which the file is created (oj_temporary_file.h)
+ *  memory  estimate of the argument memory of oj_join_tiles_finish() */
 OJ_MUST_USE oj_status oj_join_tiles_open(struct oj_tiles *tiles,
                                          const char *near, int64_t memory,
                                          struct oj_error *err);
@@ -123,7 +123,7 @@ void oj_join_tiles_close(struct oj_tiles *tiles);
 
 /* ---- the join ------------------------------------------------------------ */
 
-/** A join with tiles.  join_row is the index of a feature in `found`, so that
+/** A join with tiles. join_row is the index of a feature in `found`, so that
  *  32 bits suffice for a layer of any size. */
 struct oj_tiled_join
 {
@@ -165,7 +165,7 @@ struct oj_tiled_join
 };
 
 /** Opens a join; tiles and backend must outlive *out, relation and options are
- *  copied.  fids_are_unique: 0 if FIDs repeat. The reading order alone then
+ *  copied. fids_are_unique: 0 if FIDs repeat. The reading order alone then
  *  breaks ties, and self joins are not recognised. */
 OJ_MUST_USE oj_status oj_tiled_join_open(
     const struct oj_tiles *tiles, const struct oj_relation *relation,
@@ -182,8 +182,8 @@ struct oj_answer_places
 /** Like oj_join_batch(). Fills *side with the features that have a pair or an
  *  undecided one, in the order of the file, with geometry and, if
  *  with_attributes, attributes: join_row j and undecided_join j are row j of
- *  *side.  first: NULL, or features with which *side begins even if they have
- *  no pair, so that two answers can be compared by join_row.  Cost: loads and
+ *  *side. first: NULL, or features with which *side begins even if they have
+ *  no pair, so that two answers can be compared by join_row. Cost: loads and
  *  indexes every tile once per batch; large batches amortise it. */
 OJ_MUST_USE oj_status oj_tiled_join_batch(
     struct oj_tiled_join *join, const struct oj_flat *input,

@@ -49,7 +49,7 @@ static oj_status check_not_input(const struct oj_output *o,
         int is_other_table = o->kind == OJ_OUTPUT_TRANSACTION &&
                              oj_driver_is_database(o->driver) &&
                              strcasecmp(side->name, o->layers[0].name) != 0;
-        if (oj_source_is_behind(side, o->path) && !is_other_table)
+        if (oj_source_has_file(side, o->path) && !is_other_table)
             return oj_fail(err, OJ_ERR_ARG,
                            "the output %s is the %s dataset; write to another "
                            "file, or add the columns to the input layer with "
@@ -213,8 +213,8 @@ static void notice_layers_that_stay(const struct oj_output *o)
     if (n > 0)
         oj_notice("%s %s %s in %s: -overwrite has replaced only the layers of "
                   "this run",
-                  oj_word_for(n, "layer", "layers"), names,
-                  oj_word_for(n, "stays", "stay"), asked->dst);
+                  oj_word_one_or_many(n, "layer", "layers"), names,
+                  oj_word_one_or_many(n, "stays", "stay"), asked->dst);
 }
 
 /* Returns 1 if the dataset contains other layers, or rasters, which would be
@@ -495,8 +495,8 @@ static oj_status plan_layer_file(struct oj_output *o, struct oj_output_layer *l,
                        "slash",
                        l->option, l->name);
     if (strcasecmp(path, o->path) == 0 ||
-        oj_source_is_behind(o->sides[0], path) ||
-        oj_source_is_behind(o->sides[1], path))
+        oj_source_has_file(o->sides[0], path) ||
+        oj_source_has_file(o->sides[1], path))
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s: the layer '%s' would be written to %s, which is "
                        "in use; choose another name",
@@ -527,7 +527,7 @@ static oj_status check_extra_layer_name(const struct oj_output *o,
     }
     for (int i = 0; i < 2; i++)
     {
-        if (oj_source_is_behind(o->sides[i], o->path) &&
+        if (oj_source_has_file(o->sides[i], o->path) &&
             strcasecmp(o->sides[i]->name, l->name) == 0)
             return oj_fail(err, OJ_ERR_ARG,
                            "-%s: '%s' is an input of the join; choose another "
@@ -644,7 +644,7 @@ static void hide_temporary_path(const struct oj_output *o)
     snprintf(way, sizeof way, "%s/", o->temporary.way);
     snprintf(shown, sizeof shown, "%.*s",
              slash != NULL ? (int)(slash + 1 - dst) : 0, dst);
-    oj_message_show_as(folder, way, shown);
+    oj_message_replace_path(folder, way, shown);
 }
 
 oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
@@ -859,8 +859,8 @@ static oj_status reopen_and_check_files(struct oj_output *o,
     return status;
 }
 
-oj_status oj_output_explain(const struct oj_output *o, oj_status status,
-                            struct oj_error *err)
+oj_status oj_output_explain_full_disk(const struct oj_output *o,
+                                      oj_status status, struct oj_error *err)
 {
     struct oj_error full, bare;
     if (status != OJ_OK && err != NULL && o->kind == OJ_OUTPUT_TRANSACTION &&
@@ -934,7 +934,7 @@ static oj_status commit_check_and_move_output(struct oj_output *o,
     if (status == OJ_OK)
         status = move_rows_file_into_place(o, err);
     if (status != OJ_OK)
-        return oj_output_explain(o, status, err);
+        return oj_output_explain_full_disk(o, status, err);
     if (o->kind == OJ_OUTPUT_STREAM)
         return check_stdout(o, err);
     OJ_TRY(oj_cancel_check(err));

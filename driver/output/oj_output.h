@@ -2,8 +2,8 @@
  *
  *  A new dataset (also one that replaces an old one) is made in a temporary
  *  folder next to its destination and moved there after it was closed and
- *  checked.  A layer in an existing dataset, appended rows, and databases are
- *  written in one transaction through one handle.  Streams such as /vsistdout/
+ *  checked. A layer in an existing dataset, appended rows, and databases are
+ *  written in one transaction through one handle. Streams such as /vsistdout/
  *  are written directly.
  *
  *    plan -> open -> (oj_schema creates the layer, rows are written) -> finish
@@ -94,7 +94,7 @@ OJ_MUST_USE oj_status oj_output_plan_layer(struct oj_output *output,
 
 /** Replaces oj_output_plan() and open: opens asked->dst to update rows of its
  *  layer of this name, which becomes layers[0].layer, even if its driver has no
- *  transactions. n_layers is 0, since no rows are added.  First aborts what
+ *  transactions. n_layers is 0, since no rows are added. First aborts what
  *  *output was before. */
 OJ_MUST_USE oj_status oj_output_open_layer(
     const struct oj_output_options *asked, const char *layer_name,
@@ -124,15 +124,15 @@ OJ_MUST_USE oj_status oj_output_flush(const struct oj_output *output,
 
 /** Commits, closes, checks that the rows of all layers were written (except
  *  rows without geometry that some drivers drop) and moves the dataset into
- *  place.  Afterwards nothing is open, even on failure; layers[] can be read
+ *  place. Afterwards nothing is open, even on failure; layers[] can be read
  *  until oj_output_abort(). */
 OJ_MUST_USE oj_status oj_output_finish(struct oj_output *output,
                                        struct oj_error *err);
 
 /** Replaces the error text if the disk is full, because drivers report that in
  *  different words. Returns status. */
-oj_status oj_output_explain(const struct oj_output *output, oj_status status,
-                            struct oj_error *err);
+oj_status oj_output_explain_full_disk(const struct oj_output *output,
+                                      oj_status status, struct oj_error *err);
 
 /** Removes or rolls back everything and closes the output; a closed one is
  *  accepted. */

@@ -35,20 +35,20 @@ const char *oj_schema_name(const struct oj_schema *schema, int i)
     return OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(schema->defn, i));
 }
 
-void oj_schema_take_name(struct oj_schema *schema, const char *name)
+void oj_schema_reserve_name(struct oj_schema *schema, const char *name)
 {
     if (name != NULL && name[0] != '\0')
         schema->taken = CSLAddString(schema->taken, name);
 }
 
-void oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
-                          OGRLayerH layer)
+void oj_schema_reserve_layer_names(struct oj_schema *schema, GDALDriverH driver,
+                                   OGRLayerH layer)
 {
     const char *const names[] = {OGR_L_GetFIDColumn(layer),
                                  oj_driver_hidden_name(driver),
                                  OGR_L_GetGeometryColumn(layer)};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        oj_schema_take_name(schema, names[i]);
+        oj_schema_reserve_name(schema, names[i]);
 }
 
 /* ---- columns as fields --------------------------------------------------- */
@@ -299,8 +299,8 @@ oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
     return OJ_OK;
 }
 
-const char *oj_schema_name_beside(const struct oj_source *input,
-                                  const char *name)
+const char *oj_schema_name_unless_field(const struct oj_source *input,
+                                        const char *name)
 {
     for (int i = 0; name != NULL && i < input->n_fields; i++)
     {
@@ -326,12 +326,12 @@ static char **choose_special_column_name(const struct oj_output *o,
     if (CSLFetchNameValue((char **)o->asked->layer_options, option) != NULL ||
         !oj_driver_has_layer_option(o->driver, option, usual, sizeof usual))
         return options;
-    name = oj_schema_name_beside(input, name);
+    name = oj_schema_name_unless_field(input, name);
     if (name[0] == '\0' && usual[0] != '\0')
     {
-        name = oj_schema_name_beside(input, usual);
+        name = oj_schema_name_unless_field(input, usual);
         if (name[0] == '\0')
-            name = oj_schema_name_beside(input, others[0]);
+            name = oj_schema_name_unless_field(input, others[0]);
         if (name[0] == '\0')
             name = others[1];
     }
@@ -374,7 +374,11 @@ static oj_status create_layer(struct oj_output *o,
     static const char *const fid[] = {"ogr_fid", "ogrjoin_fid"};
     static const char *const geometry[] = {"geometry", "ogr_geometry"};
     const struct oj_source *input = request->input;
-    OGRwkbGeometryType type = oj_schema_layer_type(o->asked, request->type);
+    const int keeps_type = place->option != NULL &&
+                           oj_layer_type_keeps_parts(o->asked->layer_type);
+    OGRwkbGeometryType type =
+        keeps_type ? request->type
+                   : oj_schema_layer_type(o->asked, request->type);
     const char *format = GDALGetDescription(o->driver);
     char **options;
     if (type == wkbNone)
@@ -514,7 +518,7 @@ oj_status oj_schema_create(const struct oj_schema_request *request,
         OJ_TRY(check_append_crs(at, crs, err));
     else
         OJ_TRY(create_layer(o, request, crs, at, err));
-    oj_schema_take_layer(schema, o->driver, at->layer);
+    oj_schema_reserve_layer_names(schema, o->driver, at->layer);
     OJ_TRY(oj_schema_plan(request, schema, err));
     schema->keep_fids = may_keep_fids(request, o, at);
     if (!at->appends)

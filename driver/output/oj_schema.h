@@ -53,12 +53,12 @@ struct oj_schema_request
 };
 
 /** Reserves name, so that no field gets it. "" and NULL are ignored. */
-void oj_schema_take_name(struct oj_schema *schema, const char *name);
+void oj_schema_reserve_name(struct oj_schema *schema, const char *name);
 
 /** Reserves the names of the layer's FID and geometry columns, and those that
  *  the driver itself uses. */
-void oj_schema_take_layer(struct oj_schema *schema, GDALDriverH driver,
-                          OGRLayerH layer);
+void oj_schema_reserve_layer_names(struct oj_schema *schema, GDALDriverH driver,
+                                   OGRLayerH layer);
 
 /** Returns the name of field i. */
 const char *oj_schema_name(const struct oj_schema *schema, int i);
@@ -73,15 +73,15 @@ OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
 /** Returns name, which is that of the input's FID or geometry column; "" if it
  *  is NULL or also the name of a field of the input, which a client would take
  *  for the FIDs. */
-const char *oj_schema_name_beside(const struct oj_source *input,
-                                  const char *name);
+const char *oj_schema_name_unless_field(const struct oj_source *input,
+                                        const char *name);
 
 /** Returns the geometry type of a layer that holds geometries of this type,
  *  with -nlt applied. */
 OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
                                         OGRwkbGeometryType type);
 
-/** Creates field i in layer and stores its index in schema->columns.  A type
+/** Creates field i in layer and stores its index in schema->columns. A type
  *  that the driver cannot store becomes text, with a warning; if the driver
  *  changes the name, a notice is printed; a field that does not appear is an
  *  error. */

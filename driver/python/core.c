@@ -2033,6 +2033,197 @@ static PyObject *py_live_counts(PyObject *module, PyObject *capsule)
         (long long)c.n_bytes, "tree", c.tree);
 }
 
+/* --- exact sums ------------------------------------------------------------
+ */
+
+#define SUMS "ogrjoin.sums"
+
+struct sums_handle
+{
+    struct ogrjoin_sums *sums;
+    int64_t n;
+};
+
+/* Arguments of one call of the library. */
+struct sums_work
+{
+    struct ogrjoin_sums *sums;
+    int64_t n;
+    const int64_t *group, *integer, *offset;
+    const double *real;
+    const uint64_t *word;
+};
+
+static void destroy_sums_capsule(PyObject *capsule)
+{
+    struct sums_handle *self = PyCapsule_GetPointer(capsule, SUMS);
+    ogrjoin_sums_free(self->sums);
+    free(self);
+}
+
+/* py_sums(n): exact sums of n groups */
+static PyObject *py_sums(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct sums_handle *self;
+    PyObject *out = NULL;
+    Py_ssize_t n;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "n", &n))
+        return NULL;
+    if ((self = calloc(1, sizeof *self)) == NULL)
+        return PyErr_NoMemory();
+    self->n = n;
+    if (ogrjoin_sums_new(n, &self->sums, &err) != OGRJOIN_OK)
+        raise_error(&err);
+    else
+        out = PyCapsule_New(self, SUMS, destroy_sums_capsule);
+    if (out == NULL)
+    {
+        ogrjoin_sums_free(self->sums);
+        free(self);
+    }
+    return out;
+}
+
+static int add_to_sums(void *data, struct ogrjoin_error *err)
+{
+    struct sums_work *w = data;
+    if (w->word != NULL)
+        return ogrjoin_sums_merge(w->sums, w->n, w->group, w->offset, w->word,
+                                  err);
+    return w->real != NULL
+               ? ogrjoin_sums_add(w->sums, w->n, w->group, w->real, err)
+               : ogrjoin_sums_add_integers(w->sums, w->n, w->group, w->integer,
+                                           err);
+}
+
+/* py_sums_add(sums, n, group, values, is_integer): group is contiguous int64,
+ * values are contiguous int64 or float64. */
+static PyObject *py_sums_add(PyObject *module, PyObject *args)
+{
+    struct sums_work w = {0};
+    struct sums_handle *self;
+    struct layer_handle columns = {0}; /* holds buffers, no layer */
+    PyObject *capsule, *group, *values;
+    const void *value;
+    Py_ssize_t n;
+    int is_integer, cancel = 0, code = -1;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OnOOp", &capsule, &n, &group, &values,
+                          &is_integer) ||
+        (self = PyCapsule_GetPointer(capsule, SUMS)) == NULL)
+        return NULL;
+    w.sums = self->sums;
+    w.n = n;
+    if ((w.group = borrow_buffer(&columns, group, n, sizeof *w.group)) !=
+            NULL &&
+        (value = borrow_buffer(&columns, values, n, sizeof *w.real)) != NULL)
+    {
+        if (is_integer)
+            w.integer = value;
+        else
+            w.real = value;
+        code = run_interruptible(add_to_sums, &w, &cancel);
+    }
+    for (int i = 0; i < columns.n_views; i++)
+        PyBuffer_Release(&columns.view[i]);
+    return code == 0 ? Py_BuildValue("") : NULL;
+}
+
+/* py_sums_merge(sums, n, group, offsets, n_words, words): the words of n sums;
+ * offsets are contiguous int64, ascend, and end at n_words. */
+static PyObject *py_sums_merge(PyObject *module, PyObject *args)
+{
+    struct sums_work w = {0};
+    struct sums_handle *self;
+    struct layer_handle columns = {0};
+    PyObject *capsule, *group, *offset, *word;
+    Py_ssize_t n, n_words;
+    int cancel = 0, code = -1;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OnOOnO", &capsule, &n, &group, &offset,
+                          &n_words, &word) ||
+        (self = PyCapsule_GetPointer(capsule, SUMS)) == NULL)
+        return NULL;
+    w.sums = self->sums;
+    w.n = n;
+    if ((w.group = borrow_buffer(&columns, group, n, sizeof *w.group)) !=
+            NULL &&
+        (w.offset = borrow_buffer(&columns, offset, n + 1, sizeof *w.offset)) !=
+            NULL &&
+        (w.word = borrow_buffer(&columns, word, n_words, sizeof *w.word)) !=
+            NULL)
+    {
+        int ascends = w.offset[0] == 0 && w.offset[n] == n_words;
+        for (Py_ssize_t i = 0; i < n && ascends; i++)
+            ascends = w.offset[i] <= w.offset[i + 1];
+        if (ascends)
+            code = run_interruptible(add_to_sums, &w, &cancel);
+        else
+            PyErr_SetString(PyExc_ValueError,
+                            "offsets begin at 0, ascend, and end at the number "
+                            "of words");
+    }
+    for (int i = 0; i < columns.n_views; i++)
+        PyBuffer_Release(&columns.view[i]);
+    return code == 0 ? Py_BuildValue("") : NULL;
+}
+
+/* py_sums_words(sums) -> (offsets, words): bytes */
+static PyObject *py_sums_words(PyObject *module, PyObject *capsule)
+{
+    struct sums_handle *self = PyCapsule_GetPointer(capsule, SUMS);
+    PyObject *offsets, *words = NULL;
+    (void)module;
+    if (self == NULL)
+        return NULL;
+    offsets = PyBytes_FromStringAndSize(NULL, (self->n + 1) *
+                                                  (Py_ssize_t)sizeof(int64_t));
+    if (offsets != NULL)
+    {
+        int64_t *offset = (int64_t *)(void *)PyBytes_AsString(offsets);
+        ogrjoin_sums_words(self->sums, offset, NULL);
+        words = PyBytes_FromStringAndSize(
+            NULL, (Py_ssize_t)offset[self->n] * (Py_ssize_t)sizeof(uint64_t));
+        if (words != NULL)
+            ogrjoin_sums_words(self->sums, offset,
+                               (uint64_t *)(void *)PyBytes_AsString(words));
+    }
+    if (words == NULL)
+    {
+        Py_XDECREF(offsets);
+        return NULL;
+    }
+    return Py_BuildValue("NN", offsets, words);
+}
+
+/* py_sums_values(sums, are_integers) -> bytes: float64, or int64 */
+static PyObject *py_sums_values(PyObject *module, PyObject *args)
+{
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct sums_handle *self;
+    PyObject *capsule, *out;
+    void *value;
+    int are_integers;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Op", &capsule, &are_integers) ||
+        (self = PyCapsule_GetPointer(capsule, SUMS)) == NULL)
+        return NULL;
+    out = PyBytes_FromStringAndSize(NULL, self->n * (Py_ssize_t)sizeof(double));
+    if (out == NULL)
+        return NULL;
+    value = PyBytes_AsString(out);
+    if (!are_integers)
+        ogrjoin_sums_values(self->sums, value);
+    else if (ogrjoin_sums_integers(self->sums, value, &err) != OGRJOIN_OK)
+    {
+        Py_DECREF(out);
+        return raise_error(&err);
+    }
+    return out;
+}
+
 /* --- the module ------------------------------------------------------------
  */
 
@@ -2104,6 +2295,11 @@ static PyMethodDef methods[] = {
     {"live_save", py_live_save, METH_VARARGS, NULL},
     {"live_points", py_live_points, METH_O, NULL},
     {"live_counts", py_live_counts, METH_O, NULL},
+    {"sums", py_sums, METH_VARARGS, NULL},
+    {"sums_add", py_sums_add, METH_VARARGS, NULL},
+    {"sums_merge", py_sums_merge, METH_VARARGS, NULL},
+    {"sums_words", py_sums_words, METH_O, NULL},
+    {"sums_values", py_sums_values, METH_VARARGS, NULL},
     {"settings", py_settings_help, METH_NOARGS, NULL},
     {"backends", py_backends_help, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};

@@ -222,7 +222,7 @@ static oj_status open_aggregation(struct oj_aggregation *a,
     OJ_TRY(bind_aggregates(a, words, want, err));
     a->needs_overlap = needs_overlap(a);
     if (a->needs_overlap)
-        oj_aggregate_words_want_shares(want);
+        oj_aggregate_words_values_for_shares(want);
     OJ_TRY(allocate_value_columns(a, &a->block->values, err));
     OJ_TRY(allocate_value_columns(a, &a->summed, err));
     a->files.open = open_aggregate_spill_file;
@@ -297,9 +297,9 @@ void oj_aggregation_close(struct oj_aggregation *a)
     oj_free(a);
 }
 
-int oj_aggregation_takes_sums(const struct oj_aggregation *a)
+int oj_aggregation_needs_only_sums(const struct oj_aggregation *a)
 {
-    return oj_aggregates_take_sums(a->state);
+    return oj_aggregates_need_only_sums(a->state);
 }
 
 /* ---- dates and times as bytes -------------------------------------------- */
@@ -435,8 +435,9 @@ static oj_status read_values(const struct oj_aggregation *a,
         OJ_TRY(oj_reserve(&memory->value, 0, n, &memory->cap_value, sizes[type],
                           err));
         if (type != OJ_AGG_REAL ||
-            !oj_attributes_reals(source, field->column, first, n, order,
-                                 memory->value, memory->is_null, &any_null))
+            !oj_attributes_copy_reals(source, field->column, first, n, order,
+                                      memory->value, memory->is_null,
+                                      &any_null))
             OJ_TRY(read_field(field, a->words.fields[f].form, source, first, n,
                               order, memory, err));
         /* sets all members of the union, of which the one of the right type is
@@ -545,9 +546,9 @@ static oj_status put_pairs(struct oj_aggregation *a,
                 OJ_TRY(put_pair(a, there, (int32_t)here, 1.0, p, rank, err));
             else
                 OJ_TRY(put_pair(a, here, there,
-                                a->needs_overlap
-                                    ? oj_pair_share(side, there, values, p)
-                                    : 1.0,
+                                a->needs_overlap ? oj_pair_covered_fraction(
+                                                       side, there, values, p)
+                                                 : 1.0,
                                 p, rank, err));
         }
     }
@@ -560,7 +561,7 @@ oj_status oj_aggregation_start(struct oj_aggregation *a, int64_t n_rows,
     oj_aggregates_close(a->sums);
     a->sums = NULL;
     a->n_input = n_rows;
-    return oj_aggregates_start(a->state, n_rows, err);
+    return oj_aggregates_reset(a->state, n_rows, err);
 }
 
 oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
@@ -596,7 +597,7 @@ oj_status oj_aggregation_rows(const struct oj_aggregation *a, int64_t first,
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t n_pairs = oj_aggregates_pairs(a->state, first + i);
+        int64_t n_pairs = oj_aggregates_pair_count(a->state, first + i);
         out->join_row[i] = n_pairs > 0 ? 0 : -1;
         out->measure[i] = (double)NAN;
         out->n_pairs += n_pairs;
@@ -714,13 +715,13 @@ static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
                            const struct oj_attributes *source, int64_t *n_pairs,
                            struct oj_error *err)
 {
-    if (!oj_aggregates_take_sums(a->state) ||
-        (a->words.n_fields > 0 && !oj_join_sums(join, part->flat)))
+    if (!oj_aggregates_need_only_sums(a->state) ||
+        (a->words.n_fields > 0 && !oj_join_should_sum_pairs(join, part->flat)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are not summed");
     if (a->sums == NULL)
     {
         OJ_TRY(oj_aggregates_open(&a->plan, &a->sums, err));
-        OJ_TRY(oj_aggregates_start(a->sums, a->n_input, err));
+        OJ_TRY(oj_aggregates_reset(a->sums, a->n_input, err));
     }
     OJ_TRY(read_values(a, source, part->first_row, part->flat->n_features, NULL,
                        &a->summed, err));

@@ -30,7 +30,7 @@ oj_aggregation_open(struct oj_job *job, const struct oj_row_column_words *words,
 
 /** Returns 1 if -agg has only counts, sums and means: the join may then sum
  *  values instead of returning pairs. */
-int oj_aggregation_takes_sums(const struct oj_aggregation *aggregation);
+int oj_aggregation_needs_only_sums(const struct oj_aggregation *aggregation);
 
 /** Drops all pairs and prepares for n_rows input rows. */
 OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
@@ -69,7 +69,7 @@ OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             struct oj_error *err);
 
 /** Returns the value of a result column; callback for struct
- *  oj_write_options.aggregate; user is the aggregation.  Rows must be requested
+ *  oj_write_options.aggregate; user is the aggregation. Rows must be requested
  *  in ascending order. */
 oj_status oj_aggregation_value(void *user, int source, int64_t row,
                                struct oj_value *value, struct oj_error *err);
@@ -80,14 +80,14 @@ void oj_aggregation_close(struct oj_aggregation *aggregation);
 /* ---- streaming the join layer past the indexed input layer --------------- */
 
 /** Returns 1 if the join layer should be streamed: if this is possible, and it
- *  is the larger side as far as the sizes are known.  If both ways are
+ *  is the larger side as far as the sizes are known. If both ways are
  *  possible, the configuration option OGRJOIN_AGG_STREAM (join or input)
  *  decides. */
 int oj_aggregation_streams_join(const struct oj_aggregation *aggregation);
 
 /** Joins a part of a batch of the join layer with the indexed input, like
- *  oj_join_batch().  Pairs whose values the join sums itself are counted, but
- *  not returned.  To be called after oj_aggregation_start(), always on one
+ *  oj_join_batch(). Pairs whose values the join sums itself are counted, but
+ *  not returned. To be called after oj_aggregation_start(), always on one
  *  thread, which must not be the one that adds pairs. */
 OJ_MUST_USE oj_status oj_aggregation_join(struct oj_aggregation *aggregation,
                                           struct oj_join *join,
@@ -104,7 +104,7 @@ OJ_MUST_USE oj_status oj_aggregation_add_streamed(
 
 /** Makes the answer for input rows [first, first + n), in the form of
  *  oj_aggregation_answer(). The caller must call
- *  oj_aggregation_set_first_row(first) before it reads values.  The rows may be
+ *  oj_aggregation_set_first_row(first) before it reads values. The rows may be
  *  read several times; oj_aggregation_finish() must be called before each time.
  */
 OJ_MUST_USE oj_status

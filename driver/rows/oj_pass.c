@@ -54,14 +54,14 @@ struct entered_pass
     struct oj_message_sink sink;
 };
 
-/* Redirects this thread's messages and cancel flag to the pass.  A pass of the
+/* Redirects this thread's messages and cancel flag to the pass. A pass of the
  * command keeps the process-wide ones. */
 static void enter_pass(struct oj_pass *pass, struct entered_pass *entered)
 {
     entered->is_redirected = is_shared(pass);
     if (!entered->is_redirected)
         return;
-    entered->flag = oj_cancel_use(&pass->cancel);
+    entered->flag = oj_cancel_use_flag(&pass->cancel);
     oj_message_use_list(&pass->messages, &entered->sink);
 }
 
@@ -70,7 +70,7 @@ static void leave_pass(struct entered_pass *entered)
     if (!entered->is_redirected)
         return;
     oj_message_end_list();
-    oj_cancel_use(entered->flag);
+    oj_cancel_use_flag(entered->flag);
 }
 
 /* Enters the pass until the end of the enclosing block. */
@@ -89,7 +89,7 @@ static oj_status open_reader(struct oj_pass *pass, struct oj_source *source,
 {
     struct oj_read_options own = *reading;
     oj_status status;
-    OJ_TRY(oj_source_hold(source, err));
+    OJ_TRY(oj_source_begin_snapshot(source, err));
     own.n_threads--;
     oj_message_forget_errors();
     status = oj_layer_reader_open(source->layer, &own, &pass->reader, err);
@@ -137,30 +137,30 @@ static void close_reader_and_batches(struct oj_pass *pass)
 }
 
 /* Called before a side is read again: OJ_ERR_DATA if its files have changed
- * since the first reading. Not necessary if oj_source_hold() has kept the
- * state. */
+ * since the first reading. Not necessary if oj_source_begin_snapshot() has kept
+ * the state. */
 static oj_status check_read_again_unchanged(const struct oj_pass *pass,
                                             int side, struct oj_error *err)
 {
     const struct oj_job *job = &pass->job;
     const struct oj_join_files *files =
         side == 0 ? &job->input_files : &job->join_files;
-    if (pass->was_held[side] || !oj_join_files_differ(files))
+    if (pass->was_held[side] || !oj_join_files_have_changed(files))
         return OJ_OK;
     return oj_source_fail_changed(
         side == 0 ? &job->input : &job->join,
         "was changed while it was read; read it again", err);
 }
 
-/* Holds a side that will be read again (oj_source_hold()). If it was not held
- * before, an earlier pass or another job has read it, so that its files are
- * checked. */
+/* Holds a side that will be read again (oj_source_begin_snapshot()). If it was
+ * not held before, an earlier pass or another job has read it, so that its
+ * files are checked. */
 static oj_status hold_side_to_read_again(struct oj_pass *pass, int side,
                                          struct oj_error *err)
 {
     struct oj_source *source = side == 0 ? &pass->job.input : &pass->job.join;
     pass->was_held[side] = source->is_held;
-    OJ_TRY(oj_source_hold(source, err));
+    OJ_TRY(oj_source_begin_snapshot(source, err));
     OJ_TRY(check_read_again_unchanged(pass, side, err));
     pass->was_held[side] = source->is_held;
     return OJ_OK;
@@ -245,7 +245,7 @@ static oj_status open_sides(const struct oj_command *command,
     oj_status status = open_job_and_plan_rows(command, pass, err);
     if (status == OJ_OK)
         return oj_pass_state_enter(&pass->state, OJ_PASS_OPEN, err);
-    oj_pass_state_break(&pass->state);
+    oj_pass_state_set_broken(&pass->state);
     return status;
 }
 
@@ -275,9 +275,10 @@ static oj_status plan_output_schema(struct oj_pass *pass,
     const char *const names[] = {OGR_L_GetFIDColumn(input->layer),
                                  OGR_L_GetGeometryColumn(input->layer)};
     WORK_ON(pass);
-    OJ_TRY(oj_rows_type(&pass->rows, NULL, err));
+    OJ_TRY(oj_rows_set_geometry_type(&pass->rows, NULL, err));
     for (int i = 0; i < 2; i++)
-        oj_schema_take_name(schema, oj_schema_name_beside(input, names[i]));
+        oj_schema_reserve_name(schema,
+                               oj_schema_name_unless_field(input, names[i]));
     OJ_TRY(oj_schema_plan(request, schema, err));
     schema->keep_fids = !request->has_other_rows && !input->is_result_set &&
                         !pass->command->output.unset_fid;
@@ -332,7 +333,7 @@ int oj_pass_is_outdated(struct oj_pass *pass)
     if (oj_pass_is_running(pass))
         return 0;
     if (oj_job_is_outdated(&pass->job))
-        oj_pass_state_break(&pass->state);
+        oj_pass_state_set_broken(&pass->state);
     return state_of(pass) == OJ_PASS_BROKEN;
 }
 
@@ -557,8 +558,8 @@ static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
 
 static void release_sides(struct oj_pass *pass)
 {
-    oj_source_release(&pass->job.input);
-    oj_source_release(&pass->job.join);
+    oj_source_end_snapshot(&pass->job.input);
+    oj_source_end_snapshot(&pass->job.join);
 }
 
 /* Reads and indexes one side. If that is the input, also streams the join layer
@@ -597,7 +598,7 @@ static oj_status prepare_job_for_reading(struct oj_pass *pass, int single,
     if (status == OJ_OK)
         return oj_pass_state_enter(&pass->state, OJ_PASS_PREPARED, err);
     release_sides(pass);
-    oj_pass_state_break(&pass->state);
+    oj_pass_state_set_broken(&pass->state);
     return status;
 }
 
@@ -677,7 +678,7 @@ static oj_status start_rows_and_marks(struct oj_pass *pass, int marks,
     if (reads_join_again)
         OJ_TRY(hold_side_to_read_again(pass, 1, err));
     else
-        oj_source_release(&pass->job.join);
+        oj_source_end_snapshot(&pass->job.join);
     OJ_TRY(start_rows(pass, err));
     return reads_join_again
                ? oj_pass_unmatched_open(&pass->job, &pass->unmatched, err)
@@ -688,7 +689,7 @@ oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
 {
     oj_status status = start_rows_and_marks(pass, marks, err);
     if (status != OJ_OK)
-        oj_pass_state_break(&pass->state);
+        oj_pass_state_set_broken(&pass->state);
     return status;
 }
 
@@ -778,9 +779,14 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
 {
     struct oj_job *job = &pass->job;
     __atomic_store_n(&pass->cancel, 1, __ATOMIC_RELAXED);
-    oj_job_stop(job);
+    oj_job_stop_engine(job);
     status = oj_pipeline_close(pass->pipeline, status, &job->counts, err);
     pass->pipeline = NULL;
+    if (pass->rows.request.drops_pairs)
+        job->n_pairs_joined = job->counts.n_pairs;
+    job->counts.n_pairs -= pass->n_dropped_pairs;
+    job->counts.n_matched -= pass->n_dropped_rows;
+    pass->n_dropped_pairs = pass->n_dropped_rows = 0;
     if (job->counts.n_pairs_again > 0)
         CPLDebug("OGRJOIN", "about %lld pairs were found and thrown away",
                  (long long)job->counts.n_pairs_again);
@@ -848,7 +854,7 @@ static oj_status begin_other_rows(struct oj_pass *pass, struct oj_error *err)
     oj_status status = close_input(pass, OJ_OK, err);
     if (status == OJ_OK)
         return oj_pass_state_enter(&pass->state, OJ_PASS_OTHER_ROWS, err);
-    oj_pass_state_break(&pass->state);
+    oj_pass_state_set_broken(&pass->state);
     return status;
 }
 
@@ -888,8 +894,11 @@ static oj_status make_answer(struct oj_pass *pass,
                                                      : &answer->side.flat;
     answer->join_table = answer->side.table;
     if (answer->values != NULL && answer->values->is_kept)
-        answer->matches = &answer->values->kept; /* the other pairs are no
-                                                    matches */
+    {
+        answer->matches = &answer->values->kept; /* others are no matches */
+        pass->n_dropped_pairs += pairs->n_pairs - answer->matches->n_pairs;
+        pass->n_dropped_rows += pairs->n_matched - answer->matches->n_matched;
+    }
     oj_pass_unmatched_mark(&pass->unmatched, answer->matches, &answer->side);
     if (pass->events.is_open && !pass->pairs_only)
         return oj_pass_events_answer(&pass->events, answer->batch,
@@ -953,7 +962,7 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
     OJ_TRY(next_answer(pass, answer, err));
     if (*answer == NULL && is_shared(pass) && !pass->pairs_only)
     {
-        oj_rows_warn(&pass->rows);
+        oj_rows_warn_of_overlaps(&pass->rows);
         oj_summary_warn_of_reading(&pass->job);
     }
     return OJ_OK;
@@ -965,7 +974,7 @@ static oj_status leave_rows(struct oj_pass *pass, oj_status status,
 {
     const enum oj_pass_state state = state_of(pass);
     if (status != OJ_OK)
-        oj_pass_state_break(&pass->state);
+        oj_pass_state_set_broken(&pass->state);
     else if (state == OJ_PASS_INPUT_ROWS || state == OJ_PASS_OTHER_ROWS)
         status = oj_pass_state_enter(&pass->state, OJ_PASS_STARTED, err);
     return status;
@@ -1037,8 +1046,9 @@ oj_status oj_pass_count(struct oj_pass *pass, int64_t *n, struct oj_error *err)
     return status;
 }
 
-oj_status oj_pass_ask_input(struct oj_pass *pass, int force, int64_t *n,
-                            OGREnvelope *extent, struct oj_error *err)
+oj_status oj_pass_input_count_or_extent(struct oj_pass *pass, int force,
+                                        int64_t *n, OGREnvelope *extent,
+                                        struct oj_error *err)
 {
     const struct oj_source *input = &pass->job.input;
     int64_t limit = pass->job.command->limit;
@@ -1106,7 +1116,7 @@ static oj_status answer_one(struct oj_pass *pass, int64_t *fid,
     release_sides(pass); /* sides are held for second readings only, and a
                             single row is read once */
     OJ_TRY(status);
-    feature = oj_row_places_unspread(*fid, oj_pass_most_rows(pass), fid);
+    feature = oj_row_places_input_fid(*fid, oj_pass_most_rows(pass), fid);
     status = read_input_row_by_fid(pass, feature, err);
     if (status != OJ_OK)
         return oj_message_add_reason(status, err);
@@ -1121,16 +1131,16 @@ static oj_status answer_one(struct oj_pass *pass, int64_t *fid,
     return OJ_OK;
 }
 
-oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
-                      struct oj_answer *answer, int *there,
-                      struct oj_error *err)
+oj_status oj_pass_answer_feature(struct oj_pass *pass, int64_t *fid,
+                                 struct oj_answer *answer, int *there,
+                                 struct oj_error *err)
 {
     oj_status status;
     WORK_ON(pass);
     *there = 0;
     status = answer_one(pass, fid, answer, there, err);
     if (status != OJ_OK)
-        oj_pass_state_break(&pass->state);
+        oj_pass_state_set_broken(&pass->state);
     return status;
 }
 

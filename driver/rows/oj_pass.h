@@ -4,7 +4,7 @@
  *    open --> prepare --> start --> next, next, ... --> stop, any number of
  *    (schemas) (join side)          (answers)               times
  *
- *  States and transitions: oj_pass_state.h.  The command's pass is prepared and
+ *  States and transitions: oj_pass_state.h. The command's pass is prepared and
  *  started by its caller; a shared pass (oj_pass_open_shared()) by its first
  *  oj_pass_next(), on the reader thread.
  *
@@ -20,7 +20,7 @@
  *
  *  The caller requests one answer after another; the join runs ahead on its own
  *  threads (oj_pipeline.h), which alone use the datasets until the pass is
- *  stopped.  Single rows can be requested by FID while no pipeline runs.
+ *  stopped. Single rows can be requested by FID while no pipeline runs.
  */
 #ifndef OJ_PASS_H
 #define OJ_PASS_H
@@ -128,6 +128,9 @@ struct oj_pass
     double progress_start;
     /** fraction of the progress bar for the current reading; 0: all of it */
     double progress_share;
+    /** -nlt POLYGON and others: pairs that were dropped, and input rows that
+     *  have none left */
+    int64_t n_dropped_pairs, n_dropped_rows;
     int progress_open; /**< 1: the progress bar is on the screen */
 
     /** [side] 1: the side was held ever since its first reading, so that a
@@ -143,12 +146,12 @@ struct oj_pass
 };
 
 /** Opens a pass that the command runs once: opens both sides, reads schemas and
- *  plans the rows.  command must outlive the pass, which must be closed even
+ *  plans the rows. command must outlive the pass, which must be closed even
  *  after a failure. */
 OJ_MUST_USE oj_status oj_pass_open(const struct oj_command *command,
                                    struct oj_pass *pass, struct oj_error *err);
 
-/** Opens a shared pass, which can be run any number of times.  Its join side
+/** Opens a shared pass, which can be run any number of times. Its join side
  *  can be shared; messages of all its threads are collected in pass->messages,
  *  which the caller must report.
  *  like  NULL, or another pass of an equal command that outlives this one: its
@@ -202,14 +205,14 @@ OJ_MUST_USE oj_status oj_pass_start(struct oj_pass *pass, int marks,
 
 /** Returns the next answer: first for all input rows that pass the filters of
  *  the input layer, then for unmatched join rows; *answer is NULL after the
- *  last one.  The first call prepares and starts a shared pass, on the reader
+ *  last one. The first call prepares and starts a shared pass, on the reader
  *  thread. */
 OJ_MUST_USE oj_status oj_pass_next(struct oj_pass *pass,
                                    const struct oj_answer **answer,
                                    struct oj_error *err);
 
-/** Ends the current run; the next answer is then the first one again.  On
- *  return no thread reads the layers.  status, err  on entry: the caller's own
+/** Ends the current run; the next answer is then the first one again. On
+ *  return no thread reads the layers. status, err  on entry: the caller's own
  *  error, or OJ_OK.  Returns the earliest error, of the join or the caller,
  *  with *err. */
 OJ_MUST_USE oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
@@ -220,22 +223,24 @@ OJ_MUST_USE oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
 OJ_MUST_USE oj_status oj_pass_count(struct oj_pass *pass, int64_t *n,
                                     struct oj_error *err);
 
-/** Number of rows of the input layer that pass the filters, as its driver
- * counts them. *n -1: unknown; without force also if counting would scan the
- * layer. extent  if not NULL: receives the extent instead; *n is then 1, or 0
- * if unknown
- */
-OJ_MUST_USE oj_status oj_pass_ask_input(struct oj_pass *pass, int force,
-                                        int64_t *n, OGREnvelope *extent,
-                                        struct oj_error *err);
+/** Asks the input layer's driver for the number of rows that pass the filters,
+ *  or, if extent is not NULL, for their extent.
+ *  force  0: only if the driver knows it without reading the layer
+ *  *n     the number of rows, or 1 if the extent was found; -1 (rows) or 0
+ *         (extent): unknown */
+OJ_MUST_USE oj_status oj_pass_input_count_or_extent(struct oj_pass *pass,
+                                                    int force, int64_t *n,
+                                                    OGREnvelope *extent,
+                                                    struct oj_error *err);
 
-/** Makes the answer for one input feature. Its output rows have the FIDs f *
- *  oj_pass_most_rows() + i; *fid: on entry such a FID, on return i.  *there 0:
- *  no such feature passes the filters.  Prepares and starts the pass if needed
- *  (with -agg it indexes the join side). Precondition: no pipeline runs. */
-OJ_MUST_USE oj_status oj_pass_one(struct oj_pass *pass, int64_t *fid,
-                                  struct oj_answer *answer, int *there,
-                                  struct oj_error *err);
+/** Makes the answer for one input feature. Output row i of the feature with FID
+ *  f has the FID f * oj_pass_most_rows() + i. Prepares and starts the pass if
+ *  needed (with -agg it indexes the join side). Precondition: no pipeline runs.
+ *  *fid    on entry the FID of an output row, on return its i
+ *  *there  receives 0 if no such feature passes the filters */
+OJ_MUST_USE oj_status oj_pass_answer_feature(struct oj_pass *pass, int64_t *fid,
+                                             struct oj_answer *answer,
+                                             int *there, struct oj_error *err);
 
 /** Returns an upper bound of the output rows per input row. To be called after
  *  oj_pass_prepare(). */

@@ -1,5 +1,5 @@
 /** -one_to_one: all rows are joined, pairs are chosen (oj_one_to_one.h), and
- * the input layer is read again for its rows, whose pairs are then known.
+ *  the input layer is read again for its rows, whose pairs are then known.
  *
  *    input --read--> join --pairs--> add, ... finish
  *    input, again --read--> rows --answer--> their chosen pairs
@@ -37,7 +37,7 @@ struct oj_pass_choice
     int64_t cap_found, cap_found_place;
 };
 
-/** Prepares for the pairs of a job. Precondition: the job is prepared.  by_fid
+/** Prepares for the pairs of a job. Precondition: the job is prepared. by_fid
  *  1: rows are identified by their FIDs, which must be unique */
 OJ_MUST_USE oj_status oj_pass_choice_open(const struct oj_job *job, int by_fid,
                                           struct oj_pass_choice *choice,
@@ -55,7 +55,8 @@ OJ_MUST_USE oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
                                             struct oj_error *err);
 
 /** Adds the rows of a batch, the first of which has the index first_row, to the
- *  checksum of a reading.  reading  0: first, 1: second reading of the input */
+ *  checksum of a reading: 0 is the first and 1 the second reading of the input.
+ */
 void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
                               const struct oj_flat *flat, int64_t first_row);
 

@@ -4,9 +4,9 @@
  *                                                               |
  *   answer: reports and their events  <-------------------------'
  *
- *  What an event is: algs/pairs/events/oj_events.h.  Answers must come one
- * after another, in the order of the reports, on the thread that takes them:
- * the state then always belongs to the rows that were returned.
+ *  What an event is: algs/pairs/events/oj_events.h. Answers must come one
+ *  after another, in the order of the reports, on the thread that takes them:
+ *  the state then always belongs to the rows that were returned.
  */
 #ifndef OJ_PASS_EVENTS_H
 #define OJ_PASS_EVENTS_H
@@ -51,9 +51,10 @@ OJ_MUST_USE oj_status oj_pass_events_open(struct oj_job *job,
 OJ_MUST_USE oj_status oj_pass_events_start(struct oj_pass_events *events,
                                            struct oj_error *err);
 
-/** Makes the events of an answer from its pairs.  batch, first_row  the rows of
- *  the reports.  reports  the reports as they were joined.  *rows, *values
- *  receive the events; borrowed until the next answer. */
+/** Makes the events of an answer from its pairs.
+ *  batch, first_row  the rows of the reports
+ *  reports           the reports as they were joined
+ *  *rows, *values    receive the events; borrowed until the next answer */
 OJ_MUST_USE oj_status oj_pass_events_answer(
     struct oj_pass_events *events, const struct oj_batch *batch,
     int64_t first_row, const struct oj_flat *reports,

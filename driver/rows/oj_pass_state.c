@@ -55,7 +55,7 @@ oj_status oj_pass_state_enter(enum oj_pass_state *state,
     return OJ_OK;
 }
 
-void oj_pass_state_break(enum oj_pass_state *state)
+void oj_pass_state_set_broken(enum oj_pass_state *state)
 {
     __atomic_store_n(state, OJ_PASS_BROKEN, __ATOMIC_RELEASE);
 }

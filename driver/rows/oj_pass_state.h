@@ -23,7 +23,7 @@
  *    any --> BROKEN --reopen--> OPEN
  *
  *  One thread at a time changes the state: from the first row requested until
- *  the last input row, the reader thread; otherwise the caller's thread.  Any
+ *  the last input row, the reader thread; otherwise the caller's thread. Any
  *  thread may read it at any time.
  */
 #ifndef OJ_PASS_STATE_H
@@ -70,6 +70,6 @@ OJ_MUST_USE oj_status oj_pass_state_enter(enum oj_pass_state *state,
                                           struct oj_error *err);
 
 /** Enters BROKEN, which is possible from every state. */
-void oj_pass_state_break(enum oj_pass_state *state);
+void oj_pass_state_set_broken(enum oj_pass_state *state);
 
 #endif

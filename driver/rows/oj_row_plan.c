@@ -76,7 +76,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     struct oj_schema_request *fields = &rows->fields;
     enum oj_how how =
         command->events != NULL ? OJ_HOW_INNER : (enum oj_how)command->how;
-    int is_choice = oj_how_is_choice(how);
+    int is_choice = oj_how_is_at_most_one_row(how);
     int is_one = is_choice || command->aggregates != NULL;
     struct oj_row_column_words words;
     struct oj_row_choice choice;
@@ -263,11 +263,12 @@ void oj_rows_fill_write_options(const struct oj_rows *rows,
         rows->geometry == OJ_WRITE_JOIN && is_multi(job->join.type);
 }
 
-void oj_rows_warn(const struct oj_rows *rows)
+void oj_rows_warn_of_overlaps(const struct oj_rows *rows)
 {
     const char *first = "";
-    int64_t n =
-        rows->stage != NULL ? oj_pair_stage_undecided(rows->stage, &first) : 0;
+    int64_t n = rows->stage != NULL
+                    ? oj_pair_stage_count_undecided(rows->stage, &first)
+                    : 0;
     if (n > 0)
         oj_warn("the overlap of %s is unknown, because GEOS cannot compute the "
                 "intersection (%s); -invalid fix may help",
@@ -364,8 +365,8 @@ static OGRwkbGeometryType type_of_parts(unsigned kind)
                                    : wkbPoint;
 }
 
-oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
-                       struct oj_error *err)
+oj_status oj_rows_set_geometry_type(struct oj_rows *rows, GDALDriverH driver,
+                                    struct oj_error *err)
 {
     OGRwkbGeometryType a = rows->job->input.type, b = rows->job->join.type;
     OGRwkbGeometryType *type = &rows->fields.type;

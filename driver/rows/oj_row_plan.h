@@ -18,7 +18,7 @@ struct oj_rows
     /** which input rows are written: inner for right joins, left for full joins
      */
     enum oj_how how;
-    /** the fields; oj_rows_type() sets fields.type */
+    /** the fields; oj_rows_set_geometry_type() sets fields.type */
     struct oj_schema_request fields;
     enum oj_write_geometry geometry;
     /** columns with values of pairs; unused with -agg */
@@ -53,15 +53,15 @@ OJ_MUST_USE oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
 /** Sets fields.type, the geometry type before -nlt makes it a multi type, for
  *  the format of this driver (NULL: no particular format). OJ_ERR_UNSUPPORTED
  *  if the format cannot hold it. */
-OJ_MUST_USE oj_status oj_rows_type(struct oj_rows *rows, GDALDriverH driver,
-                                   struct oj_error *err);
+OJ_MUST_USE oj_status oj_rows_set_geometry_type(struct oj_rows *rows,
+                                                GDALDriverH driver,
+                                                struct oj_error *err);
 
 /** Prepares for answers. Precondition: the job is prepared. */
 OJ_MUST_USE oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err);
 
 /** Computes the values of an answer's pairs that the rows need, and applies
- *  -pick. Runs on the join thread.  batch  the batch to which part belongs, as
- *  read */
+ *  -pick. Runs on the join thread. batch is that of part, as it was read. */
 OJ_MUST_USE oj_status oj_rows_after_join(struct oj_rows *rows,
                                          const struct oj_pipeline_part *part,
                                          const struct oj_flat_buf *batch,
@@ -76,7 +76,7 @@ void oj_rows_fill_write_options(const struct oj_rows *rows,
 
 /** Warns if overlaps of pairs could not be computed. To be called after the
  *  last row. */
-void oj_rows_warn(const struct oj_rows *rows);
+void oj_rows_warn_of_overlaps(const struct oj_rows *rows);
 
 /** Frees what rows owns; a closed one is accepted. To be called before
  *  oj_job_close(). */

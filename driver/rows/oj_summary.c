@@ -95,7 +95,7 @@ static void warn_of_bad_texts(const struct oj_source *source, int64_t n)
         "%s layer '%s': %s not UTF-8, and compared and written as %s; %s",
         source->role, source->name,
         oj_counted(n, "text value is", "text values are"),
-        oj_word_for(n, "it is", "they are"),
+        oj_word_one_or_many(n, "it is", "they are"),
         oj_driver_has_open_option(driver, "ENCODING")
             ? CPLSPrintf("name its encoding, as with -%s ENCODING=ISO-8859-1",
                          source->role[0] == 'i' ? "oo" : "joo")
@@ -112,7 +112,7 @@ static void warn_of_antimeridian(const struct oj_source *source,
             "and %s cut there",
             source->role, source->name,
             oj_counted(counts->n_cut, "feature crosses", "features cross"),
-            oj_word_for(counts->n_cut, "was", "were"));
+            oj_word_one_or_many(counts->n_cut, "was", "were"));
     if (counts->n_torn > 0)
         oj_warn("%s layer '%s': %s the antimeridian of the CRS of the join and "
                 "cannot be cut there, so that the reprojection tears %s: cut "
@@ -120,8 +120,8 @@ static void warn_of_antimeridian(const struct oj_source *source,
                 "with -metric sphere",
                 source->role, source->name,
                 oj_counted(counts->n_torn, "feature crosses", "features cross"),
-                oj_word_for(counts->n_torn, "it", "them"),
-                oj_word_for(counts->n_torn, "it", "them"));
+                oj_word_one_or_many(counts->n_torn, "it", "them"),
+                oj_word_one_or_many(counts->n_torn, "it", "them"));
     if (counts->n_wide > 0)
         oj_warn("%s layer '%s': %s from 350 to 360 degrees wide, as when a "
                 "shape across the antimeridian is taken the other way around "
@@ -170,16 +170,16 @@ static void report_side_notices(const struct oj_source *source,
                   source->role, source->name,
                   oj_counted(shapes->n_linearized, "feature", "features"));
     if (shapes->n_empty_members > 0)
-        oj_notice("%s layer '%s': %lld empty %s of multi-geometries left out",
-                  source->role, source->name,
-                  (long long)shapes->n_empty_members,
-                  oj_word_for(shapes->n_empty_members, "member", "members"));
-    if (shapes->n_rings_closed > 0)
         oj_notice(
-            "%s layer '%s': %lld polygon %s not closed, and closed for "
-            "the join",
-            source->role, source->name, (long long)shapes->n_rings_closed,
-            oj_word_for(shapes->n_rings_closed, "ring was", "rings were"));
+            "%s layer '%s': %lld empty %s of multi-geometries left out",
+            source->role, source->name, (long long)shapes->n_empty_members,
+            oj_word_one_or_many(shapes->n_empty_members, "member", "members"));
+    if (shapes->n_rings_closed > 0)
+        oj_notice("%s layer '%s': %lld polygon %s not closed, and closed for "
+                  "the join",
+                  source->role, source->name, (long long)shapes->n_rings_closed,
+                  oj_word_one_or_many(shapes->n_rings_closed, "ring was",
+                                      "rings were"));
 }
 
 /* Reports what -invalid and the representative points changed. */
@@ -203,7 +203,7 @@ static void report_reshaped_features(const struct oj_reshape *r)
                   oj_counted(found->n_no_point, "feature has", "features have"),
                   r->shape == OJ_SHAPE_CENTROID ? "centroid"
                                                 : "point on surface",
-                  oj_word_for(found->n_no_point, "was", "were"));
+                  oj_word_one_or_many(found->n_no_point, "was", "were"));
 }
 
 static void notice_rows_without_distance(const struct oj_job *job)
@@ -216,7 +216,7 @@ static void notice_rows_without_distance(const struct oj_job *job)
                       "NULL, negative or no number",
                       oj_counted(n, "row", "rows"),
                       side == 0 ? "input" : "join",
-                      oj_word_for(n, "matches", "match"));
+                      oj_word_one_or_many(n, "matches", "match"));
     }
 }
 
@@ -265,8 +265,10 @@ static void warn_rows_without_geometry_lost(int64_t n)
     if (n > 0)
         oj_warn("%s without geometry %s left out: this format cannot "
                 "hold %s; write GPKG to keep %s",
-                oj_counted(n, "row", "rows"), oj_word_for(n, "was", "were"),
-                oj_word_for(n, "it", "them"), oj_word_for(n, "it", "them"));
+                oj_counted(n, "row", "rows"),
+                oj_word_one_or_many(n, "was", "were"),
+                oj_word_one_or_many(n, "it", "them"),
+                oj_word_one_or_many(n, "it", "them"));
 }
 
 /* Seconds of joining; with tiles, including their indexing. */
@@ -281,7 +283,7 @@ static double join_seconds(const struct oj_job *job)
 static const char *backend_text(const struct oj_job *job)
 {
     const struct oj_backend *backend = oj_job_backend(job);
-    const char *reason = oj_job_reason(job);
+    const char *reason = oj_job_backend_reason(job);
     if (reason[0] == '\0' ||
         (backend == oj_backend_at(0) && strncmp(reason, "no GPU", 6) != 0))
         return backend->name;
@@ -299,14 +301,29 @@ static const char *text_of_pairs_summed_on_gpu(const struct oj_job *job)
                                    : ", added up on the GPU";
 }
 
+/* What the pairs that are written have in common, if others were dropped; NULL:
+ * none were. */
+static const char *text_of_choice(const struct oj_command *command)
+{
+    static const char *const parts[] = {"with polygons in common",
+                                        "with lines in common",
+                                        "with points in common"};
+    const int layer_type = command->output.layer_type;
+    return command->one_to_one ? "one to one"
+           : oj_layer_type_keeps_parts(layer_type)
+               ? parts[layer_type - OJ_LAYER_POLYGON]
+               : NULL;
+}
+
 static const char *pairs_text(const struct oj_job *job)
 {
+    const char *choice = text_of_choice(job->command);
     int64_t n = job->counts.n_pairs;
-    return !job->command->one_to_one
+    return choice == NULL
                ? oj_counted(n, "pair", "pairs")
-               : CPLSPrintf("%s, of which %lld one to one",
+               : CPLSPrintf("%s, of which %lld %s",
                             oj_counted(job->n_pairs_joined, "pair", "pairs"),
-                            (long long)n);
+                            (long long)n, choice);
 }
 
 /* Prints the counts of those events that occurred, as "3 enter, 2 exit". */
@@ -481,8 +498,8 @@ static void write_json(FILE *file, const void *user)
     write_json_count(file, "unmatched", counts->n_rows - counts->n_matched);
     write_json_count(file, "pairs", counts->n_pairs);
     write_json_count(file, "pairs_joined",
-                     job->command->one_to_one ? job->n_pairs_joined
-                                              : counts->n_pairs);
+                     text_of_choice(job->command) != NULL ? job->n_pairs_joined
+                                                          : counts->n_pairs);
     write_json_count(file, "pairs_not_made", stats->n_pairs_unmade);
     write_json_count(file, "undecided_pairs", stats->n_undecided_pairs);
     fprintf(file, "  \"self_join\": %s,\n",
@@ -504,7 +521,7 @@ static void write_json(FILE *file, const void *user)
             job->join_side->read_s + counts->read_s, join_seconds(job),
             summary->write_s, summary->total_s);
     write_text(file, "backend", oj_job_backend(job)->name);
-    write_text(file, "backend_reason", oj_job_reason(job));
+    write_text(file, "backend_reason", oj_job_backend_reason(job));
     write_json_count(file, "threads", oj_job_threads(job));
     fprintf(file, "  \"tiles\": %lld\n}\n", (long long)job->tiles.n_tiles);
 }

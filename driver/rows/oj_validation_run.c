@@ -360,14 +360,14 @@ static void print_first_differences(const struct oj_proof *proof)
     {
         const struct oj_difference *d = &v->first[i];
         const int64_t *fid = proof->first_fid[i];
-        oj_say(
+        oj_message_print(
             "  input feature %lld, %s: here %s, %s %s", (long long)fid[0],
             oj_validation_difference_name(d->kind),
             describe_pair(d->join_row_ours, fid[1], d->measure_ours), reference,
             describe_pair(d->join_row_reference, fid[2], d->measure_reference));
     }
     if (n_more > 0)
-        oj_say("  and %lld more", (long long)n_more);
+        oj_message_print("  and %lld more", (long long)n_more);
 }
 
 /* Returns GEOS's reason for the first undecided pair, of the join or of the
@@ -463,12 +463,13 @@ static void print_result(const struct oj_proof *proof)
                  ", %lld at other distances, %lld in other order",
                  (long long)v->n_of_kind[OJ_DIFFERENCE_DISTANCE],
                  (long long)v->n_of_kind[OJ_DIFFERENCE_ORDER]);
-    oj_say("validated: %s against %s, %s, %s: %s (%s missing, %lld extra%s)%s",
-           ours, reference, oj_counted(v->n_rows, "row", "rows"),
-           oj_counted(v->n_pairs, "pair", "pairs"),
-           oj_counted(v->n_rows_different, "row differs", "rows differ"),
-           oj_counted(v->n_of_kind[OJ_DIFFERENCE_MISSING], "pair", "pairs"),
-           (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA], kinds, apart);
+    oj_message_print(
+        "validated: %s against %s, %s, %s: %s (%s missing, %lld extra%s)%s",
+        ours, reference, oj_counted(v->n_rows, "row", "rows"),
+        oj_counted(v->n_pairs, "pair", "pairs"),
+        oj_counted(v->n_rows_different, "row differs", "rows differ"),
+        oj_counted(v->n_of_kind[OJ_DIFFERENCE_MISSING], "pair", "pairs"),
+        (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA], kinds, apart);
     print_first_differences(proof);
 }
 

@@ -15,7 +15,7 @@ OJ_MUST_USE oj_status oj_validation_run_open(const struct oj_job *job,
                                              struct oj_proof **out,
                                              struct oj_error *err);
 
-/** Joins a batch by the reference and compares.  ours: the join's answer.
+/** Joins a batch by the reference and compares. ours: the join's answer.
  *  side: the features to which join_row of ours refers. */
 OJ_MUST_USE oj_status oj_validation_run_batch(struct oj_proof *proof,
                                               const struct oj_flat *flat,

@@ -315,12 +315,12 @@ static int aggregates_on_gpu(const struct explanation *e)
     struct oj_error ignored;
     int yes = 0;
     if (!e->run->pass.rows.streams_join ||
-        !oj_aggregation_takes_sums(e->run->pass.rows.aggregation))
+        !oj_aggregation_needs_only_sums(e->run->pass.rows.aggregation))
         return 0;
     options.n_expected = e->n_join > 0 ? e->n_join : 0;
     if (oj_join_open(&e->sample, &exchanged, job->command->backend, &options,
                      &join, &ignored) == OJ_OK)
-        yes = oj_join_sums(join, &job->join_side->flat);
+        yes = oj_join_should_sum_pairs(join, &job->join_side->flat);
     oj_join_close(join);
     return yes;
 }
@@ -402,8 +402,9 @@ static void print_estimate_from_sample(const struct explanation *e)
                "of %s %lld input %s %lld %s, with %s (%.3g per row); %s %s per "
                "row %s looked at",
                is_all ? "all" : "the first", (long long)n,
-               oj_word_for(n, "row", "rows"), (long long)matches->n_matched,
-               oj_word_for(matches->n_matched, "matches", "match"),
+               oj_word_one_or_many(n, "row", "rows"),
+               (long long)matches->n_matched,
+               oj_word_one_or_many(matches->n_matched, "matches", "match"),
                oj_counted(matches->n_pairs, "pair", "pairs"),
                (double)matches->n_pairs / (double)n, candidates,
                strcmp(candidates, "1") == 0 ? "candidate" : "candidates",
@@ -476,7 +477,7 @@ static oj_status plan_output(struct explanation *e, struct oj_error *err)
     oj_status status = oj_run_plan_output(e->run, err);
     struct oj_error with_overwrite = {OJ_OK, ""};
     if (status != OJ_ERR_ARG || asked->overwrite || asked->append ||
-        oj_run_plan_output_if_replaced(e->run, &with_overwrite) != OJ_OK)
+        oj_run_plan_output_with_overwrite(e->run, &with_overwrite) != OJ_OK)
         return status;
     e->missing = *err;
     return OJ_OK;

@@ -104,12 +104,12 @@ static void reserve_existing_field_names(struct update *u, int first, int n)
     const struct oj_source *input = &u->pass->job.input;
     OGRLayerH layer = input->layer;
     int n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
-    oj_schema_take_layer(&u->schema, GDALGetDatasetDriver(input->dataset),
-                         layer);
+    oj_schema_reserve_layer_names(&u->schema,
+                                  GDALGetDatasetDriver(input->dataset), layer);
     for (int i = 0; i < n_fields; i++)
     {
         if (i < first || i >= first + n)
-            oj_schema_take_name(&u->schema, layer_field_name(layer, i));
+            oj_schema_reserve_name(&u->schema, layer_field_name(layer, i));
     }
 }
 
@@ -275,7 +275,7 @@ static void close_readers(struct update *u)
 {
     struct oj_job *job = &u->pass->job;
     int join_is_inside =
-        oj_source_is_behind(&job->join, u->command->input.dataset);
+        oj_source_has_file(&job->join, u->command->input.dataset);
     oj_source_close_dataset(&job->input);
     if (join_is_inside)
         oj_source_close_dataset(&job->join);
@@ -421,7 +421,7 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
     OJ_TRY(join_and_spill_answers(u, err));
     write_start = oj_clock_seconds();
     OJ_TRY(update_layer_from_records(u, err));
-    oj_rows_warn(&u->pass->rows);
+    oj_rows_warn_of_overlaps(&u->pass->rows);
     oj_pass_end_progress(u->pass);
     u->output->layers[0].n_rows = u->n_records;
     u->output->layers[0].n_checked = -1;

@@ -145,6 +145,8 @@ static oj_status open_output_layer(struct writing *w, struct target *target,
     if (target != &w->target[MAIN])
     {
         options.geometry = OJ_WRITE_INPUT;
+        options.promote_to_multi =
+            w->run->command->output.layer_type == OJ_LAYER_MULTI;
         options.how = OJ_HOW_ANTI;
     }
     options.crs = w->pass->job.crs.output;
@@ -186,7 +188,7 @@ static oj_status plan_output(struct writing *w, struct oj_error *err)
         OJ_TRY(oj_output_plan_layer(w->output, beside[i].option, beside[i].name,
                                     err));
     }
-    return oj_rows_type(&w->pass->rows, w->output->driver, err);
+    return oj_rows_set_geometry_type(&w->pass->rows, w->output->driver, err);
 }
 
 /* ---- after the last row -------------------------------------------------- */
@@ -204,7 +206,7 @@ static void warn_of_writing(const struct writing *w)
                     counts->first_warning,
                     counts->n_warnings > 1 ? " (and more warnings)" : "");
     }
-    oj_rows_warn(&w->pass->rows);
+    oj_rows_warn_of_overlaps(&w->pass->rows);
 }
 
 /* Records the first row with an infinite coordinate, because drivers do not
@@ -250,7 +252,7 @@ static oj_status explain_failure(struct writing *w, oj_status status,
     if (status != OJ_ERR_IO || !w->target[MAIN].schema.keep_fids ||
         strstr(err->message, OJ_TEXT_FID_REPEATS) == NULL)
     {
-        status = oj_output_explain(w->output, status, err);
+        status = oj_output_explain_full_disk(w->output, status, err);
         return explain_infinite(w, status, err);
     }
     bare = *err;
@@ -367,8 +369,8 @@ static oj_status plan_main_layer(struct oj_command_run *run,
                           &job->input, &job->join, &run->output, err);
 }
 
-oj_status oj_run_plan_output_if_replaced(struct oj_command_run *run,
-                                         struct oj_error *err)
+oj_status oj_run_plan_output_with_overwrite(struct oj_command_run *run,
+                                            struct oj_error *err)
 {
     run->explained = run->command->output;
     run->explained.overwrite = 1;

@@ -30,13 +30,13 @@ OJ_MUST_USE oj_status oj_run_plan_output(struct oj_command_run *run,
                                          struct oj_error *err);
 
 /** Plans the output as if -overwrite were given. */
-OJ_MUST_USE oj_status oj_run_plan_output_if_replaced(struct oj_command_run *run,
-                                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_run_plan_output_with_overwrite(
+    struct oj_command_run *run, struct oj_error *err);
 
 /** -explain: opens both sides and checks all that a run checks before reading
  *  (except that an existing output is no error); reads the first rows of the
  *  input, and the join side or, if it is large, its first rows; joins them, and
- *  prints the findings on stdout.  Writes no files. */
+ *  prints the findings on stdout. Writes no files. */
 OJ_MUST_USE oj_status oj_explain_run(struct oj_command_run *run,
                                      struct oj_error *err);
 
@@ -50,7 +50,7 @@ OJ_MUST_USE oj_status oj_benchmark_run(struct oj_command_run *run,
  *  error, a cancellation or a kill leaves the layer unchanged.
  *
  *  The columns are those of a new output: join_fid, join_distance, further
- *  requested ones, and the join layer's fields; they are added at the end.  If
+ *  requested ones, and the join layer's fields; they are added at the end. If
  *  the layer has consecutive columns with these names and types, they are taken
  *  as those of an earlier run and refreshed; any other column of such a name is
  *  an error.

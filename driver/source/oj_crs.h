@@ -21,7 +21,7 @@ struct oj_crs
 /** Applies -s_srs, -join_srs, -t_srs, -crs and -a_srs: chooses the CRS of the
  *  join, sets the transformations of both sides, prints a notice if the join
  *  side is reprojected, and sets the distances of `relation` in the unit of the
- *  join.  The boxes of -window are in the CRS of the join.  OJ_ERR_ARG or
+ *  join. The boxes of -window are in the CRS of the join. OJ_ERR_ARG or
  *  OJ_ERR_DATA with what to write instead. */
 OJ_MUST_USE oj_status oj_crs_choose(const struct oj_command *command,
                                     struct oj_source *input,
@@ -30,7 +30,7 @@ OJ_MUST_USE oj_status oj_crs_choose(const struct oj_command *command,
                                     struct oj_error *err);
 
 /** oj_distance_scale() for the CRS of the join: a distance in this unit,
- *  multiplied by *scale, is in the unit of the join.  option (without dash) and
+ *  multiplied by *scale, is in the unit of the join. option (without dash) and
  *  written (its value as the user wrote it) are for the error text. OJ_ERR_ARG
  *  if the unit has no fixed length in this CRS. */
 OJ_MUST_USE oj_status oj_crs_scale(const struct oj_command *command,

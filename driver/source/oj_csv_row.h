@@ -1,6 +1,6 @@
 /** Checks rows of CSV before GDAL reads them. GDAL's driver completes rows that
  *  have too few fields, drops fields that are too many, and makes NULL of
- *  coordinates that are no numbers.  Which columns form the geometry is GDAL's
+ *  coordinates that are no numbers. Which columns form the geometry is GDAL's
  *  decision, from names and options; it is found by a probe, two rows in which
  *  each field holds the number of its column:
  *
@@ -43,13 +43,13 @@ void oj_csv_columns_write_probe(const struct oj_csv_columns *columns,
 void oj_csv_columns_read_probe(struct oj_csv_columns *columns, OGRLayerH layer);
 
 /** Returns 1 if each quotation begins and ends together with a field, as it
- *  does in files written by programs.  If a row of several lines fails this, a
+ *  does in files written by programs. If a row of several lines fails this, a
  *  stray quotation mark has swallowed the lines up to the next mark. */
 int oj_csv_row_quotes_fields(const struct oj_csv_columns *columns,
                              const char *bytes, int64_t n);
 
 /** Returns 1, and the reason in flaw, if a row has fewer or more fields than
- *  the first line, or a coordinate that is no number.  Separators behind the
+ *  the first line, or a coordinate that is no number. Separators behind the
  *  last field, and coordinates that are empty or NaN, are accepted. */
 int oj_csv_row_has_flaw(const struct oj_csv_columns *columns, const char *bytes,
                         int64_t n, char *flaw, size_t size);

@@ -1,5 +1,5 @@
 /** Warns of likely mistakes before the long work: layers that are disjoint,
- *  swapped axes, distances in the wrong unit.  Uses extents that drivers return
+ *  swapped axes, distances in the wrong unit. Uses extents that drivers return
  *  without reading the layer; for formats without them (CSV), the first rows.
  */
 #ifndef OJ_PLAUSIBILITY_WARNINGS_H

@@ -8,7 +8,9 @@
 #include "../base/oj_cancel.h"
 #include "../base/oj_gdal_driver.h"
 #include "../base/oj_message.h"
+#include "../files/oj_text_file_write.h"
 #include "oj_csv_row.h"
+#include "oj_report_value.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -16,10 +18,10 @@
 #include <cpl_vsi.h>
 
 #include <errno.h>
-#include <math.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -71,8 +73,7 @@ struct findings
     int64_t n_left_out;
     char left_out[128]; /* name of the first field that was left out */
     int64_t n_not_held;
-    char not_held[128]; /* name of the first field that could not hold a
-                           value */
+    char not_held[400]; /* the first value that was not held, and its place */
     int64_t n_unread;
     int64_t first_unread; /* number of the first report that could not be
                              read */
@@ -84,8 +85,12 @@ struct findings
  *   [header][records: complete ... ][begun]
  *           n_header         n_complete    n_bytes
  *
+ * The header of CSV is the first line.  That of GeoJSONSeq is a feature of our
+ * own with a text in each field of texts: without it GDAL would read texts that
+ * look like dates as such, where all texts of a batch do.
+ *
  * A report that cannot be read ends the stream: `failure` is set, and returned
- * after the reports before it.  With skip_failures such reports are counted.
+ * after the reports before it. With skip_failures such reports are counted.
  */
 struct oj_report_stream
 {
@@ -94,10 +99,13 @@ struct oj_report_stream
     char path[64]; /* path of the file in memory */
     char name[80]; /* name under which GDAL opens that file */
     char **open_options;
+    const char *detects_types; /* AUTODETECT_TYPE of CSV, for the types of the
+                                  first batch alone; NULL: not given */
 
     char *bytes;
     int64_t n_bytes, cap_bytes;
     int64_t n_header;   /* bytes of the header, which precede each batch */
+    int has_sample;     /* 1: the header is a feature of our own */
     int64_t n_complete; /* bytes up to the end of the last complete record */
     struct report_record *records;
     int64_t n_records, cap_records; /* complete records in bytes */
@@ -118,6 +126,7 @@ struct oj_report_stream
     OGRLayerH layer;
     int64_t n_rows; /* number of rows of layer */
     struct findings found;
+    struct findings warned; /* that a warning was given of */
     struct oj_error failure;
     int has_failed; /* 1: all reports before the failure were returned */
 };
@@ -171,7 +180,9 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
     static const char mark[3] = {'\xEF', '\xBB', '\xBF'};
     const size_t n_mark =
         s->n_bytes < (int64_t)sizeof mark ? (size_t)s->n_bytes : sizeof mark;
-    int64_t i = memcmp(s->bytes, mark, n_mark) == 0 ? (int64_t)n_mark : 0;
+    const int64_t begin =
+        memcmp(s->bytes, mark, n_mark) == 0 ? (int64_t)n_mark : 0;
+    int64_t i = begin;
     if (s->format == FORMAT_UNKNOWN &&
         memchr(s->bytes, '\0', (size_t)s->n_bytes) != NULL)
         return oj_fail(err, OJ_ERR_DATA,
@@ -187,14 +198,12 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
     if (s->format == FORMAT_UNKNOWN)
         s->format = s->has_separators || s->bytes[i] == '{' ? FORMAT_SEQUENCE
                                                             : FORMAT_CSV;
-    if (s->format == FORMAT_SEQUENCE)
-    {
-        /* White space before the first record is dropped, because GDAL's driver
-         * expects the record, or its separator, to come first. */
-        s->line += count_line_breaks(s->bytes, i);
-        s->n_bytes -= i;
-        memmove(s->bytes, s->bytes + i, (size_t)s->n_bytes);
-    }
+    /* GDAL's driver of GeoJSONSeq wants the record, or its separator, to come
+     * first. */
+    i = s->format == FORMAT_SEQUENCE ? i : begin;
+    s->line += count_line_breaks(s->bytes, i);
+    s->n_bytes -= i;
+    memmove(s->bytes, s->bytes + i, (size_t)s->n_bytes);
     return OJ_OK;
 }
 
@@ -483,8 +492,9 @@ static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
 static int wait_for_bytes(double seconds)
 {
     struct pollfd stdin_ = {STDIN_FILENO, POLLIN, 0};
-    const int ms =
-        seconds >= 0.001 * OJ_LOOK_MS ? OJ_LOOK_MS : 1 + (int)(1000 * seconds);
+    const int ms = seconds >= 0.001 * OJ_CANCEL_POLL_MS
+                       ? OJ_CANCEL_POLL_MS
+                       : 1 + (int)(1000 * seconds);
     return poll(&stdin_, 1, ms) > 0;
 }
 
@@ -550,25 +560,52 @@ static oj_status fail_records(const struct oj_report_stream *s, const char *why,
                    why[0] != '\0' ? ": " : "", why);
 }
 
+/* Puts a header of n bytes before all records. */
+static oj_status put_header(struct oj_report_stream *s, const char *text,
+                            int64_t n, struct oj_error *err)
+{
+    OJ_ROOM(s->bytes, s->n_bytes, s->n_bytes + n, s->cap_bytes, err);
+    memmove(s->bytes + n, s->bytes, (size_t)s->n_bytes);
+    memcpy(s->bytes, text, (size_t)n);
+    for (int64_t i = 0; i < s->n_records; i++)
+        s->records[i].begin += n;
+    s->n_bytes += n;
+    s->n_scanned += n;
+    s->n_complete += n;
+    s->n_header = n;
+    return OJ_OK;
+}
+
 /* ---- rows of CSV ----------------------------------------------------------
  */
 
-/* Finds the columns of the geometry, by letting GDAL read two made-up rows
- * (oj_csv_row.h). n_fields: number of fields of the first line. */
-static oj_status find_columns(struct oj_report_stream *s,
-                              const struct report_record *first, int n_fields,
-                              struct oj_error *err)
+/* Names the columns as GDAL does where no line has names: with a first line
+ * that does not, GDAL would look for names in the first row of each batch. */
+static oj_status put_names(struct oj_report_stream *s, struct oj_error *err)
 {
-    const char *line = s->bytes + first->begin;
+    const int n = s->columns.n;
+    const int64_t size = 24 * (int64_t)n + 1;
+    char *text;
+    oj_status status;
+    OJ_NEW(text, size, err);
+    text[0] = '\0';
+    for (int i = 0; i < n; i++)
+        oj_message_append(text, (size_t)size, "field_%d%c", i + 1,
+                          i + 1 < n ? s->columns.separator : '\n');
+    status = put_header(s, text, (int64_t)strlen(text), err);
+    oj_free(text);
+    return status;
+}
+
+/* Finds the columns of the geometry, by letting GDAL read two made-up rows
+ * (oj_csv_row.h). */
+static oj_status find_geometry_columns(struct oj_report_stream *s,
+                                       struct oj_error *err)
+{
     struct oj_csv_columns *columns = &s->columns;
+    const int64_t size = oj_csv_columns_probe_size(columns);
     char *text, *rows;
-    int64_t size;
     GDALDatasetH dataset;
-    if (CPLTestBool(
-            CSLFetchNameValueDef(s->open_options, "MERGE_SEPARATOR", "NO")))
-        return OJ_OK;
-    oj_csv_columns_find(columns, line, first->n, n_fields);
-    size = oj_csv_columns_probe_size(columns);
     OJ_NEW(text, s->n_header + size, err);
     memcpy(text, s->bytes, (size_t)s->n_header);
     rows = text + s->n_header;
@@ -582,37 +619,51 @@ static oj_status find_columns(struct oj_report_stream *s,
     return OJ_OK;
 }
 
-/* Called when the first record is complete. A record of column names becomes
- * the header, which precedes all batches, and is no report. */
-static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
+/* Opens the first record alone.  *n_fields: of it; *has_names 0: it is a row.
+ */
+static oj_status look_for_names(struct oj_report_stream *s, int *has_names,
+                                int *n_fields, struct oj_error *err)
 {
-    const struct report_record first = s->records[0];
-    const int64_t end = first.begin + first.n;
-    int has_header = 0, n_fields = 0;
+    const struct report_record *first = s->records;
     GDALDatasetH dataset;
     OGRLayerH layer;
     char **options = CSLDuplicate(s->open_options);
     if (oj_driver_has_open_option(GDALGetDriverByName("CSV"),
                                   "KEEP_GEOM_COLUMNS"))
         options = CSLSetNameValue(options, "KEEP_GEOM_COLUMNS", "YES");
-    dataset = open_bytes(s, s->bytes, end, options);
+    dataset = open_bytes(s, s->bytes, first->begin + first->n, options);
     CSLDestroy(options);
     layer = dataset != NULL ? GDALDatasetGetLayer(dataset, 0) : NULL;
     if (layer != NULL)
     {
-        has_header = OGR_L_GetFeatureCount(layer, 1) == 0;
-        n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
+        *has_names = OGR_L_GetFeatureCount(layer, 1) == 0;
+        *n_fields = OGR_FD_GetFieldCount(OGR_L_GetLayerDefn(layer));
     }
     close_bytes(s, dataset);
-    if (layer == NULL)
-        return fail_records(s, CPLGetLastErrorMsg(), err);
+    return layer != NULL ? OJ_OK : fail_records(s, CPLGetLastErrorMsg(), err);
+}
+
+/* Once the first record is there: where it holds names, it is the first line of
+ * all batches, and no report. */
+static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
+{
+    const struct report_record first = s->records[0];
+    int has_names = 0, n_fields = 0;
+    OJ_TRY(look_for_names(s, &has_names, &n_fields, err));
+    oj_csv_columns_find(&s->columns, s->bytes + first.begin, first.n, n_fields);
     if (oj_driver_has_open_option(GDALGetDriverByName("CSV"), "HEADERS"))
-        s->open_options = CSLSetNameValue(s->open_options, "HEADERS",
-                                          has_header ? "YES" : "NO");
-    s->n_header = has_header ? end : 0;
-    s->n_records -= has_header;
-    s->n_reports -= has_header;
-    return find_columns(s, &first, n_fields, err);
+        s->open_options = CSLSetNameValue(s->open_options, "HEADERS", "YES");
+    s->n_records -= has_names;
+    s->n_reports -= has_names;
+    if (has_names)
+        s->n_header = first.begin + first.n;
+    else
+        OJ_TRY(put_names(s, err));
+    if (!CPLTestBool(
+            CSLFetchNameValueDef(s->open_options, "MERGE_SEPARATOR", "NO")))
+        return find_geometry_columns(s, err);
+    oj_csv_columns_init(&s->columns); /* fields cannot be counted */
+    return OJ_OK;
 }
 
 static oj_status find_header(struct oj_report_stream *s, struct oj_error *err)
@@ -751,14 +802,26 @@ static oj_status collect_records(struct oj_report_stream *s,
     return OJ_OK;
 }
 
+/* The first n bytes, with the types that the user wants of CSV.  Batches are
+ * read without: their values are converted to the types of the first one. */
+static GDALDatasetH open_with_types(const struct oj_report_stream *s, int64_t n)
+{
+    char **options = CSLDuplicate(s->open_options);
+    GDALDatasetH dataset;
+    if (s->detects_types != NULL)
+        options = CSLSetNameValue(options, "AUTODETECT_TYPE", s->detects_types);
+    dataset = open_bytes(s, s->bytes, n, options);
+    CSLDestroy(options);
+    return dataset;
+}
+
 /* Returns 1 if the key of the first report is an integer. All keys then are,
  * even if other reports of the batch make GDAL choose another type. */
 static int is_first_key_integer(const struct oj_report_stream *s)
 {
     const struct report_record *first = s->records;
     const int64_t n = s->n_records > 0 ? first->begin + first->n : 0;
-    GDALDatasetH dataset =
-        n > 0 ? open_bytes(s, s->bytes, n, s->open_options) : NULL;
+    GDALDatasetH dataset = n > 0 ? open_with_types(s, n) : NULL;
     OGRLayerH layer = dataset != NULL ? GDALDatasetGetLayer(dataset, 0) : NULL;
     int is_integer = 0;
     if (layer != NULL)
@@ -787,19 +850,21 @@ static int add_field(const struct oj_report_stream *s, OGRFieldDefnH like)
         is_key && s->has_integer_keys && (type == OFTString || type == OFTReal);
     OGRFieldDefnH wider;
     OGRErr result;
-    if (!is_mixed_key &&
-        (type != OFTInteger || OGR_Fld_GetSubType(like) != OFSTNone ||
-         (!is_key && s->format != FORMAT_SEQUENCE)))
+    if (!is_mixed_key && ((type != OFTInteger && type != OFTIntegerList) ||
+                          OGR_Fld_GetSubType(like) != OFSTNone ||
+                          (!is_key && s->format != FORMAT_SEQUENCE)))
         return OGR_L_CreateField(s->layer, like, TRUE) == OGRERR_NONE;
-    wider = OGR_Fld_Create(name, is_key ? OFTInteger64 : OFTReal);
+    wider = OGR_Fld_Create(name, is_key                   ? OFTInteger64
+                                 : type == OFTIntegerList ? OFTRealList
+                                                          : OFTReal);
     result = OGR_L_CreateField(s->layer, wider, TRUE);
     OGR_Fld_Destroy(wider);
     return result == OGRERR_NONE;
 }
 
 /* Makes the layer in memory, with the fields of this layer. */
-static oj_status make_layer(struct oj_report_stream *s, OGRLayerH like,
-                            GDALDatasetH dataset, struct oj_error *err)
+static oj_status make_layer_like(struct oj_report_stream *s, OGRLayerH like,
+                                 GDALDatasetH dataset, struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(like);
     OGRwkbGeometryType type = OGR_L_GetGeomType(like);
@@ -816,6 +881,58 @@ static oj_status make_layer(struct oj_report_stream *s, OGRLayerH like,
     return s->layer != NULL ? OJ_OK
                             : oj_fail(err, OJ_ERR_INTERNAL,
                                       "GDAL cannot hold a layer in memory");
+}
+
+/* The layer in memory, with the types of the first n bytes that the user wants
+ * of CSV. Where GDAL cannot read these, it is not made. */
+static oj_status make_layer_of_types(struct oj_report_stream *s, int64_t n,
+                                     GDALDatasetH dataset, struct oj_error *err)
+{
+    GDALDatasetH records = open_with_types(s, n);
+    OGRLayerH like = records != NULL ? GDALDatasetGetLayer(records, 0) : NULL;
+    oj_status status =
+        like != NULL ? make_layer_like(s, like, dataset, err) : OJ_OK;
+    close_bytes(s, records);
+    return status;
+}
+
+/* Writes a feature with a text in each field of texts.  A field "id" can be
+ * the id of the features in place of a property, which it would hide. */
+static int write_sample(const struct oj_report_stream *s, FILE *file)
+{
+    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
+    int n = 0;
+    fprintf(file, "%s{\"type\":\"Feature\",\"properties\":{",
+            s->has_separators ? "\x1e" : "");
+    for (int i = 0; i < OGR_FD_GetFieldCount(defn); i++)
+    {
+        OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, i);
+        if (OGR_Fld_GetType(field) != OFTString ||
+            strcmp(OGR_Fld_GetNameRef(field), "id") == 0)
+            continue;
+        fputs(n++ > 0 ? "," : "", file);
+        oj_text_file_put_json(file, OGR_Fld_GetNameRef(field));
+        fputs(":\"text\"", file);
+    }
+    fputs("},\"geometry\":null}\n", file);
+    return n;
+}
+
+static oj_status put_sample(struct oj_report_stream *s, struct oj_error *err)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *file = open_memstream(&text, &n);
+    const int n_texts = file != NULL ? write_sample(s, file) : 0;
+    const int is_written = file != NULL && fclose(file) == 0;
+    oj_status status = is_written ? OJ_OK : oj_fail_nomem(err, 1, n);
+    if (status == OJ_OK && n_texts > 0)
+    {
+        status = put_header(s, text, (int64_t)n, err);
+        s->has_sample = status == OJ_OK;
+    }
+    free(text);
+    return status;
 }
 
 /* Makes a map from the fields of a batch to those of the layer, by name; -1:
@@ -844,89 +961,88 @@ static oj_status map_fields(struct oj_report_stream *s, OGRFeatureDefnH from,
     return OJ_OK;
 }
 
-/* Returns 1 if a field of this type can hold the value of a field of another
- * layer. */
-static int holds_value(OGRFieldType type, OGRFeatureH from, int field)
+/* A value that its field cannot hold. */
+static void note_not_held(struct oj_report_stream *s,
+                          const struct report_record *record, OGRFeatureH from,
+                          int field, OGRFieldDefnH there)
 {
-    const OGRFieldType of = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(from, field));
-    const int is_whole = type == OFTInteger || type == OFTInteger64;
-    double number;
-    if (of == type || type == OFTString || !(is_whole || type == OFTReal))
-        return 1;
-    if (of == OFTString && CPLGetValueType(OGR_F_GetFieldAsString(
-                               from, field)) == CPL_VALUE_STRING)
-        return 0;
-    number = OGR_F_GetFieldAsDouble(from, field);
-    return !is_whole ||
-           (number == floor(number) &&
-            fabs(number) <= (type == OFTInteger ? 2147483647.0 : 9e15));
+    char place[80] = "";
+    if (s->found.n_not_held++ > 0)
+        return;
+    if (record != NULL)
+        snprintf(place, sizeof place, " of report %lld (line %lld)",
+                 (long long)record->number, (long long)record->line);
+    snprintf(s->found.not_held, sizeof s->found.not_held,
+             "'%.60s'%s does not fit the field '%.100s', which is %s by the "
+             "first reports",
+             OGR_F_GetFieldAsString(from, field), place,
+             OGR_Fld_GetNameRef(there),
+             OGR_Fld_GetSubType(there) == OFSTBoolean
+                 ? "Boolean"
+                 : OGR_GetFieldTypeName(OGR_Fld_GetType(there)));
 }
 
-/* Sets the values that a field cannot hold to NULL and counts them; OGR would
- * change them. */
-static void clear_values_not_held(struct oj_report_stream *s, OGRFeatureH from,
-                                  OGRFeatureH to, const int *map)
+/* Copies the values of a report.  *is_sound 0: its key does not fit the type of
+ * the first ones. */
+static void copy_values(struct oj_report_stream *s,
+                        const struct report_record *record, OGRFeatureH from,
+                        const int *map, OGRFeatureH to, int *is_sound)
 {
-    for (int i = 0; i < OGR_F_GetFieldCount(from); i++)
+    *is_sound = 1;
+    for (int i = 0; i < OGR_F_GetFieldCount(from) && *is_sound; i++)
     {
-        OGRFieldDefnH field;
-        if (map[i] < 0 || !OGR_F_IsFieldSetAndNotNull(from, i))
+        OGRFieldDefnH there;
+        if (map[i] < 0 || oj_report_value_copy(from, i, to, map[i]))
             continue;
-        field = OGR_F_GetFieldDefnRef(to, map[i]);
-        if (holds_value(OGR_Fld_GetType(field), from, i))
-            continue;
-        OGR_F_SetFieldNull(to, map[i]);
-        if (s->found.n_not_held++ == 0)
-            snprintf(s->found.not_held, sizeof s->found.not_held, "%s",
-                     OGR_Fld_GetNameRef(field));
+        there = OGR_F_GetFieldDefnRef(to, map[i]);
+        *is_sound = record == NULL ||
+                    strcasecmp(OGR_Fld_GetNameRef(there), s->options.key) != 0;
+        if (*is_sound)
+            note_not_held(s, record, from, i, there);
+        else
+            note_unread(
+                s, record,
+                "its key %.60s is '%.60s', but that of the first report is an "
+                "integer",
+                s->options.key, OGR_F_GetFieldAsString(from, i));
     }
 }
 
-static oj_status add_report(struct oj_report_stream *s, OGRFeatureH from,
-                            const int *map, struct oj_error *err)
+/* Makes a row of a report. */
+static oj_status add_report(struct oj_report_stream *s,
+                            const struct report_record *record,
+                            OGRFeatureH from, const int *map,
+                            struct oj_error *err)
 {
     OGRFeatureH to = OGR_F_Create(OGR_L_GetLayerDefn(s->layer));
     OGRErr result = OGRERR_NOT_ENOUGH_MEMORY;
+    int is_sound = 1;
     if (to != NULL)
     {
-        result = OGR_F_SetFromWithMap(to, from, TRUE, map);
-        clear_values_not_held(s, from, to, map);
+        OGRGeometryH place = OGR_F_StealGeometry(from);
+        copy_values(s, record, from, map, to, &is_sound);
+        result =
+            place == NULL ? OGRERR_NONE : OGR_F_SetGeometryDirectly(to, place);
         OGR_F_SetFID(to, s->n_rows);
-        if (result == OGRERR_NONE)
+        if (is_sound && result == OGRERR_NONE)
             result = OGR_L_CreateFeature(s->layer, to);
         OGR_F_Destroy(to);
     }
     if (result != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: reports");
-    s->n_rows++;
+    s->n_rows += is_sound;
     return OJ_OK;
 }
 
-/* Returns 0 if the report cannot be used: its key does not fit the type of the
- * first keys, or it has a text that is no geometry. */
-static int is_report_sound(struct oj_report_stream *s,
-                           const struct report_record *record, OGRFeatureH from,
-                           int key, const int *map)
+/* Returns 0 if the report has a text that is no geometry. */
+static int is_place_sound(struct oj_report_stream *s,
+                          const struct report_record *record, OGRFeatureH from)
 {
-    const char *bytes = s->bytes + record->begin;
-    if (key >= 0 && map[key] >= 0 && OGR_F_IsFieldSetAndNotNull(from, key) &&
-        !holds_value(OGR_Fld_GetType(OGR_FD_GetFieldDefn(
-                         OGR_L_GetLayerDefn(s->layer), map[key])),
-                     from, key))
-    {
-        note_unread(s, record,
-                    "its key %.60s is '%.60s', but that of the first report is "
-                    "an integer",
-                    s->options.key, OGR_F_GetFieldAsString(from, key));
-        return 0;
-    }
-    if (OGR_F_GetGeometryRef(from) == NULL &&
-        oj_csv_row_has_wkt(&s->columns, bytes, record->n))
-    {
-        note_unread(s, record, "the text in its geometry column is not WKT");
-        return 0;
-    }
-    return 1;
+    if (OGR_F_GetGeometryRef(from) != NULL ||
+        !oj_csv_row_has_wkt(&s->columns, s->bytes + record->begin, record->n))
+        return 1;
+    note_unread(s, record, "the text in its geometry column is not WKT");
+    return 0;
 }
 
 /* Appends the features of `from` to the layer as rows, in their order. *n_read:
@@ -934,20 +1050,21 @@ static int is_report_sound(struct oj_report_stream *s,
 static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
                               int64_t *n_read, struct oj_error *err)
 {
-    OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from);
-    const int key = OGR_FD_GetFieldIndex(defn, s->options.key);
     oj_status status;
     int *map;
-    OJ_TRY(map_fields(s, defn, &map, err));
+    OJ_TRY(map_fields(s, OGR_L_GetLayerDefn(from), &map, err));
     status = OJ_OK;
+    if (s->has_sample)
+        OGR_F_Destroy(OGR_L_GetNextFeature(from));
     for (*n_read = 0; status == OJ_OK; (*n_read)++)
     {
         OGRFeatureH report = OGR_L_GetNextFeature(from);
+        const struct report_record *record =
+            *n_read < s->n_records ? &s->records[*n_read] : NULL;
         if (report == NULL)
             break;
-        if (*n_read >= s->n_records ||
-            is_report_sound(s, &s->records[*n_read], report, key, map))
-            status = add_report(s, report, map, err);
+        if (record == NULL || is_place_sound(s, record, report))
+            status = add_report(s, record, report, map, err);
         OGR_F_Destroy(report);
     }
     oj_free(map);
@@ -983,11 +1100,13 @@ static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
     int64_t n_read = 0;
     if (dataset != NULL)
         s->has_integer_keys = is_first_key_integer(s);
+    if (dataset != NULL && s->detects_types != NULL)
+        OJ_TRY(make_layer_of_types(s, end, dataset, err));
     oj_ogr_errors_forget(errors);
     records = open_bytes(s, s->bytes, end, s->open_options);
     from = records != NULL ? GDALDatasetGetLayer(records, 0) : NULL;
-    if (from != NULL && dataset != NULL)
-        status = make_layer(s, from, dataset, err);
+    if (from != NULL && s->layer == NULL)
+        status = make_layer_like(s, from, dataset, err);
     if (from != NULL && status == OJ_OK)
         status = copy_reports(s, from, &n_read, err);
     close_bytes(s, records);
@@ -1085,6 +1204,20 @@ static oj_status read_records_that_can_be(struct oj_report_stream *s,
     return is_complete ? OJ_OK : fail_records(s, errors->failure, err);
 }
 
+/* A stream may have no end to warn at. */
+static void warn_of_first(struct oj_report_stream *s)
+{
+    if (s->found.n_left_out > 0 && s->warned.n_left_out == 0)
+        oj_warn_at_once(
+            "reports on %s have fields that the first reports did not "
+            "have, such as '%s': these are left out",
+            s->options.name, s->found.left_out);
+    if (s->found.n_not_held > 0 && s->warned.n_not_held == 0)
+        oj_warn_at_once("reports on %s: %s: NULL is written", s->options.name,
+                        s->found.not_held);
+    s->warned = s->found;
+}
+
 /* Makes rows of the records that can be read; without skip_failures only of
  * those before the first one that cannot. dataset: where to make the layer, or
  * NULL if it exists. */
@@ -1105,6 +1238,10 @@ static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
     if (status == OJ_OK && n < s->n_records && s->failure.status != OJ_OK)
         status = delete_rows(s, n, err);
     drop_records(s);
+    warn_of_first(s);
+    if (status == OJ_OK && s->format == FORMAT_SEQUENCE && dataset != NULL &&
+        s->layer != NULL)
+        status = put_sample(s, err);
     return status;
 }
 
@@ -1158,6 +1295,11 @@ oj_status oj_report_stream_open(const struct oj_report_stream_options *options,
     oj_csv_columns_init(&s->columns);
     (void)is_stdin(options->name, &s->format);
     s->open_options = CSLDuplicate((CSLConstList)options->open_options);
+    s->detects_types = CSLFetchNameValue((CSLConstList)options->open_options,
+                                         "AUTODETECT_TYPE");
+    if (s->detects_types != NULL)
+        s->open_options =
+            CSLSetNameValue(s->open_options, "AUTODETECT_TYPE", "NO");
     snprintf(s->path, sizeof s->path, "/vsimem/ogrjoin-%d/reports",
              (int)getpid());
     memory = oj_driver_new_in_memory();
@@ -1215,16 +1357,10 @@ void oj_report_stream_warn(const struct oj_report_stream *s)
 {
     if (s == NULL)
         return;
-    if (s->found.n_left_out > 0)
-        oj_warn("reports on %s have fields that the first reports did not "
-                "have, such as '%s': these are left out",
-                s->options.name, s->found.left_out);
-    if (s->found.n_not_held > 0)
-        oj_warn("%s: %s not fit the type that the field had in the first "
-                "reports, as in '%s': NULL is written",
-                s->options.name,
-                oj_counted(s->found.n_not_held, "value does", "values do"),
-                s->found.not_held);
+    if (s->found.n_not_held > 1)
+        oj_warn("reports on %s: %lld values do not fit the types of their "
+                "fields, of which the first was warned of: NULL is written",
+                s->options.name, (long long)s->found.n_not_held);
     if (s->found.n_unread > 0)
         oj_warn("%s; %s left out", s->found.unread,
                 s->found.n_unread > 1 ? CPLSPrintf("%lld such reports are",

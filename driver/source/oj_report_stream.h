@@ -6,27 +6,27 @@
  *
  *  GDAL's drivers read ahead: a report would wait in their buffers until others
  *  arrive, and the GeoJSONSeq driver reads to the end before it returns the
- *  first row.  Here bytes are divided into records as they arrive, and each
+ *  first row. Here bytes are divided into records as they arrive, and each
  *  batch of records is opened as a file in memory of its own (CSV with the
- * first line before it).
+ *  first line before it).
  *
  *  Fields and their types are those of the first batch; values of later batches
- *  go into the fields by name.  Fields of 32-bit integers become wider, because
+ *  go into the fields by name. Fields of 32-bit integers become wider, because
  *  later values can be larger: the key 64-bit integers, other fields of
- *  GeoJSONSeq reals.  Fields with other names are left out, and values that a
+ *  GeoJSONSeq reals. Fields with other names are left out, and values that a
  *  field cannot hold become NULL; both are counted.
  *
  *  These reports cannot be read; each ends the stream, or is left out: a row of
  *  CSV whose number of fields differs from that of the first line, a coordinate
  *  that is no number, a quotation that is not closed, JSON that GDAL makes no
- *  feature of, a key that does not fit the type of the first keys.  Rows of CSV
- *  are checked here, because GDAL completes them.  If GDAL reports an error or
+ *  feature of, a key that does not fit the type of the first keys. Rows of CSV
+ *  are checked here, because GDAL completes them. If GDAL reports an error or
  *  returns fewer features than records, the broken GeoJSONSeq record is found
- * by halving.
+ *  by halving.
  *
  *  A batch is closed when a quarter of the time that a report may wait has
  *  passed since its first report; the rest of the time is for the join and the
- *  writer.  Only one thread at a time may use a stream.
+ *  writer. Only one thread at a time may use a stream.
  */
 #ifndef OJ_REPORT_STREAM_H
 #define OJ_REPORT_STREAM_H
@@ -59,8 +59,8 @@ struct oj_report_stream_options
 };
 
 /** Waits for the first report, or the end, and makes the layer: *layer is the
- *  only layer of *dataset, which the caller must close after the stream.  What
- *  options points to must outlive the stream.  OJ_ERR_DATA: the format is not
+ *  only layer of *dataset, which the caller must close after the stream. What
+ *  options points to must outlive the stream. OJ_ERR_DATA: the format is not
  *  one of the two; OJ_ERR_CANCELLED */
 OJ_MUST_USE oj_status
 oj_report_stream_open(const struct oj_report_stream_options *options,
@@ -68,22 +68,22 @@ oj_report_stream_open(const struct oj_report_stream_options *options,
                       OGRLayerH *layer, struct oj_error *err);
 
 /** The function `refill` of struct oj_read_options: waits for the next batch
- *  and replaces the rows of the layer by it.  The first batch is there when the
- *  stream is opened.  *n_rows 0: the input has ended; or a signal asked for the
+ *  and replaces the rows of the layer by it. The first batch is there when the
+ *  stream is opened. *n_rows 0: the input has ended; or a signal asked for the
  *  end (oj_cancel.h) and all complete records were returned; or a report cannot
  *  be read and all before it were returned, see oj_report_stream_failure(). */
 oj_status oj_report_stream_refill(void *stream, int64_t *n_rows,
                                   struct oj_error *err);
 
 /** Returns OJ_ERR_DATA, with number, line and first characters of the report,
- *  if a report that cannot be read has ended the stream.  This is no error of
+ *  if a report that cannot be read has ended the stream. This is no error of
  *  the refill, so that the rows before it are joined and written first.
  *  Accepts NULL. */
 OJ_MUST_USE oj_status oj_report_stream_failure(
     const struct oj_report_stream *stream, struct oj_error *err);
 
 /** Returns the number of reports that were left out because they cannot be
- *  read.  Accepts NULL. */
+ *  read. Accepts NULL. */
 int64_t oj_report_stream_unread(const struct oj_report_stream *stream);
 
 /** Warns of fields, values and reports that were left out. */

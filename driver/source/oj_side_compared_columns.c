@@ -20,8 +20,8 @@ oj_status oj_side_field_text(struct oj_side_field *field,
         return OJ_OK;
     }
     if (field->scratch == NULL)
-        field->scratch =
-            oj_value_scratch(field->type, field->subtype, &field->defn);
+        field->scratch = oj_value_make_scratch_feature(
+            field->type, field->subtype, &field->defn);
     if (field->scratch == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a value");
     /* The cast is for GDAL 3.4, where the parameter is not const; GDAL does not
@@ -252,7 +252,8 @@ static oj_status make_vectors(const struct oj_side_columns *c, int side,
     {
         double *out = made->vector + row * d;
         if (read_vector_of_row(fields, values, row, number) == d &&
-            oj_vector_weigh(c->norm, number, d, c->weight, fields->n, out))
+            oj_vector_apply_weights(c->norm, number, d, c->weight, fields->n,
+                                    out))
             continue;
         for (int64_t i = 0; i < d; i++)
             out[i] = (double)NAN;
@@ -374,9 +375,9 @@ static oj_status make_token_sets(const struct oj_side_columns *c, int condition,
                                          c->vocabulary->word_map};
     struct oj_dictionary **dictionary = &c->vocabulary->dictionary[condition];
     if (insert == OJ_LOOK_UP)
-        return oj_token_dictionary_find(*dictionary, &texts, flat->fid,
-                                        c->n_threads, c->cancel,
-                                        &made->sets[condition], err);
+        return oj_token_dictionary_make_sets(*dictionary, &texts, flat->fid,
+                                             c->n_threads, c->cancel,
+                                             &made->sets[condition], err);
     if (insert == OJ_INSERT_ALL)
     {
         oj_token_dictionary_free(*dictionary);
@@ -425,9 +426,9 @@ static oj_status make_texts(const struct oj_side_columns *c, int side,
     return OJ_OK;
 }
 
-oj_status oj_side_columns_order(struct oj_side_columns *columns,
-                                uint32_t *number[OJ_MOST_TEXTS],
-                                struct oj_error *err)
+oj_status oj_side_columns_renumber_tokens(struct oj_side_columns *columns,
+                                          uint32_t *number[OJ_MOST_TEXTS],
+                                          struct oj_error *err)
 {
     for (int i = 0; i < columns->n_texts; i++)
     {
@@ -472,10 +473,10 @@ int oj_side_columns_need(const struct oj_side_columns *columns, int side)
     return need;
 }
 
-void oj_side_columns_use(struct oj_side_columns *columns,
-                         struct oj_vocabulary *vocabulary)
+void oj_side_columns_use_vocabulary(struct oj_side_columns *columns,
+                                    struct oj_vocabulary *vocabulary)
 {
-    oj_vocabulary_hold(vocabulary);
+    oj_vocabulary_add_reference(vocabulary);
     oj_vocabulary_free(columns->vocabulary);
     columns->vocabulary = vocabulary;
 }
@@ -494,7 +495,8 @@ void oj_side_columns_close(struct oj_side_columns *columns)
     memset(columns, 0, sizeof *columns);
 }
 
-struct oj_vocabulary *oj_vocabulary_hold(struct oj_vocabulary *vocabulary)
+struct oj_vocabulary *
+oj_vocabulary_add_reference(struct oj_vocabulary *vocabulary)
 {
     __atomic_fetch_add(&vocabulary->n_holders, 1, __ATOMIC_RELAXED);
     return vocabulary;

@@ -8,7 +8,7 @@
  *   fields of the other side --- look up -------> columns
  *
  *  Classes: rows with equal values get equal small integers, so that the join
- *  compares integers.  algs/api/rows/oj_value_classes.h defines which values
+ *  compares integers. algs/api/rows/oj_value_classes.h defines which values
  *  are equal; dates, lists and binaries are compared as the texts that OGR
  *  writes.
  *
@@ -20,16 +20,16 @@
  *     set    flatten/text/oj_token_sets.h
  *
  *  The text of a value is what OGR writes; a space separates fields, and NULL
- *  adds nothing.  The dictionary is made from the side whose rows are inserted.
+ *  adds nothing. The dictionary is made from the side whose rows are inserted.
  *
  *  Vectors: numbers of a row, from several fields or from one list.
  *
  *   -vector price:0.001+area=PRICE+AREA     (0.001 price, area)
  *   -vector emb                             a list, or a text "[0.1, 2]"
  *
- *  GeoPackage stores lists as texts.  A weight multiplies the values of both
- *  sides first.  The number of dimensions is the number of fields, or the
- *  length of the first list on the inserted side.  A row has no vector if it
+ *  GeoPackage stores lists as texts. A weight multiplies the values of both
+ *  sides first. The number of dimensions is the number of fields, or the
+ *  length of the first list on the inserted side. A row has no vector if it
  *  has a NULL, a NaN or a number beyond OJ_FLAT_MOST, a list of another length,
  *  or (for cosine) a squared length below DBL_MIN.
  */
@@ -129,7 +129,7 @@ struct oj_side_columns
                                 -exclude */
 };
 
-/** Makes a new vocabulary. Precondition: columns->rules is set.  word_map: text
+/** Makes a new vocabulary. Precondition: columns->rules is set. word_map: text
  *  with two columns (oj_word_replacements.h), or NULL. */
 OJ_MUST_USE oj_status oj_side_columns_open(struct oj_side_columns *columns,
                                            const char *word_map,
@@ -147,14 +147,15 @@ int oj_side_columns_need(const struct oj_side_columns *columns, int side);
 
 /** Replaces the vocabulary of *columns by one that other columns with equal
  *  options have made; *columns may then only look up values. */
-void oj_side_columns_use(struct oj_side_columns *columns,
-                         struct oj_vocabulary *vocabulary);
+void oj_side_columns_use_vocabulary(struct oj_side_columns *columns,
+                                    struct oj_vocabulary *vocabulary);
 
 /** Frees what columns owns; zeroed memory is accepted. */
 void oj_side_columns_close(struct oj_side_columns *columns);
 
 /** Adds a reference, which oj_vocabulary_free() drops. */
-struct oj_vocabulary *oj_vocabulary_hold(struct oj_vocabulary *vocabulary);
+struct oj_vocabulary *
+oj_vocabulary_add_reference(struct oj_vocabulary *vocabulary);
 
 /** Returns the bytes of memory that the vocabulary owns. Accepts NULL. */
 int64_t oj_vocabulary_bytes(const struct oj_vocabulary *vocabulary);
@@ -204,9 +205,9 @@ enum oj_insertion
 };
 
 /** Makes the columns of the rows of flat, which then borrows them from made;
- *  adds to missing.  The class of a row is -1 if a value is NULL or, when
- *  values are only looked up, if no inserted row has its values.  insert: enum
- *  oj_insertion.  Not thread-safe.  OJ_ERR_DATA: the first list is longer than
+ *  adds to missing. The class of a row is -1 if a value is NULL or, when
+ *  values are only looked up, if no inserted row has its values. insert: enum
+ *  oj_insertion. Not thread-safe. OJ_ERR_DATA: the first list is longer than
  *  OJ_MOST_DIMENSIONS. */
 OJ_MUST_USE oj_status oj_side_columns_make(struct oj_side_columns *columns,
                                            int side, int insert,
@@ -219,9 +220,9 @@ OJ_MUST_USE oj_status oj_side_columns_make(struct oj_side_columns *columns,
 /** Renumbers the tokens after the last part of a side was inserted. number[i]
  *  [tokens so far] maps old to new numbers for the texts of -similar i; NULL if
  *  there was no row. The caller frees the maps, also after an error. */
-OJ_MUST_USE oj_status oj_side_columns_order(struct oj_side_columns *columns,
-                                            uint32_t *number[OJ_MOST_TEXTS],
-                                            struct oj_error *err);
+OJ_MUST_USE oj_status oj_side_columns_renumber_tokens(
+    struct oj_side_columns *columns, uint32_t *number[OJ_MOST_TEXTS],
+    struct oj_error *err);
 
 /** Copies the columns of row `from` of flat into made, as its row n. */
 OJ_MUST_USE oj_status oj_compared_columns_append(

@@ -1,9 +1,9 @@
 /** Preprocessing of a side: makes, from the rows that were read, the features
- * and columns that are joined.
+ *  and columns that are joined.
  *
  *  Features are replaced by one of their points (-centroid_of,
  *  -point_on_surface_of), by their envelopes (-op window against a layer), or
- *  by valid ones (-invalid): by GEOS, through OGR, in the CRS of the join.  The
+ *  by valid ones (-invalid): by GEOS, through OGR, in the CRS of the join. The
  *  output keeps the original features.  -invalid fail gives OJ_ERR_DATA, which
  *  names the first invalid feature.
  *
@@ -12,7 +12,7 @@
  * struct oj_flat.
  *
  *  Order of calls: open; then all rows of one side, with insert; then the rows
- *  of the other side, batch by batch.  Either side can be inserted.
+ *  of the other side, batch by batch. Either side can be inserted.
  */
 #ifndef OJ_SIDE_PREPROCESSING_H
 #define OJ_SIDE_PREPROCESSING_H
@@ -97,7 +97,7 @@ OJ_MUST_USE oj_status oj_sides_open(
 
 /** Preprocesses rows. flat: on entry the rows as read; on return the features
  *  and columns to join, borrowed from work. values: the rows' fields, used only
- *  if oj_side_columns_need().  insert: enum oj_insertion. */
+ *  if oj_side_columns_need(). insert: enum oj_insertion. */
 OJ_MUST_USE oj_status oj_sides_make(struct oj_sides *sides, int side,
                                     int insert,
                                     const struct oj_attributes *values,

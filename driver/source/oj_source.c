@@ -484,7 +484,7 @@ char **oj_source_describe_fields(const struct oj_source *source, int n)
     return list;
 }
 
-void oj_source_skip(struct oj_source *source, int column, int is_skipped)
+void oj_source_skip_field(struct oj_source *source, int column, int is_skipped)
 {
     source->skipped[column] = is_skipped && !source->needed[column];
 }
@@ -728,7 +728,7 @@ int oj_source_can_hold_points(const struct oj_source *source)
            flat == wkbGeometryCollection;
 }
 
-int oj_source_is_behind(const struct oj_source *source, const char *path)
+int oj_source_has_file(const struct oj_source *source, const char *path)
 {
     char **files = GDALGetFileList(source->dataset);
     int found = oj_path_is_same_file(path, source->side->dataset);
@@ -744,7 +744,8 @@ int oj_source_reads_once(const struct oj_source *source)
            strncmp(source->side->dataset, "/vsistdin", 9) == 0;
 }
 
-oj_status oj_source_hold(struct oj_source *source, struct oj_error *err)
+oj_status oj_source_begin_snapshot(struct oj_source *source,
+                                   struct oj_error *err)
 {
     void *connection = source->dataset != NULL && !source->is_held
                            ? oj_sqlite_connection_of(source->dataset)
@@ -761,7 +762,7 @@ oj_status oj_source_hold(struct oj_source *source, struct oj_error *err)
     return OJ_OK;
 }
 
-void oj_source_release(struct oj_source *source)
+void oj_source_end_snapshot(struct oj_source *source)
 {
     if (source->is_held)
         oj_sqlite_connection_end_reading(
@@ -778,7 +779,7 @@ oj_status oj_source_fail_changed(const struct oj_source *source,
 
 void oj_source_close_dataset(struct oj_source *source)
 {
-    oj_source_release(source);
+    oj_source_end_snapshot(source);
     oj_report_stream_close(source->stream);
     source->stream = NULL;
     if (source->is_result_set)

@@ -31,13 +31,14 @@ struct oj_source
     int *fields, n_fields;    /**< indices of the fields that are read; owned */
     /** [i] 1: the join itself uses fields[i]; owned */
     unsigned char *needed;
-    /** [i] 1: fields[i] is skipped now, see oj_source_skip(); owned */
+    /** [i] 1: fields[i] is skipped now, see oj_source_skip_field(); owned */
     unsigned char *skipped;
     /** number of further fields, from fields[n_fields] on, that are read for
      *  the join but not written; see oj_source_need_field() */
     int n_hidden;
 
-    int is_held; /**< 1: all readings see one state, see oj_source_hold() */
+    int is_held; /**< 1: all readings see one state, see
+                    oj_source_begin_snapshot() */
 
     /** Transformation into the CRS of the join, owned; NULL: none. Set by
      *  oj_crs_choose(). */
@@ -47,7 +48,7 @@ struct oj_source
 /** Opens one side of the command read-only (0: input, 1: join) and checks that
  *  it has a geometry if the join needs one. The boxes of -window become a layer
  *  in memory with the FIDs 1 to n, in which boxes without area are lines or
- *  points.  Fields that are not used are not read.  command must outlive the
+ *  points. Fields that are not used are not read. command must outlive the
  *  source. */
 OJ_MUST_USE oj_status oj_source_open(const struct oj_command *command, int side,
                                      struct oj_source *source,
@@ -55,7 +56,7 @@ OJ_MUST_USE oj_status oj_source_open(const struct oj_command *command, int side,
 
 /** Adds a field to those that are read, even if it is not written. *column: its
  *  index in source->fields, in struct oj_table and in batches; *defn: its
- *  definition, owned by the layer.  OJ_ERR_ARG if there is no such field; the
+ *  definition, owned by the layer. OJ_ERR_ARG if there is no such field; the
  *  message names the option and lists the fields. */
 OJ_MUST_USE oj_status oj_source_need_field(struct oj_source *source,
                                            const char *name, const char *option,
@@ -70,18 +71,18 @@ OGRFieldDefnH oj_source_field(const struct oj_source *source, int i);
 char **oj_source_describe_fields(const struct oj_source *source, int n);
 
 /** Stops (is_skipped 1) or resumes reading the values of fields[column]. Fields
- *  that the join itself uses are always read.  A reader that is already open is
+ *  that the join itself uses are always read. A reader that is already open is
  *  not affected. */
-void oj_source_skip(struct oj_source *source, int column, int is_skipped);
+void oj_source_skip_field(struct oj_source *source, int column, int is_skipped);
 
 /** Returns 1 if -where or -spat filters the rows. */
 int oj_source_is_filtered(const struct oj_source *source);
 
 /** Sets filters on the layer in addition to the command's; they replace those
- *  of the last call. Precondition: no reader is open.  All rows that pass the
- *  filters are read; a box may let more rows through.  box    geometries that
- *  intersect it, or NULL.  where  a condition in the driver's SQL, or NULL; not
- *  for a SELECT */
+ *  of the last call. Precondition: no reader is open.
+ *  box    reads the rows whose geometry intersects the box, and possibly more;
+ *         NULL: all rows
+ *  where  a condition in the driver's SQL, or NULL; not for a SELECT */
 OJ_MUST_USE oj_status oj_source_filter(struct oj_source *source,
                                        const OGREnvelope *box,
                                        const char *where, struct oj_error *err);
@@ -113,21 +114,21 @@ const char *oj_source_all_rows_filter(const struct oj_source *source);
 int oj_source_can_hold_points(const struct oj_source *source);
 
 /** Returns 1 if path is the dataset of the source or one of its files. */
-int oj_source_is_behind(const struct oj_source *source, const char *path);
+int oj_source_has_file(const struct oj_source *source, const char *path);
 
 /** Returns 1 for a stream, whose rows can be read only once. */
 int oj_source_reads_once(const struct oj_source *source);
 
-/** Holds the source: until oj_source_release() all readings see one state of
- *  it.  This works for SQLite databases; for other sources nothing happens, and
- *  is_held stays 0. A second call has no effect.  OJ_ERR_IO if another program
- *  keeps the database locked. */
-OJ_MUST_USE oj_status oj_source_hold(struct oj_source *source,
-                                     struct oj_error *err);
+/** Holds the source: until oj_source_end_snapshot() all readings see one state
+ * of it. This works for SQLite databases; for other sources nothing happens,
+ * and is_held stays 0. A second call has no effect. OJ_ERR_IO if another
+ * program keeps the database locked. */
+OJ_MUST_USE oj_status oj_source_begin_snapshot(struct oj_source *source,
+                                               struct oj_error *err);
 
-/** Ends oj_source_hold(). Before this call no other program can write to a
- *  database that has a rollback journal. */
-void oj_source_release(struct oj_source *source);
+/** Ends oj_source_begin_snapshot(). Before this call no other program can write
+ * to a database that has a rollback journal. */
+void oj_source_end_snapshot(struct oj_source *source);
 
 /** Returns OJ_ERR_DATA with the message "the ROLE layer 'NAME' " and how, e.g.
  *  "was changed ...". */

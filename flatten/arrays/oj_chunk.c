@@ -70,7 +70,7 @@ static int64_t count_bad_texts_of_column(const struct oj_column_view *column,
         return 0;
     for (int64_t row = first; row < first + n; row++)
     {
-        if (!oj_column_has(column, row))
+        if (!oj_column_has_value(column, row))
             continue;
         start = oj_column_bytes(column, row, &n_here);
         n_bad += !oj_utf8_is_valid(start, n_here);
@@ -207,7 +207,7 @@ static oj_status append_rows_of_part(struct oj_chunk_rows *whole,
         to->has_bad_text |= from->has_bad_text;
         if (!is_bytes(to))
             continue;
-        OJ_TRY(oj_chunk_room(to, from->n_bytes, err));
+        OJ_TRY(oj_chunk_reserve(to, from->n_bytes, err));
         if (from->n_bytes > 0)
             memcpy(to->bytes + to->n_bytes, from->bytes, (size_t)from->n_bytes);
         for (int64_t i = 0; i < n_rows; i++)
@@ -226,7 +226,7 @@ static void count_nulls_and_fill_offsets(struct oj_chunk_column *column,
     {
         if (i % 8 == 0 && column->bits[i >> 3] == 255)
             i += 7;
-        else if (!oj_chunk_has(column, i))
+        else if (!oj_chunk_has_value(column, i))
         {
             column->n_null++;
             if (is_bytes(column))
@@ -324,7 +324,7 @@ static oj_status is_row_wanted(const struct oj_chunk_maker *maker, int64_t row,
         &maker->rows->column[OJ_CHUNK_GEOMETRY];
     const int64_t *start = (const int64_t *)shapes->values + row;
     uint8_t point[OJ_WKB_POINT_BYTES] = {1, 1};
-    if (!oj_chunk_has(shapes, row))
+    if (!oj_chunk_has_value(shapes, row))
         return request->meets(request->user, NULL, 0, is_wanted, err);
     if (shapes->format != 'P')
         return request->meets(request->user,
@@ -338,10 +338,10 @@ static oj_status is_row_wanted(const struct oj_chunk_maker *maker, int64_t row,
 static void move_value(struct oj_chunk_column *column, int64_t from, int64_t to)
 {
     int64_t *start = column->values;
-    int has = oj_chunk_has(column, from);
+    int has = oj_chunk_has_value(column, from);
     column->bits[to >> 3] &= (uint8_t) ~(1u << (to & 7));
     if (has)
-        oj_chunk_mark(column, to);
+        oj_chunk_set_valid(column, to);
     if (!is_bytes(column))
     {
         memmove((char *)column->values + (size_t)to * column->size,
@@ -485,8 +485,8 @@ void oj_chunk_maker_free(struct oj_chunk_maker *maker)
 
 /* ---- values -------------------------------------------------------------- */
 
-oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t n,
-                        struct oj_error *err)
+oj_status oj_chunk_reserve(struct oj_chunk_column *column, int64_t n,
+                           struct oj_error *err)
 {
     /* one byte per row more than needed, so that the memory exists even if all
      * texts are empty */

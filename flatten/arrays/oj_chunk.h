@@ -136,7 +136,7 @@ static inline const uint8_t *oj_slice_wkb(const struct oj_slice *slice,
     const struct oj_column_view *wkb = &slice->chunk->column[OJ_CHUNK_GEOMETRY];
     int64_t n;
     const char *bytes;
-    if (!oj_column_has(wkb, slice->first + row))
+    if (!oj_column_has_value(wkb, slice->first + row))
         return NULL;
     bytes = oj_column_bytes(wkb, slice->first + row, &n);
     *n_bytes = (size_t)n;
@@ -235,7 +235,8 @@ OJ_MUST_USE oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at,
 void oj_chunk_maker_free(struct oj_chunk_maker *maker);
 
 /** Marks the row as not NULL; the caller stores its value in `values`. */
-static inline void oj_chunk_mark(struct oj_chunk_column *column, int64_t row)
+static inline void oj_chunk_set_valid(struct oj_chunk_column *column,
+                                      int64_t row)
 {
     column->bits[row >> 3] |= (uint8_t)(1u << (row & 7));
 }
@@ -245,20 +246,20 @@ static inline void oj_chunk_add_point(struct oj_chunk_column *column,
                                       int64_t row, const uint8_t *point)
 {
     memcpy((uint8_t *)column->values + 16 * row, point, 16);
-    oj_chunk_mark(column, row);
+    oj_chunk_set_valid(column, row);
 }
 
 /** Returns 1 if the row has a value. */
-static inline int oj_chunk_has(const struct oj_chunk_column *column,
-                               int64_t row)
+static inline int oj_chunk_has_value(const struct oj_chunk_column *column,
+                                     int64_t row)
 {
     return (column->bits[row >> 3] >> (row & 7) & 1) != 0;
 }
 
 /** Makes room for n bytes behind those of earlier rows, in a column of format U
  *  or Z. */
-OJ_MUST_USE oj_status oj_chunk_room(struct oj_chunk_column *column, int64_t n,
-                                    struct oj_error *err);
+OJ_MUST_USE oj_status oj_chunk_reserve(struct oj_chunk_column *column,
+                                       int64_t n, struct oj_error *err);
 
 /** Ends the row's value, whose n bytes the caller has stored in that room. */
 static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
@@ -266,7 +267,7 @@ static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
 {
     column->n_bytes += n;
     ((int64_t *)column->values)[row + 1] = column->n_bytes;
-    oj_chunk_mark(column, row);
+    oj_chunk_set_valid(column, row);
 }
 
 /** Stores a value of format U or Z. */
@@ -275,7 +276,7 @@ oj_chunk_add_bytes(struct oj_chunk_column *column, int64_t row,
                    const void *bytes, int64_t n, struct oj_error *err)
 {
     if (column->n_bytes + n >= column->cap_bytes)
-        OJ_TRY(oj_chunk_room(column, n, err));
+        OJ_TRY(oj_chunk_reserve(column, n, err));
     if (n > 0)
         memcpy(column->bytes + column->n_bytes, bytes, (size_t)n);
     oj_chunk_end_bytes(column, row, n);

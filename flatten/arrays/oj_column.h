@@ -27,8 +27,8 @@ struct oj_column_view
     int64_t first; /**< offset of row 0 in values, offsets and bits */
 };
 
-static inline int oj_column_has(const struct oj_column_view *column,
-                                int64_t row)
+static inline int oj_column_has_value(const struct oj_column_view *column,
+                                      int64_t row)
 {
     int64_t at = column->first + row;
     return column->format != 0 &&

@@ -8,17 +8,17 @@ struct oj_row_places oj_row_places_make(enum oj_how how)
     return places;
 }
 
-void oj_row_places_number(struct oj_row_places *places, int64_t first)
+void oj_row_places_set_first_fid(struct oj_row_places *places, int64_t first)
 {
     places->number = first;
 }
 
-void oj_row_places_spread(struct oj_row_places *places, int64_t stride)
+void oj_row_places_set_fid_stride(struct oj_row_places *places, int64_t stride)
 {
     places->stride = stride;
 }
 
-int64_t oj_row_places_unspread(int64_t fid, int64_t stride, int64_t *n)
+int64_t oj_row_places_input_fid(int64_t fid, int64_t stride, int64_t *n)
 {
     int64_t feature = fid / stride;
     *n = fid % stride;

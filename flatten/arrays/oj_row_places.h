@@ -64,18 +64,18 @@ struct oj_row_places oj_row_places_make(enum oj_how how);
 /** Gives output rows the FIDs first, first + 1, ..., through all answers that
  *  follow; for rows that do not keep the input's FIDs. first < 0 (the default):
  *  rows have no FIDs. */
-void oj_row_places_number(struct oj_row_places *places, int64_t first);
+void oj_row_places_set_first_fid(struct oj_row_places *places, int64_t first);
 
 /** Derives the FIDs of output rows from the input: the pairs of input feature f
  *  get f * stride, f * stride + 1, ..., and a row without a pair gets f *
  *  stride; f may be negative. So FIDs do not depend on earlier rows. A row
  *  whose FID exceeds 64 bits gets OJ_NO_FID. stride 1 (the default): one output
  *  row per input row. */
-void oj_row_places_spread(struct oj_row_places *places, int64_t stride);
+void oj_row_places_set_fid_stride(struct oj_row_places *places, int64_t stride);
 
 /** Returns the FID of the input feature that the output row with this FID comes
  *  from; *n: number of this row within the feature, from 0. */
-int64_t oj_row_places_unspread(int64_t fid, int64_t stride, int64_t *n);
+int64_t oj_row_places_input_fid(int64_t fid, int64_t stride, int64_t *n);
 
 /** Begins an answer.
  *  entries    the pairs that become output rows

@@ -303,7 +303,7 @@ static void skip_and_box_vertices(struct oj_wkb_walk *walk, int64_t n,
     }
 }
 
-void oj_wkb_pass(struct oj_wkb_walk *walk)
+void oj_wkb_walk_geometry(struct oj_wkb_walk *walk)
 {
     uint32_t code = get_u32(walk->at + 1, 0), type = code % 1000, n;
     int has_z = code / 1000 % 2 == 1, has_m = code / 1000 >= 2;
@@ -330,7 +330,7 @@ void oj_wkb_pass(struct oj_wkb_walk *walk)
     {
         if (type != WKB_POLYGON && type != WKB_LAST_UNSUPPORTED)
         {
-            oj_wkb_pass(walk);
+            oj_wkb_walk_geometry(walk);
             continue;
         }
         walk->at += 4;

@@ -52,7 +52,7 @@ struct oj_wkb_walk
 };
 
 /** Moves `at` behind the geometry. Without a box O(1) per line or ring. */
-void oj_wkb_pass(struct oj_wkb_walk *walk);
+void oj_wkb_walk_geometry(struct oj_wkb_walk *walk);
 
 /** Returns the number of bytes of a feature as ISO WKB; 0: it has no parts. One
  *  part is written as a point, line string or polygon, with multi != 0 as a

@@ -31,7 +31,7 @@ static inline int oj_how_has_join_rows(enum oj_how how)
 
 /** Returns 1 if an input row becomes at most one output row, without values of
  *  its pairs. */
-static inline int oj_how_is_choice(enum oj_how how)
+static inline int oj_how_is_at_most_one_row(enum oj_how how)
 {
     return how == OJ_HOW_SEMI || how == OJ_HOW_ANTI;
 }

@@ -22,7 +22,7 @@ static inline int oj_timed_wait_init(pthread_cond_t *condition)
 }
 
 /** Milliseconds after which a waiting thread polls the cancel flag again. */
-#define OJ_LOOK_MS 50
+#define OJ_CANCEL_POLL_MS 50
 
 /** Waits on the condition variable for at most ms (< 1000) milliseconds; mutex
  *  must be locked. Returns 0 if it was signalled, or woke up spuriously like
@@ -43,10 +43,10 @@ static inline int oj_timed_wait(pthread_cond_t *condition,
 
 /** Waits on the condition variable until it is signalled or the cancel flag is
  *  due to be polled. */
-static inline void oj_wait_or_look(pthread_cond_t *condition,
-                                   pthread_mutex_t *mutex)
+static inline void oj_timed_wait_until_poll(pthread_cond_t *condition,
+                                            pthread_mutex_t *mutex)
 {
-    (void)oj_timed_wait(condition, mutex, OJ_LOOK_MS);
+    (void)oj_timed_wait(condition, mutex, OJ_CANCEL_POLL_MS);
 }
 
 #endif

@@ -264,7 +264,7 @@ static void add_number(struct oj_chunk_column *column, int64_t row, int type,
     int64_t whole = oj_flatbuffer_le(at, types[type].size);
     double *real = (double *)column->values + row;
     float single;
-    oj_chunk_mark(column, row);
+    oj_chunk_set_valid(column, row);
     if (type == TYPE_BYTE)
         whole = (int8_t)whole;
     else if (type == TYPE_SHORT)
@@ -292,7 +292,7 @@ static void add_time(struct oj_chunk_column *column, int64_t row,
     text[n] = '\0';
     memset(field, 0, sizeof *field);
     if (OGRParseDate(text, field, 0))
-        oj_chunk_mark(column, row);
+        oj_chunk_set_valid(column, row);
 }
 
 /* Returns 1 if one of the eight bytes of word is 0. */
@@ -341,7 +341,7 @@ static oj_status add_value(struct oj_chunk_rows *rows,
         return oj_leave_to_gdal(err);
     if (from->to < 0)
         return OJ_OK;
-    if (oj_chunk_has(column, row))
+    if (oj_chunk_has_value(column, row))
         return oj_leave_to_gdal(err);
     if (n_length == 0)
         add_number(column, row, from->type, at);
@@ -571,7 +571,7 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
         oj_chunk_add_point(column, row, point.xy);
         return OJ_OK;
     }
-    OJ_TRY(oj_chunk_room(column, room, err));
+    OJ_TRY(oj_chunk_reserve(column, room, err));
     w.to = (uint8_t *)column->bytes + column->n_bytes;
     w.end = w.to + room;
     if (!write_wkb(&w, &geometry, r->geometry_type, 0) || feature->is_broken)

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-sqlite3 *oj_sqlite_of(GDALDatasetH dataset)
+sqlite3 *oj_sqlite_of_dataset(GDALDatasetH dataset)
 {
     GDALDriverH driver = GDALGetDatasetDriver(dataset);
     return driver != NULL && strcmp(GDALGetDescription(driver), "GPKG") == 0 &&
@@ -34,7 +34,7 @@ static oj_status prepare_statement(sqlite3 *connection, sqlite3_stmt **out,
     char *text = sqlite3_vmprintf(format, arguments);
     int code;
     if (text == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an SQL statement");
     code = sqlite3_prepare_v3(connection, text, -1, SQLITE_PREPARE_PERSISTENT,
                               out, NULL);
     sqlite3_free(text);
@@ -74,7 +74,7 @@ oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
     text = sqlite3_vmprintf(format, arguments);
     va_end(arguments);
     if (text == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an SQL statement");
     code = sqlite3_exec(connection, text, NULL, NULL, NULL);
     sqlite3_free(text);
     return code == SQLITE_OK
@@ -82,8 +82,8 @@ oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
                : oj_sqlite_fail(connection, "a statement failed", err);
 }
 
-oj_status oj_sqlite_numbers(sqlite3 *connection, int n, double *values,
-                            struct oj_error *err, const char *format, ...)
+oj_status oj_sqlite_read_numbers(sqlite3 *connection, int n, double *values,
+                                 struct oj_error *err, const char *format, ...)
 {
     sqlite3_stmt *statement = NULL;
     va_list arguments;
@@ -221,15 +221,16 @@ static const sqlite3_module module = {.xConnect = connect_table,
                                       .xColumn = return_column_value,
                                       .xRowid = return_zero_rowid};
 
-oj_status oj_sqlite_rows_open(sqlite3 *connection, const char *name,
-                              struct oj_sqlite_rows *rows, struct oj_error *err)
+oj_status oj_sqlite_rows_register(sqlite3 *connection, const char *name,
+                                  struct oj_sqlite_rows *rows,
+                                  struct oj_error *err)
 {
     return sqlite3_create_module(connection, name, &module, rows) == SQLITE_OK
                ? OJ_OK
                : oj_sqlite_fail(connection, "a table of rows", err);
 }
 
-void oj_sqlite_rows_close(sqlite3 *connection, const char *name)
+void oj_sqlite_rows_unregister(sqlite3 *connection, const char *name)
 {
     (void)sqlite3_create_module(connection, name, NULL, NULL);
 }

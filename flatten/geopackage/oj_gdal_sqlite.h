@@ -13,7 +13,7 @@
 
 /** GDAL's own connection to a GeoPackage (see oj_sqlite_connection_of()); NULL
  *  also if GDAL uses another copy of SQLite than the one linked here. */
-sqlite3 *oj_sqlite_of(GDALDatasetH dataset);
+sqlite3 *oj_sqlite_of_dataset(GDALDatasetH dataset);
 
 /* ---- statements ---------------------------------------------------------- */
 
@@ -34,9 +34,10 @@ OJ_MUST_USE oj_status oj_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **out,
 
 /** Reads the first n columns of the first result row. values stays unchanged
  *  where a column is NULL, or if there is no row. */
-OJ_MUST_USE oj_status oj_sqlite_numbers(sqlite3 *connection, int n,
-                                        double *values, struct oj_error *err,
-                                        const char *format, ...);
+OJ_MUST_USE oj_status oj_sqlite_read_numbers(sqlite3 *connection, int n,
+                                             double *values,
+                                             struct oj_error *err,
+                                             const char *format, ...);
 
 /** Runs a statement without result rows and resets it. */
 OJ_MUST_USE oj_status oj_sqlite_step(sqlite3_stmt *statement,
@@ -67,11 +68,12 @@ struct oj_sqlite_rows
 };
 
 /** Registers rows as a virtual table with this name. rows must outlive it. */
-OJ_MUST_USE oj_status oj_sqlite_rows_open(sqlite3 *connection, const char *name,
-                                          struct oj_sqlite_rows *rows,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_sqlite_rows_register(sqlite3 *connection,
+                                              const char *name,
+                                              struct oj_sqlite_rows *rows,
+                                              struct oj_error *err);
 
 /** Unregisters the virtual table. No statement may use it any more. */
-void oj_sqlite_rows_close(sqlite3 *connection, const char *name);
+void oj_sqlite_rows_unregister(sqlite3 *connection, const char *name);
 
 #endif

@@ -99,7 +99,7 @@ static int add_date_value(const struct stored_value *value,
                            : text[i] != form[i])
             return 0;
     memset(field, 0, sizeof *field);
-    oj_chunk_mark(column, row);
+    oj_chunk_set_valid(column, row);
     return OGRParseDate(text, field, 0) && field->Date.Second < 60;
 }
 
@@ -118,7 +118,7 @@ static inline int add_number(const struct stored_value *value,
     int32_t small = (int32_t)number;
     if (value->type == 7 && is_nan(number))
         return 1;
-    oj_chunk_mark(column, row);
+    oj_chunk_set_valid(column, row);
     if (column->format == 'l')
         ((int64_t *)column->values)[row] = number;
     else if (column->format == 'i')
@@ -521,7 +521,7 @@ static oj_status check_box_has_many_rows(sqlite3 *db,
     double is_small = 0;
     if (box == NULL || !OGR_L_TestCapability(from->layer, OLCFastSpatialFilter))
         return OJ_OK;
-    OJ_TRY(oj_sqlite_numbers(
+    OJ_TRY(oj_sqlite_read_numbers(
         db, 1, &is_small, err,
         "SELECT %d * (SELECT count(*) FROM \"rtree_%w_%w\" WHERE maxx >= "
         "%!.17g AND minx <= %!.17g AND maxy >= %!.17g AND miny <= %!.17g) < "
@@ -584,7 +584,8 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
                                          .add = decode_rows_of_piece,
                                          .broken = OJ_SQLITE_MALFORMED};
     struct oj_geopackage_reader *r;
-    sqlite3 *db = from->dataset != NULL ? oj_sqlite_of(from->dataset) : NULL;
+    sqlite3 *db =
+        from->dataset != NULL ? oj_sqlite_of_dataset(from->dataset) : NULL;
     oj_status status;
     *out = NULL;
     /* A writable connection may have uncommitted changes, which the file does

@@ -35,8 +35,8 @@ static float round_down(double value)
     return single;
 }
 
-oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id, const double box[4],
-                       struct oj_error *err)
+oj_status oj_rtree_add_row(struct oj_rtree *tree, int64_t id,
+                           const double box[4], struct oj_error *err)
 {
     struct oj_rtree_entry *entry;
     OJ_ROOM(tree->entry, tree->n, tree->n + 1, tree->cap, err);
@@ -238,11 +238,11 @@ static oj_status insert_rows(struct row_source *all, sqlite3 *connection,
                                   .user = all};
     oj_status status;
     all->at = -1;
-    OJ_TRY(oj_sqlite_rows_open(connection, table, &rows, err));
+    OJ_TRY(oj_sqlite_rows_register(connection, table, &rows, err));
     status = oj_sqlite_run(connection, err, format, name, table);
     if (rows.status != OJ_OK)
         status = oj_fail(err, rows.status, "%s", rows.error.message);
-    oj_sqlite_rows_close(connection, table);
+    oj_sqlite_rows_unregister(connection, table);
     return status;
 }
 
@@ -267,7 +267,7 @@ static oj_status read_cells_per_node(struct packing *p, sqlite3 *connection,
                                      const char *name, struct oj_error *err)
 {
     double n = 0;
-    OJ_TRY(oj_sqlite_numbers(
+    OJ_TRY(oj_sqlite_read_numbers(
         connection, 1, &n, err,
         "SELECT length(data) FROM \"%w_node\" WHERE nodeno = 1", name));
     p->node_bytes = (int)n;
@@ -313,7 +313,8 @@ static oj_status take_rows_of_index(struct oj_rtree *tree, sqlite3 *connection,
         double box[4];
         for (int i = 0; i < 4; i++)
             box[i] = sqlite3_column_double(rows, 1 + i);
-        status = oj_rtree_add(tree, sqlite3_column_int64(rows, 0), box, err);
+        status =
+            oj_rtree_add_row(tree, sqlite3_column_int64(rows, 0), box, err);
     }
     sqlite3_finalize(rows);
     OJ_TRY(status);
@@ -333,8 +334,8 @@ oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
     struct row_source all = {.tree = tree, .cancel = cancel};
     double n_there = 0;
     oj_status status = OJ_OK;
-    OJ_TRY(oj_sqlite_numbers(connection, 1, &n_there, err,
-                             "SELECT count(*) FROM \"%w_rowid\"", name));
+    OJ_TRY(oj_sqlite_read_numbers(connection, 1, &n_there, err,
+                                  "SELECT count(*) FROM \"%w_rowid\"", name));
     if (n_there > MANY_TIMES * (double)tree->n)
         return insert_rows(&all, connection,
                            "INSERT INTO \"%w\" SELECT id, min_x, max_x, min_y, "

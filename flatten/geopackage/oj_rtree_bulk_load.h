@@ -38,8 +38,9 @@ struct oj_rtree
 
 /** Adds a row with its box (minimum x, maximum x, minimum y, maximum y), which
  *  is rounded outwards. */
-OJ_MUST_USE oj_status oj_rtree_add(struct oj_rtree *tree, int64_t id,
-                                   const double box[4], struct oj_error *err);
+OJ_MUST_USE oj_status oj_rtree_add_row(struct oj_rtree *tree, int64_t id,
+                                       const double box[4],
+                                       struct oj_error *err);
 
 /** Adds the rows to the index with this name, and empties *tree. Packs the
  *  whole index anew, unless it already has far more rows than are added. */

@@ -256,9 +256,9 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
  * leaf and continues on a chain of overflow pages.  Each page is read so that
  * its 4-byte header lands on the last 4 bytes of the content before, which are
  * then restored. */
-oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages, int64_t room,
-                             uint64_t size, struct oj_sqlite_record *to,
-                             const uint8_t **record, struct oj_error *err)
+oj_status oj_sqlite_copy_overflow(struct oj_sqlite_pages *pages, int64_t room,
+                                  uint64_t size, struct oj_sqlite_record *to,
+                                  const uint8_t **record, struct oj_error *err)
 {
     int64_t more = pages->usable_bytes - 4, n = (int64_t)size, done;
     int64_t least = (pages->usable_bytes - 12) * 32 / 255 - 23;

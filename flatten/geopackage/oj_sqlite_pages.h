@@ -82,11 +82,11 @@ OJ_MUST_USE oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
 /** Copies a record of n bytes, which begins at *record and continues on
  *  overflow pages, into one piece. At most `room` bytes are in the leaf.
  *  OJ_ERR_IO: malformed. */
-OJ_MUST_USE oj_status oj_sqlite_assemble(struct oj_sqlite_pages *pages,
-                                         int64_t room, uint64_t n,
-                                         struct oj_sqlite_record *to,
-                                         const uint8_t **record,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_sqlite_copy_overflow(struct oj_sqlite_pages *pages,
+                                              int64_t room, uint64_t n,
+                                              struct oj_sqlite_record *to,
+                                              const uint8_t **record,
+                                              struct oj_error *err);
 
 /** Reads a varint of 1 to 9 bytes that must end before `end`. Returns its
  *  number of bytes; 0: it is truncated. */
@@ -194,7 +194,7 @@ oj_sqlite_record(struct oj_sqlite_pages *pages, const uint8_t *leaf,
     *record = at;
     return n <= (uint64_t)room && n <= (uint64_t)pages->usable_bytes - 35
                ? OJ_OK
-               : oj_sqlite_assemble(pages, room, n, long_one, record, err);
+               : oj_sqlite_copy_overflow(pages, room, n, long_one, record, err);
 }
 
 #endif

@@ -230,9 +230,9 @@ static oj_status append_value_to_column(struct oj_table *table,
     return OJ_OK;
 }
 
-oj_status oj_table_append(struct oj_table *table,
-                          const struct oj_attributes *attributes,
-                          int64_t n_rows, struct oj_error *err)
+oj_status oj_table_append_rows(struct oj_table *table,
+                               const struct oj_attributes *attributes,
+                               int64_t n_rows, struct oj_error *err)
 {
     int64_t first = table->n_rows;
     for (int c = 0; c < table->n_columns; c++)
@@ -288,7 +288,7 @@ OGRFieldType oj_table_type(const struct oj_table *table, int column,
 struct oj_column_view oj_table_view(const struct oj_table *table, int c)
 {
     const struct table_column *column = &table->column[c];
-    const struct oj_column_view view = {oj_format_of(column->type),
+    const struct oj_column_view view = {oj_format_of_type(column->type),
                                         1,
                                         column->has_value,
                                         column->values,
@@ -369,8 +369,9 @@ void oj_attributes_free(struct oj_attributes *attributes)
     oj_free(attributes);
 }
 
-oj_status oj_attributes_push(struct oj_attributes *attributes,
-                             OGRFeatureH feature, struct oj_error *err)
+oj_status oj_attributes_append_feature(struct oj_attributes *attributes,
+                                       OGRFeatureH feature,
+                                       struct oj_error *err)
 {
     int64_t n = attributes->n_features;
     OJ_ROOM(attributes->feature, n, n + 1, attributes->cap_features, err);
@@ -405,9 +406,9 @@ void oj_attributes_value(const struct oj_attributes *attributes, int field,
     value->n_text = -1;
 }
 
-int oj_attributes_reals(const struct oj_attributes *attributes, int field,
-                        int64_t first, int64_t n, const int32_t *order,
-                        double *value, uint8_t *is_null, int *any_null)
+int oj_attributes_copy_reals(const struct oj_attributes *attributes, int field,
+                             int64_t first, int64_t n, const int32_t *order,
+                             double *value, uint8_t *is_null, int *any_null)
 {
     const struct oj_slice *slice = &attributes->slice;
     const struct oj_column_view *column;
@@ -422,7 +423,7 @@ int oj_attributes_reals(const struct oj_attributes *attributes, int field,
     for (int64_t i = 0; i < n; i++)
         value[i] = from[order != NULL ? order[first + i] : first + i];
     for (int64_t i = 0; *any_null && i < n; i++)
-        is_null[i] = !oj_column_has(
+        is_null[i] = !oj_column_has_value(
             column,
             slice->first + (order != NULL ? order[first + i] : first + i));
     return 1;

@@ -24,9 +24,9 @@ OJ_MUST_USE oj_status oj_table_new(OGRLayerH layer, const int *fields,
 
 /** Appends n_rows rows of attributes. After a failure the table can only be
  *  freed. */
-OJ_MUST_USE oj_status oj_table_append(struct oj_table *table,
-                                      const struct oj_attributes *attributes,
-                                      int64_t n_rows, struct oj_error *err);
+OJ_MUST_USE oj_status oj_table_append_rows(
+    struct oj_table *table, const struct oj_attributes *attributes,
+    int64_t n_rows, struct oj_error *err);
 
 /** Makes an empty table with the columns of another one. */
 OJ_MUST_USE oj_status oj_table_new_like(const struct oj_table *like,
@@ -85,9 +85,9 @@ void oj_attributes_clear(struct oj_attributes *attributes);
 void oj_attributes_free(struct oj_attributes *attributes);
 
 /** Appends a row as a feature; owns feature if the call succeeds. */
-OJ_MUST_USE oj_status oj_attributes_push(struct oj_attributes *attributes,
-                                         OGRFeatureH feature,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status
+oj_attributes_append_feature(struct oj_attributes *attributes,
+                             OGRFeatureH feature, struct oj_error *err);
 
 /** Geometry of a row; NULL if it has none or if rows are not features. */
 OGRGeometryH oj_attributes_geometry(const struct oj_attributes *attributes,
@@ -102,8 +102,8 @@ void oj_attributes_value(const struct oj_attributes *attributes, int field,
  *  order is not NULL: order[first], order[first + 1], ... Returns 0 if the
  *  values are not stored as a column; then nothing is copied. is_null [n] is
  *  filled only if *any_null. */
-int oj_attributes_reals(const struct oj_attributes *attributes, int field,
-                        int64_t first, int64_t n, const int32_t *order,
-                        double *value, uint8_t *is_null, int *any_null);
+int oj_attributes_copy_reals(const struct oj_attributes *attributes, int field,
+                             int64_t first, int64_t n, const int32_t *order,
+                             double *value, uint8_t *is_null, int *any_null);
 
 #endif

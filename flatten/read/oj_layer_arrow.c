@@ -192,7 +192,7 @@ static int are_geometry_bytes_sound(const struct oj_chunk *chunk)
     int64_t n;
     for (int64_t i = 0; i < chunk->n_rows; i++)
     {
-        if (oj_column_has(column, i))
+        if (oj_column_has_value(column, i))
         {
             (void)oj_column_bytes(column, i, &n);
             if (n <= 0)

@@ -245,7 +245,7 @@ static oj_status init_wanted_fields(struct oj_layer_reader *reader,
             options->skipped != NULL && options->skipped[i];
         reader->format[i] = reader->field[i].is_skipped
                                 ? 0
-                                : oj_format_of(reader->field[i].type);
+                                : oj_format_of_type(reader->field[i].type);
     }
     reader->fields.n = options->n_fields;
     reader->fields.field = reader->field;
@@ -267,7 +267,7 @@ static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
     OGRGeometryH geometry = NULL;
     int is_outside;
     if (wkb != NULL)
-        oj_wkb_pass(&walk);
+        oj_wkb_walk_geometry(&walk);
     is_outside = own[1] < box[0] || own[0] > box[1] || own[3] < box[2] ||
                  own[2] > box[3];
     *is_met = own[0] >= box[0] && own[1] <= box[1] && own[2] >= box[2] &&
@@ -472,7 +472,7 @@ static OGRGeometryH cut_wkb(struct oj_layer_reader *reader,
         return NULL;
     if (oj_wkb_is_iso(bytes, n))
     {
-        oj_wkb_pass(&walk);
+        oj_wkb_walk_geometry(&walk);
         if (!oj_antimeridian_lies_between(&reader->antimeridian, box[0],
                                           box[1]))
             return NULL;
@@ -558,7 +558,7 @@ static oj_status add_feature(struct oj_layer_reader *reader,
     if (status == OJ_OK && reader->attributes != NULL)
     {
         reader->counts.n_bad_texts += count_bad_texts(&reader->fields, feature);
-        status = oj_attributes_push(reader->attributes, feature, err);
+        status = oj_attributes_append_feature(reader->attributes, feature, err);
         if (status == OJ_OK)
             return OJ_OK;
     }
@@ -709,9 +709,9 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
         OGRGeometryH cut = NULL;
         size_t n = 0;
         oj_status status;
-        if (oj_column_has(fids, at))
+        if (oj_column_has_value(fids, at))
             fid = ((const int64_t *)fids->values)[fids->first + at];
-        if (!oj_column_has(wkb, at))
+        if (!oj_column_has_value(wkb, at))
         {
             OJ_TRY(record_null_fid(reader, fid, err));
             OJ_TRY(oj_flat_buf_add_null(flat, fid, err));
@@ -940,7 +940,7 @@ static oj_status read_all_rows_into_table(struct oj_layer_reader *reader,
         int64_t n = -reader->counts.n_rows;
         OJ_TRY(read_rows_up_to_limit(reader, CHUNK_ROWS, err));
         n += reader->counts.n_rows;
-        OJ_TRY(oj_table_append(table, reader->attributes, n, err));
+        OJ_TRY(oj_table_append_rows(table, reader->attributes, n, err));
         oj_attributes_clear(reader->attributes);
         *counts = reader->counts;
         counts->n_vertices = reader->flat->n_vertices;

@@ -17,7 +17,7 @@ void oj_column_value(const struct oj_column_view *column, int64_t row,
     int64_t at = column->first + row, n;
     const void *values = column->values;
     OGRField *raw = &value->raw;
-    if (!oj_column_has(column, row))
+    if (!oj_column_has_value(column, row))
     {
         oj_value_set_null(value);
         return;
@@ -56,8 +56,9 @@ void oj_column_value(const struct oj_column_view *column, int64_t row,
     }
 }
 
-OGRFeatureH oj_value_scratch(OGRFieldType type, OGRFieldSubType subtype,
-                             OGRFeatureDefnH *defn)
+OGRFeatureH oj_value_make_scratch_feature(OGRFieldType type,
+                                          OGRFieldSubType subtype,
+                                          OGRFeatureDefnH *defn)
 {
     OGRFieldDefnH field = OGR_Fld_Create("value", type);
     OGRFeatureH feature;
@@ -88,7 +89,8 @@ oj_status oj_value_setter_init(struct oj_setter *setter, OGRFieldType from,
                                        OGR_Fld_GetSubType(field) == subtype);
     if (!setter->is_same)
     {
-        setter->scratch = oj_value_scratch(from, subtype, &setter->defn);
+        setter->scratch =
+            oj_value_make_scratch_feature(from, subtype, &setter->defn);
         if (setter->scratch == NULL)
             return oj_fail_nomem(err, 1, 1024);
     }

@@ -74,7 +74,7 @@ static inline void oj_value_set_zero(struct oj_value *value)
 }
 
 /** The letter of the column format (oj_column.h) for values of this type. */
-static inline char oj_format_of(OGRFieldType type)
+static inline char oj_format_of_type(OGRFieldType type)
 {
     return type == OFTInteger     ? 'i'
            : type == OFTInteger64 ? 'l'
@@ -144,8 +144,9 @@ OJ_MUST_USE oj_status oj_value_setter_set(struct oj_setter *setter,
 
 /** Creates a feature with one field, for conversions; NULL when out of memory.
  *  The caller destroys the feature first and then releases *defn. */
-OGRFeatureH oj_value_scratch(OGRFieldType type, OGRFieldSubType subtype,
-                             OGRFeatureDefnH *defn);
+OGRFeatureH oj_value_make_scratch_feature(OGRFieldType type,
+                                          OGRFieldSubType subtype,
+                                          OGRFeatureDefnH *defn);
 
 /** Days from 1 January 1970 to a date in the proleptic Gregorian calendar. Days
  *  and months that do not exist are accepted. */

@@ -526,12 +526,12 @@ oj_token_dictionary_make(const struct oj_texts *texts, const int64_t *fid,
     return status;
 }
 
-oj_status oj_token_dictionary_find(const struct oj_dictionary *dictionary,
-                                   const struct oj_texts *texts,
-                                   const int64_t *fid, int n_threads,
-                                   const int *cancel,
-                                   struct oj_token_sets_buf *sets,
-                                   struct oj_error *err)
+oj_status oj_token_dictionary_make_sets(const struct oj_dictionary *dictionary,
+                                        const struct oj_texts *texts,
+                                        const int64_t *fid, int n_threads,
+                                        const int *cancel,
+                                        struct oj_token_sets_buf *sets,
+                                        struct oj_error *err)
 {
     struct tokenising t = {.rules = &dictionary->rules,
                            .texts = texts,

@@ -77,8 +77,9 @@ oj_token_sets_slice(const struct oj_token_sets *sets, int64_t first, int64_t n)
 /** Returns the number of differing bits. Computed by plain arithmetic: without
  *  a popcount instruction, the compiler's builtin calls a function with a
  *  table. */
-static inline int64_t oj_token_bits_apart(const struct oj_token_bits *s,
-                                          const struct oj_token_bits *t)
+static inline int64_t
+oj_token_bits_hamming_distance(const struct oj_token_bits *s,
+                               const struct oj_token_bits *t)
 {
     const uint64_t ones = ~UINT64_C(0) / 3, twos = ~UINT64_C(0) / 5;
     const uint64_t fours = ~UINT64_C(0) / 17;
@@ -101,7 +102,9 @@ static inline int64_t oj_token_sets_bound(const struct oj_token_sets *a,
                                           int64_t row_b)
 {
     int64_t both = (int64_t)a->size[row_a] + b->size[row_b];
-    return (both - oj_token_bits_apart(&a->bits[row_a], &b->bits[row_b])) / 2;
+    return (both -
+            oj_token_bits_hamming_distance(&a->bits[row_a], &b->bits[row_b])) /
+           2;
 }
 
 /** Token sets to which rows can be added. Owner; zeroed memory is a valid empty
@@ -163,7 +166,7 @@ OJ_MUST_USE oj_status oj_token_dictionary_order(
 
 /** Makes the token sets of a batch of the other side, with the rules and
  *  numbers of the dictionary. */
-OJ_MUST_USE oj_status oj_token_dictionary_find(
+OJ_MUST_USE oj_status oj_token_dictionary_make_sets(
     const struct oj_dictionary *dictionary, const struct oj_texts *texts,
     const int64_t *fid, int n_threads, const int *cancel,
     struct oj_token_sets_buf *sets, struct oj_error *err);

@@ -46,7 +46,7 @@
 /* Rows per task: some hundred KB. */
 #define SLICE_ROWS 4096
 
-/* Slices per thread between two calls of oj_row_cursor_take(). */
+/* Slices per thread between two calls of oj_row_cursor_take_places(). */
 #define SLICES_AT_ONCE 4
 
 /* How GDAL writes a row without geometry. */
@@ -367,7 +367,7 @@ static void write_vertex_runs_of_wkb(struct vertex_run *v)
     if (type == OJ_FGB_POINT)
     {
         struct oj_wkb_walk point = {.at = v->from - 5};
-        oj_wkb_pass(&point);
+        oj_wkb_walk_geometry(&point);
         put_vertices(v, code, point.n_vertices);
         v->from = point.at;
         return;
@@ -406,7 +406,7 @@ static void write_parts_as_flatbuffers(const struct flatgeobuf_rows *rows,
     for (int64_t i = 0; i < n; i++)
     {
         struct oj_wkb_walk part = {.at = wkb};
-        oj_wkb_pass(&part);
+        oj_wkb_walk_geometry(&part);
         if (part.n_vertices > 0)
         {
             int64_t table = put_geometry(rows, to, wkb, part.n_vertices, 1);
@@ -549,7 +549,7 @@ static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
     struct oj_wkb_walk walk = {.at = wkb, .box = box};
     int is_empty;
     if (wkb != NULL)
-        oj_wkb_pass(&walk);
+        oj_wkb_walk_geometry(&walk);
     is_empty = walk.n_vertices == 0;
     slice->written.n_empty += is_empty;
     OJ_TRY(check_gdal_would_accept_row(rows, wkb, is_empty, err));
@@ -598,7 +598,7 @@ static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
     struct row_slice *slice = &rows->slice[0];
     if (rows->has_z || rows->has_m || rows->type > OJ_FGB_POINT)
         return OJ_OK;
-    oj_wkb_pass(&walk);
+    oj_wkb_walk_geometry(&walk);
     OJ_TRY(put_feature(rows, slice, point, sizeof point, &walk, err));
     rows->sorted.n_head = (uint32_t)slice->properties - 16;
     memcpy(rows->sorted.head, slice->bytes.at, rows->sorted.n_head);
@@ -699,7 +699,7 @@ static oj_status encode_row(const struct flatgeobuf_rows *rows,
     const uint8_t *wkb;
     int64_t n, begin = to->n;
     int is_left_out = 0, is_point;
-    oj_row_cursor_fetch(rows->cursor, place);
+    oj_row_cursor_prefetch(rows->cursor, place);
     OJ_TRY(oj_row_wkb_make(&slice->wkb, rows->cursor, place, &wkb, &n, err));
     is_point = is_plain_point(rows, wkb);
     if (rows->has_index)
@@ -784,9 +784,10 @@ static int can_rows_be_encoded_in_parallel(struct flatgeobuf_rows *rows)
     for (int i = 0; i < rows->n_fields; i++)
     {
         struct file_field *field = &rows->field[i];
-        oj_row_column_begin(&field->column, rows->cursor);
+        oj_row_column_begin_answer(&field->column, rows->cursor);
         are_plain &= field->column.number < 0 ||
-                     oj_row_cursor_is_plain(rows->cursor, field->column.number);
+                     oj_row_cursor_needs_no_conversion(rows->cursor,
+                                                       field->column.number);
     }
     return are_plain;
 }
@@ -807,7 +808,7 @@ static oj_status encode_and_write_rows(void *of,
     if (sources->batch == NULL || sources->batch->n_rows == 0)
         return OJ_OK;
     n_threads = can_rows_be_encoded_in_parallel(rows) ? rows->n_threads : 1;
-    while ((rows->n_places = oj_row_cursor_take(
+    while ((rows->n_places = oj_row_cursor_take_places(
                 rows->cursor, rows->place,
                 rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS)) > 0)
     {

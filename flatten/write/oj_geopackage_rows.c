@@ -140,7 +140,7 @@ static void describe_wkb_shape(const uint8_t *wkb, struct shape *shape)
     code = wkb[1] | wkb[2] << 8;
     shape->type = code % 1000;
     shape->has_z = code / 1000 % 2 == 1;
-    oj_wkb_pass(&walk);
+    oj_wkb_walk_geometry(&walk);
     shape->is_empty = walk.n_vertices == 0;
     shape->kind = (shape->type * 4 + code / 1000) * 2 + shape->is_empty;
     if (walk.has_curves ||
@@ -186,7 +186,7 @@ static oj_status add_box_to_rtree_and_extent(struct geopackage_rows *w,
         w->box[i] = box[i] < w->box[i] ? box[i] : w->box[i];
         w->box[i + 1] = box[i + 1] > w->box[i + 1] ? box[i + 1] : w->box[i + 1];
     }
-    return w->index != NULL ? oj_rtree_add(&w->tree, fid, box, err) : OJ_OK;
+    return w->index != NULL ? oj_rtree_add_row(&w->tree, fid, box, err) : OJ_OK;
 }
 
 /* ---- values -------------------------------------------------------------- */
@@ -284,9 +284,9 @@ static oj_status fetch_next_row(struct geopackage_rows *rows, int *there,
 {
     *there = 0;
     rows->is_left = 0;
-    if (oj_row_cursor_take(rows->cursor, &rows->place, 1) == 0)
+    if (oj_row_cursor_take_places(rows->cursor, &rows->place, 1) == 0)
         return OJ_OK;
-    oj_row_cursor_fetch(rows->cursor, &rows->place);
+    oj_row_cursor_prefetch(rows->cursor, &rows->place);
     OJ_TRY(oj_row_wkb_make(&rows->work, rows->cursor, &rows->place, &rows->wkb,
                            &rows->n_wkb, err));
     describe_wkb_shape(rows->wkb, &rows->shape);
@@ -375,7 +375,8 @@ static int is_connection_in_transaction(sqlite3 *db)
     return !is_defensive && !sqlite3_get_autocommit(db);
 }
 
-/* Facts about the table and GDAL's metadata: indices of an array of counts. */
+/* Indices of the numbers that read_table_facts() reads about the table and the
+ * GeoPackage's metadata: counts, or 0 and 1. */
 enum
 {
     IS_TABLE,
@@ -391,7 +392,7 @@ static oj_status read_table_facts(const struct geopackage_rows *w,
                                   int is_update, double facts[N_FACTS],
                                   struct oj_error *err)
 {
-    return oj_sqlite_numbers(
+    return oj_sqlite_read_numbers(
         w->db, N_FACTS, facts, err,
         "WITH own(t, i) AS (SELECT %Q, %Q) SELECT "
         "EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND "
@@ -415,7 +416,7 @@ static oj_status read_count_and_extent(struct geopackage_rows *w,
                                        struct oj_error *err)
 {
     double found[] = {0, w->box[0], w->box[1], w->box[2], w->box[3]};
-    OJ_TRY(oj_sqlite_numbers(
+    OJ_TRY(oj_sqlite_read_numbers(
         w->db, 5, found, err,
         "SELECT feature_count, min_x, max_x, min_y, max_y FROM gpkg_contents "
         "c, gpkg_ogr_contents o WHERE lower(c.table_name) = lower(%Q) AND "
@@ -505,7 +506,7 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
             OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, w->column[i].target)));
     w->rows.columns = w->columns = sqlite3_str_finish(names);
     if (w->columns == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a statement");
+        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an SQL statement");
     fields = w->columns + n_first;
     /* Unique, because several layers can be written alternately on one
      * connection. */
@@ -514,7 +515,7 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
     w->rows.next = advance_to_next_row;
     w->rows.column = return_column_to_sqlite;
     w->rows.user = w;
-    OJ_TRY(oj_sqlite_rows_open(w->db, w->name, &w->rows, err));
+    OJ_TRY(oj_sqlite_rows_register(w->db, w->name, &w->rows, err));
     w->is_open = 1;
     OJ_TRY(
         oj_sqlite_prepare(w->db, &w->insert, err,
@@ -591,7 +592,7 @@ static void close_geopackage_writer(void *rows)
     sqlite3_finalize(w->compare);
     sqlite3_finalize(w->update);
     if (w->is_open)
-        oj_sqlite_rows_close(w->db, w->name);
+        oj_sqlite_rows_unregister(w->db, w->name);
     if (w->scratch != NULL)
         OGR_F_Destroy(w->scratch);
     oj_layer_geometry_free(&w->work);
@@ -614,7 +615,7 @@ static oj_status open_geopackage_writer(OGRLayerH layer, int is_update,
     const struct oj_write_options *options =
         oj_row_cursor_sources(cursor)->options;
     struct geopackage_rows *w;
-    sqlite3 *db = oj_sqlite_of(options->dataset);
+    sqlite3 *db = oj_sqlite_of_dataset(options->dataset);
     int fits = 0;
     oj_status status;
     *out = NULL;
@@ -657,7 +658,7 @@ static oj_status insert_rows_of_answer(void *rows,
     w->has_row = 0;
     w->rows.status = OJ_OK;
     for (int i = 0; i < w->n; i++)
-        oj_row_column_begin(&w->column[i].from, w->cursor);
+        oj_row_column_begin_answer(&w->column[i].from, w->cursor);
     code = sqlite3_step(w->insert);
     sqlite3_reset(w->insert);
     *left = w->place;
@@ -724,7 +725,7 @@ static oj_status check_insert_triggers(struct geopackage_rows *w,
                                        struct oj_error *err)
 {
     double n = 0;
-    OJ_TRY(oj_sqlite_numbers(
+    OJ_TRY(oj_sqlite_read_numbers(
         w->db, 1, &n, err,
         "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND "
         "lower(tbl_name) = lower(%Q) AND sql LIKE '%% AFTER INSERT ON %%'",

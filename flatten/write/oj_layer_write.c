@@ -106,7 +106,7 @@ static oj_status create_row(struct oj_layer_writer *writer,
 {
     struct oj_write_counts *counts = &writer->counts;
     const char *side;
-    int64_t fid = oj_row_cursor_origin(writer->cursor, &side);
+    int64_t fid = oj_row_cursor_source_fid(writer->cursor, &side);
     OGRGeometryH geometry = OGR_F_GetGeometryRef(writer->feature);
     if (geometry == NULL || OGR_G_IsEmpty(geometry))
         counts->n_without_geometry +=
@@ -134,7 +134,7 @@ static oj_status explain_failed_row(const struct oj_layer_writer *writer,
     const char *side;
     if (status == OJ_ERR_NOMEM || status == OJ_ERR_CANCELLED)
         return oj_fail(err, status, "%s", reason->message);
-    (void)oj_row_cursor_origin(writer->cursor, &side);
+    (void)oj_row_cursor_source_fid(writer->cursor, &side);
     return fail_row(writer, fid, side, reason->message, err);
 }
 

@@ -186,14 +186,14 @@ void oj_row_cursor_set_join_side(struct oj_row_cursor *cursor,
     cursor->options.join_table = table;
 }
 
-void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first)
+void oj_row_cursor_set_first_fid(struct oj_row_cursor *cursor, int64_t first)
 {
-    oj_row_places_number(&cursor->places, first);
+    oj_row_places_set_first_fid(&cursor->places, first);
 }
 
-void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride)
+void oj_row_cursor_set_fid_stride(struct oj_row_cursor *cursor, int64_t stride)
 {
-    oj_row_places_spread(&cursor->places, stride);
+    oj_row_places_set_fid_stride(&cursor->places, stride);
 }
 
 /* ---- answers ------------------------------------------------------------- */
@@ -255,7 +255,8 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
 {
     oj_row_cursor_end(cursor);
     if (batch->n_rows > 0 && batch->attributes == NULL)
-        return oj_fail(err, OJ_ERR_INTERNAL, "join rows without attributes");
+        return oj_fail(err, OJ_ERR_INTERNAL,
+                       "rows of the join layer without attributes");
     begin_batch(cursor, batch, 1, 0);
     oj_row_places_begin_unmatched(&cursor->places, batch->n_rows, is_matched);
     return OJ_OK;
@@ -267,8 +268,8 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
  * ahead, in two steps: first the offsets of texts, then the texts. */
 #define FETCH_AHEAD 16
 
-void oj_row_cursor_fetch(const struct oj_row_cursor *cursor,
-                         const struct oj_row_place *place)
+void oj_row_cursor_prefetch(const struct oj_row_cursor *cursor,
+                            const struct oj_row_place *place)
 {
     const struct oj_write_options *options = &cursor->options;
     const struct oj_matches *entries = cursor->sources.entries;
@@ -286,8 +287,8 @@ void oj_row_cursor_fetch(const struct oj_row_cursor *cursor,
     }
 }
 
-int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
-                           struct oj_row_place *places, int64_t n)
+int64_t oj_row_cursor_take_places(struct oj_row_cursor *cursor,
+                                  struct oj_row_place *places, int64_t n)
 {
     return oj_row_places_take(&cursor->places, places, n);
 }
@@ -491,7 +492,8 @@ oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor, int column,
     return OJ_OK;
 }
 
-int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column)
+int oj_row_cursor_needs_no_conversion(const struct oj_row_cursor *cursor,
+                                      int column)
 {
     return cursor->setter[column].is_same &&
            cursor->column[column].origin != OJ_COLUMN_AGGREGATE;
@@ -533,13 +535,14 @@ static struct oj_row_view view_column(const struct oj_row_cursor *cursor, int c)
     return found;
 }
 
-void oj_row_column_begin(struct oj_row_column *column,
-                         const struct oj_row_cursor *cursor)
+void oj_row_column_begin_answer(struct oj_row_column *column,
+                                const struct oj_row_cursor *cursor)
 {
-    char own = oj_format_of(column->type),
+    char own = oj_format_of_type(column->type),
          *format = &column->values.view.format;
     *format = 0;
-    if (column->number >= 0 && oj_row_cursor_is_plain(cursor, column->number))
+    if (column->number >= 0 &&
+        oj_row_cursor_needs_no_conversion(cursor, column->number))
         column->values = view_column(cursor, column->number);
     if (own == 'F' || (*format != own && *format != own + 'a' - 'A'))
         *format = 0;
@@ -610,17 +613,17 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
 {
     struct oj_row_place place;
     *there = 0;
-    if (oj_row_cursor_take(cursor, &place, 1) == 0)
+    if (oj_row_cursor_take_places(cursor, &place, 1) == 0)
         return OJ_OK;
     OJ_TRY(oj_check_cancel(cursor->options.cancel, err));
-    oj_row_cursor_fetch(cursor, &place);
+    oj_row_cursor_prefetch(cursor, &place);
     OJ_TRY(oj_row_cursor_fill(cursor, &place, feature, err));
     *there = 1;
     return OJ_OK;
 }
 
-int64_t oj_row_cursor_origin(const struct oj_row_cursor *cursor,
-                             const char **side)
+int64_t oj_row_cursor_source_fid(const struct oj_row_cursor *cursor,
+                                 const char **side)
 {
     *side = cursor->sources.is_join_rows ? "join" : "input";
     return cursor->origin_fid;

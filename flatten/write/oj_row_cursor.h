@@ -1,6 +1,6 @@
 /** Cursor over the output rows of a join: turns batches and their matches, or
- * unmatched rows of the join layer, into row places (oj_row_places.h) and
- * features.
+ *  unmatched rows of the join layer, into row places (oj_row_places.h) and
+ *  features.
  *
  *  One answer at a time: begin, then next() or take() until there are no more
  *  rows.  Part of the layer writer: uses GDAL's C API.  Not thread-safe.
@@ -29,13 +29,13 @@ void oj_row_cursor_set_join_side(struct oj_row_cursor *cursor,
                                  const struct oj_flat *join_side,
                                  const struct oj_table *table);
 
-/** Gives output rows consecutive FIDs, see oj_row_places_number(). Not with
- *  options.keep_fids. */
-void oj_row_cursor_number(struct oj_row_cursor *cursor, int64_t first);
+/** Gives output rows consecutive FIDs, see oj_row_places_set_first_fid(). Not
+ * with options.keep_fids. */
+void oj_row_cursor_set_first_fid(struct oj_row_cursor *cursor, int64_t first);
 
-/** Derives FIDs from those of the input, see oj_row_places_spread(). Only with
- *  options.keep_fids. */
-void oj_row_cursor_spread(struct oj_row_cursor *cursor, int64_t stride);
+/** Derives FIDs from those of the input, see oj_row_places_set_fid_stride().
+ * Only with options.keep_fids. */
+void oj_row_cursor_set_fid_stride(struct oj_row_cursor *cursor, int64_t stride);
 
 /* ---- answers ------------------------------------------------------------- */
 
@@ -53,8 +53,8 @@ OJ_MUST_USE oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
 
 /** Begins the output rows for the rows of a batch of the join layer whose
  *  is_matched [batch->n_rows] is 0: columns of the input are NULL, FIDs are
- *  those of oj_row_cursor_number(). The fields of batch are the columns of the
- *  join table. */
+ *  those of oj_row_cursor_set_first_fid(). The fields of batch are the columns
+ *  of the join table. */
 OJ_MUST_USE oj_status oj_row_cursor_begin_join_rows(
     struct oj_row_cursor *cursor, const struct oj_batch *batch,
     const uint8_t *is_matched, struct oj_error *err);
@@ -73,8 +73,8 @@ OJ_MUST_USE oj_status oj_row_cursor_next(struct oj_row_cursor *cursor,
 
 /** Returns the FID, in its own layer, of the feature from which the last row
  *  was made; *side: "input" or "join". For messages. */
-int64_t oj_row_cursor_origin(const struct oj_row_cursor *cursor,
-                             const char **side);
+int64_t oj_row_cursor_source_fid(const struct oj_row_cursor *cursor,
+                                 const char **side);
 
 /* ---- rows without features ----------------------------------------------- */
 
@@ -92,8 +92,8 @@ OJ_MUST_USE oj_status oj_row_cursor_set_columns(
 
 /** Returns at most n further rows as places instead of features, and their
  *  number; 0 if there are no more. */
-int64_t oj_row_cursor_take(struct oj_row_cursor *cursor,
-                           struct oj_row_place *places, int64_t n);
+int64_t oj_row_cursor_take_places(struct oj_row_cursor *cursor,
+                                  struct oj_row_place *places, int64_t n);
 
 /** Fills feature with the row of a place, as oj_row_cursor_next() does. */
 OJ_MUST_USE oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
@@ -102,8 +102,8 @@ OJ_MUST_USE oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
                                          struct oj_error *err);
 
 /** Prefetches the join features of some following rows. */
-void oj_row_cursor_fetch(const struct oj_row_cursor *cursor,
-                         const struct oj_row_place *place);
+void oj_row_cursor_prefetch(const struct oj_row_cursor *cursor,
+                            const struct oj_row_place *place);
 
 /** The arrays to which row places refer. */
 struct oj_row_sources
@@ -163,15 +163,16 @@ struct oj_row_view
 
 /** Returns the index in view->values of a row's value; -1: the value is NULL.
  */
-static inline int64_t oj_row_view_at(const struct oj_row_view *view,
-                                     const struct oj_row_place *place)
+static inline int64_t oj_row_view_value_index(const struct oj_row_view *view,
+                                              const struct oj_row_place *place)
 {
     int64_t row = view->by == OJ_BY_ROW        ? place->row
                   : view->by == OJ_BY_JOIN_ROW ? place->join_row
                   : place->join_row < 0        ? -1
                                                : place->entry;
-    return row >= 0 && oj_column_has(&view->view, row) ? view->view.first + row
-                                                       : -1;
+    return row >= 0 && oj_column_has_value(&view->view, row)
+               ? view->view.first + row
+               : -1;
 }
 
 /** Reads the values of a column for an output field. */
@@ -185,8 +186,8 @@ struct oj_row_column
 };
 
 /** Prepares the column for a new answer. */
-void oj_row_column_begin(struct oj_row_column *column,
-                         const struct oj_row_cursor *cursor);
+void oj_row_column_begin_answer(struct oj_row_column *column,
+                                const struct oj_row_cursor *cursor);
 
 /** Sets *at to the value of a row: to an int32_t, int64_t, double, for times an
  *  OGRField, otherwise to *n bytes (texts: up to a zero byte); NULL: no value.
@@ -200,7 +201,7 @@ OJ_MUST_USE static inline oj_status oj_row_column_value(
     *at = NULL;
     if (view->format != 0)
     {
-        int64_t i = oj_row_view_at(&column->values, place);
+        int64_t i = oj_row_view_value_index(&column->values, place);
         if (i < 0)
             return OJ_OK;
         *at = (const char *)view->values + i * (view->format == 'i' ? 4 : 8);
@@ -226,6 +227,7 @@ OJ_MUST_USE static inline oj_status oj_row_column_value(
 
 /** Returns 1 if the values of a column need no conversion, so that several
  *  threads can read them at once. */
-int oj_row_cursor_is_plain(const struct oj_row_cursor *cursor, int column);
+int oj_row_cursor_needs_no_conversion(const struct oj_row_cursor *cursor,
+                                      int column);
 
 #endif

@@ -190,7 +190,7 @@ static void decode_rows(const char *name, OGRLayerH layer,
     double start;
     for (int i = 0; i < options->n_fields; i++)
         formats[i] =
-            oj_format_of(OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, i)));
+            oj_format_of_type(OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, i)));
     start = cpu_seconds();
     if (lane->open(&request, &stream, &err) != OJ_OK)
     {

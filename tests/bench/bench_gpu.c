@@ -180,8 +180,8 @@ static oj_status sum_values(struct resident *r,
     const struct oj_gpu_points points = points_of(r);
     struct oj_sum_request request;
     int64_t bytes, *words;
-    OJ_TRY(oj_aggregates_ask_sums(sums, values->column, r->n, 0, &request,
-                                  &words, err));
+    OJ_TRY(oj_aggregates_plan_sums(sums, values->column, r->n, 0, &request,
+                                   &words, err));
     OJ_TRY(load_values(r, &request, err));
     OJ_TRY(allocate(r, r->n_join * request.n_words, sizeof(int64_t), &r->words,
                     err));
@@ -245,7 +245,7 @@ static oj_status run(struct resident *r, const struct oj_flat *input,
            r->module->method(r->index, relation, join_side, NULL));
     OJ_TRY(load(r, input, err));
     OJ_TRY(run_index(r, err));
-    if (!oj_relation_gives_lists(relation))
+    if (!oj_relation_allows_many_pairs(relation))
         OJ_TRY(run_one(r, matches, err));
     else
         OJ_TRY(run_lists(r, err));

@@ -8,8 +8,11 @@
  *     --batches N   batches of 1 % before the second round of queries (1,000)
  *     --queries N   points that ask for what is near them (200,000)
  *     --step FT     small steps (30)
- *     --gpu 1       on the first GPU instead, with changes and queries in its
- *                   memory
+ *     --gpu N       on the first N GPUs instead, with changes and queries in
+ *                   their memory
+ *     --gpu_memory BYTES  of each GPU at most (0: all)
+ *     --measure NAME  of a GPU: all, parts (no batches of all points), batches
+ *                   or queries (all)
  *
  * Prints a line "LIVE .." for building, for batches in which 1 %, 10 % and all
  * of the points jump anywhere or make small steps, and for queries of a fresh
@@ -17,8 +20,9 @@
  * runs, changes or queries a second, and what a batch costs in parts of
  * building.  Seconds are those of all threads.
  * On a GPU the seconds are those of its clock, with points, changes and pairs
- * in its memory; "from_host_s" are those of the wall, with changes or rows in
- * host memory, of the module's function as it is. */
+ * in its memory; of several GPUs those of the wall. "from_host_s" are those of
+ * the wall, with changes or rows in host memory, of the module's function as it
+ * is. */
 #include "nycgen.h"
 
 #include "../../algs/live/live_search.h"
@@ -49,7 +53,9 @@ struct bench
     double *at_x, *at_y; /* [n] where each id is */
     struct oj_live *live;
     double build_s;
-    int is_on_gpu;
+    int n_gpus; /* 0: on processors */
+    int64_t gpu_memory;
+    int skips_whole, skips_batches, skips_queries;
 };
 
 static void stop(const char *why)
@@ -401,8 +407,11 @@ static void build_on_gpu(struct gpu_bench *g)
     for (int r = 0; r < REPEAT; r++)
     {
         double s;
+        struct oj_options options = first_gpu;
+        options.gpus = (UINT64_C(1) << b->n_gpus) - 1;
+        options.gpu_memory = b->gpu_memory;
         g->module->live_free(g->live);
-        must(g->module->live_new(&first_gpu, &g->live, &err), &err);
+        must(g->module->live_new(&options, &g->live, &err), &err);
         s = apply_on_gpu(g, b->n);
         g->build_s = r == 0 || s < g->build_s ? s : g->build_s;
     }
@@ -461,9 +470,15 @@ static void print_queries_on_gpu(struct gpu_bench *g, const char *name,
     for (int r = 0; r < REPEAT; r++)
     {
         double s = 0.0;
-        must(g->on_device->live_join(g->live, relation, rows, &n_pairs, &s,
-                                     &err),
-             &err);
+        oj_status status = g->on_device->live_join(g->live, relation, rows,
+                                                   &n_pairs, &s, &err);
+        if (status == OJ_ERR_NOMEM)
+        {
+            printf("LIVE gpu queries %s n=%lld: %s\n", name, (long long)rows->n,
+                   err.message);
+            return;
+        }
+        must(status, &err);
         least = r == 0 || s < least ? s : least;
     }
     printf("LIVE gpu queries %s n=%lld pairs=%lld s=%.6f queries_per_s=%.3g\n",
@@ -520,11 +535,18 @@ static void measure_gpu(struct bench *b)
     struct gpu_bench g = {.b = b};
     open_gpu(&g);
     build_on_gpu(&g);
-    measure_batches_on_gpu(&g, 0.01, 1);
-    measure_batches_on_gpu(&g, 0.1, 1);
-    measure_batches_on_gpu(&g, 1.0, 0);
-    measure_batches_on_gpu(&g, 1.0, 1);
-    measure_queries_on_gpu(&g);
+    if (!b->skips_batches)
+    {
+        measure_batches_on_gpu(&g, 0.01, 1);
+        measure_batches_on_gpu(&g, 0.1, 1);
+    }
+    if (!b->skips_batches && !b->skips_whole)
+    {
+        measure_batches_on_gpu(&g, 1.0, 0);
+        measure_batches_on_gpu(&g, 1.0, 1);
+    }
+    if (!b->skips_queries)
+        measure_queries_on_gpu(&g);
     if (b->n_batches > 0)
     {
         for (int64_t i = 0; i < b->n_batches; i++)
@@ -579,10 +601,18 @@ static void read_options(int argc, char **argv, struct bench *b)
         else if (strcmp(argv[i], "--step") == 0)
             b->step = atof(value);
         else if (strcmp(argv[i], "--gpu") == 0)
-            b->is_on_gpu = atoi(value);
+            b->n_gpus = atoi(value);
+        else if (strcmp(argv[i], "--gpu_memory") == 0)
+            b->gpu_memory = atoll(value);
+        else if (strcmp(argv[i], "--measure") == 0)
+        {
+            b->skips_whole = strcmp(value, "parts") == 0;
+            b->skips_batches = strcmp(value, "queries") == 0;
+            b->skips_queries = strcmp(value, "batches") == 0;
+        }
         else
             stop("options are --n, --tree, --threads, --batches, --queries, "
-                 "--step and --gpu");
+                 "--step, --gpu, --gpu_memory and --measure");
     }
     if (argc % 2 == 0 || b->n < 1000)
         stop("an option without a value, or fewer than 1,000 points");
@@ -619,7 +649,7 @@ int main(int argc, char **argv)
     if (b.n_blocks < 0 || b.id == NULL || b.x == NULL || b.y == NULL ||
         b.at_x == NULL || b.at_y == NULL)
         stop("out of memory");
-    if (b.is_on_gpu)
+    if (b.n_gpus > 0)
         measure_gpu(&b);
     else
         measure_cpu(&b);

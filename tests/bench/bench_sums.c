@@ -74,7 +74,7 @@ oj_status bench_sums_open(int64_t n_rows, struct oj_aggregates **out,
     const struct oj_aggregate_plan plan = {
         aggregates_asked, N_ASKED, types, BENCH_VALUE_COLUMNS, 0, NULL, NULL};
     OJ_TRY(oj_aggregates_open(&plan, out, err));
-    return oj_aggregates_start(*out, n_rows, err);
+    return oj_aggregates_reset(*out, n_rows, err);
 }
 
 oj_status bench_sums_print(struct oj_aggregates *aggregates, int64_t n_rows,
@@ -85,7 +85,7 @@ oj_status bench_sums_print(struct oj_aggregates *aggregates, int64_t n_rows,
     OJ_TRY(oj_aggregates_rewind(aggregates, err));
     for (int64_t row = 0; row < n_rows; row++)
     {
-        n_pairs += oj_aggregates_pairs(aggregates, row);
+        n_pairs += oj_aggregates_pair_count(aggregates, row);
         for (int i = 0; i < N_ASKED; i++)
         {
             struct oj_aggregate_value value = {0};

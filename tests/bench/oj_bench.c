@@ -346,7 +346,7 @@ static oj_status bench_on_gpu(const struct arguments *a,
     struct bench_answer answer = {0};
     OJ_TRY(bench_resident(input, join_side, &a->relation, &a->options,
                           a->n_repeats, a->sums > 0, &answer, err));
-    if (!oj_relation_gives_lists(&a->relation))
+    if (!oj_relation_allows_many_pairs(&a->relation))
         bench_answer_print(&answer);
     return OJ_OK;
 }

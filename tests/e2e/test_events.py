@@ -3,6 +3,7 @@ join, for random streams, cut at any place and continued with -state."""
 
 import csv
 import glob
+import select
 import signal
 import threading
 
@@ -504,7 +505,7 @@ def check_odd_streams():
     fences("fences.gpkg")
     for bytes_, says in ((b"", "ends before the first report"), (b"\n\n", "before the first report"),
                          (b"\xef\xbb\xbf", "before the first report"),
-                         (b"\x00\x01\x02", "CSV or GeoJSONSeq"),
+                         (b"\x00\x01\x02", "neither CSV nor GeoJSONSeq"),
                          (b"id,vehicle,a,b\n1,v,1,2\n", "no geometry"),
                          (b'{"type":"Feature",\n', "GeoJSONSeq")):
         f = stream()
@@ -518,18 +519,136 @@ def check_odd_streams():
     f.send("id,vehicle,x,y\n")
     r = f.end()
     true(r.rc == 0, f"only a first line: {r}")
-    # Values that do not fit the types of the first reports.
-    inside = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
-    f = stream("-oo", "AUTODETECT_TYPE=YES", "-flush", "40ms", "-where", "id >= 0")
-    f.send(f"id,vehicle,x,y,n\n1,v,{inside.GetX()},{inside.GetY()},5\n")
-    f.wait_for(2)
-    f.send(f"2,w,{inside.GetX()},{inside.GetY()},many\n-3,w,0,0,1\n")
-    r = f.end()
-    found = list(csv.DictReader(r.out.splitlines()))
-    true({"": 1, "5": 1} == {n: 1 for n in {row["n"] for row in found}}, f"NULL for what is no number: {r}")
-    true("1 value does not fit" in r.err and all(row["id"] != "-3" for row in found), f"{r}")
     fails(*events("-op", "within", "-sql", "SELECT 1"), "no.csv", "/vsistdin/", "fences.gpkg", says="-sql",
           op=False)
+
+
+# --- values of other types than those of the first batch ---------------------
+
+
+def values_of(first, later, words=(), to="GeoJSONSeq"):
+    """The value of v in the events of the later report, whose batch is another than
+    that of the first one; and the run."""
+    x, y = inside_of_a_fence()
+    f = stream("-flush", "20ms", *words, to=to)
+    if to == "CSV":
+        f.send(f"id,vehicle,x,y,v\n1,a,{x},{y},{first}\n")
+        f.wait_for(2)
+        f.send(f"2,b,{x},{y},{later}\n")
+        r = f.end()
+        found = {row["vehicle"]: row["v"] for row in csv.DictReader(r.out.splitlines())}
+    else:
+        f.send(feature(1, "a", x, y, v=first) + "\n")
+        f.wait_for(1)
+        f.send(feature(2, "b", x, y, v=later) + "\n")
+        r = f.end()
+        found = {v["vehicle"]: v["v"] for v in (json.loads(line)["properties"] for line in r.out.splitlines())}
+    same((r.rc, list(found)), (0, ["a", "b"]), f"{r}")
+    return found["b"], r
+
+
+def fits(first, later, expected, **how):
+    value, r = values_of(first, later, **how)
+    same((value, type(value)), (expected, type(expected)), f"{later!r} after {first!r}: {r}")
+    true("fit" not in r.err, f"{later!r} after {first!r}: {r}")
+
+
+def does_not_fit(first, later, says, **how):
+    value, r = values_of(first, later, **how)
+    true(value in (None, ""), f"{later!r} after {first!r}: {value!r} {r}")
+    place = f"' of report 2 (line {3 if how else 2})"
+    true(r.err.count("NULL is written") == 1 and place in r.err and says in r.err, f"{later!r} after {first!r}: {r}")
+
+
+def check_values_of_another_type():
+    """What is written is what came, or is NULL with a warning."""
+    fences("fences.gpkg")
+    # Texts stay as they are, also where all of a batch look like numbers or dates.
+    for later in ("2024-01-01", "2024-05-01T10:00:00Z", "08:30:00", "007", "true", ""):
+        fits("n/a", later, later)
+        fits(None, later, later)
+    fits("n/a", 5, "5")
+    fits("n/a", 1.5, "1.5")
+    fits("n/a", ["b"], "b")
+    does_not_fit("n/a", ["b", "c"], "which is String")
+    fits(3, 3.5, 3.5)
+    fits(3, 2**53, 2.0**53)
+    does_not_fit(3, 2**53 + 1, "which is Real")
+    fits(3, "4.5", 4.5)
+    does_not_fit(3, "many", "which is Real")
+    fits(2**40, 2**60, 2**60)
+    does_not_fit(2**40, 3.5, "which is Integer64")
+    fits(True, False, False)
+    does_not_fit(True, 3, "which is Boolean")
+    does_not_fit(True, "yes", "which is Boolean")
+    fits([1], [1.5], [1.5])
+    fits(["a"], "b", ["b"])
+    does_not_fit([1], ["a"], "which is RealList")
+    does_not_fit("2024-01-01", "soon", "which is Date")
+    does_not_fit("2024-01-01", "2024-01-02T03:04:05", "which is Date")
+    does_not_fit("2024-01-02T03:04:05", 7, "which is DateTime")
+    detect = {"words": ("-oo", "AUTODETECT_TYPE=YES"), "to": "CSV"}
+    for first, later in (("n/a", "007"), ("n/a", "2024-01-01"), ("5", "007"), ("0.5", "1e3"), ("5", "")):
+        value, r = values_of(first, later, **detect)
+        true("fit" not in r.err, f"{r}")
+        same(value, {"5007": "7", "0.51e3": "1000"}.get(first + later, later), f"{later} after {first}: {r}")
+    does_not_fit("5", "many", "which is Integer", **detect)
+    does_not_fit("5", "3.5", "which is Integer", **detect)
+    does_not_fit("5", "3000000000", "which is Integer", **detect)
+    does_not_fit("2024/01/01", "soon", "which is Date", **detect)
+
+
+def check_keys_are_texts_in_each_batch():
+    """A vehicle 007 is no vehicle 7, whatever else its batch has."""
+    fences("fences.gpkg")
+    x, y = inside_of_a_fence()
+    for words in ((), ("-oo", "AUTODETECT_TYPE=YES")):
+        f = stream("-flush", "20ms", *words)
+        f.send(f"id,vehicle,x,y\n1,bus,{x},{y}\n")
+        f.wait_for(2)
+        for i, row in enumerate(("007", "7", "bus", "007")):
+            f.send(f"{i},{row},{x},{y}\n")
+            time.sleep(0.1)
+        r = f.end()
+        got = [row["vehicle"] for row in csv.DictReader(r.out.splitlines())]
+        same(list(dict.fromkeys(got)), ["bus", "007", "7"], f"{words}: {r}")
+        same(len(got), 3 * got.count("bus"), f"each enters once: {r}")
+
+
+def check_rows_without_names():
+    """No line has names: a report of texts alone is a report, in each batch."""
+    fences("fences.gpkg")
+    x, y = inside_of_a_fence()
+    for mark in ("", "\ufeff"):
+        f = Filter(*events("-op", "within", "-oo", "X_POSSIBLE_NAMES=field_2", "-oo", "Y_POSSIBLE_NAMES=field_3",
+                           "-flush", "20ms", key="field_1"), "-f", "CSV", "/vsistdout/", "/vsistdin/", "fences.gpkg")
+        f.send(f"{mark}a,{x},{y}\n")
+        f.wait_for(2)
+        for text in ("b,,\n", f"c,{x},{y}\n", f"d,,\ne,{x},{y}\n"):
+            f.send(text)
+            time.sleep(0.1)
+        r = f.end()
+        got = [row["field_1"] for row in csv.DictReader(r.out.splitlines())]
+        same((r.rc, list(dict.fromkeys(got))), (0, ["a", "c", "e"]), f"{r}")
+        true("2 without a geometry" in r.err, f"{r}")
+
+
+def check_warnings_come_at_once():
+    """The stream may have no end."""
+    fences("fences.gpkg")
+    x, y = inside_of_a_fence()
+    f = stream("-flush", "20ms", to="GeoJSONSeq")
+    f.send(feature(1, "a", x, y, v=5) + "\n")
+    f.wait_for(1)
+    f.send(feature(2, "b", x, y, v="many", new=1) + "\n")
+    err, end = b"", time.monotonic() + HANG_S
+    while (b"NULL is written" not in err or b"'new'" not in err) and time.monotonic() < end:
+        if select.select([f.process.stderr], [], [], 0.1)[0]:
+            err += os.read(f.process.stderr.fileno(), 65536)
+    true(b"'many' of report 2 (line 2)" in err and b"'new'" in err, f"before the end: {err}")
+    f.send(feature(3, "c", x, y, v="many") + "\n")
+    r = f.end()
+    true(r.rc == 0 and "2 values do not fit" in r.err and "'new'" not in r.err, f"{r}")
 
 
 # --- reports that cannot be read --------------------------------------------
@@ -694,7 +813,7 @@ def check_keys_of_several_types():
     x, y = inside_of_a_fence()
     keys = [1, "1", "z", 2]
     lines = [feature(i, key, x, y) + "\n" for i, key in enumerate(keys)]
-    unread_are(lines, "report 3 (line 3)", "its vehicle is 'z'", [1], [1, 2], to="GeoJSONSeq")
+    unread_are(lines, "report 3 (line 3)", "its key vehicle is 'z'", [1], [1, 2], to="GeoJSONSeq")
     lines = [feature(i, key, x, y) + "\n" for i, key in enumerate(["z", 1, "1"])]
     r = send_pieces(lines, to="GeoJSONSeq")
     same((r.rc, r.keys), (0, ["z", "1"]), f"{r}")

@@ -434,9 +434,14 @@ def check_intersections_of_one_kind():
         want += [(None, b) for _, b in both if b not in [p[1] for p in pairs]]
         same(sorted(map(str, rows)), sorted(map(str, want)), kind)
         go("-op", "intersects", "-how", "inner", "-geometry", "intersection", "-nlt", kind, "-overwrite",
-           "-unmatched_layer", "left", "-unmatched_join_layer", "other", "u.gpkg", "a.gpkg", "b.gpkg")
-        same(sorted(Layer("u.gpkg", "left").column("name")),
-             sorted(a for a in ("meets", "touches", "none") if a not in dict(pairs)), kind)
+           "-unmatched_layer", "left", "-unmatched_join_layer", "other", "-json_summary", "summary.json", "u.gpkg",
+           "a.gpkg", "b.gpkg")
+        rest = sorted(a for a in ("meets", "touches", "none") if a not in dict(pairs))
+        same(sorted(Layer("u.gpkg", "left").column("name")), rest, kind)
+        counts = summary()
+        same([counts[name] for name in ("matched", "unmatched", "pairs", "pairs_joined")],
+             [3 - len(rest), len(rest), len(pairs), len(both)], f"the summary of {kind}")
+        same({s.GetGeometryName() for s in Layer("u.gpkg", "left").shapes()}, {"POLYGON"}, "as they are")
         same(sorted(Layer("u.gpkg", "other").column("b")),
              sorted(b for _, b in both if b not in [p[1] for p in pairs]), kind)
 

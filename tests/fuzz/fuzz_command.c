@@ -26,7 +26,7 @@ enum
 static void check_error(struct oj_error *err)
 {
     require(err->message[0] != '\0', "no reason is given");
-    oj_message_tidy(err->message);
+    oj_message_make_one_line(err->message);
     for (const char *c = err->message; *c != '\0'; c++)
         require((unsigned char)*c >= 0x20, "an error of several lines");
 }

@@ -51,7 +51,7 @@ static void try_name(const char *text)
         return;
     }
     require(command.words == NULL, "a refused command holds words");
-    oj_message_tidy(err.message);
+    oj_message_make_one_line(err.message);
     for (const char *c = err.message; *c != '\0'; c++)
         require((unsigned char)*c >= 0x20, "an error of several lines");
 }

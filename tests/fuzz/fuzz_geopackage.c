@@ -179,7 +179,7 @@ static void compare_value(const struct oj_column_view *column, int64_t i,
                           sqlite3_stmt *row, int c)
 {
     struct oj_value value;
-    if (!oj_column_has(column, i))
+    if (!oj_column_has_value(column, i))
     {
         require(sqlite3_column_type(row, c) == SQLITE_NULL, "no value");
         return;
@@ -289,7 +289,7 @@ static void read_layer(GDALDatasetH dataset, OGRLayerH layer, int n_threads)
                                             .n_fields = N_FIELDS,
                                             .batch_rows = 50,
                                             .n_threads = n_threads};
-    sqlite3 *db = oj_sqlite_of(dataset);
+    sqlite3 *db = oj_sqlite_of_dataset(dataset);
     sqlite3_stmt *row = NULL;
     void *reader = NULL;
     struct oj_error err;

@@ -159,8 +159,8 @@ static void try_sets(const struct oj_token_rules *rules, const char *text,
     require(oj_token_dictionary_make(&texts, NULL, rules, 2, NULL, &dictionary,
                                      &sets, &err) == OJ_OK,
             "a dictionary fails");
-    require(oj_token_dictionary_find(dictionary, &texts, NULL, 1, NULL, &found,
-                                     &err) == OJ_OK,
+    require(oj_token_dictionary_make_sets(dictionary, &texts, NULL, 1, NULL,
+                                          &found, &err) == OJ_OK,
             "a search fails");
     a = oj_token_sets_view(&sets);
     b = oj_token_sets_view(&found);

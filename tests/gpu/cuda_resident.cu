@@ -5,6 +5,7 @@
 #include "../../cuda/foundations/index/cuda_pair_sums.h"
 #include "../../cuda/foundations/index/cuda_resident_points.h"
 #include "../../cuda/live/cuda_live.cuh"
+#include "../../flatten/base/oj_alloc.h"
 
 /* A device's time between two points of a stream. */
 struct stopwatch
@@ -226,28 +227,102 @@ static oj_status pin(const void *memory, int64_t bytes, struct oj_error *err)
 
 /* --- a kept index --------------------------------------------------------- */
 
-static oj_status use_only_part(struct oj_gpu_live *live,
-                               struct oj_cuda_live_part **part,
-                               struct oj_error *err)
+/* Copies of arrays of the first device in the memory of others. */
+struct copies
 {
-    if (live->n_parts != 1)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the kept index is on several devices");
-    *part = &live->part[0];
-    OJ_CUDA_TRY(cudaSetDevice(live->part[0].device.ordinal),
-                "choosing a device", err);
+    int n = 0;
+    void *at[5 * OJ_GPU_MAX_DEVICES];
+
+    ~copies()
+    {
+        for (int i = 0; i < n; i++)
+            (void)cudaFree(at[i]);
+        (void)cudaGetLastError();
+    }
+
+    template <typename T>
+    OJ_MUST_USE oj_status put(const struct oj_gpu_live *live, int part,
+                              int64_t count, const T *from, const T **to,
+                              struct oj_error *err)
+    {
+        *to = from;
+        if (part == 0 || from == NULL || count == 0)
+            return OJ_OK;
+        OJ_TRY(oj_cuda_live_use(&live->part[part], err));
+        OJ_CUDA_TRY(cudaMalloc(&at[n], (size_t)count * sizeof(T)),
+                    "taking memory of the device", err);
+        *to = (const T *)at[n];
+        OJ_CUDA_TRY(cudaMemcpy(at[n++], from, (size_t)count * sizeof(T),
+                               cudaMemcpyDefault),
+                    "copying", err);
+        /* copies between devices may still be at work */
+        OJ_CUDA_TRY(cudaDeviceSynchronize(), "copying", err);
+        return OJ_OK;
+    }
+};
+
+static oj_status apply_copies(struct oj_gpu_live *live,
+                              const struct oj_cuda_live_given *given,
+                              struct oj_cuda_live_changes *here,
+                              const struct oj_cuda_live_changes *first,
+                              double *x, double *y, double *seconds,
+                              struct oj_error *err)
+{
+    struct copies copies;
+    int64_t n = given->n;
+    size_t bytes = (size_t)n * sizeof *x;
+    OJ_CUDA_TRY(cudaMemcpy(x, first->x, bytes, cudaMemcpyDefault), "copying",
+                err);
+    OJ_CUDA_TRY(cudaMemcpy(y, first->y, bytes, cudaMemcpyDefault), "copying",
+                err);
+    for (int i = 0; i < live->n_parts; i++)
+    {
+        here[i].n = n;
+        OJ_TRY(copies.put(live, i, n, first->id, &here[i].id, err));
+        OJ_TRY(copies.put(live, i, n, first->x, &here[i].x, err));
+        OJ_TRY(copies.put(live, i, n, first->y, &here[i].y, err));
+    }
+    *seconds = -oj_clock_seconds();
+    OJ_TRY(oj_cuda_live_apply_given(live, given, err));
+    *seconds += oj_clock_seconds();
     return OJ_OK;
+}
+
+/* Of several devices, seconds are those of the wall. */
+static oj_status apply_on_several(struct oj_gpu_live *live, int64_t n,
+                                  const int64_t *id, const double *x,
+                                  const double *y, double *seconds,
+                                  struct oj_error *err)
+{
+    struct oj_cuda_live_changes here[OJ_GPU_MAX_DEVICES] = {}, first = {};
+    double *host_x = (double *)oj_malloc(n, sizeof *x);
+    double *host_y = (double *)oj_malloc(n, sizeof *y);
+    const struct oj_cuda_live_given given = {n, NULL, host_x, host_y, here};
+    oj_status status;
+    first.id = id;
+    first.x = x;
+    first.y = y;
+    if (host_x == NULL || host_y == NULL)
+        status = oj_fail_nomem(err, n, 2 * sizeof *x);
+    else
+        status = apply_copies(live, &given, here, &first, host_x, host_y,
+                              seconds, err);
+    oj_free(host_x);
+    oj_free(host_y);
+    return status;
 }
 
 static oj_status live_apply(struct oj_gpu_live *live, int64_t n,
                             const int64_t *id, const double *x, const double *y,
                             double *seconds, struct oj_error *err)
 {
-    struct oj_cuda_live_part *part = NULL;
+    struct oj_cuda_live_part *part = &live->part[0];
     struct oj_cuda_live_plan plan = {};
     struct stopwatch watch;
     oj_status status;
-    OJ_TRY(use_only_part(live, &part, err));
+    OJ_TRY(oj_cuda_live_use(part, err));
+    if (live->n_parts > 1)
+        return apply_on_several(live, n, id, x, y, seconds, err);
     struct oj_cuda_work work(&part->device, part->device.stream,
                              "changing a kept index", err);
     *seconds = 0.0;
@@ -259,6 +334,31 @@ static oj_status live_apply(struct oj_gpu_live *live, int64_t n,
     return status == OJ_OK ? watch.stop(work.stream, seconds, err) : status;
 }
 
+static oj_status join_on_several(struct oj_gpu_live *live,
+                                 const struct oj_relation *relation,
+                                 const struct oj_cuda_live_rows *rows,
+                                 struct oj_cuda_live_part_join *join,
+                                 double *seconds, struct oj_error *err)
+{
+    struct copies copies;
+    for (int i = 0; i < live->n_parts; i++)
+    {
+        struct oj_cuda_live_rows *to = &join[i].rows;
+        to->n = rows->n;
+        OJ_TRY(oj_cuda_live_begin_join(live, i, &join[i], err));
+        OJ_TRY(copies.put(live, i, rows->n, rows->x, &to->x, err));
+        OJ_TRY(copies.put(live, i, rows->n, rows->y, &to->y, err));
+        OJ_TRY(copies.put(live, i, rows->n, rows->box, &to->box, err));
+        OJ_TRY(copies.put(live, i, rows->n, rows->fid, &to->fid, err));
+        OJ_TRY(copies.put(live, i, rows->n, rows->max_distance,
+                          &to->max_distance, err));
+    }
+    *seconds = -oj_clock_seconds();
+    OJ_TRY(oj_cuda_live_answer_rows(live, relation, join, err));
+    *seconds += oj_clock_seconds();
+    return OJ_OK;
+}
+
 static oj_status live_join(struct oj_gpu_live *live,
                            const struct oj_relation *relation,
                            const struct oj_gpu_live_rows *rows,
@@ -267,10 +367,29 @@ static oj_status live_join(struct oj_gpu_live *live,
 {
     const struct oj_cuda_live_rows here = {
         rows->n, rows->x, rows->y, rows->box, rows->fid, rows->max_distance};
-    struct oj_cuda_live_part *part = NULL;
+    struct oj_cuda_live_part *part = &live->part[0];
     struct oj_cuda_live_found found;
     struct stopwatch watch;
-    OJ_TRY(use_only_part(live, &part, err));
+    OJ_TRY(oj_cuda_live_use(part, err));
+    if (live->n_parts > 1)
+    {
+        struct oj_cuda_live_part_join *join =
+            (struct oj_cuda_live_part_join *)oj_calloc(live->n_parts,
+                                                       sizeof *join);
+        oj_status status;
+        *n_pairs = 0;
+        if (join == NULL)
+            return oj_fail_nomem(err, live->n_parts, sizeof *join);
+        status = join_on_several(live, relation, &here, join, seconds, err);
+        for (int i = 0; i < live->n_parts; i++)
+        {
+            for (int k = 0; k < join[i].n_answers; k++)
+                *n_pairs += join[i].answer[k].found.n;
+        }
+        oj_cuda_live_end_join(live, join);
+        oj_free(join);
+        return status;
+    }
     struct oj_cuda_work work(&part->device, part->device.stream,
                              "joining with a kept index", err);
     *seconds = 0.0;

@@ -54,7 +54,7 @@ static int takes(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input)
 {
     return ((relation->op == OJ_OP_NEAREST &&
-             !oj_relation_gives_lists(relation)) ||
+             !oj_relation_allows_many_pairs(relation)) ||
             relation->op == OJ_OP_EQUALS) &&
            oj_flat_is_points(join_side) &&
            (input == NULL || oj_flat_is_points(input));

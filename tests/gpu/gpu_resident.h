@@ -53,13 +53,16 @@ struct gpu_resident
     /** Pins host memory for fast copies; slow (some seconds for many GB). */
     oj_status (*pin)(const void *memory, int64_t bytes, struct oj_error *err);
 
-    /** The module's live_apply(), of changes in memory of the device: the index
-     *  is on one, and its counts leave such batches out. */
+    /** The module's live_apply(), of changes in memory of the first device; of
+     * an index on one device, its counts leave such batches out. On several
+     *  devices each gets the changes first, and seconds are those of the wall,
+     *  as below. */
     oj_status (*live_apply)(struct oj_gpu_live *live, int64_t n,
                             const int64_t *id, const double *x, const double *y,
                             double *seconds, struct oj_error *err);
-    /** Its live_join(), of rows in memory of the device; the pairs are made
-     *  there, and dropped. */
+    /** Its live_join(), of rows in memory of the first device; the pairs are
+     *  made on the devices, and dropped. Of several devices, *n_pairs counts
+     * the nearest that more than one has found for a row. */
     oj_status (*live_join)(struct oj_gpu_live *live,
                            const struct oj_relation *relation,
                            const struct oj_gpu_live_rows *rows,

@@ -8,7 +8,7 @@ import ogrjoin
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
-pytest.importorskip("geopandas")
+gpd = pytest.importorskip("geopandas")
 import shapely
 
 FUNCTIONS = {
@@ -173,3 +173,13 @@ def test_a_column_hides_that_of_the_pairs():
     assert set(got["max_join_distance"].to_pylist()) == {7.5}
     got = ogrjoin.join(zones, right, "nearest", agg="max(d)", name_distance="d").read_all()
     assert 7.5 not in set(got["max_d"].to_pylist())
+
+
+def test_percentile_of_numbers_whose_difference_overflows():
+    points = [shapely.Point(0, 0)] * 2
+    right = gpd.GeoDataFrame({"v": [-1.5e308, 1.5e308]}, geometry=points, crs=2263)
+    left = gpd.GeoDataFrame({"a": [1]}, geometry=points[:1], crs=2263)
+    agg = "percentile(v, 50) as p50, percentile(v, 25) as p25, percentile(v, 90) as p90, median(v) as m"
+    row = ogrjoin.join(left, right, "intersects", agg=agg).read_all().to_pylist()[0]
+    assert row["p50"] == row["m"] == 0
+    assert row["p25"] == -0.75e308 and row["p90"] == pytest.approx(1.2e308)

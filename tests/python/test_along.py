@@ -384,3 +384,17 @@ def test_sphere(seed):
         course = math.degrees(math.atan2((x1 - x0) * math.cos(math.radians((y0 + y1) / 2)), y1 - y0))
         assert (got["line_bearing"] - course + 180) % 360 - 180 == pytest.approx(0, abs=0.5)
     assert n_inside > 100
+
+
+def test_several_points_around_a_ring_on_the_sphere():
+    """As in the plane: of points of which one lies inside of the polygon, the one that
+    is nearest to a ring."""
+    square = shapely.Polygon([(0, 0), (2, 0), (2, 2), (0, 2)])
+    points = shapely.MultiPoint([(1, 0.5), (1.5, 1), (9, 9)])
+    v = ogrjoin.pairs([points], [square], "nearest", metric="sphere", crs="ignore", from_point=True, **ALL)
+    assert v.distance[0] == 0
+    got = {name: column[0] for name, column in v.values.items()}
+    assert got["line_side"] == "left" and got["line_segment"] == 2
+    assert got["line_offset"] == pytest.approx(arc(unit(1.5, 1), unit(2, 1)), rel=1e-4)
+    plane = ogrjoin.pairs([points], [square], "nearest", **ALL).values
+    assert (plane["line_side"][0], plane["line_segment"][0]) == ("left", 1)

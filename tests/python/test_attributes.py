@@ -267,7 +267,7 @@ def test_vectors_as_sides():
         assert len(ogrjoin.pairs(left, right, "similar", k=1)) == 0
     with pytest.raises(ogrjoin.InvalidError, match="numbers, those of right"):
         ogrjoin.pairs(a, b[:, :4], "similar", k=1)
-    with pytest.raises(ogrjoin.InvalidError, match="columns of texts"):
+    with pytest.raises(ogrjoin.InvalidError, match="a column of texts for each condition"):
         ogrjoin.pairs(a, ["x"], "similar", k=1)
 
 
@@ -358,7 +358,7 @@ def test_what_does_not_fit(options, error, text):
 
 def test_other_columns_of_texts():
     a = frame(20, 5)
-    with pytest.raises(ogrjoin.InvalidError, match="0 columns of texts for 1"):
+    with pytest.raises(ogrjoin.InvalidError, match="it has 0, not 1"):
         ogrjoin.Index(a).pairs(a, "dwithin", max_distance=3, similar="name:0.5")
     with pytest.raises(ogrjoin.InvalidError, match="no vectors"):
         ogrjoin.Index(a).pairs(a, "similar", vector="price", k=1)

@@ -202,7 +202,7 @@ def test_what_is_refused():
     for named, message in (
         ({"on": [1] * 3000}, "both sides"),
         ({"progress": print}, "no columns"),
-        ({"pick": "smallest_area"}, "nothing else"),
+        ({"pick": "smallest_area"}, "distances only"),
         ({"op": "nearest", "metric": "sphere"}, None),
     ):
         with pytest.raises(ogrjoin.Error, match=message):

@@ -14,7 +14,7 @@ import pytest
 import ogrjoin
 
 pa = pytest.importorskip("pyarrow")
-pytest.importorskip("shapely")
+shapely = pytest.importorskip("shapely")
 import pyarrow.parquet as pq
 from test_scale_tiles import layer, table
 
@@ -118,6 +118,62 @@ def test_sorted_sides_are_read_in_part_and_unsorted_ones_warned_of(tmp_path):
     with pytest.warns(UserWarning, match="sort both sides by place"):
         join_files(left, mixed, tmp_path / "out", op="nearest", max_distance=1, tiles=4)
     same_files(tmp_path / "out", left, mixed, op="nearest", max_distance=1)
+
+
+@pytest.mark.filterwarnings("ignore:the join side is read")
+@pytest.mark.parametrize("i", range(len(JOINS)))
+def test_tiles_that_are_too_large_for_the_memory(tmp_path, i):
+    left, right = sides(tmp_path, right="points", kind=pa.float64())
+    whole = sum(read_row_groups(right).n_bytes) * 4
+    counts = []
+    for share in (1, 0.5, 0.2):
+        memory = int(share * whole)
+        counts.append(explain_files(left, right, task_memory=memory, **JOINS[i]).tiles)
+        try:
+            join_files(left, right, tmp_path / "out", overwrite=True, task_memory=memory, **JOINS[i])
+        except ogrjoin.InvalidError as error:
+            # Small parts do not help where each needs the whole join side.
+            assert share == 0.2 or "max_distance_field" in JOINS[i]
+            assert "set task_memory=" in str(error)
+        else:
+            same_files(tmp_path / "out", left, right, **JOINS[i])
+    assert counts[0] == 1 and counts == sorted(counts)
+
+
+@pytest.mark.filterwarnings("ignore:the join side is read")
+def test_one_row_group_that_is_too_large_is_joined_in_parts(tmp_path):
+    r = np.random.default_rng(7)
+    at = r.uniform(0, 1000, (3000, 2))
+    at = at[np.argsort(at[:, 0])]
+    left = write_folder(tmp_path / "left", table(shapely.points(at)), 1, 3000, False, pa.float64())
+    other = table(shapely.points(r.uniform(0, 1000, (3000, 2))), m=np.arange(3000))
+    right = write_folder(tmp_path / "right", other, 1, 100, True, pa.float64())
+    memory = other.nbytes // 2
+    for options in ({"op": "nearest", "max_distance": 20, "how": "full"}, {"op": "nearest", "k": 2}):
+        join_files(left, right, tmp_path / "out", overwrite=True, task_memory=memory, **options)
+        same_files(tmp_path / "out", left, right, **options)
+    with pytest.raises(ogrjoin.InvalidError, match="tile 0: .* set task_memory="):
+        options["max_distance"] = 2000  # each row reaches all rows
+        join_files(left, right, tmp_path / "out", overwrite=True, task_memory=memory, **options)
+    del options["max_distance"]
+    same_files(tmp_path / "out", left, right, **options)
+    assert sorted(os.listdir(tmp_path)) == ["left", "out", "right"]
+
+
+def test_an_output_that_no_disk_has_room_for(tmp_path):
+    resource = pytest.importorskip("resource")
+    left, right = sides(tmp_path)
+    out = tmp_path / "out"
+    join_files(left, right, out, op="within")
+    before, limit = content(out), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limit[1]))
+    try:
+        with pytest.raises(OSError):
+            join_files(left, right, out, op="within", overwrite=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert content(out) == before
+    assert sorted(os.listdir(tmp_path)) == ["left", "out", "right"]
 
 
 @pytest.mark.filterwarnings("ignore:the join side is read")
@@ -329,7 +385,7 @@ def made_up(n, r):
 def test_ten_thousand_row_groups_are_planned_soon():
     r = np.random.default_rng(1)
     start = time.process_time()
-    plan = FilesPlan(made_up(10_000, r), made_up(10_000, r), {"op": "nearest", "max_distance": 9})
-    told = plan.explain()
+    sides, options = (made_up(10_000, r), made_up(10_000, r)), {"op": "nearest", "max_distance": 9}
+    told = FilesPlan(*sides, options, task_memory=1 << 40).explain()
     assert time.process_time() - start < 2 * float(os.environ.get("CK_TIMEOUT_MULTIPLIER") or 1)
     assert told.tiles == 1000 and told.rows == (10**9, 10**9)

@@ -18,6 +18,8 @@ shapely = pytest.importorskip("shapely")
 
 from ogrjoin.scale import boxes as scale_boxes
 from ogrjoin.scale.copies import meeting, tiles_of_rows
+from ogrjoin.scale.parts import MEMORY_OF_BYTES, SideRows, cut_tile
+from ogrjoin.scale.sums import ZoneSums
 from ogrjoin.scale.tile_join import ROW, TileJoin
 from ogrjoin.scale.tiles import Tiles, reaches, sample_rows
 
@@ -196,6 +198,194 @@ def test_random_joins_in_tiles(seed):
     # Rows dealt at random are as good, only slower.
     owners = r.integers(0, 5, len(left))
     same(join_in_tiles(left, right, 1, owners, **options)[0], one)
+
+
+# ---- partial sums of zones --------------------------------------------------
+
+
+def join_by_sums(left, right, n_parts, owners, **options):
+    job = TileJoin(left.schema, right.schema, options)
+    sums = pickle.loads(pickle.dumps(ZoneSums.of(job)))
+    zones, right = numbered(left), numbered(right)
+    partials = []
+    for part in range(n_parts):
+        rows = take(right, np.flatnonzero(owners == part)).select(sums.exchanged.left_rows.names)
+        held = sums.hold(zones)
+        partials.append(sums.partial(held.joined(rows), held.numbers))
+    r = np.random.default_rng(n_parts)
+    tables = [pa.Table.from_batches([partials[i]]) for i in r.permutation(n_parts)]
+    # As a shuffle does: merged in two steps, and zones apart from one another.
+    merged = pa.concat_tables([sums.merged(pa.concat_tables(tables[:2])), *tables[2:]])
+    merged = sums.merged(merged)
+    made = []
+    for first in range(0, max(1, len(left)), 70):
+        made.append(sums.rows(zones.slice(first, 70), merged))
+    return job.unnumbered(pa.concat_tables(made))
+
+
+SUMS = (
+    {"op": "contains", "agg": "count, sum(v), mean(v)"},
+    {"op": "intersects", "agg": ["mean(v) as m", "COUNT( v )", "sum(n)", "avg(n)"], "how": "inner"},
+    {"op": "dwithin", "max_distance": 2.5, "agg": "sum(f), count as how_many"},
+    {"op": "coveredby", "agg": "count", "left_select": "name"},
+)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(6, ROUNDS // 4)))
+def test_sums_of_zones(seed):
+    r = np.random.default_rng(seed)
+    left = layer(r, ("boxes", "points", "lines")[seed % 3], int(r.choice([1, 200])))
+    right = layer(r, ("points", "boxes")[seed % 2], int(r.choice([0, 1, 400])))
+    n = len(right)
+    v = np.round(r.normal(0, 1, n), 3) * 10.0 ** r.integers(-12, 13, n)
+    v[r.random(n) < 0.02] = np.nan
+    v[r.random(n) < 0.01] = np.inf
+    i = right.schema.get_field_index("v")
+    right = right.set_column(i, "v", pa.array(v, mask=r.random(n) < 0.1))
+    right = right.append_column("f", pa.array(v.astype(np.float32)))
+    for options in SUMS:
+        one = ogrjoin.join(left, right, **options)
+        for n_parts in (1, 5):
+            owners = r.integers(0, n_parts, n)
+            same(join_by_sums(left, right, n_parts, owners, **options), one)
+
+
+def test_sums_of_large_integers():
+    left = table(shapely.points([[0.0, 0], [9, 9]]))
+    right = table(shapely.points([[0.0, 0]] * 3), n=np.array([2**62, 2**62 - 1, 1]))
+    options = {"op": "intersects", "agg": "sum(n)"}
+    owners = np.array([0, 1, 1])
+    same(join_by_sums(left, take(right, [0, 1]), 2, owners[:2], **options),
+         ogrjoin.join(left, take(right, [0, 1]), **options))  # fmt: skip
+    with pytest.raises(ogrjoin.InvalidError, match="64 bits"):
+        ogrjoin.join(left, right, **options).read_all()
+    with pytest.raises(ogrjoin.InvalidError, match="64 bits"):
+        join_by_sums(left, right, 2, owners, **options)
+
+
+def test_what_has_no_partial_sums():
+    r = np.random.default_rng(1)
+    left, right = layer(r, "boxes", 5), layer(r, "points", 5)
+    for options in (
+        {"op": "contains"},
+        {"op": "nearest", "agg": "count"},
+        {"op": "contains", "agg": "count, median(v)"},
+        {"op": "contains", "agg": "count, min(name)"},
+        {"op": "contains", "agg": "count(name)"},
+        {"op": "contains", "agg": "count", "on": "name=name"},
+        {"op": "contains", "agg": "count", "exclude": "self"},
+        {"op": "dwithin", "agg": "mean(join_distance)", "max_distance": 1},
+    ):
+        assert ZoneSums.of(TileJoin(left.schema, right.schema, options)) is None
+
+
+# ---- parts of a tile that is too large -------------------------------------
+
+
+def join_in_parts(left, right, task_memory, is_ordered, **options):
+    """Joins the sides as one tile; returns rows, or the parts' numbers of rows of both
+    sides."""
+    job = TileJoin(left.schema, right.schema, options)
+    left = numbered(left)
+    right = right if job.right_fid else numbered(right)
+    limit = task_memory / MEMORY_OF_BYTES
+    mine, theirs = (
+        SideRows(side.schema, limit, 3).extend(side.to_batches(max_chunksize=37))
+        for side in (left, right)
+    )
+    if not theirs.is_on_disk:
+        return None
+    for _ in range(2):  # the file is read as often as needed
+        assert theirs.table().select(["geometry"]).equals(right.select(["geometry"]))
+    made, matched, sizes = [], [np.zeros(0, np.int64)], []
+    for part, table in cut_tile(job, mine, theirs, task_memory, 3, is_ordered):
+        made.append(job.joined(part, table).read_all())
+        matched.append(job.matched(part, table))
+        assert table.nbytes * MEMORY_OF_BYTES <= task_memory * 1.5  # rows differ in size
+        sizes.append((len(part), len(table)))
+    rows = pa.concat_tables(made)
+    numbers = rows.column(ROW).to_numpy()
+    if is_ordered:
+        assert (np.diff(numbers) >= 0).all()
+    rows = rows.take(pa.array(np.argsort(numbers, kind="stable")))
+    if job.how in ("right", "full"):
+        of_right = right.column(job.right_number).to_numpy()
+        rest = np.flatnonzero(~np.isin(of_right, np.concatenate(matched)))
+        rows = pa.concat_tables([rows, job.unmatched(take(right, rest)).read_all()])
+    return job.unnumbered(rows), sizes
+
+
+@pytest.mark.parametrize("is_ordered", (False, True))
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(8, ROUNDS // 3)))
+def test_random_joins_in_parts(seed, is_ordered):
+    r = np.random.default_rng(seed)
+    left = layer(r, KINDS[r.integers(4)], 250)
+    right = layer(r, "points", 200)
+    if is_ordered:  # runs of rows are parts only of what is sorted by place
+        boxes = scale_boxes.of_wkb(left.column("geometry"))
+        left = take(left, np.lexsort((boxes[:, 1], np.floor(boxes[:, 0] / 25))))
+    options = random_join(r)
+    try:
+        one = ogrjoin.join(left, right, **options)
+        one.read_all()
+    except ogrjoin.Error:
+        return
+    n_bytes = right.nbytes * MEMORY_OF_BYTES
+    for share in (0.7, 0.4):
+        try:
+            rows, sizes = join_in_parts(left, right, int(share * n_bytes), is_ordered, **options)
+        except ogrjoin.InvalidError as error:
+            assert "set task_memory=" in str(error)
+            continue
+        assert len(sizes) > 1
+        same(rows, one)
+
+
+def test_parts_of_a_city():
+    r = np.random.default_rng(1)
+    at = r.uniform(0, 1000, (4000, 2))
+    at = at[np.argsort(np.floor(at[:, 0] / 20) * 1000 + at[:, 1])]
+    left = table(shapely.points(at), v=np.arange(4000))
+    corner = r.uniform(0, 1000, (3000, 2))
+    right = table(shapely.box(*corner.T, *(corner + 5).T), m=np.arange(3000))
+    n_bytes = right.nbytes * MEMORY_OF_BYTES
+    for is_ordered in (False, True):
+        for options in (
+            {"op": "nearest", "max_distance": 4, "how": "full"},
+            {"op": "nearest", "k": 2, "ties": "all"},
+            {"op": "within", "agg": "count, sum(m)"},
+        ):
+            rows, sizes = join_in_parts(left, right, n_bytes // 5, is_ordered, **options)
+            same(rows, ogrjoin.join(left, right, **options))
+            assert len(sizes) >= 5 and sum(n for n, _ in sizes) == 4000
+            assert max(n for _, n in sizes) <= 3000 // 5
+    assert join_in_parts(left, right, n_bytes * 2, False, op="within") is None
+
+
+def test_a_part_that_cannot_be_cut_is_named():
+    left = table(shapely.points(np.full((30, 2), 5.0)), v=np.arange(30))
+    right = table(shapely.points(np.full((400, 2), 5.0)), m=np.arange(400))
+    for is_ordered in (False, True):
+        with pytest.raises(ogrjoin.InvalidError) as raised:
+            join_in_parts(left, right, right.nbytes, is_ordered, op="nearest")
+        text = str(raised.value)
+        for word in ("tile 3", "left side", "400 rows of the right side", "set task_memory="):
+            assert word in text
+    enough = int(text.rpartition("set task_memory=")[2].split()[0])
+    assert right.nbytes * MEMORY_OF_BYTES <= enough <= right.nbytes * MEMORY_OF_BYTES * 1.5
+
+
+def test_rows_that_no_disk_has_room_for():
+    resource = pytest.importorskip("resource")
+    side = numbered(table(shapely.points(np.zeros((5000, 2)))))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    rows = SideRows(side.schema, 1000, 7)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="tile 7 has .* MB of rows .* a larger disk"):
+            rows.extend(side.to_batches(max_chunksize=500))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("n_tiles", (1, 7, 64))

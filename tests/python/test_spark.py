@@ -9,6 +9,7 @@ or later is needed.
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -36,8 +37,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def session():
+def start(**settings):
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -52,10 +52,17 @@ def session():
         "spark.executorEnv.PYTHONPATH": where,
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100",  # tiles of several
+        **settings,
     }.items():
         builder = builder.config(name, value)
     made = builder.getOrCreate()
     made.sparkContext.setLogLevel("OFF")
+    return made
+
+
+@pytest.fixture(scope="module")
+def session():
+    made = start()
     yield made
     made.stop()
 
@@ -101,14 +108,45 @@ JOINS = (
     ("shuffle", {"op": "nearest", "k": 3, "ties": "all", "how": "full"}),
     ("shuffle", {"op": "dwithin", "max_distance_field": "reach", "agg": "count, sum(v)"}),
     ("shuffle", {"op": "within", "how": "anti"}),
+    ("sums", {"op": "intersects", "agg": "count, sum(v), mean(n)"}),
+    ("sums", {"op": "dwithin", "max_distance": 2, "agg": "sum(n), count(v)", "how": "inner"}),
 )
 
 
-@pytest.mark.parametrize("i", (1, 2) if IS_QUICK else range(len(JOINS)))
+@pytest.mark.parametrize("i", (1, 2, 5) if IS_QUICK else range(len(JOINS)))
 def test_frames(session, folders, i):
     way, options = JOINS[i]
     rows = oj.join(*frames(session, folders), way=way, tiles=7, order="input", **options)
     same_rows(rows, ogrjoin.join(*sides(folders), **options))
+
+
+@pytest.mark.parametrize("i", (3,) if IS_QUICK else (2, 3))
+def test_tiles_beyond_the_memory_of_a_task(session, folders, i):
+    way, options = JOINS[i]
+    left, right = frames(session, folders)
+    options = {"way": way, "tiles": 1, "order": "input", **options}
+    n_bytes = right.toArrow().nbytes * 2
+    rows = oj.join(left, right, task_memory=n_bytes // 2, **options)
+    del options["way"], options["tiles"], options["order"]
+    same_rows(rows, ogrjoin.join(*sides(folders), **options))
+    with pytest.raises(Exception, match="tile 0: .* rows of the left side.* set task_memory="):
+        oj.join(left, right, way=way, tiles=1, task_memory=200, **options).toArrow()
+
+
+def test_the_way_of_sums(session, folders):
+    left, right = frames(session, folders)
+    options = {"op": "contains", "agg": "count, sum(v)"}
+    right = right.union(right).union(right)
+    n_bytes = [side.toArrow().nbytes * 2 for side in (left, right)]
+    assert 1.5 * n_bytes[0] < n_bytes[1]
+    for memory, way in (
+        (n_bytes[1] * 1.2, "broadcast"),
+        (n_bytes[0] * 1.2, "sums"),
+        (n_bytes[0] // 2, "shuffle"),
+    ):
+        assert oj.explain(left, right, join_memory=memory, fid="n", **options).way == way
+    with pytest.raises(ogrjoin.InvalidError, match='way="sums"'):
+        oj.join(left, right, way="sums", op="contains", fid="n")
 
 
 @pytest.mark.skipif(IS_QUICK, reason="OGRJOIN_SPARK_MASTER is not set")
@@ -152,8 +190,9 @@ def test_explain_and_validate(session, folders):
     assert found.n_rows >= 250 and found.n_pairs > 100 and found.n_differences == 0
 
 
-def descendants():
-    """{process id: command} of all processes that this one started."""
+def descendants(of=None):
+    """{process id: command} of all processes that this one, or another, started."""
+    of = of or os.getpid()
     parents, words = {}, {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -162,15 +201,20 @@ def descendants():
                 words[int(pid)] = line.read()
         except OSError:
             continue  # it has ended
-    mine = {os.getpid()}
+    mine = {of}
     while more := {p for p, parent in parents.items() if parent in mine} - mine:
         mine |= more
-    return {pid: words[pid] for pid in mine - {os.getpid()}}
+    return {pid: words[pid] for pid in mine - {of}}
 
 
 def workers():
-    """Python workers: what daemons of Spark have started."""
-    return {pid for pid, line in descendants().items() if "pyspark.daemon" in line}
+    """Python workers of tasks, with their daemon; not those that plan and commit outputs
+    on the driver."""
+    return {
+        pid
+        for pid, line in descendants().items()
+        if "pyspark.daemon" in line and "pyspark.sql.worker" not in line
+    }
 
 
 def executors():
@@ -256,3 +300,197 @@ def test_files_of_a_job_that_fails(session, folders, tmp_path):
     with pytest.raises(Exception):
         oj.join_files(folders[0], right, str(tmp_path / "out"), op="within", session=session)
     assert os.listdir(tmp_path) == ["right"]
+
+
+# ---- outputs ---------------------------------------------------------------------
+
+
+def content(folder):
+    names = sorted(os.listdir(folder))
+    made = {}
+    for name in names:
+        with open(os.path.join(folder, name), "rb") as file:
+            made[name] = file.read()
+    return made
+
+
+def joined_in_order(session, folders, **changes):
+    options = {"op": "nearest", "max_distance": 3, **changes}
+    left, right = frames(session, folders)
+    rows = oj.join(left, right, way="shuffle", tiles=3, order="input", **options)
+    return rows, options
+
+
+def test_write(session, folders, tmp_path):
+    rows, options = joined_in_order(session, folders, left_crs="EPSG:2263", right_crs="EPSG:2263")
+    out = str(tmp_path / "out")
+    one = ogrjoin.join(*sides(folders), **options).read_all()
+    n = oj.write(rows, out)
+    made = ogrjoin.scan(out).reader().read_all().drop_columns(["bbox"])
+    same_tables(made, one)
+    assert n == len(made)
+    assert b"2263" in made.schema.field("geometry").metadata[b"ARROW:extension:metadata"]
+    with pytest.raises(Exception, match="overwrite"):
+        oj.write(rows, out)
+    few = rows.where("n < 9").drop("name")  # what is made of it has the CRS, too
+    assert oj.write(few, out, overwrite=True) == few.count()
+    made = ogrjoin.scan(out).reader().read_all()
+    assert b"2263" in made.schema.field("geometry").metadata[b"ARROW:extension:metadata"]
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_task_that_fails_each_time_leaves_the_former_output(session, folders, tmp_path):
+    rows, _ = joined_in_order(session, folders)
+    out = str(tmp_path / "out")
+    oj.write(rows, out)
+    before = content(out)
+
+    def fail(batches):
+        for batch in batches:
+            yield batch
+            raise OSError("a task that fails each time")
+
+    odd = rows.mapInArrow(fail, rows.schema)
+    for path in (out, str(tmp_path / "new")):
+        with pytest.raises(Exception, match="a task that fails each time"):
+            oj.write(odd, path, overwrite=True)
+    assert content(out) == before and os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="no /proc")
+@pytest.mark.parametrize("what", (workers, executors))
+def test_killed_while_it_writes(session, folders, tmp_path, what):
+    if what is executors and not MASTER.startswith("local-cluster"):
+        pytest.skip("executors are processes with OGRJOIN_SPARK_MASTER=local-cluster[2,1,1024]")
+    import pyspark.cloudpickle
+
+    pyspark.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    rows, _ = joined_in_order(session, folders)
+    flag, out, undisturbed = (str(tmp_path / name) for name in ("flag", "out", "undisturbed"))
+    oj.write(rows, undisturbed)
+    slow = rows.mapInArrow(Slowly(flag), rows.schema)
+    thread, killed = kill_when(flag, what)
+    oj.write(slow, out)
+    thread.join()
+    assert killed
+    assert content(out) == content(undisturbed)
+    assert sorted(os.listdir(tmp_path)) == ["flag", "out", "undisturbed"]
+
+
+def run_apart(program, folder, *arguments, **environment):
+    """Starts a Python program of these tests."""
+    script = folder / "program.py"
+    script.write_text("import sys\nimport test_spark as t\n" + program)
+    where = os.pathsep.join([str(folder), os.path.dirname(__file__), *filter(None, sys.path)])
+    return subprocess.Popen(
+        [sys.executable, str(script), *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": where, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+STOPPED = """
+left, right, out = sys.argv[1:]
+session = t.start(**{"spark.master": "local[2]"})
+t.oj.join_files(left, right, out, session=session, tiles=4, overwrite=True, op="within")
+"""
+
+# Waits in commit() between the two renamings: the worst moment.
+WAIT = """
+import os, time
+from ogrjoin.scale.parquet_out import ParquetOutput
+
+class Slow:
+    def __init__(self, filesystem):
+        self._filesystem = filesystem
+    def move(self, source, target):
+        self._filesystem.move(source, target)
+        if target.endswith(".former"):
+            open(os.environ["OGRJOIN_TEST_FLAG"], "w").close()
+            time.sleep(300)
+
+publish = ParquetOutput._publish
+ParquetOutput._publish = lambda self, f, *names: publish(self, Slow(f), *names)
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="no /proc")
+def test_a_driver_stopped_during_commit(session, folders, tmp_path):
+    out, flag = str(tmp_path / "out"), str(tmp_path / "flag")
+    oj.join_files(*folders, out, session=session, tiles=2, op="nearest", max_distance=3)
+    before = content(out)
+    apart = tmp_path / "apart"
+    apart.mkdir()
+    (apart / "sitecustomize.py").write_text(WAIT)
+    driver = run_apart(STOPPED, apart, *folders, out, OGRJOIN_TEST_FLAG=flag)
+    end = time.monotonic() + 300
+    while not os.path.exists(flag) and driver.poll() is None and time.monotonic() < end:
+        time.sleep(0.1)
+    assert os.path.exists(flag), driver.communicate()[1]
+    for pid in [driver.pid, *descendants(driver.pid)]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    driver.communicate()
+    assert not os.path.exists(out)  # none: the new one has not got its name
+    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):  # the old one is there again
+        oj.join_files(*folders, out, session=session, op="within")
+    assert content(out) == before
+    oj.join_files(*folders, out, session=session, op="within", overwrite=True)
+    same_files(out, *folders, op="within")
+    assert sorted(os.listdir(tmp_path)) == ["apart", "flag", "out"]
+
+
+TWINS = """
+import os, time
+from pyspark import TaskContext
+import pyspark.cloudpickle
+
+pyspark.cloudpickle.register_pickle_by_value(sys.modules["__main__"])
+left, right, folder = sys.argv[1:]
+session = t.start(**{
+    "spark.speculation": "true", "spark.speculation.interval": "100ms",
+    "spark.speculation.multiplier": "1.2", "spark.speculation.quantile": "0.3",
+    "spark.speculation.minTaskRuntime": "200ms",
+})
+rows, _ = t.joined_in_order(session, (left, right))
+rows = rows.repartitionByRange(4, "n").sortWithinPartitions("n")
+
+class FirstSlowly:
+    # The first attempt of each task of the second half takes long.
+    def __init__(self, folder):
+        self.folder = folder
+    def __call__(self, batches):
+        task = TaskContext.get()
+        name = f"{self.folder}/{task.partitionId()}.{task.attemptNumber()}"
+        open(name, "w").close()
+        for batch in batches:
+            if task.partitionId() >= 2 and task.attemptNumber() == 0:
+                time.sleep(15)
+            yield batch
+
+attempts = f"{folder}/attempts"
+os.mkdir(attempts)
+t.oj.write(rows, f"{folder}/undisturbed")
+t.oj.write(rows.mapInArrow(FirstSlowly(attempts), rows.schema), f"{folder}/out")
+print(len(os.listdir(attempts)), flush=True)
+session.stop()
+"""
+
+
+@pytest.mark.skipif(
+    not MASTER.startswith("local-cluster"),
+    reason="Spark makes twins with OGRJOIN_SPARK_MASTER=local-cluster[2,1,1024]",
+)
+def test_twins_of_slow_tasks(folders, tmp_path):
+    apart = tmp_path / "apart"
+    apart.mkdir()
+    program = run_apart(TWINS, apart, *folders, tmp_path)
+    printed, errors = program.communicate(timeout=600)
+    assert program.returncode == 0, errors
+    assert int(printed) > 4  # four tasks, and twins
+    assert content(tmp_path / "out") == content(tmp_path / "undisturbed")
+    assert sorted(os.listdir(tmp_path)) == ["apart", "attempts", "out", "undisturbed"]

@@ -107,7 +107,7 @@ static inline void trial_truth(const struct join_trial *t,
 static inline void trial_check_form(const struct join_trial *t,
                                     const struct oj_matches *m)
 {
-    int lists = oj_relation_gives_lists(&t->relation);
+    int lists = oj_relation_allows_many_pairs(&t->relation);
     int64_t n_pairs = 0, n_matched = 0;
     ck_assert_int_eq(m->n_rows, t->input.n_features);
     expect(lists || (m->offset == NULL && m->n_tied == 0), "one-to-one form");

@@ -17,7 +17,7 @@ static inline oj_status count_pairs_by_feature(struct oj_join *join,
     struct oj_aggregates *counts = NULL;
     oj_status status = oj_aggregates_open(&plan, &counts, err);
     if (status == OJ_OK)
-        status = oj_aggregates_start(counts, n, err);
+        status = oj_aggregates_reset(counts, n, err);
     if (status == OJ_OK)
         status = oj_join_sum_pairs(join, input, NULL, counts, n_pairs, err);
     for (int64_t i = 0; status == OJ_OK && i < n; i++)

@@ -102,7 +102,7 @@ static oj_status fail_format(const struct ArrowSchema *schema,
 {
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "column %.100s: geometries in the Arrow format \"%.40s\" "
-                   "are not read; WKB and geoarrow's own are",
+                   "are not supported: convert them to WKB or GeoArrow",
                    name_of(schema), format);
 }
 
@@ -251,9 +251,11 @@ oj_status arrow_layout_read(const struct ArrowSchema *schema,
             return oj_fail(err, OJ_ERR_ARG, "there is no column \"%.100s\"",
                            column);
         if (layout.child < 0)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "no column is marked as geoarrow, and not one alone "
-                           "has bytes: name the column of geometries");
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "no column is marked as geoarrow, and none or several "
+                "have the type binary: name the column of "
+                "geometries");
         OJ_TRY(parse_geometry_encoding(schema->children[layout.child], &layout,
                                        err));
     }

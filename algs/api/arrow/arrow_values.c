@@ -2,22 +2,24 @@
 
 #include <string.h>
 
-oj_status arrow_fail(struct oj_error *err)
+oj_status arrow_fail_mismatch(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_DATA,
-                   "an Arrow array does not have what its schema says");
+                   "an Arrow array does not match its schema: a buffer, a "
+                   "child or elements are missing");
 }
 
 oj_status arrow_fail_offsets(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_DATA,
-                   "the offsets of an Arrow array are broken");
+                   "the offsets of an Arrow array are negative, decrease or "
+                   "exceed its data");
 }
 
 oj_status arrow_fail_limit(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_LIMIT,
-                   "a row has more than an Arrow array can hold");
+                   "a row is too large for an Arrow array with 32-bit offsets");
 }
 
 int64_t arrow_count_bits(const uint8_t *bits, int64_t n)
@@ -30,14 +32,14 @@ int64_t arrow_count_bits(const uint8_t *bits, int64_t n)
     return n_set;
 }
 
-oj_status arrow_check(const struct ArrowArray *array, int64_t n_buffers,
-                      int64_t n_children, struct oj_error *err)
+oj_status arrow_check_layout(const struct ArrowArray *array, int64_t n_buffers,
+                             int64_t n_children, struct oj_error *err)
 {
     if (array == NULL || array->length < 0 || array->offset < 0 ||
         array->length > INT64_MAX - 1 - array->offset ||
         array->n_buffers < n_buffers || array->n_children != n_children ||
         array->buffers == NULL || (n_children > 0 && array->children == NULL))
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     return OJ_OK;
 }
 
@@ -47,20 +49,20 @@ oj_status arrow_find_column(const struct ArrowArray *array, int64_t child,
                             struct oj_error *err)
 {
     struct arrow_presence p = {NULL, NULL, 0, 0};
-    OJ_TRY(arrow_check(array, 1, array->n_children, err));
+    OJ_TRY(arrow_check_layout(array, 1, array->n_children, err));
     *column = array;
     if (child >= 0)
     {
         if (child >= array->n_children)
-            return arrow_fail(err);
+            return arrow_fail_mismatch(err);
         *column = array->children[child];
         p.outer_valid = arrow_validity(array);
         p.skipped = array->offset;
-        OJ_TRY(arrow_check(*column, 1,
-                           *column == NULL ? 0 : (*column)->n_children, err));
+        OJ_TRY(arrow_check_layout(
+            *column, 1, *column == NULL ? 0 : (*column)->n_children, err));
     }
     if ((*column)->length - p.skipped < array->length)
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     p.valid = arrow_validity(*column);
     p.first = (*column)->offset + p.skipped;
     *presence = p;
@@ -94,13 +96,13 @@ static const void *offset_buffer_or_zero(const struct ArrowArray *array)
 oj_status arrow_list_read(const struct ArrowArray *array, int is_large,
                           struct arrow_list *out, struct oj_error *err)
 {
-    OJ_TRY(arrow_check(array, 2, 1, err));
+    OJ_TRY(arrow_check_layout(array, 2, 1, err));
     out->offset = offset_buffer_or_zero(array);
     out->is_large = is_large;
     out->first = array->offset;
     out->length = array->length;
     if (out->offset == NULL || array->children[0] == NULL)
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     return check_offsets(out->offset, is_large, out->first, out->length,
                          array->children[0]->length, err);
 }
@@ -116,7 +118,7 @@ static oj_status read_binary_view_buffers(const struct ArrowArray *array,
     out->offset = array->buffers[1];
     if ((out->n_blocks > 0 && out->block_bytes == NULL) ||
         (n_rows > 0 && out->offset == NULL))
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     return OJ_OK;
 }
 
@@ -124,7 +126,7 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
                            int64_t skipped, int64_t n_rows,
                            struct arrow_bytes *out, struct oj_error *err)
 {
-    OJ_TRY(arrow_check(array, 3, 0, err));
+    OJ_TRY(arrow_check_layout(array, 3, 0, err));
     memset(out, 0, sizeof *out);
     out->is_view = format[0] == 'v';
     out->is_large = format[0] == 'Z' || format[0] == 'U';
@@ -134,7 +136,7 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
     out->offset = offset_buffer_or_zero(array);
     out->bytes = array->buffers[2];
     if (out->offset == NULL)
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     out->n_bytes =
         arrow_offset_at(out->offset, out->is_large, out->first + n_rows);
     if (out->bytes != NULL)
@@ -146,7 +148,8 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
 
 oj_status arrow_fail_views(struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_DATA, "the views of an Arrow array are broken");
+    return oj_fail(err, OJ_ERR_DATA,
+                   "a view of an Arrow array lies outside of its data buffers");
 }
 
 int64_t arrow_view_outside(const void *view, int64_t n_blocks,

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /** Fails with OJ_ERR_DATA: an array does not match its schema. */
-oj_status arrow_fail(struct oj_error *err);
+oj_status arrow_fail_mismatch(struct oj_error *err);
 
 /** Fails with OJ_ERR_DATA: the offsets of an array are invalid. */
 oj_status arrow_fail_offsets(struct oj_error *err);
@@ -24,9 +24,9 @@ oj_status arrow_fail_limit(struct oj_error *err);
 
 /** Checks that an array is not NULL, has at least n_buffers buffers, and has
  * n_children children. */
-OJ_MUST_USE oj_status arrow_check(const struct ArrowArray *array,
-                                  int64_t n_buffers, int64_t n_children,
-                                  struct oj_error *err);
+OJ_MUST_USE oj_status arrow_check_layout(const struct ArrowArray *array,
+                                         int64_t n_buffers, int64_t n_children,
+                                         struct oj_error *err);
 
 /** The validity bitmap; NULL if all elements are valid. */
 static inline const uint8_t *arrow_validity(const struct ArrowArray *array)
@@ -67,7 +67,7 @@ struct arrow_presence
                           surrounding struct; 0 without one */
 };
 
-static inline int arrow_is_there(const struct arrow_presence *p, int64_t row)
+static inline int arrow_is_valid(const struct arrow_presence *p, int64_t row)
 {
     return arrow_bit(p->valid, p->first + row) &&
            arrow_bit(p->outer_valid, p->skipped + row);

@@ -55,7 +55,8 @@ OJ_MUST_USE oj_status oj_arrow_column_open(const struct ArrowSchema *schema,
                                            struct oj_arrow_column *out,
                                            struct oj_error *err);
 
-/** Likewise, for a nullable column of a type without children. */
+/** Initialises an empty, nullable column of a type that an Arrow format string
+ * describes, without children. Otherwise like oj_arrow_column_open(). */
 OJ_MUST_USE oj_status oj_arrow_column_open_format(const char *format,
                                                   int64_t n_expected,
                                                   struct oj_arrow_column *out,

@@ -162,7 +162,7 @@ static oj_status find_value(const struct ArrowSchema **schema,
             *schema = (*schema)->dictionary;
         }
         if (*row < 0 || *row >= (*array)->length)
-            return arrow_fail(err);
+            return arrow_fail_mismatch(err);
     }
 }
 
@@ -393,9 +393,10 @@ oj_status oj_arrow_plain_value(const struct ArrowSchema *schema,
     return OJ_OK;
 }
 
-oj_status oj_arrow_time(const struct ArrowSchema *schema,
-                        const struct ArrowArray *array, int64_t row,
-                        struct oj_plain_value *out, struct oj_error *err)
+oj_status oj_arrow_time_as_integer(const struct ArrowSchema *schema,
+                                   const struct ArrowArray *array, int64_t row,
+                                   struct oj_plain_value *out,
+                                   struct oj_error *err)
 {
     memset(out, 0, sizeof *out);
     OJ_TRY(find_value(&schema, &array, &row, err));
@@ -411,7 +412,7 @@ oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
 {
     const int64_t most = OJ_MICROSECONDS_PER_SECOND;
     int64_t per_second, in_a_unit;
-    OJ_TRY(oj_arrow_time(schema, array, row, out, err));
+    OJ_TRY(oj_arrow_time_as_integer(schema, array, row, out, err));
     if (out->form == OJ_PLAIN_NULL)
         return OJ_OK;
     unit_of_time(oj_arrow_value_schema(schema)->format, &per_second);

@@ -41,13 +41,14 @@ OJ_MUST_USE oj_status oj_arrow_plain_value(const struct ArrowSchema *schema,
 
 /** Reads the time of a row as an integer in the unit of its column. The result
  * is NULL if the row is NULL or the column has no times. */
-OJ_MUST_USE oj_status oj_arrow_time(const struct ArrowSchema *schema,
-                                    const struct ArrowArray *array, int64_t row,
-                                    struct oj_plain_value *out,
-                                    struct oj_error *err);
+OJ_MUST_USE oj_status oj_arrow_time_as_integer(const struct ArrowSchema *schema,
+                                               const struct ArrowArray *array,
+                                               int64_t row,
+                                               struct oj_plain_value *out,
+                                               struct oj_error *err);
 
-/** Reads the time of a row as oj_arrow_time(), but in microseconds; finer units
- * are rounded down. */
+/** Reads the time of a row as oj_arrow_time_as_integer(), but in microseconds;
+ * finer units are rounded down. */
 OJ_MUST_USE oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
                                             const struct ArrowArray *array,
                                             int64_t row,

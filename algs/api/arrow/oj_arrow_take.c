@@ -94,13 +94,13 @@ static oj_status check_buffers(struct oj_arrow_type type,
             ? 2
             : n;
     if (array->n_buffers < n || (n > 0 && array->buffers == NULL))
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     if (type.storage == OJ_STORES_FIXED && type.size == 0)
         return OJ_OK;
     for (int64_t i = 1; i < n_needed; i++)
     {
         if (array->buffers[i] == NULL && array->length > 0)
-            return arrow_fail(err);
+            return arrow_fail_mismatch(err);
     }
     return OJ_OK;
 }
@@ -116,11 +116,11 @@ static oj_status check_length_of_children(struct oj_arrow_type type,
         least = end;
     if (type.storage == OJ_STORES_FIXED_LISTS &&
         __builtin_mul_overflow(end, type.size, &least))
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     for (int64_t i = 0; i < array->n_children; i++)
     {
         if (array->children[i] == NULL || array->children[i]->length < least)
-            return arrow_fail(err);
+            return arrow_fail_mismatch(err);
     }
     return OJ_OK;
 }
@@ -135,7 +135,7 @@ oj_status oj_arrow_check_array(const struct ArrowSchema *schema,
         array->n_children != schema->n_children ||
         (array->n_children > 0 && array->children == NULL) ||
         (array->dictionary != NULL) != (schema->dictionary != NULL))
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     OJ_TRY(check_buffers(type, array, err));
     OJ_TRY(check_length_of_children(type, array, err));
     for (int64_t i = 0; i < array->n_children; i++)
@@ -418,7 +418,7 @@ static oj_status copy_bytes(const struct oj_arrow_chunks *from,
             continue;
         bytes = from->array[chunk_of(r, i)]->buffers[2];
         if (bytes == NULL)
-            return arrow_fail(err);
+            return arrow_fail_mismatch(err);
         memcpy(to, bytes + first[i], (size_t)count[i]);
         to += count[i];
     }
@@ -763,7 +763,7 @@ static oj_status find_runs_of_values(const struct oj_arrow_chunks *from,
         {
             int64_t value = arrow_run_find(ends, size, row), here;
             if (value >= ends->length || value >= array->children[1]->length)
-                return arrow_fail(err);
+                return arrow_fail_mismatch(err);
             here = arrow_run_end(ends, size, value) - row;
             here = here < n ? here : n;
             OJ_TRY(add_taken_run(t, chunk_of(r, i), value, here, err));
@@ -1096,7 +1096,7 @@ static oj_status take_runs(const struct oj_arrow_chunks *from,
         case OJ_STORES_RUNS:
             return take_run_ends(from, r, out, err);
     }
-    return arrow_fail(err);
+    return arrow_fail_mismatch(err);
 }
 
 /* If all places are consecutive rows of one chunk, returns the chunk; otherwise

@@ -40,11 +40,12 @@
  *  batch. If a device fails, the CPU takes over. The result does not depend on
  *  the choice.
  *
- *  A join by similar texts with a maximum distance runs as a distance join with
- *  the texts as a condition; its pairs are then ranked by similarity.
+ *  A join by similar texts with a maximum distance that no engine of the
+ * backend takes runs as a distance join with the texts as a condition; its
+ * pairs are then ranked by similarity.
  *
  *  If no device can be used, each thread joins with a copy; the original only
- *  holds the join side (oj_join_take()).
+ *  holds the join side (oj_join_acquire()).
  *
  *  In this file err is never NULL: its text becomes the reason why another
  *  engine is used.
@@ -303,7 +304,7 @@ static oj_status run_gpu_screen(struct oj_join *join,
     {
         join->screen_refused = status != OJ_ERR_CANCELLED;
         if (status == OJ_ERR_NOMEM)
-            oj_gpu_advise(err, OJ_GPU_ADVICE_TILES);
+            oj_gpu_add_advice(err, OJ_GPU_ADVICE_TILES);
         return status;
     }
     status =
@@ -311,7 +312,7 @@ static oj_status run_gpu_screen(struct oj_join *join,
     join->screen_refused =
         status == OJ_ERR_NO_DEVICE || status == OJ_ERR_INTERNAL;
     if (status == OJ_ERR_NOMEM)
-        oj_gpu_advise(err, OJ_GPU_ADVICE_BATCH);
+        oj_gpu_add_advice(err, OJ_GPU_ADVICE_BATCH);
     return status;
 }
 
@@ -380,10 +381,19 @@ static void install_gpu_screen(struct oj_join *join)
 
 /* --- the CUDA module ------------------------------------------------------ */
 
+/* 1 if pairs are ranked by texts or vectors among features within a distance,
+ * which no kernel does. */
+static int ranks_within_distance(const struct oj_relation *relation)
+{
+    return oj_relation_is_similar(relation) &&
+           relation->max_distance < INFINITY;
+}
+
 static int gpu_module_supports_join(const struct oj_join *join,
                                     const struct oj_flat *input)
 {
-    return !join->is_refused && join->args.relation.n_spans == 0 &&
+    return !join->is_refused && !ranks_within_distance(&join->args.relation) &&
+           join->args.relation.n_spans == 0 &&
            join->module->takes(&join->args.relation, &join->join_side, input);
 }
 
@@ -412,7 +422,7 @@ static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
                                              struct oj_error *err)
 {
     if (status == OJ_ERR_NOMEM)
-        oj_gpu_advise(err, advice);
+        oj_gpu_add_advice(err, advice);
     join->is_refused = 1;
     free_gpu_index(join);
     return turn_to_cpu(join, err->message, err);
@@ -655,6 +665,7 @@ static oj_status check_gpu_can_join(const struct oj_join *join,
         return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
     if (!((may_input_have_points(join) ||
            gpu_join_ignores_geometry_kind(join)) &&
+          !ranks_within_distance(&join->args.relation) &&
           module->takes(&join->args.relation, &join->join_side, NULL)) &&
         !(may_input_have_shapes(join) && module->screen_index != NULL &&
           gpu_screen_decides_most_pairs(join)))
@@ -815,8 +826,7 @@ split_similar_into_dwithin_and_rank(struct oj_join *join,
 {
     struct oj_relation *asked = &join->args.relation;
     *asked = *relation;
-    if (!oj_relation_is_similar(relation) ||
-        !(relation->max_distance < INFINITY))
+    if (!ranks_within_distance(relation) || choose_engine(join, NULL) >= 0)
         return;
     join->is_ranked = 1;
     join->ranked = *relation;
@@ -869,7 +879,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     return OJ_OK;
 }
 
-void oj_join_trim(struct oj_join *join, int n_kept)
+void oj_join_free_unused_copies(struct oj_join *join, int n_kept)
 {
     struct oj_join **end = &join->idle, *copy, *next;
     pthread_mutex_lock(&join->lock);
@@ -892,7 +902,7 @@ void oj_join_close(struct oj_join *join)
 {
     if (join == NULL)
         return;
-    oj_join_trim(join, 0);
+    oj_join_free_unused_copies(join, 0);
     pthread_mutex_destroy(&join->lock);
     pthread_cond_destroy(&join->was_given_back);
     free_cpu_indexes(join);
@@ -911,7 +921,7 @@ void oj_join_close(struct oj_join *join)
 int oj_join_may_sample(const struct oj_join *join)
 {
     return !join->backend->is_reference && !may_use_device(join) &&
-           oj_relation_gives_lists(&join->args.relation);
+           oj_relation_allows_many_pairs(&join->args.relation);
 }
 
 /* 1 if a batch changes only the index of its engine, so that several threads
@@ -994,7 +1004,7 @@ static oj_status wait_until_join_is_free(struct oj_join *join,
     *last = &turn;
     while (status == OJ_OK && (join->is_taken || join->line != &turn))
     {
-        oj_wait_or_look(&join->was_given_back, &join->lock);
+        oj_timed_wait_until_poll(&join->was_given_back, &join->lock);
         status = oj_check_cancel(cancel, NULL);
     }
     leave_line(join, &turn);
@@ -1014,9 +1024,9 @@ int oj_join_is_on_cpu(struct oj_join *join)
     return is_on_cpu;
 }
 
-oj_status oj_join_take_bounded(struct oj_join *join, const int *cancel,
-                               int64_t max_batch_pairs, struct oj_join **out,
-                               struct oj_error *err)
+oj_status oj_join_acquire_bounded(struct oj_join *join, const int *cancel,
+                                  int64_t max_batch_pairs, struct oj_join **out,
+                                  struct oj_error *err)
 {
     oj_status status;
     pthread_mutex_lock(&join->lock);
@@ -1033,15 +1043,15 @@ oj_status oj_join_take_bounded(struct oj_join *join, const int *cancel,
     return status;
 }
 
-oj_status oj_join_take(struct oj_join *join, const int *cancel,
-                       struct oj_join **out, struct oj_error *err)
+oj_status oj_join_acquire(struct oj_join *join, const int *cancel,
+                          struct oj_join **out, struct oj_error *err)
 {
-    return oj_join_take_bounded(join, cancel, 0, out, err);
+    return oj_join_acquire_bounded(join, cancel, 0, out, err);
 }
 
 /* A copy may have enlarged indexes that it shares: adds these bytes to the
  * stats of the original. */
-void oj_join_give_back(struct oj_join *taken)
+void oj_join_release(struct oj_join *taken)
 {
     struct oj_join *join = taken->original != NULL ? taken->original : taken;
     pthread_mutex_lock(&join->lock);
@@ -1080,9 +1090,10 @@ static oj_status check_max_distances_are_given(const struct oj_join *join,
 {
     const struct oj_relation *relation = &join->args.relation;
     if (input->max_distance != NULL && join->join_side.max_distance != NULL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "only one side's features can have their own greatest "
-                       "distances");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "both sides have a column of maximum distances; only one "
+            "side may have it");
     if (oj_relation_is_dwithin(relation) &&
         !(relation->max_distance < INFINITY) && input->max_distance == NULL &&
         join->join_side.max_distance == NULL && input->n_features > 0 &&
@@ -1265,7 +1276,8 @@ static oj_status sum_pairs_on_gpu(struct oj_join *join,
     return status;
 }
 
-int oj_join_sums(const struct oj_join *join, const struct oj_flat *input)
+int oj_join_should_sum_pairs(const struct oj_join *join,
+                             const struct oj_flat *input)
 {
     return join->uses_gpu && !join->is_ranked &&
            !needs_points_in_overlapping_parts(join, input) &&
@@ -1285,11 +1297,11 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
         OJ_TRY(open_gpu_if_faster_for_batch(join, input, err));
     if (words != NULL)
         return sum_pairs_on_gpu(join, input, &request, words, n_pairs, err);
-    if (!oj_join_sums(join, input))
+    if (!oj_join_should_sum_pairs(join, input))
         return fail_sums(join, 1, err);
-    OJ_TRY(oj_aggregates_ask_sums(aggregates, columns, input->n_features,
-                                  join->args.options.n_threads, &request,
-                                  &words, err));
+    OJ_TRY(oj_aggregates_plan_sums(aggregates, columns, input->n_features,
+                                   join->args.options.n_threads, &request,
+                                   &words, err));
     join->n_sum_words = request.n_words;
     OJ_TRY(sum_pairs_on_gpu(join, input, &request, words, n_pairs, err));
     return oj_aggregates_add_sums(aggregates, &request, err);

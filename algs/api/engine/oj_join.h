@@ -70,7 +70,7 @@ OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
                                     struct oj_error *err);
 
 /** For use by several threads: gives the calling thread a join with the join
- *  side of `join`, until oj_join_give_back().  If only the CPU can be used,
+ *  side of `join`, until oj_join_release().  If only the CPU can be used,
  *  *out is a copy with its own working memory and stats, so batches run
  *  concurrently; otherwise *out is join itself, and threads take turns in the
  *  order of their calls.  While copies are in use, join itself must have no
@@ -79,27 +79,29 @@ OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
  *            must outlive the use of *out.  NULL: the flag of the options;
  *            the wait cannot be ended then
  * Errors     OJ_ERR_NOMEM; OJ_ERR_CANCELLED while waiting */
-OJ_MUST_USE oj_status oj_join_take(struct oj_join *join, const int *cancel,
-                                   struct oj_join **out, struct oj_error *err);
+OJ_MUST_USE oj_status oj_join_acquire(struct oj_join *join, const int *cancel,
+                                      struct oj_join **out,
+                                      struct oj_error *err);
 
-/** oj_join_take() with another max_batch_pairs for the batches of a copy; 0:
+/** oj_join_acquire() with another max_batch_pairs for the batches of a copy; 0:
  * the value of the options. It has no effect if *out is join itself. */
-OJ_MUST_USE oj_status oj_join_take_bounded(struct oj_join *join,
-                                           const int *cancel,
-                                           int64_t max_batch_pairs,
-                                           struct oj_join **out,
-                                           struct oj_error *err);
-void oj_join_give_back(struct oj_join *taken);
+OJ_MUST_USE oj_status oj_join_acquire_bounded(struct oj_join *join,
+                                              const int *cancel,
+                                              int64_t max_batch_pairs,
+                                              struct oj_join **out,
+                                              struct oj_error *err);
+void oj_join_release(struct oj_join *taken);
 
 /** Frees the working memory of unused copies, except n_kept of them. A copy's
  * memory is as large as its largest batch. */
-void oj_join_trim(struct oj_join *join, int n_kept);
+void oj_join_free_unused_copies(struct oj_join *join, int n_kept);
 
-/** Bytes of all indexes of the join side. taken: result of oj_join_take(). */
+/** Bytes of all indexes of the join side. taken: result of oj_join_acquire().
+ */
 int64_t oj_join_index_bytes(struct oj_join *taken);
 
-/** 1 if the GPU is never used: oj_join_take() then makes copies, and the result
- * does not depend on how rows are split into batches. */
+/** 1 if the GPU is never used: oj_join_acquire() then makes copies, and the
+ * result does not depend on how rows are split into batches. */
 int oj_join_is_on_cpu(struct oj_join *join);
 
 /** 1 if a few rows may be joined first, to count their pairs. 0 if rows have at
@@ -108,7 +110,8 @@ int oj_join_may_sample(const struct oj_join *join);
 
 /** 1 if oj_join_sum_pairs() is faster than oj_join_batch() for batches like
  * input. */
-int oj_join_sums(const struct oj_join *join, const struct oj_flat *input);
+int oj_join_should_sum_pairs(const struct oj_join *join,
+                             const struct oj_flat *input);
 
 /** Counts the pairs of a batch and sums columns over them, per join feature,
  *  without storing pairs. The results are added to aggregates, which must

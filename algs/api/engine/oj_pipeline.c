@@ -268,7 +268,7 @@ static oj_status wait_for_next_answer(struct oj_pipeline *p,
     while (status == OJ_OK && p->status == OJ_OK && !has_answer_to_write(p) &&
            !all_written(p))
     {
-        oj_wait_or_look(&p->moved, &p->mutex);
+        oj_timed_wait_until_poll(&p->moved, &p->mutex);
         status = oj_check_cancel(p->work.cancel, err);
     }
     *answer = has_answer_to_write(p)

@@ -119,7 +119,7 @@ oj_status api_events_load(struct ogrjoin_events *e, const char *path,
                          oj_join_tie_rank(e->index->join), &loaded, err));
     status = oj_event_state_load(path, &state, loaded, &found, err);
     if (status == OJ_OK && !found && is_there == NULL)
-        status = oj_fail(err, OJ_ERR_IO, "the state %s is not there", path);
+        status = oj_fail(err, OJ_ERR_IO, "there is no state file %s", path);
     if (status != OJ_OK)
     {
         oj_events_free(loaded);
@@ -152,9 +152,9 @@ static oj_status join_reports(struct ogrjoin_events *e,
     const int64_t most = e->index->settings.options.max_batch_pairs;
     struct oj_join *join;
     oj_status status;
-    OJ_TRY(oj_join_take(e->index->join, NULL, &join, err));
+    OJ_TRY(oj_join_acquire(e->index->join, NULL, &join, err));
     status = oj_join_batch(join, flat, &e->pairs, err);
-    oj_join_give_back(join);
+    oj_join_release(join);
     return api_check_max_pairs(status, most, 0, e->pairs.n_pairs, err);
 }
 
@@ -203,7 +203,7 @@ static oj_status add_reports(struct ogrjoin_events *e,
     memset(&sets, 0, sizeof sets);
     if (keys->size < sizeof *keys || out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
-                       "size is not that of the struct: set it to sizeof");
+                       "size must be sizeof the struct of ogrjoin.h");
     if ((keys->integer != NULL) == (keys->offset != NULL))
         return oj_fail(err, OJ_ERR_ARG,
                        "keys are integers, or texts with offset and bytes");

@@ -61,7 +61,7 @@ struct ogrjoin_index
     struct ogrjoin_settings settings;
     struct oj_flat flat;  /* view of the join side, with token sets and vectors
                              made for this index */
-    struct oj_join *join; /* oj_join_take() is called for each batch */
+    struct oj_join *join; /* oj_join_acquire() is called for each batch */
     struct api_pair_maker maker;
     struct compared_fields compared;
     int64_t n_dimensions; /* dimensions of vectors; 0: not known yet, since no
@@ -78,20 +78,18 @@ OJ_MUST_USE oj_status api_layer_new(struct ogrjoin_layer **out,
 
 /** Makes a layer with its own columns that otherwise shares the data of another
  * layer. It holds a reference to that layer. */
-OJ_MUST_USE oj_status api_layer_show(struct ogrjoin_layer *of,
-                                     struct ogrjoin_layer **out,
-                                     struct oj_error *err);
+OJ_MUST_USE oj_status api_layer_share(struct ogrjoin_layer *of,
+                                      struct ogrjoin_layer **out,
+                                      struct oj_error *err);
 
 /** Finds the columns of a schema that a layer needs; *out must be zeroed. side:
  * enum api_layer_side, selects which columns of `compared`. Geometries may be
  * missing if the join does not use them. */
-OJ_MUST_USE oj_status api_record_read(const struct ArrowSchema *schema,
-                                      const char *column,
-                                      const struct compared_fields *compared,
-                                      int side,
-                                      const struct oj_relation *relation,
-                                      struct arrow_record *out,
-                                      struct oj_error *err);
+OJ_MUST_USE oj_status
+api_record_find_columns(const struct ArrowSchema *schema, const char *column,
+                        const struct compared_fields *compared, int side,
+                        const struct oj_relation *relation,
+                        struct arrow_record *out, struct oj_error *err);
 
 /** 1 if the join does not use geometries. */
 int api_compares_only_attributes(const struct oj_relation *relation);
@@ -135,8 +133,8 @@ OJ_MUST_USE oj_status api_index_join(struct ogrjoin_index *index,
 /** 1 if index gives the pairs of a join with these settings: its own settings
  * are equal, and its features have no classes, maximum distances or ids of
  * their own. Distances in settings must be in units of the CRS. */
-int api_index_answers(const struct ogrjoin_index *index,
-                      const struct ogrjoin_settings *settings);
+int api_index_matches_settings(const struct ogrjoin_index *index,
+                               const struct ogrjoin_settings *settings);
 
 /* ---- Arrow streams ------------------------------------------------------- */
 

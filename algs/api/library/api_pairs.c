@@ -400,7 +400,7 @@ static oj_status fill_pair_values(const struct api_pair_maker *maker,
             for (int i = 0; i < n_values; i++)
                 to[i][n] = from[i][p];
             if (pairs->share != NULL)
-                pairs->share[n] = oj_pair_share(
+                pairs->share[n] = oj_pair_covered_fraction(
                     &maker->join_side, matches->join_row[p], values, p);
         }
     }
@@ -450,10 +450,10 @@ static oj_status compute_pair_values_locked(struct api_pair_maker *maker,
     int64_t before;
     oj_status status;
     pthread_mutex_lock(&maker->lock);
-    before = oj_pair_stage_undecided(maker->stage, &first);
+    before = oj_pair_stage_count_undecided(maker->stage, &first);
     status = oj_pair_stage_run(maker->stage, &side, matches, values, err);
     pairs->n_undecided +=
-        oj_pair_stage_undecided(maker->stage, &first) - before;
+        oj_pair_stage_count_undecided(maker->stage, &first) - before;
     pthread_mutex_unlock(&maker->lock);
     return status;
 }
@@ -806,8 +806,8 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
     oj_status status = OJ_OK;
     if (pairs->are_ids)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "pairs with a kept index have ids, and no values by the "
-                       "rows of a join side: %s cannot be made of them",
+                       "pairs with a kept index have ids instead of rows of a "
+                       "join side: %s cannot be computed from them",
                        name);
     OJ_TRY(oj_aggregate_find("", name, &function, err));
     what.kind = function->kind;
@@ -832,7 +832,7 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
     if (status == OJ_OK)
         status = oj_aggregates_open(&plan, &all, err);
     if (status == OJ_OK)
-        status = oj_aggregates_start(all, pairs->n_rows, err);
+        status = oj_aggregates_reset(all, pairs->n_rows, err);
     if (status == OJ_OK)
         status = add_pairs_to_aggregates(pairs, columns, all, err);
     if (status == OJ_OK)

@@ -20,9 +20,6 @@
     .kind = OJ_PARAMETER_##type,                                               \
     .offset = offsetof(struct ogrjoin_settings, field)
 
-/* Joins by distance: only their pairs have a position along a line. */
-#define LINE_OPS "nearest|dwithin"
-
 /* Settings that are not parameters of joins. */
 static const struct oj_parameter own_settings[] = {
     {"op", .help = "what makes a pair: nearest (default), intersects, ...",
@@ -81,27 +78,27 @@ static const struct oj_parameter own_settings[] = {
      .help = "1: measure along the right feature, a line or rings, from its "
              "start to the place nearest to the left one (0)",
      VALUE(INT, pairs.named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .most = 1, .ops = LINE_OPS},
+     .most = 1, .ops = OJ_LINE_OPS},
     {"line_along_percent",
      .help = "1: that measure, in percent of the length (0)",
      VALUE(INT, pairs.named[OJ_PAIR_ALONG_PERCENT - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .most = 1, .ops = LINE_OPS},
+     .most = 1, .ops = OJ_LINE_OPS},
     {"line_offset",
      .help = "1: distance from that place, above 0 on the left of the line, "
              "below 0 on the right (0)",
      VALUE(INT, pairs.named[OJ_PAIR_OFFSET - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .most = 1, .ops = LINE_OPS},
+     .most = 1, .ops = OJ_LINE_OPS},
     {"line_side", .help = "1: that side: 1 left, -1 right, 0 on the line (0)",
      VALUE(INT, pairs.named[OJ_PAIR_SIDE - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .most = 1, .ops = LINE_OPS},
+     .most = 1, .ops = OJ_LINE_OPS},
     {"line_segment",
      .help = "1: number of the segment with that place, from 1 on (0)",
      VALUE(INT, pairs.named[OJ_PAIR_SEGMENT - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .most = 1, .ops = LINE_OPS},
+     .most = 1, .ops = OJ_LINE_OPS},
     {"line_bearing",
      .help = "1: direction of that segment, degrees clockwise from north (0)",
      VALUE(INT, pairs.named[OJ_PAIR_LINE_BEARING - OJ_FIRST_NAMED_PAIR_VALUE]),
-     .most = 1, .ops = LINE_OPS},
+     .most = 1, .ops = OJ_LINE_OPS},
     {"matrix",
      .help = "1: DE-9IM matrix of the features, a number for "
              "ogrjoin_pairs_word() (0)",
@@ -211,25 +208,25 @@ static const struct oj_parameter row_settings[] = {
      .help = "rows: name of a column with the measure along the right feature, "
              "a line or rings, from its start to the place nearest to the left "
              "one",
-     .kind = OJ_PARAMETER_KEPT, .ops = LINE_OPS},
+     .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"along_percent_field",
      .help = "rows: as along_field, in percent of the length",
-     .kind = OJ_PARAMETER_KEPT, .ops = LINE_OPS},
+     .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"offset_field",
      .help = "rows: name of a column with the distance from that place, above "
              "0 on the left of the line, below 0 on the right",
-     .kind = OJ_PARAMETER_KEPT, .ops = LINE_OPS},
+     .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"side_field",
      .help = "rows: name of a column with left, right or on (the line)",
-     .kind = OJ_PARAMETER_KEPT, .ops = LINE_OPS},
+     .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"segment_field",
      .help = "rows: name of a column with the number of the segment with that "
              "place, from 1 on",
-     .kind = OJ_PARAMETER_KEPT, .ops = LINE_OPS},
+     .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"line_bearing_field",
      .help = "rows: name of a column with the direction of that segment, "
              "degrees clockwise from north",
-     .kind = OJ_PARAMETER_KEPT, .ops = LINE_OPS},
+     .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"matrix_field",
      .help = "rows: name of a column with the DE-9IM matrix of the features",
      .kind = OJ_PARAMETER_KEPT},
@@ -883,8 +880,8 @@ static int are_given_alike(const struct ogrjoin_settings *a,
     return a->options.cancel == b->options.cancel;
 }
 
-int api_settings_find_alike(const struct ogrjoin_settings *a,
-                            const struct ogrjoin_settings *b)
+int api_settings_find_equal_pairs(const struct ogrjoin_settings *a,
+                                  const struct ogrjoin_settings *b)
 {
     return are_given_alike(a, b, of_rows);
 }
@@ -1066,8 +1063,8 @@ static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
-void api_settings_complete_k(const struct ogrjoin_settings *settings,
-                             struct oj_relation *relation)
+void api_settings_set_default_k(const struct ogrjoin_settings *settings,
+                                struct oj_relation *relation)
 {
     if (oj_relation_sorts_by_measure(relation) && !settings->has_k)
         relation->k = oj_op_get(relation->op)->k;
@@ -1079,7 +1076,7 @@ static oj_status check_option_clashes(const struct ogrjoin_settings *s,
     struct oj_relation relation = s->relation;
     const struct oj_given_options given = {
         &relation, oj_op_get(relation.op)->name, word_given, spell_setting, s};
-    api_settings_complete_k(s, &relation);
+    api_settings_set_default_k(s, &relation);
     return oj_option_clash_check(&given, err);
 }
 

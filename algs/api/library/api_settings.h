@@ -74,7 +74,8 @@ struct ogrjoin_settings
     int side; /**< enum api_layer_side for layers read from Arrow */
     struct api_row_settings rows;
     int tree;    /**< of a live index: enum oj_live_tree */
-    int changes; /**< of near pairs: 1: only pairs that are new or have gone */
+    int changes; /**< 1: the result has only the pairs that are new or have gone
+                      since the last call (joins of near pairs) */
 
     /* Owned texts; NULL in the copy that an index holds. */
     char *word_map;                 /**< contents of the file, or NULL */
@@ -99,8 +100,8 @@ OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
 /** 1 if joins with the settings a and b find equal pairs. Only settings that
  * decide which pairs are found are compared, not those of the rows that are
  * made from them (pick, agg, geometry ..). */
-int api_settings_find_alike(const struct ogrjoin_settings *a,
-                            const struct ogrjoin_settings *b);
+int api_settings_find_equal_pairs(const struct ogrjoin_settings *a,
+                                  const struct ogrjoin_settings *b);
 
 /** 1 if all settings have equal values in a and b, with one cancel flag.
  * Callbacks may differ. */
@@ -123,8 +124,8 @@ OJ_MUST_USE oj_status api_settings_spans(
     struct oj_span_words words[OJ_MOST_SPANS], int *n, struct oj_error *err);
 
 /** Sets relation->k to the default of its op, unless the settings give k. */
-void api_settings_complete_k(const struct ogrjoin_settings *settings,
-                             struct oj_relation *relation);
+void api_settings_set_default_k(const struct ogrjoin_settings *settings,
+                                struct oj_relation *relation);
 
 /** OJ_ERR_ARG if a distance has a unit. Only joins of rows have a CRS to
  * convert it. */

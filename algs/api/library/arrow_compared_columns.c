@@ -192,17 +192,17 @@ static oj_status read_elements(const struct ArrowArray *column, int64_t n_rows,
     int64_t size = v->field->list_size;
     const struct ArrowArray *elements;
     if (v->field->list == 'w')
-        OJ_TRY(arrow_check(column, 1, 1, err));
+        OJ_TRY(arrow_check_layout(column, 1, 1, err));
     else
         OJ_TRY(arrow_list_read(column, v->field->list == 'L', &v->list, err));
     elements = column->children[0];
-    OJ_TRY(arrow_check(elements, 2, 0, err));
+    OJ_TRY(arrow_check_layout(elements, 2, 0, err));
     v->number = elements->buffers[1];
     v->first_element = elements->offset;
     v->element_valid = arrow_validity(elements);
     if ((elements->length > 0 && v->number == NULL) ||
         (size > 0 && v->is.first + n_rows > elements->length / size))
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     return OJ_OK;
 }
 
@@ -227,7 +227,7 @@ static oj_status read_field_values(const struct ArrowArray *array,
     v->field = field;
     OJ_TRY(arrow_find_column(array, field->child, &column, &v->is, err));
     if ((column->dictionary != NULL) != (field->index != 0))
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     if (field->list != 0)
         return read_elements(column, array->length, v, err);
     if (field->index != 0)
@@ -235,9 +235,10 @@ static oj_status read_field_values(const struct ArrowArray *array,
     else if (is_text(field->format))
         return arrow_bytes_read(column, field->format, array->offset,
                                 array->length, &v->bytes, err);
-    OJ_TRY(arrow_check(column, 2, 0, err));
+    OJ_TRY(arrow_check_layout(column, 2, 0, err));
     v->number = column->buffers[1];
-    return v->number != NULL || array->length == 0 ? OJ_OK : arrow_fail(err);
+    return v->number != NULL || array->length == 0 ? OJ_OK
+                                                   : arrow_fail_mismatch(err);
 }
 
 static int64_t integer_of_format_at(char format, const void *number, int64_t i)
@@ -288,7 +289,7 @@ static oj_status text_of_field_in_row(const struct field_values *v, int64_t row,
     const uint8_t *bytes;
     int64_t at = row;
     *text = NULL;
-    if (!arrow_is_there(&v->is, row))
+    if (!arrow_is_valid(&v->is, row))
         return OJ_OK;
     if (!is_text(v->field->format))
     {
@@ -304,7 +305,7 @@ static oj_status text_of_field_in_row(const struct field_values *v, int64_t row,
         at =
             integer_of_format_at(v->field->index, v->number, v->is.first + row);
         if (at < 0 || at >= v->n_words)
-            return arrow_fail(err);
+            return arrow_fail_mismatch(err);
         if (!arrow_bit(v->word_valid, v->bytes.first + at))
             return OJ_OK;
     }
@@ -425,7 +426,7 @@ static oj_status append_row_vectors(struct arrow_columns *to, int n_fields,
         {
             n = n_fields > 1;
             to->number[at] = NAN;
-            if (arrow_is_there(&v[i].is, row))
+            if (arrow_is_valid(&v[i].is, row))
                 OJ_TRY(numbers_of_field_in_row(&v[i], row, most,
                                                to->number + at, &n, err));
             at += n;

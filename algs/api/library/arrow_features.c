@@ -48,9 +48,9 @@ static oj_status check_no_nulls_inside_geometry(const struct ArrowArray *array,
 static oj_status check_coordinate_buffer(const struct ArrowArray *array,
                                          int64_t n, struct oj_error *err)
 {
-    OJ_TRY(arrow_check(array, 2, 0, err));
+    OJ_TRY(arrow_check_layout(array, 2, 0, err));
     if (array->length < n || (n > 0 && array->buffers[1] == NULL))
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     return check_no_nulls_inside_geometry(array, 0, err);
 }
 
@@ -60,10 +60,10 @@ static oj_status read_interleaved(struct geometry_column *c,
 {
     int64_t n = c->layout->n_ordinates, end = array->offset + array->length;
     const struct ArrowArray *values;
-    OJ_TRY(arrow_check(array, 1, 1, err));
+    OJ_TRY(arrow_check_layout(array, 1, 1, err));
     values = array->children[0];
     if (end > INT64_MAX / 4)
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     OJ_TRY(check_coordinate_buffer(values, end * n, err));
     c->n_coordinates = array->length;
     c->stride = n;
@@ -82,8 +82,8 @@ static oj_status read_separated(struct geometry_column *c,
     int64_t end = array->offset + array->length;
     const struct ArrowArray *x, *y;
     if (array->n_children < 2 || array->n_children > 4)
-        return arrow_fail(err);
-    OJ_TRY(arrow_check(array, 1, array->n_children, err));
+        return arrow_fail_mismatch(err);
+    OJ_TRY(arrow_check_layout(array, 1, array->n_children, err));
     x = array->children[0];
     y = array->children[1];
     OJ_TRY(check_coordinate_buffer(x, end, err));
@@ -127,7 +127,7 @@ static oj_status read_column(const struct ArrowArray *array,
     if (layout->storage == ARROW_NOTHING)
         return OJ_OK;
     if (column->dictionary != NULL)
-        return arrow_fail(err);
+        return arrow_fail_mismatch(err);
     if (layout->storage == ARROW_COORDINATES)
         return read_native_column(out, column, err);
     return arrow_bytes_read(column, layout->format, out->is.skipped,
@@ -223,7 +223,7 @@ static oj_status append_geometry_of_row(const struct geometry_column *c,
     int64_t fid = c->first_fid + row;
     struct oj_error why = {OJ_OK, ""};
     oj_status status;
-    if (!arrow_is_there(&c->is, row))
+    if (!arrow_is_valid(&c->is, row))
         return oj_flat_buf_add_null(buf, fid, err);
     status = c->layout->storage == ARROW_COORDINATES
                  ? add_row_from_coordinates(c, buf, row, fid, &why)
@@ -456,7 +456,7 @@ static oj_status read_piece_wkb_points(int64_t i, int thread, void *user,
     {
         const uint8_t *bytes = NULL;
         size_t n_bytes;
-        if (arrow_is_there(&c->is, row))
+        if (arrow_is_valid(&c->is, row))
         {
             OJ_TRY(arrow_bytes_find(&c->wkb, row, &bytes, &n_bytes, err));
             bytes = oj_wkb_plain_point(bytes, n_bytes);
@@ -616,7 +616,7 @@ static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
     for (int64_t row = p->first; row < p->end; row++)
     {
         size_t n;
-        if (arrow_is_there(&p->column->is, row))
+        if (arrow_is_valid(&p->column->is, row))
         {
             OJ_TRY(arrow_bytes_find(&p->column->wkb, row, &w.at, &n, err));
             w.end = w.at + n;

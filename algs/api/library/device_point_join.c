@@ -46,7 +46,7 @@ find_device_of_points(const struct oj_gpu_module *module,
     OJ_TRY(module->device_of(points->y, &other, err));
     return other == *ordinal
                ? OJ_OK
-               : oj_fail(err, OJ_ERR_ARG, "x and y lie on two devices");
+               : oj_fail(err, OJ_ERR_ARG, "x and y are on different devices");
 }
 
 /* Returns the index on a device, built on first use. Precondition: the calling

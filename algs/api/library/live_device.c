@@ -62,7 +62,7 @@ oj_status live_device_apply(struct live_device *device, int64_t n,
         device->n_batches++;
     pthread_mutex_unlock(&device->lock);
     if (status == OJ_ERR_NOMEM)
-        oj_gpu_advise(err, "smaller batches need less");
+        oj_gpu_add_advice(err, "smaller batches need less");
     return status;
 }
 
@@ -237,7 +237,7 @@ oj_status live_device_join(struct live_device *device,
                                            max_pairs, &pairs, err);
     oj_free(box);
     if (status == OJ_ERR_NOMEM)
-        oj_gpu_advise(err, "fewer rows at once need less");
+        oj_gpu_add_advice(err, "fewer rows at once need less");
     if (status == OJ_OK)
         *out = (struct live_pairs){.n_rows = pairs.n_rows,
                                    .n = pairs.n,

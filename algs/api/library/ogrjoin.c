@@ -59,8 +59,8 @@ oj_status api_layer_new(struct ogrjoin_layer **out, struct oj_error *err)
     return OJ_OK;
 }
 
-oj_status api_layer_show(struct ogrjoin_layer *of, struct ogrjoin_layer **out,
-                         struct oj_error *err)
+oj_status api_layer_share(struct ogrjoin_layer *of, struct ogrjoin_layer **out,
+                          struct oj_error *err)
 {
     struct ogrjoin_layer *layer = NULL;
     OJ_TRY(api_layer_new(&layer, err));
@@ -238,10 +238,12 @@ int api_compares_only_attributes(const struct oj_relation *relation)
            isinf(relation->max_distance);
 }
 
-oj_status api_record_read(const struct ArrowSchema *schema, const char *column,
-                          const struct compared_fields *compared, int side,
-                          const struct oj_relation *relation,
-                          struct arrow_record *out, struct oj_error *err)
+oj_status api_record_find_columns(const struct ArrowSchema *schema,
+                                  const char *column,
+                                  const struct compared_fields *compared,
+                                  int side, const struct oj_relation *relation,
+                                  struct arrow_record *out,
+                                  struct oj_error *err)
 {
     OJ_TRY(arrow_layout_read(schema, column,
                              api_compares_only_attributes(relation),
@@ -263,8 +265,9 @@ static oj_status read_layer_schema(const struct ArrowSchema *schema,
         return arrow_layout_read(schema, column, 0, &out->layout, err);
     status = api_settings_compared(settings, &compared, err);
     if (status == OJ_OK)
-        status = api_record_read(schema, column, &compared, settings->side,
-                                 &settings->relation, out, err);
+        status =
+            api_record_find_columns(schema, column, &compared, settings->side,
+                                    &settings->relation, out, err);
     compared_fields_free(&compared);
     return status;
 }
@@ -520,9 +523,9 @@ static void weigh_vectors_of_rows(int64_t first, int64_t end, void *user)
     {
         double *out = r->to + row * d;
         if (offset[row + 1] - offset[row] == d &&
-            oj_vector_weigh(r->index->settings.relation.vector.norm,
-                            r->layer->number + offset[row], d, words->weight,
-                            words->n, out))
+            oj_vector_apply_weights(r->index->settings.relation.vector.norm,
+                                    r->layer->number + offset[row], d,
+                                    words->weight, words->n, out))
             continue;
         for (int64_t i = 0; i < d; i++)
             out[i] = NAN;
@@ -561,7 +564,8 @@ static oj_status make_layer_token_sets(struct ogrjoin_index *index,
     const int *cancel = s->options.cancel;
     if (n != layer->n_texts)
         return oj_fail(err, OJ_ERR_ARG,
-                       "a layer has %d columns of texts for %d similarities",
+                       "a layer must have a column of texts for each condition "
+                       "on texts (similar): it has %d, not %d",
                        layer->n_texts, n);
     for (int i = 0; i < n; i++)
     {
@@ -571,9 +575,9 @@ static oj_status make_layer_token_sets(struct ogrjoin_index *index,
                                             &s->rules, n_threads, cancel,
                                             dictionary, &sets->made[i], err));
         else
-            OJ_TRY(oj_token_dictionary_find(*dictionary, &layer->texts[i],
-                                            flat->fid, n_threads, cancel,
-                                            &sets->made[i], err));
+            OJ_TRY(oj_token_dictionary_make_sets(*dictionary, &layer->texts[i],
+                                                 flat->fid, n_threads, cancel,
+                                                 &sets->made[i], err));
         sets->view[i] = oj_token_sets_view(&sets->made[i]);
     }
     flat->texts = n > 0 ? sets->view : NULL;
@@ -604,7 +608,7 @@ static oj_status complete_ranking_conditions(struct ogrjoin_settings *s,
                                              struct oj_error *err)
 {
     struct oj_relation *relation = &s->relation;
-    api_settings_complete_k(s, relation);
+    api_settings_set_default_k(s, relation);
     for (int i = 0; i < relation->n_similar; i++)
     {
         struct oj_text_condition *condition = &relation->similar[i];
@@ -677,8 +681,8 @@ oj_status api_index_new(struct ogrjoin_layer *join_side,
 /* Settings are compared as bytes. Both were copied from the defaults, so
  * padding is equal; if not, an index is built needlessly, but the result is
  * right. */
-int api_index_answers(const struct ogrjoin_index *index,
-                      const struct ogrjoin_settings *settings)
+int api_index_matches_settings(const struct ogrjoin_index *index,
+                               const struct ogrjoin_settings *settings)
 {
     const struct ogrjoin_settings *mine = &index->settings;
     struct ogrjoin_settings asked = api_settings_view(settings);
@@ -715,7 +719,7 @@ int ogrjoin_index_new(struct ogrjoin_layer *join_side,
 
 void ogrjoin_index_trim(struct ogrjoin_index *index)
 {
-    oj_join_trim(index->join, 0);
+    oj_join_free_unused_copies(index->join, 0);
 }
 
 const char *ogrjoin_index_backend(struct ogrjoin_index *index)
@@ -724,10 +728,10 @@ const char *ogrjoin_index_backend(struct ogrjoin_index *index)
     struct oj_join *join;
     /* no memory for a copy. Only joins on the CPU make copies, so the backend
      * is that of the original */
-    if (oj_join_take(index->join, NULL, &join, NULL) != OJ_OK)
+    if (oj_join_acquire(index->join, NULL, &join, NULL) != OJ_OK)
         return oj_join_backend(index->join)->name;
     name = oj_join_backend(join)->name;
-    oj_join_give_back(join);
+    oj_join_release(join);
     return name;
 }
 
@@ -752,9 +756,9 @@ static oj_status compute_layer_matches(struct ogrjoin_index *index,
 {
     struct oj_join *join;
     oj_status status;
-    OJ_TRY(oj_join_take(index->join, NULL, &join, err));
+    OJ_TRY(oj_join_acquire(index->join, NULL, &join, err));
     status = compute_batch_matches(index, join, flat, 0, out, err);
-    oj_join_give_back(join);
+    oj_join_release(join);
     return status;
 }
 
@@ -796,7 +800,7 @@ struct pairs_in_work
     struct ogrjoin_index *index;
     struct ogrjoin_pairs *pairs;
     struct oj_join *join; /* copy of the join; NULL: get one for each batch
-                             (oj_join_take()) */
+                             (oj_join_acquire()) */
     struct oj_matches matches;
 };
 
@@ -819,7 +823,7 @@ static oj_status end_pairs(struct pairs_in_work *w, oj_status status,
                            struct ogrjoin_pairs **out)
 {
     if (w->join != NULL)
-        oj_join_give_back(w->join);
+        oj_join_release(w->join);
     oj_matches_free(&w->matches);
     if (status == OJ_OK)
         *out = w->pairs;
@@ -876,7 +880,7 @@ static oj_status join_flat(struct pairs_in_work *w, const struct oj_flat *flat,
     int64_t n_pieces = n / at_once + (n % at_once != 0);
     if (n_pieces < 2 || !oj_flat_is_points(flat))
         return join_piece(w, flat, err);
-    OJ_TRY(oj_join_take(w->index->join, NULL, &w->join, err));
+    OJ_TRY(oj_join_acquire(w->index->join, NULL, &w->join, err));
     w->pairs->n_expected = n;
     for (int64_t i = 0; i < n_pieces; i++)
     {
@@ -940,8 +944,9 @@ static oj_status join_device(struct ogrjoin_index *index,
     if (index->maker.stage != NULL || settings->pairs.one_to_one ||
         oj_relation_compares_attributes(&settings->relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "points on a device have pairs and distances, and "
-                       "nothing else is picked or measured");
+                       "joins of points on a device give pairs and distances "
+                       "only: leave out one_to_one, similar, vector, pick and "
+                       "values of pairs");
     OJ_TRY(device_join(&index->devices, &side, index, points, out, err));
     atomic_fetch_add(&index->n_users, 1);
     return OJ_OK;
@@ -1141,8 +1146,7 @@ static oj_status next_layer_of_source(struct ogrjoin_source *source,
     struct ogrjoin_layer *layer = NULL;
     oj_status status;
     if (n_rows < 1)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "a layer of a source has one row at least");
+        return oj_fail(err, OJ_ERR_ARG, "n_rows must be 1 or more");
     OJ_TRY(api_layer_new(&layer, err));
     status = read_layer_of_source(source, n_rows, layer, err);
     if (status == OJ_OK && layer->flat.n_features == 0 && source->n_layers > 0)
@@ -1241,7 +1245,8 @@ static oj_status join_source(struct ogrjoin_index *index,
     OJ_TRY(begin_pairs(index, 1, &w, err));
     w.pairs->first = source->n_read;
     w.pairs->n_expected = n_rows;
-    status = is_whole ? OJ_OK : oj_join_take(index->join, NULL, &w.join, err);
+    status =
+        is_whole ? OJ_OK : oj_join_acquire(index->join, NULL, &w.join, err);
     source->n_layers = 0;              /* forget earlier layers, so that at
                                           least one is made even without rows */
     if (!is_whole && n_rows > at_once) /* makes the pieces equally large */
@@ -1374,8 +1379,9 @@ static oj_status join_stream(struct ogrjoin_index *index,
                        "names of the columns of texts");
     status = api_stream_schema(&source->stream, &schema, err);
     if (status == OJ_OK)
-        status = api_record_read(&schema, column, compared, API_SIDE_LEFT,
-                                 relation, &source->record, err);
+        status =
+            api_record_find_columns(&schema, column, compared, API_SIDE_LEFT,
+                                    relation, &source->record, err);
     release_schema(&schema);
     OJ_TRY(status);
     OJ_NEW(self, 1, err);

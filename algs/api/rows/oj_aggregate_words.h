@@ -48,8 +48,8 @@ struct oj_aggregate_operand
     enum oj_field_kind kind;
 };
 
-/** An operand in one form. An operand that is needed in two forms has two
- * entries. */
+/** An operand with the form in which functions take its values. An operand that
+ * is needed in two forms has two elements. */
 struct oj_aggregate_field
 {
     enum oj_column_origin origin;
@@ -118,12 +118,12 @@ OJ_MUST_USE oj_status oj_aggregate_words_bind(
 
 /** Sets want[v] to 1 for each pair value v that the bound aggregates need; want
  * has OJ_N_PAIR_VALUES elements. */
-void oj_aggregate_words_want(const struct oj_aggregate_words *words,
-                             unsigned char *want);
+void oj_aggregate_words_needed_values(const struct oj_aggregate_words *words,
+                                      unsigned char *want);
 
 /** Sets want[v] to 1 for each pair value v that shares of weighted sums need;
  * want has OJ_N_PAIR_VALUES elements. */
-void oj_aggregate_words_want_shares(unsigned char *want);
+void oj_aggregate_words_values_for_shares(unsigned char *want);
 
 /* ---- columns of pairs: values for each pair ------------------------------ */
 

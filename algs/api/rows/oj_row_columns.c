@@ -342,7 +342,7 @@ oj_status oj_aggregate_columns_bind(const struct oj_row_column_words *words,
         status = bind_aggregates(&p, aggregates, err);
     oj_computed_columns_free(&p.columns);
     OJ_TRY(status);
-    oj_aggregate_words_want(aggregates, want);
+    oj_aggregate_words_needed_values(aggregates, want);
     *hidden = p.hidden;
     return OJ_OK;
 }

@@ -31,6 +31,9 @@
  * argument of oj_row_keep_parts(). */
 #define OJ_ROW_PART_WORDS "POLYGON|LINESTRING|POINT"
 
+/** Joins by distance: only their pairs have a place on a line. */
+#define OJ_LINE_OPS "nearest|dwithin"
+
 /** Words of pick; max: and min: are followed by the name of a field. */
 #define OJ_PICK_WORDS                                                          \
     "first|nearest|largest_overlap|smallest_area|largest_area|most_similar|"   \

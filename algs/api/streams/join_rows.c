@@ -282,7 +282,7 @@ static int is_alike(const struct rows_index *a, const struct rows_index *b)
     return in_a->max_distance == in_b->max_distance &&
            in_a->min_distance == in_b->min_distance &&
            in_a->densify == in_b->densify &&
-           api_settings_find_alike(a->settings, b->settings);
+           api_settings_find_equal_pairs(a->settings, b->settings);
 }
 
 /* 1 if features that were read with settings a can be used with settings b. */
@@ -342,7 +342,7 @@ static int is_for_join(const struct ogrjoin_index *given,
            side->n_compared[ROWS_EXCLUDE] == 0 && side->n_spans == 0 &&
            given->flat.n_features == rows_chunks_rows(&rows->chunks) &&
            oj_join_is_on_cpu(given->join) &&
-           api_index_answers(given, index->settings);
+           api_index_matches_settings(given, index->settings);
 }
 
 static oj_status build_index(struct ogrjoin_rows *rows,
@@ -356,7 +356,7 @@ static oj_status build_index(struct ogrjoin_rows *rows,
     int64_t most = s->options.max_batch_pairs;
     oj_status status;
     OJ_TRY(read_features(rows, index, err));
-    OJ_TRY(api_layer_show(rows->layer, &index->layer, err));
+    OJ_TRY(api_layer_share(rows->layer, &index->layer, err));
     OJ_TRY(rows_side_add_columns(&index->side, &rows->chunks, &index->classes,
                                  1, scale, index->layer, err));
     s->pairs = nothing; /* the stream computes the values of pairs, not the
@@ -532,7 +532,7 @@ static oj_status read_scores(struct rows_stream *s, struct oj_error *err)
         const struct ArrowArray *array =
             rows_chunks_at(chunks, column, row, &at);
         if (at >= 0 && oj_field_kind_is_time(field.kind))
-            OJ_TRY(oj_arrow_time(schema, array, at, &value, err));
+            OJ_TRY(oj_arrow_time_as_integer(schema, array, at, &value, err));
         else if (at >= 0)
             OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
         s->score[row] = oj_row_pick_score(&s->pick, &value);
@@ -592,7 +592,7 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     request.relation = s->index->index->settings.relation;
     request.n_threads = api_settings_threads(all);
     request.cancel = all->options.cancel;
-    if (!oj_how_is_choice((enum oj_how)all->rows.how))
+    if (!oj_how_is_at_most_one_row((enum oj_how)all->rows.how))
         OJ_TRY(read_pick(s, &request, err));
     if (agg != NULL)
         OJ_TRY(open_aggregates(s, agg, &request, &aggregates, err));
@@ -642,7 +642,7 @@ static oj_status write_conditions(const struct ogrjoin_settings *settings,
         n += (size_t)snprintf(text + n, size - n, "%s%s %s", n > 0 ? " " : "",
                               names[i], word);
         if (n >= size)
-            return oj_fail(err, OJ_ERR_LIMIT, "%s has too many letters",
+            return oj_fail(err, OJ_ERR_LIMIT, "the value of %s is too long",
                            names[i]);
     }
     return OJ_OK;
@@ -708,7 +708,7 @@ static oj_status read_keys(struct rows_stream *s, int64_t first, int64_t n,
             OJ_TRY(add_key_text(s, i, &value, err));
         else if (value.form == OJ_PLAIN_REAL)
             return oj_fail(err, OJ_ERR_DATA,
-                           "a key is beyond the integers of 64 bits");
+                           "a key does not fit into a signed 64-bit integer");
         else
             s->key_number[i] = value.integer;
     }
@@ -925,11 +925,11 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     struct oj_join *join;
     oj_status status;
     OJ_TRY(oj_check_cancel(s->settings->options.cancel, err));
-    OJ_TRY(oj_join_take_bounded(s->index->index->join,
-                                s->settings->options.cancel, s->parts.max_pairs,
-                                &join, err));
+    OJ_TRY(oj_join_acquire_bounded(s->index->index->join,
+                                   s->settings->options.cancel,
+                                   s->parts.max_pairs, &join, err));
     status = oj_join_batch(join, rows, out, err);
-    oj_join_give_back(join);
+    oj_join_release(join);
     return status;
 }
 
@@ -940,7 +940,8 @@ static oj_status sample_rows(void *user, const struct oj_flat *rows,
 {
     struct rows_stream *s = user;
     if (!oj_join_is_on_cpu(s->index->index->join))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "rows are not sampled");
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "no rows are sampled on a device");
     return join_part(user, rows, out, err);
 }
 
@@ -961,7 +962,7 @@ static oj_status join_next_part(struct rows_stream *s, int64_t *n,
     OJ_TRY(oj_batch_parts_join(&s->parts, &s->flat, s->at, &s->slice, join_part,
                                s, &s->matches, n, err));
     if (s->at + *n == s->flat.n_features && *n > KEPT_ROWS)
-        oj_join_trim(s->index->index->join, 0);
+        oj_join_free_unused_copies(s->index->index->join, 0);
     return count_pairs(s, s->matches.n_pairs, err);
 }
 
@@ -1096,7 +1097,7 @@ static oj_status notice_undecided(const struct rows_stream *s)
 {
     const char *first = "";
     int64_t n =
-        s->stage != NULL ? oj_pair_stage_undecided(s->stage, &first) : 0;
+        s->stage != NULL ? oj_pair_stage_count_undecided(s->stage, &first) : 0;
     if (n > 0)
         api_settings_notify(s->settings,
                             "the overlap of %lld pairs is not known, because "

@@ -90,9 +90,9 @@ static oj_status read_number(struct join_values *v, int64_t row,
 {
     if (v->integer != NULL && value->form == OJ_PLAIN_REAL)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "agg: the number %.17g in row %lld of the right side is "
-                       "beyond 64 bits with a sign: bring the column to "
-                       "float64",
+                       "agg: the number %.17g in row %lld of the right side "
+                       "does not fit into a signed 64-bit integer: convert the "
+                       "column to float64",
                        value->real, (long long)row);
     v->is_null[row] = value->form == OJ_PLAIN_NULL;
     if (v->integer != NULL)
@@ -146,7 +146,7 @@ static oj_status read_value(const struct ArrowSchema *schema,
     }
     if (at >= 0 && form == OJ_FORM_TIME)
     {
-        OJ_TRY(oj_arrow_time(schema, array, at, &value, err));
+        OJ_TRY(oj_arrow_time_as_integer(schema, array, at, &value, err));
         write_ordered(value.integer, ordered);
         if (value.form != OJ_PLAIN_NULL)
             value = oj_plain_text(ordered, TIME_BYTES);
@@ -298,7 +298,7 @@ static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
     OJ_TRY(oj_aggregate_columns_bind(names, &finder, &a->words, want, hidden,
                                      err));
     if (a->words.has_weighted_sum)
-        oj_aggregate_words_want_shares(want);
+        oj_aggregate_words_values_for_shares(want);
     OJ_NEW_ZEROED(a->column, a->words.n_fields, err);
     OJ_NEW_ZEROED(a->values, a->words.n_fields, err);
     for (int i = 0; i < a->words.n_fields; i++)
@@ -407,7 +407,8 @@ static void list_pairs(struct rows_aggregates *a,
                     (int32_t)(*p - oj_matches_first(matches, *row) + 1);
             }
             if (a->share != NULL)
-                a->share[n] = oj_pair_share(join_side, a->at[n], values, *p);
+                a->share[n] =
+                    oj_pair_covered_fraction(join_side, a->at[n], values, *p);
         }
         if (*p >= end && ++*row < matches->n_rows)
             *p = oj_matches_first(matches, *row);
@@ -449,7 +450,7 @@ oj_status rows_aggregates_add(struct rows_aggregates *a,
                               const struct oj_pair_values *values,
                               struct oj_matches *out, struct oj_error *err)
 {
-    OJ_TRY(oj_aggregates_start(a->state, matches->n_rows, err));
+    OJ_TRY(oj_aggregates_reset(a->state, matches->n_rows, err));
     OJ_TRY(add_pairs(a, matches, join_side, values, err));
     OJ_TRY(oj_aggregates_rewind(a->state, err));
     a->last_row = -1;

@@ -292,7 +292,7 @@ static oj_status name_columns(struct rows_output *o,
     OJ_TRY(choose_fields(o, o->input, &fields[0], &o->input_column,
                          &request->input.n, err));
     request->input.field = fields[0];
-    if (!oj_how_is_choice(o->how) && o->aggregates == NULL)
+    if (!oj_how_is_at_most_one_row(o->how) && o->aggregates == NULL)
         OJ_TRY(choose_fields(o, o->join, &fields[1], &o->join_column,
                              &request->join.n, err));
     request->join.field = fields[1];
@@ -319,7 +319,7 @@ static oj_status plan_columns(struct rows_output *o,
         status = choose_aggregates(o, &aggregates, &asked.n_computed, err);
         asked.computed = aggregates;
     }
-    else if (!oj_how_is_choice(o->how))
+    else if (!oj_how_is_at_most_one_row(o->how))
     {
         status = choose_computed(s, request, &computed, err);
         asked.computed = computed.column;
@@ -387,8 +387,10 @@ static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
     const struct ArrowSchema *mine, *other;
     if (o->geometry != OJ_WRITE_INPUT && o->geometry != API_GEOMETRY_NONE &&
         (!rows_side_has_shapes(o->input) || !rows_side_has_shapes(o->join)))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "geometry: a side has no geometries to make one of");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "geometry: it is computed from the geometries of both sides, "
+            "but a side has none");
     if (o->geometry == OJ_WRITE_JOIN && o->join->geometry < 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "geometry=join: the right side has no column of "
@@ -404,9 +406,9 @@ static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
     if (o->is_in_wkb)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "how=%s puts geometries of both sides into one column, and "
-                   "they are stored in two ways, with Z or M: give the left "
-                   "ones as WKB, binary or large_binary, or both in one type",
+                   "how=%s puts geometries of both sides into one column, but "
+                   "their types differ and have Z or M: convert the left ones "
+                   "to WKB (binary or large_binary), or both to one type",
                    o->how == OJ_HOW_RIGHT ? "right" : "full");
 }
 

@@ -82,8 +82,7 @@ OJ_MUST_USE oj_status rows_output_make(const struct rows_output *output,
                                        int64_t *n, struct ArrowArray *out,
                                        struct oj_error *err);
 
-/** Maximum bytes of any row of these chunks, counting the columns in the
- * output. */
+/** Maximum size, in bytes, that a row of these chunks takes in the output. */
 int64_t rows_output_most_bytes(const struct rows_output *output,
                                const struct rows_side *side,
                                const struct rows_chunks *chunks);

@@ -197,7 +197,7 @@ static oj_status check_is_number(const struct rows_side *side, int64_t column,
     if (oj_field_kind_is_number(field.kind))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
-                   "%s: the column \"%.100s\" is no number but %s", option,
+                   "%s: the column \"%.100s\" must be a number, not %s", option,
                    field.name, oj_field_kind_name(field.kind));
 }
 
@@ -217,12 +217,13 @@ static oj_status find_features(struct rows_side *side,
         OJ_TRY(check_is_number(side, side->y, "y", err));
         relation.op = OJ_OP_SIMILAR; /* any relation that needs no geometry */
         relation.max_distance = INFINITY;
-        return api_record_read(&side->schema, NULL, compared, side->side,
-                               &relation, &side->record, err);
+        return api_record_find_columns(&side->schema, NULL, compared,
+                                       side->side, &relation, &side->record,
+                                       err);
     }
     if (side->geometry < 0)
         OJ_TRY(choose_geometry(side, is_needed, err));
-    return api_record_read(
+    return api_record_find_columns(
         &side->schema,
         side->geometry >= 0 ? column_name(side, side->geometry) : NULL,
         compared, side->side, &relation, &side->record, err);
@@ -357,7 +358,7 @@ static oj_status find_fid(struct rows_side *side,
     if (oj_field_kind_is_integer(field.kind))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
-                   "%s_fid: the column \"%.100s\" is no whole number but %s",
+                   "%s_fid: the column \"%.100s\" must be an integer, not %s",
                    rows_side_name(side), field.name,
                    oj_field_kind_name(field.kind));
 }
@@ -525,13 +526,13 @@ static oj_status check_record(const struct rows_side *side,
                               const struct ArrowArray *array,
                               struct oj_error *err)
 {
-    OJ_TRY(arrow_check(array, 1, side->schema.n_children, err));
+    OJ_TRY(arrow_check_layout(array, 1, side->schema.n_children, err));
     for (int64_t i = 0; i < array->n_children; i++)
     {
         struct oj_error ignored;
         if (array->children[i] == NULL ||
             array->children[i]->length < array->offset + array->length)
-            return arrow_fail(err);
+            return arrow_fail_mismatch(err);
         /* columns that are not in the output may be of any type */
         if (oj_arrow_check_type(side->schema.children[i], &ignored) == OJ_OK)
             OJ_TRY(oj_arrow_check_array(side->schema.children[i],

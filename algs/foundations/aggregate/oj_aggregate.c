@@ -575,7 +575,7 @@ void oj_aggregates_close(struct oj_aggregates *a)
     oj_free(a);
 }
 
-oj_status oj_aggregates_start(struct oj_aggregates *a, int64_t n_rows,
+oj_status oj_aggregates_reset(struct oj_aggregates *a, int64_t n_rows,
                               struct oj_error *err)
 {
     free_rows(a);
@@ -630,7 +630,7 @@ static inline oj_status add_to_exact_sum(struct oj_aggregates *a,
                                          struct oj_exact_sum *sum, double x,
                                          struct oj_error *err)
 {
-    if (oj_exact_sum_try(sum, x))
+    if (oj_exact_sum_add_fast(sum, x))
         return OJ_OK;
     OJ_TRY(oj_exact_sum_add(sum, x, err));
     a->owns_memory |= sum->is_wide;
@@ -947,7 +947,7 @@ oj_status oj_aggregates_add(struct oj_aggregates *a,
 
 /* ---- sums computed by a backend ------------------------------------------ */
 
-int oj_aggregates_take_sums(const struct oj_aggregates *a)
+int oj_aggregates_need_only_sums(const struct oj_aggregates *a)
 {
     for (int i = 0; i < a->plan.n_aggregates; i++)
     {
@@ -962,7 +962,7 @@ int oj_aggregates_take_sums(const struct oj_aggregates *a)
     return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS;
 }
 
-/* A state of one word is the number of pairs of the row. */
+/* with a single word per row, that word is the number of pairs */
 int64_t *oj_aggregates_counts(struct oj_aggregates *a)
 {
     return a->words == 1 ? (int64_t *)a->rows : NULL;
@@ -1094,11 +1094,11 @@ static void choose_limbs_for_backend_sum(const struct oj_aggregates *a, int c,
     column->limb_at = assign_sum_word_offset(request, column->n_limbs);
 }
 
-oj_status oj_aggregates_ask_sums(struct oj_aggregates *a,
-                                 const struct oj_aggregate_column *columns,
-                                 int64_t n, int n_threads,
-                                 struct oj_sum_request *request,
-                                 int64_t **words, struct oj_error *err)
+oj_status oj_aggregates_plan_sums(struct oj_aggregates *a,
+                                  const struct oj_aggregate_column *columns,
+                                  int64_t n, int n_threads,
+                                  struct oj_sum_request *request,
+                                  int64_t **words, struct oj_error *err)
 {
     int64_t n_words;
     memset(request, 0, sizeof *request);
@@ -1125,9 +1125,9 @@ static oj_status add_sum_of_backend_to_row(struct oj_aggregates *a,
     if (to->n >= 0)
         state[to->n] += (uint64_t)word[column->n_at];
     if (column->odd_at > 0)
-        oj_exact_sum_meet(sum_at(state, to->sum), word[column->odd_at] > 0,
-                          word[column->odd_at + 1] > 0,
-                          word[column->odd_at + 2] > 0);
+        oj_exact_sum_add_nonfinite(
+            sum_at(state, to->sum), word[column->odd_at] > 0,
+            word[column->odd_at + 1] > 0, word[column->odd_at + 2] > 0);
     if (column->n_limbs == 0)
         return OJ_OK;
     if (column->is_integer)
@@ -1203,7 +1203,7 @@ oj_status oj_aggregates_rewind(struct oj_aggregates *a, struct oj_error *err)
     return OJ_OK;
 }
 
-int64_t oj_aggregates_pairs(const struct oj_aggregates *a, int64_t row)
+int64_t oj_aggregates_pair_count(const struct oj_aggregates *a, int64_t row)
 {
     return (int64_t)row_state(a, row)[0];
 }
@@ -1378,26 +1378,34 @@ static oj_status summarize_stored_values(struct oj_aggregates *a, int of,
 
 /* ---- results ------------------------------------------------------------- */
 
+/* Sets an integer result, if it fits; what: its function, hint: what to ask
+ * for instead of it, or "". */
+static oj_status set_integer_result(s128 result, const char *what,
+                                    const char *hint, int64_t row,
+                                    struct oj_aggregate_value *value,
+                                    struct oj_error *err)
+{
+    if (result > INT64_MAX || result < INT64_MIN)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the %s of integers of row %lld, counted from 1, does "
+                       "not fit into 64 bits; make the field a real number%s",
+                       what, (long long)row + 1, hint);
+    value->integer = (int64_t)result;
+    return OJ_OK;
+}
+
 static oj_status sum_of(const struct oj_aggregates *a, const uint64_t *state,
                         int c, int64_t row, struct oj_aggregate_value *value,
                         struct oj_error *err)
 {
     const struct column_state *column = &a->columns[c];
-    s128 sum;
     if (a->plan.types[c] != OJ_AGG_INTEGER)
     {
         value->real = oj_exact_sum_value((const void *)(state + column->sum));
         return OJ_OK;
     }
-    sum = read_128bit_sum(state + column->long_sum);
-    if (sum > INT64_MAX || sum < INT64_MIN)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "the sum of integers of row %lld, counted from 1, does "
-                       "not fit into 64 bits; make the field a real number, or "
-                       "ask for the mean",
-                       (long long)row + 1);
-    value->integer = (int64_t)sum;
-    return OJ_OK;
+    return set_integer_result(read_128bit_sum(state + column->long_sum), "sum",
+                              ", or ask for the mean", row, value, err);
 }
 
 static double mean_of(const struct oj_aggregates *a, const uint64_t *state,
@@ -1438,6 +1446,8 @@ static double value_at_percentile(enum oj_aggregate_type type,
         return low;
     step = type == OJ_AGG_INTEGER ? (double)((s128)v.integer - (s128)u.integer)
                                   : high - low;
+    if (isinf(step) && isfinite(low) && isfinite(high))
+        return low * (1.0 - p->fraction) + high * p->fraction;
     return p->fraction >= 0.5 ? high - step * (1.0 - p->fraction)
                               : low + step * p->fraction;
 }
@@ -1448,7 +1458,6 @@ static oj_status range_of(enum oj_aggregate_type type, const uint64_t *range,
                           struct oj_error *err)
 {
     struct oj_aggregate_value least = {0}, greatest = {0};
-    s128 difference;
     decode_sortable_number(type, range[0], &least);
     decode_sortable_number(type, range[1], &greatest);
     if (type != OJ_AGG_INTEGER)
@@ -1456,15 +1465,8 @@ static oj_status range_of(enum oj_aggregate_type type, const uint64_t *range,
         value->real = greatest.real - least.real;
         return OJ_OK;
     }
-    difference = (s128)greatest.integer - (s128)least.integer;
-    if (difference > INT64_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "the range of integers of row %lld, counted from 1, "
-                       "does not fit into 64 bits; make the field a real "
-                       "number",
-                       (long long)row + 1);
-    value->integer = (int64_t)difference;
-    return OJ_OK;
+    return set_integer_result((s128)greatest.integer - (s128)least.integer,
+                              "range", "", row, value, err);
 }
 
 static void set_value_to_stored_text(const struct text *text,

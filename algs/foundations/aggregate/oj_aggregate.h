@@ -160,7 +160,7 @@ OJ_MUST_USE oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
                                          struct oj_error *err);
 
 /** Removes all pairs. There are then rows 0 to n_rows - 1. */
-OJ_MUST_USE oj_status oj_aggregates_start(struct oj_aggregates *aggregates,
+OJ_MUST_USE oj_status oj_aggregates_reset(struct oj_aggregates *aggregates,
                                           int64_t n_rows, struct oj_error *err);
 
 /** Enlarges the number of rows to n_rows. The new rows have no pairs. */
@@ -176,7 +176,7 @@ OJ_MUST_USE oj_status oj_aggregates_add(struct oj_aggregates *aggregates,
 
 /** 1 if the plan has only counts, sums and means, so that a backend can count
  * and sum without storing pairs (oj_sum_request.h). */
-int oj_aggregates_take_sums(const struct oj_aggregates *aggregates);
+int oj_aggregates_need_only_sums(const struct oj_aggregates *aggregates);
 
 /** The pair counts [n_rows], which the caller may increase; NULL if the plan
  * needs more than these. */
@@ -185,7 +185,7 @@ int64_t *oj_aggregates_counts(struct oj_aggregates *aggregates);
 /** Plans sums over n features (fewer than 2^31) that a backend will compute,
  * and allocates zeroed words for the sums of all rows. columns must outlive
  * *request. *words is valid until the next call. */
-OJ_MUST_USE oj_status oj_aggregates_ask_sums(
+OJ_MUST_USE oj_status oj_aggregates_plan_sums(
     struct oj_aggregates *aggregates, const struct oj_aggregate_column *columns,
     int64_t n, int n_threads, struct oj_sum_request *request, int64_t **words,
     struct oj_error *err);
@@ -208,8 +208,8 @@ OJ_MUST_USE oj_status oj_aggregates_rewind(struct oj_aggregates *aggregates,
                                            struct oj_error *err);
 
 /** Number of pairs of a row. */
-int64_t oj_aggregates_pairs(const struct oj_aggregates *aggregates,
-                            int64_t row);
+int64_t oj_aggregates_pair_count(const struct oj_aggregates *aggregates,
+                                 int64_t row);
 
 /** Reads the result of aggregate i for a row; bytes are valid until the next
  * call. Rows must be read in ascending order. OJ_ERR_LIMIT if the result is too

@@ -58,8 +58,8 @@ static double compute_morton_key_scale(const struct oj_box *frame)
     return isfinite(scale) ? scale : 0.0;
 }
 
-void oj_order_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
-                           int64_t *offset)
+void oj_order_slices_to_positions(int64_t n_slices, int64_t n_buckets,
+                                  int64_t *start, int64_t *offset)
 {
     int64_t total = 0;
     for (int64_t bucket = 0; bucket < n_buckets; bucket++)
@@ -181,8 +181,8 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
             b->slice_start[s * n_buckets + b->bucket_of[p]] +=
                 b->histogram[s * b->n_prefixes + p];
     }
-    oj_order_slices_place(b->n_slices, n_buckets, b->slice_start,
-                          order->bucket_offset);
+    oj_order_slices_to_positions(b->n_slices, n_buckets, b->slice_start,
+                                 order->bucket_offset);
     order->n_points = order->bucket_offset[n_buckets];
     order->largest_bucket = 0;
     for (int64_t bucket = 0; bucket < n_buckets; bucket++)
@@ -341,6 +341,27 @@ oj_status oj_order_sort(struct oj_order *order, int n_threads,
         oj_free(s.scratch[t]);
     oj_free(s.scratch);
     return status;
+}
+
+oj_status oj_order_mark_crowded(int64_t n, const struct oj_ordered_point *run,
+                                uint32_t many, uint8_t *is_crowded,
+                                int64_t *n_crowded, struct oj_error *err)
+{
+    uint32_t *count;
+    int bits = 6, any = 0;
+    while ((INT64_C(1) << bits) < n)
+        bits++;
+    *n_crowded = 0;
+    OJ_NEW_ZEROED(count, INT64_C(1) << bits, err);
+    for (int64_t i = 0; i < n; i++)
+        any |= ++count[run[i].key * 0x9E3779B1u >> (32 - bits)] > many;
+    for (int64_t i = 0; i < n && any; i++)
+    {
+        is_crowded[i] = count[run[i].key * 0x9E3779B1u >> (32 - bits)] > many;
+        *n_crowded += is_crowded[i];
+    }
+    oj_free(count);
+    return OJ_OK;
 }
 
 void oj_order_free(struct oj_order *order)

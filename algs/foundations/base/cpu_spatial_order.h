@@ -74,8 +74,8 @@ static inline int64_t oj_order_slice_begin(int64_t n, int64_t n_slices,
  *
  *  offset [n_buckets + 1]: output: first position of each bucket
  */
-void oj_order_slices_place(int64_t n_slices, int64_t n_buckets, int64_t *start,
-                           int64_t *offset);
+void oj_order_slices_to_positions(int64_t n_slices, int64_t n_buckets,
+                                  int64_t *start, int64_t *offset);
 
 /** Sorts one bucket stably by the upper bits of the key. scratch must have room
  * for the bucket's points. Thread-safe for different buckets. */
@@ -90,6 +90,29 @@ OJ_MUST_USE oj_status oj_order_sort(struct oj_order *order, int n_threads,
                                                       int thread, void *user,
                                                       struct oj_error *err),
                                     void *user, struct oj_error *err);
+
+/** The end of the run of points, from first on and before end, whose keys are
+ * equal in the bits that are sorted by. */
+static inline int64_t oj_order_run_end(const struct oj_order *order,
+                                       int64_t first, int64_t end)
+{
+    int shift = order->sort_from_bit;
+    int64_t at = first;
+    while (at < end &&
+           order->point[at].key >> shift == order->point[first].key >> shift)
+        at++;
+    return at;
+}
+
+/** Marks, of the n points of a run, those whose keys, in all their bits, more
+ * than `many` of them share: the only ones of which so many can be equal.  A
+ * few others may be marked, too. *n_crowded: how many are marked; is_crowded:
+ * [n], of which nothing is set where it is 0.  O(n). */
+OJ_MUST_USE oj_status oj_order_mark_crowded(int64_t n,
+                                            const struct oj_ordered_point *run,
+                                            uint32_t many, uint8_t *is_crowded,
+                                            int64_t *n_crowded,
+                                            struct oj_error *err);
 
 void oj_order_free(struct oj_order *order);
 

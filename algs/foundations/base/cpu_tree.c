@@ -53,7 +53,7 @@ static void choose_origin_and_scale(struct oj_tree *tree, int64_t n,
         for (int64_t i = 0; i < n; i++)
             extent = oj_box_is_empty(&box[i])
                          ? extent
-                         : fmax(extent, oj_box_size(&box[i]));
+                         : fmax(extent, oj_box_largest_coordinate(&box[i]));
     }
     largest = extent + fmax(fabs(tree->origin_x), fabs(tree->origin_y));
     /* 64 ulp of the largest coordinate cover two errors: the rounding of the
@@ -93,10 +93,10 @@ static void fill_leaf_nodes(int64_t first, int64_t end, void *user)
                 set_child_box_empty(node, c);
                 continue;
             }
-            node->x0[c] = oj_tree_down(b->box[entry].x0, ox, scale);
-            node->y0[c] = oj_tree_down(b->box[entry].y0, oy, scale);
-            node->x1[c] = oj_tree_up(b->box[entry].x1, ox, scale);
-            node->y1[c] = oj_tree_up(b->box[entry].y1, oy, scale);
+            node->x0[c] = oj_tree_round_down(b->box[entry].x0, ox, scale);
+            node->y0[c] = oj_tree_round_down(b->box[entry].y0, oy, scale);
+            node->x1[c] = oj_tree_round_up(b->box[entry].x1, ox, scale);
+            node->y1[c] = oj_tree_round_up(b->box[entry].y1, oy, scale);
         }
     }
 }

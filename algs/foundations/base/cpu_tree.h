@@ -52,13 +52,13 @@ void oj_tree_free(struct oj_tree *tree);
 
 /* Converts v to tree coordinates, rounded down or up by twice the error of
  * single precision, so that boxes never become too small. */
-static inline float oj_tree_down(double v, double origin, double scale)
+static inline float oj_tree_round_down(double v, double origin, double scale)
 {
     float f = (float)((v - origin) * scale);
     return f - (fabsf(f) * 1.2e-7f + 1e-30f);
 }
 
-static inline float oj_tree_up(double v, double origin, double scale)
+static inline float oj_tree_round_up(double v, double origin, double scale)
 {
     float f = (float)((v - origin) * scale);
     return f + (fabsf(f) * 1.2e-7f + 1e-30f);

@@ -25,13 +25,13 @@ struct oj_tree_descent
 /** Converts box to tree coordinates. Far-away boxes are clamped so that squared
  * distances stay finite. Clamping only reduces distances, which is safe for a
  * filter. */
-OJ_INLINE void oj_tree_relative(const struct oj_tree *tree,
-                                const struct oj_box *box, float q[4])
+OJ_INLINE void oj_tree_convert_box(const struct oj_tree *tree,
+                                   const struct oj_box *box, float q[4])
 {
-    q[0] = oj_tree_down(box->x0, tree->origin_x, tree->scale);
-    q[1] = oj_tree_down(box->y0, tree->origin_y, tree->scale);
-    q[2] = oj_tree_up(box->x1, tree->origin_x, tree->scale);
-    q[3] = oj_tree_up(box->y1, tree->origin_y, tree->scale);
+    q[0] = oj_tree_round_down(box->x0, tree->origin_x, tree->scale);
+    q[1] = oj_tree_round_down(box->y0, tree->origin_y, tree->scale);
+    q[2] = oj_tree_round_up(box->x1, tree->origin_x, tree->scale);
+    q[3] = oj_tree_round_up(box->y1, tree->origin_y, tree->scale);
     for (int i = 0; i < 4; i++)
     {
         q[i] = q[i] < 1e18f ? q[i] : 1e18f;
@@ -45,14 +45,15 @@ OJ_INLINE void oj_tree_descent_begin(struct oj_tree_descent *descent,
                                      const struct oj_box *box)
 {
     const struct oj_tree_child root = {0, tree->n_levels - 1, 0.0f};
-    oj_tree_relative(tree, box, descent->q);
+    oj_tree_convert_box(tree, box, descent->q);
     descent->depth = tree->n_levels > 0;
     descent->stack[0] = root;
 }
 
 /** The lowest node whose subtree contains the entries first to last; a descent
  * for these entries only can start there. */
-OJ_INLINE struct oj_tree_child oj_tree_node_over(int32_t first, int32_t last)
+OJ_INLINE struct oj_tree_child oj_tree_common_ancestor(int32_t first,
+                                                       int32_t last)
 {
     struct oj_tree_child over = {first / OJ_FANOUT, 0, 0.0f};
     for (last /= OJ_FANOUT; over.child != last; last /= OJ_FANOUT)

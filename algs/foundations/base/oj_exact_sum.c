@@ -84,18 +84,26 @@ static int negate_if_negative(uint64_t *limb, int n)
     return 1;
 }
 
-static oj_status widen_sum_to_all_exponents(struct oj_exact_sum *sum,
-                                            struct oj_error *err)
+/* Adds a narrow sum to the limbs of a wide one. */
+static void add_narrow_sum_to_wide_limbs(const struct oj_exact_sum *sum,
+                                         uint64_t *wide)
 {
-    uint64_t limb[OJ_SUM_LIMBS], *wide = oj_calloc(WIDE_LIMBS, sizeof *wide);
+    uint64_t limb[OJ_SUM_LIMBS];
     int negative;
-    if (wide == NULL)
-        return oj_fail_nomem(err, WIDE_LIMBS, sizeof *wide);
     memcpy(limb, sum->bits.limb, sizeof limb);
     negative = negate_if_negative(limb, OJ_SUM_LIMBS);
     for (int i = 0; i < OJ_SUM_LIMBS; i++)
         add_shifted_to_limbs(wide, WIDE_LIMBS, limb[i], negative,
                              sum->scale + 64 * i - WIDE_SCALE);
+}
+
+static oj_status widen_sum_to_all_exponents(struct oj_exact_sum *sum,
+                                            struct oj_error *err)
+{
+    uint64_t *wide = oj_calloc(WIDE_LIMBS, sizeof *wide);
+    if (wide == NULL)
+        return oj_fail_nomem(err, WIDE_LIMBS, sizeof *wide);
+    add_narrow_sum_to_wide_limbs(sum, wide);
     sum->bits.wide = wide;
     sum->scale = WIDE_SCALE;
     sum->is_wide = 1;
@@ -272,8 +280,8 @@ oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum, const int64_t *limb,
     return OJ_OK;
 }
 
-void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
-                       int minus_infinity, int nan)
+void oj_exact_sum_add_nonfinite(struct oj_exact_sum *sum, int plus_infinity,
+                                int minus_infinity, int nan)
 {
     sum->not_finite |= (uint8_t)((plus_infinity ? 1 : 0) |
                                  (minus_infinity ? 2 : 0) | (nan ? 4 : 0));
@@ -437,11 +445,7 @@ double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
     int scale;
     if (!has_spread(sum, squares, n))
         return (double)NAN;
-    if (!squares->has_value)
-        return 0.0;
     top = round_spread_to_53_bits(sum, squares, n, &scale);
-    if (top == 0)
-        return 0.0;
     /* The square root needs an even exponent. */
     if (scale % 2 != 0)
     {
@@ -458,10 +462,92 @@ double oj_exact_sum_variance(const struct oj_exact_sum *sum,
     int scale;
     if (!has_spread(sum, squares, n))
         return (double)NAN;
-    if (!squares->has_value)
-        return 0.0;
     top = round_spread_to_53_bits(sum, squares, n, &scale);
     return ldexp((double)top / divisor_of_spread(n), scale);
+}
+
+/* ---- words ----------------------------------------------------------------
+ */
+
+enum
+{
+    WORD_ZERO = -WIDE_SCALE / 64, /* limb of a wide sum whose lowest bit is 1 */
+    FINITE_BITS = 7               /* values of not_finite */
+};
+
+_Static_assert(WIDE_SCALE % 64 == 0, "limbs of wide sums begin at 2^(64 i)");
+_Static_assert(OJ_SUM_MOST_LONG_WORDS == WIDE_LIMBS + 1, "a word before them");
+
+/* Copies the sum as limbs of a wide one, which must be zero.  The sum is that
+ * of limbs [*first, *end), whose last bit is the sign; *first == *end: it is 0.
+ */
+static void read_wide_limbs(const struct oj_exact_sum *sum, uint64_t *wide,
+                            int *first, int *end)
+{
+    if (sum->is_wide)
+        memcpy(wide, sum->bits.wide, WIDE_LIMBS * sizeof *wide);
+    else if (sum->has_value)
+        add_narrow_sum_to_wide_limbs(sum, wide);
+    *first = 0;
+    *end = WIDE_LIMBS;
+    while (*first < WIDE_LIMBS && wide[*first] == 0)
+        (*first)++;
+    if (*first == WIDE_LIMBS)
+        return;
+    while (*end - 1 > *first && wide[*end - 1] == 0 - (wide[*end - 2] >> 63))
+        (*end)--;
+}
+
+int oj_exact_sum_integer(const struct oj_exact_sum *sum, int64_t *out)
+{
+    uint64_t wide[WIDE_LIMBS] = {0};
+    int first, end;
+    if (sum->not_finite != 0)
+        return 0;
+    read_wide_limbs(sum, wide, &first, &end);
+    if (first < end && (first < WORD_ZERO || end > WORD_ZERO + 1))
+        return 0;
+    *out = (int64_t)wide[WORD_ZERO];
+    return 1;
+}
+
+int oj_exact_sum_write_words(const struct oj_exact_sum *sum, uint64_t *word)
+{
+    uint64_t wide[WIDE_LIMBS] = {0};
+    int first, end;
+    read_wide_limbs(sum, wide, &first, &end);
+    if (first == end)
+        first = end = 0;
+    word[0] = (uint64_t)first | (uint64_t)sum->not_finite << 8;
+    memcpy(word + 1, wide + first, (size_t)(end - first) * sizeof *word);
+    return word[0] == 0 && first == end ? 0 : 1 + end - first;
+}
+
+oj_status oj_exact_sum_add_words(struct oj_exact_sum *sum, const uint64_t *word,
+                                 int64_t n, struct oj_error *err)
+{
+    uint64_t limb[WIDE_LIMBS];
+    int place, negative;
+    if (n == 0)
+        return OJ_OK;
+    place = (int)(word[0] & 0xff);
+    if (word[0] >> 8 > FINITE_BITS || n < 0 || n - 1 > WIDE_LIMBS - place)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%lld words, the first of them %llu, are not those of "
+                       "an exact sum",
+                       (long long)n, (unsigned long long)word[0]);
+    sum->not_finite |= (uint8_t)(word[0] >> 8);
+    if (n == 1)
+        return OJ_OK;
+    memcpy(limb, word + 1, (size_t)(n - 1) * sizeof *limb);
+    negative = negate_if_negative(limb, (int)n - 1);
+    for (int i = 0; i < (int)n - 1; i++)
+    {
+        if (limb[i] != 0)
+            OJ_TRY(add_integer_times_power_of_2(
+                sum, limb[i], WIDE_SCALE + 64 * (place + i), negative, err));
+    }
+    return OJ_OK;
 }
 
 void oj_exact_sum_clear(struct oj_exact_sum *sum)

@@ -97,12 +97,12 @@ OJ_MUST_USE oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum,
 
 /** Adds infinities or NaN that were found among values whose finite part was
  * added by oj_exact_sum_add_limbs(). */
-void oj_exact_sum_meet(struct oj_exact_sum *sum, int plus_infinity,
-                       int minus_infinity, int nan);
+void oj_exact_sum_add_nonfinite(struct oj_exact_sum *sum, int plus_infinity,
+                                int minus_infinity, int nan);
 
 /** Fast path of oj_exact_sum_add(): adds x and returns 1 if x is a normal
  * number that fits into a narrow sum; otherwise does nothing and returns 0. */
-static inline int oj_exact_sum_try(struct oj_exact_sum *sum, double x)
+static inline int oj_exact_sum_add_fast(struct oj_exact_sum *sum, double x)
 {
     uint64_t bits, m, low, high, top = sum->bits.limb[2];
     int exponent, shift;
@@ -157,6 +157,29 @@ double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
 /** The sample variance, (squares - sum^2 / n) / (n - 1). */
 double oj_exact_sum_variance(const struct oj_exact_sum *sum,
                              const struct oj_exact_sum *squares, int64_t n);
+
+/** 1 and *out if the sum is an integer of 64 bits, else 0. */
+int oj_exact_sum_integer(const struct oj_exact_sum *sum, int64_t *out);
+
+/** Most words of a sum. */
+#define OJ_SUM_MOST_LONG_WORDS 71
+
+/** Writes the sum as words that its exact value determines, and returns their
+ * number; 0: it is zero.
+ *
+ *     word[0]        place | not_finite << 8
+ *     word[1 .. n)   an integer of 64-bit words in two's complement, the lowest
+ *                    word first; no word at either end could be left out
+ *     sum            integer * 2^(64 * place - 2240)
+ *
+ *  One word alone: the integer is 0. */
+int oj_exact_sum_write_words(const struct oj_exact_sum *sum, uint64_t *word);
+
+/** Adds the sum that n words stand for.  OJ_ERR_DATA: they stand for none, and
+ * nothing was added. */
+OJ_MUST_USE oj_status oj_exact_sum_add_words(struct oj_exact_sum *sum,
+                                             const uint64_t *word, int64_t n,
+                                             struct oj_error *err);
 
 /** Frees a wide sum's memory and makes the sum empty. */
 void oj_exact_sum_clear(struct oj_exact_sum *sum);

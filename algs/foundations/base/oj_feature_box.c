@@ -13,13 +13,13 @@ struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature)
 {
     int64_t first, end;
     oj_flat_vertices(flat, feature, &first, &end);
-    return oj_box_of(flat->x + first, flat->y + first, end - first);
+    return oj_box_of_points(flat->x + first, flat->y + first, end - first);
 }
 
 static struct oj_box feature_box(const struct oj_flat *flat, int64_t feature)
 {
     struct oj_box box = oj_box_of_feature(flat, feature);
-    return oj_box_is_empty(&box) ? box : oj_box_around(&box, 0.0);
+    return oj_box_is_empty(&box) ? box : oj_box_widened(&box, 0.0);
 }
 
 static double middle_x(const struct oj_box *box)
@@ -82,7 +82,7 @@ static double typical_spacing(const struct oj_boxes *boxes)
     }
     /* One feature, or all centres equal: any value will do, because the search
      * window grows from it. */
-    spacing = oj_box_size(&boxes->all) * 1e-6;
+    spacing = oj_box_largest_coordinate(&boxes->all) * 1e-6;
     return spacing > 0.0 && spacing < INFINITY ? spacing : 1.0;
 }
 

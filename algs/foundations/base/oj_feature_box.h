@@ -4,7 +4,7 @@
  *  loses a candidate to rounding. A computed distance may be smaller than the
  *  true one by some ulp of the largest coordinate (the cross product cancels).
  *  Therefore both the boxes of features (here) and the search windows around
- *  input points (oj_box_around()) are widened by more than half of this error.
+ *  input points (oj_box_widened()) are widened by more than half of this error.
  *
  *  Source: ours.
  */
@@ -34,7 +34,8 @@ struct oj_boxes
                              nearest search starts with this radius */
 };
 
-static inline int oj_box_has(const struct oj_box *box, double x, double y)
+static inline int oj_box_contains_point(const struct oj_box *box, double x,
+                                        double y)
 {
     return (box->x0 <= x) & (x <= box->x1) & (box->y0 <= y) & (y <= box->y1);
 }
@@ -50,8 +51,8 @@ static inline struct oj_box oj_box_of_segment(double ax, double ay, double bx,
 }
 
 /** Box of n points; a NaN coordinate is ignored. */
-static inline struct oj_box oj_box_of(const double *x, const double *y,
-                                      int64_t n)
+static inline struct oj_box oj_box_of_points(const double *x, const double *y,
+                                             int64_t n)
 {
     struct oj_box box = oj_box_empty();
     for (int64_t i = 0; i < n; i++)
@@ -69,7 +70,7 @@ static inline int oj_box_is_safe(const struct oj_box *box)
 {
     return oj_larger(box->x1 - box->x0, box->y1 - box->y0) >
                OJ_LEAST_SAFE_SIZE &&
-           oj_box_size(box) < OJ_GREATEST_SAFE_SIZE;
+           oj_box_largest_coordinate(box) < OJ_GREATEST_SAFE_SIZE;
 }
 
 /** A lower bound of the distance between any point of box a and any point of
@@ -90,8 +91,8 @@ static inline double oj_box_distance(const struct oj_box *a,
 
 /** An upper bound of the distance between any point of box a and any point of
  * box b. */
-static inline double oj_box_farthest(const struct oj_box *a,
-                                     const struct oj_box *b)
+static inline double oj_box_max_distance(const struct oj_box *a,
+                                         const struct oj_box *b)
 {
     double dx = oj_larger(a->x1 - b->x0, b->x1 - a->x0);
     double dy = oj_larger(a->y1 - b->y0, b->y1 - a->y0);

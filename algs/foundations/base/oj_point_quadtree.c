@@ -97,7 +97,7 @@ static oj_status permute_points(struct oj_points *points,
 
 oj_status oj_points_sort(struct oj_points *points, struct oj_error *err)
 {
-    struct oj_box frame = oj_box_of(points->x, points->y, points->n);
+    struct oj_box frame = oj_box_of_points(points->x, points->y, points->n);
     struct oj_keyed *key;
     oj_status status;
     if (points->n == 0)
@@ -135,7 +135,7 @@ static oj_status append_quadrant(const struct splitting *splitting,
     quadrant->first = first;
     quadrant->end = end;
     quadrant->box =
-        oj_box_of(points->x + first, points->y + first, end - first);
+        oj_box_of_points(points->x + first, points->y + first, end - first);
     return OJ_OK;
 }
 

@@ -7,14 +7,14 @@
 #define MOST_CELLS (1 << 22)
 #define N_SAMPLES 1024
 
-/* Widened boxes may set so many words per vertex, and so many in all, before
- * the mask costs more than it saves. */
+/* Limits for marking widened boxes in the bitmap: words written per vertex, and
+ * in all. Beyond them the mask costs more time than it saves. */
 #define MOST_WORDS_PER_VERTEX 8
 #define FREE_WORDS (1 << 16)
 
-/* Takes an envelope: that of a polygon part with all its rings, since its
- * interior counts, or that of a segment of a line. Returns 0 to end the
- * enumeration. */
+/* Callback for one envelope: of a polygon part with all its rings, since its
+ * interior counts, or of a segment of a line. Returns 0 to end the enumeration.
+ */
 typedef int (*take_box)(void *user, const struct oj_box *box);
 
 static int take_boxes_of_line(const struct oj_flat *flat, int64_t first,
@@ -49,7 +49,7 @@ static int take_boxes_of_feature(const struct oj_flat *flat, int64_t feature,
         if (flat->part_kind[part] == OJ_PART_POLYGON)
         {
             struct oj_box box =
-                oj_box_of(flat->x + first, flat->y + first, end - first);
+                oj_box_of_points(flat->x + first, flat->y + first, end - first);
             if (!take(user, &box))
                 return 0;
         }
@@ -71,14 +71,14 @@ struct sampled_boxes
 static int add_sampled_box(void *user, const struct oj_box *of)
 {
     struct sampled_boxes *sample = user;
-    struct oj_box box = oj_box_around(of, sample->distance);
+    struct oj_box box = oj_box_widened(of, sample->distance);
     sample->area += (box.x1 - box.x0) * (box.y1 - box.y0);
     oj_box_add_box(&sample->all, &box);
     return 1;
 }
 
-/* 1 if a sample of the widened boxes has less area, extrapolated to all, than
- * half of what they span. */
+/* 1 if the widened boxes probably cover less than half of their common extent,
+ * estimated from the areas of a sample. */
 static int leaves_most_points_out(const struct oj_flat *layer, double distance)
 {
     struct sampled_boxes sample = {distance, 0.0, oj_box_empty()};
@@ -121,14 +121,14 @@ static void set_bits(uint64_t *words, int32_t first, int32_t last)
     words[last / 64] |= to;
 }
 
-/* Marks the cells of a widened box; 0 when too many words were written. The
- * cell of a coordinate is found by the operations of oj_reach_mask_has(), which
- * are monotone, so no point of the box is in a cell without a mark. */
+/* Marks the cells that a widened box intersects. Returns 0 if too many words
+ * were written. Cells are found by the operations of oj_reach_mask_has(), which
+ * are monotone, so every point of the box is in a marked cell. */
 static int mark_box(void *user, const struct oj_box *of)
 {
     struct mask_fill *fill = user;
     struct oj_reach_mask *mask = fill->mask;
-    struct oj_box box = oj_box_around(of, fill->distance);
+    struct oj_box box = oj_box_widened(of, fill->distance);
     int32_t first_column, last_column, first_row, last_row;
     first_column = (int32_t)((box.x0 - mask->frame.x0) * mask->scale);
     last_column = (int32_t)((box.x1 - mask->frame.x0) * mask->scale);
@@ -152,8 +152,8 @@ static int has_few_bits(const struct oj_reach_mask *mask)
     return n < (int64_t)mask->nx * mask->ny / 2;
 }
 
-/* Cells are not smaller than half of the distance, so that a widened box
- * touches few of them, apart from its own size. */
+/* Chooses the size of cells: at least half of the distance, so that the widened
+ * box of a short segment intersects only a few. */
 static void set_cells(struct oj_reach_mask *mask, double reach)
 {
     double width = mask->frame.x1 - mask->frame.x0;
@@ -178,7 +178,7 @@ oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
         return OJ_OK;
     for (int64_t f = 0; f < layer->n_features; f++)
         take_boxes_of_feature(layer, f, add_to_frame, &all);
-    mask->frame = oj_box_around(&all, distance);
+    mask->frame = oj_box_widened(&all, distance);
     if (!oj_box_is_safe(&mask->frame))
         return OJ_OK;
     set_cells(mask, distance);

@@ -1,9 +1,10 @@
 /** The part of the plane that is within a distance of a layer, as a bitmap of
- *  square cells: points elsewhere have no neighbour, and one look-up says so.
+ *  square cells. Points in other cells have no neighbour in the layer, which a
+ *  single look-up shows.
  *
  *      . . . . . . .        x  a segment of the layer
- *      . 1 1 1 1 . .        1  its box widened by the distance touches the
- *      . 1 x x 1 . .           cell
+ *      . 1 1 1 1 . .        1  a cell that intersects the segment's box,
+ *      . 1 x x 1 . .           which is widened by the distance
  *      . 1 1 1 1 . .
  *
  *  A point in a cell with a 1 may still be too far away. Source: ours.
@@ -13,34 +14,36 @@
 
 #include "oj_feature_box.h"
 
-/** Owner; zeroed memory is a valid empty one. */
+/** Owner; zeroed memory is a valid empty value. */
 struct oj_reach_mask
 {
-    struct oj_box frame; /**< points outside are not within the distance */
+    struct oj_box frame; /**< points outside of it are not within the
+                              distance */
     double scale;        /**< cells per unit of the coordinates */
     int32_t nx, ny;      /**< cells along each axis */
     int32_t row_words;   /**< words of bit per row of cells */
-    uint64_t *bit;       /**< [ny][row_words]; NULL: no mask, it would leave
-                              too few points out */
+    uint64_t *bit;       /**< [ny][row_words] 1: points of the cell may be
+                              within the distance; NULL: no mask, because it
+                              would exclude too few points */
 };
 
-/** Makes the mask of a layer and a finite distance; bit stays NULL where most
- *  cells would be within the distance. Envelopes of whole polygons are marked,
- *  so the mask serves distances to interiors and to boundaries. O(vertices);
- *  about 512 KB at most. */
+/** Makes the mask of a layer and a finite distance; bit stays NULL if most
+ * cells would be within the distance. Envelopes of whole polygons are marked,
+ * so the mask is right for distances to interiors and to boundaries.
+ * O(vertices); about 512 KB at most. */
 OJ_MUST_USE oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
                                          const struct oj_flat *layer,
                                          double distance, struct oj_error *err);
 
 void oj_reach_mask_free(struct oj_reach_mask *mask);
 
-/** 0 if the point is not within the distance, also if a coordinate is NaN.
- *  mask->bit is not NULL. */
+/** 0 if the point is surely not within the distance, also if a coordinate is
+ * NaN. Precondition: mask->bit is not NULL. */
 static inline int oj_reach_mask_has(const struct oj_reach_mask *mask, double x,
                                     double y)
 {
     int32_t column, row;
-    if (!oj_box_has(&mask->frame, x, y))
+    if (!oj_box_contains_point(&mask->frame, x, y))
         return 0;
     column = (int32_t)((x - mask->frame.x0) * mask->scale);
     row = (int32_t)((y - mask->frame.y0) * mask->scale);

@@ -18,7 +18,7 @@ struct oj_box
 
 /** An upper bound of the rounding error of a computed distance, for coordinates
  * of magnitude up to size: 32 ulp of size (7 would be enough). */
-OJ_FN double oj_box_slack(double size)
+OJ_FN double oj_box_rounding_error(double size)
 {
     return 0x1p-47 * size + OJ_LEAST_DISTANCE;
 }
@@ -69,7 +69,7 @@ OJ_FN void oj_box_add_box(struct oj_box *box, const struct oj_box *b)
 }
 
 /** The largest magnitude of a coordinate of box. */
-OJ_FN double oj_box_size(const struct oj_box *box)
+OJ_FN double oj_box_largest_coordinate(const struct oj_box *box)
 {
     double x = oj_larger(fabs(box->x0), fabs(box->x1));
     double y = oj_larger(fabs(box->y0), fabs(box->y1));
@@ -78,10 +78,11 @@ OJ_FN double oj_box_size(const struct oj_box *box)
 
 /** Enlarges box by reach (>= 0, may be INFINITY) on every side, and by the
  * maximum rounding error. The result is clamped to finite numbers. */
-OJ_FN struct oj_box oj_box_around(const struct oj_box *box, double reach)
+OJ_FN struct oj_box oj_box_widened(const struct oj_box *box, double reach)
 {
     const double most = 1.7976931348623157e308;
-    double by = reach + oj_box_slack(oj_box_size(box) + reach);
+    double by =
+        reach + oj_box_rounding_error(oj_box_largest_coordinate(box) + reach);
     struct oj_box grown = {box->x0 - by, box->y0 - by, box->x1 + by,
                            box->y1 + by};
     /* a NaN (infinity minus infinity) is clamped, too */

@@ -126,9 +126,10 @@ OJ_FN int64_t oj_quadrant_lower_bound(const uint64_t *cell, int64_t n,
 /** Among n cells sorted by (row, column), finds those in `row` within the
  * columns of *cells: *first .. *end - 1. Returns the next row that may have
  * such cells. */
-OJ_FN uint32_t oj_quadrant_run(const uint64_t *cell, int64_t n, uint32_t row,
-                               const struct oj_quadrant_cells *cells,
-                               int64_t *first, int64_t *end)
+OJ_FN uint32_t oj_quadrant_cells_of_row(const uint64_t *cell, int64_t n,
+                                        uint32_t row,
+                                        const struct oj_quadrant_cells *cells,
+                                        int64_t *first, int64_t *end)
 {
     int64_t i =
         oj_quadrant_lower_bound(cell, n, oj_quadrant_cell(row, cells->column0));
@@ -148,9 +149,9 @@ OJ_FN uint32_t oj_quadrant_run(const uint64_t *cell, int64_t n, uint32_t row,
 
 /** 1 if `cell` is the first (lowest row, then column) that the ranges a and b
  * have in common. A pair of boxes is only counted there. */
-OJ_FN int oj_quadrant_counts_in(uint64_t cell,
-                                const struct oj_quadrant_cells *a,
-                                const struct oj_quadrant_cells *b)
+OJ_FN int oj_quadrant_is_first_common_cell(uint64_t cell,
+                                           const struct oj_quadrant_cells *a,
+                                           const struct oj_quadrant_cells *b)
 {
     uint32_t row = a->row0 > b->row0 ? a->row0 : b->row0;
     uint32_t column = a->column0 > b->column0 ? a->column0 : b->column0;
@@ -171,8 +172,9 @@ enum oj_quadrant_flag
 struct oj_quadrant_state
 {
     double least;     /**< minimum distance to the segments visited */
-    int odd, on_edge; /**< for the current part: 1: odd number of ring crossings
-                           so far; 1: the point is on a ring */
+    int odd, on_edge; /**< odd: 1: the current part has crossed the ray an odd
+                           number of times; on_edge: 1: the point is on a ring
+                           of it */
     int is_in;        /**< 1: an earlier polygon of the feature contains the
                            point */
 };
@@ -194,9 +196,9 @@ OJ_FN void oj_quadrant_end_part(struct oj_quadrant_state *s, unsigned flag)
 
 /** Adds the next segment a -> b of the feature. interior: 1: points inside of
  * polygons have distance 0. flag: enum oj_quadrant_flag, or 0. */
-OJ_FN void oj_quadrant_step(struct oj_quadrant_state *s, double px, double py,
-                            double ax, double ay, double bx, double by,
-                            int interior, unsigned flag)
+OJ_FN void oj_quadrant_add_segment(struct oj_quadrant_state *s, double px,
+                                   double py, double ax, double ay, double bx,
+                                   double by, int interior, unsigned flag)
 {
     double d = oj_segment_distance(px, py, ax, ay, bx, by);
     s->least = d < s->least ? d : s->least;
@@ -223,8 +225,9 @@ struct oj_quadrant_best
 
 /** Replaces *best if this feature is within max_distance and nearer, or equally
  * near with a lower tie rank. */
-OJ_FN void oj_quadrant_take(struct oj_quadrant_best *best, double distance,
-                            int32_t rank, double max_distance)
+OJ_FN void oj_quadrant_keep_nearer(struct oj_quadrant_best *best,
+                                   double distance, int32_t rank,
+                                   double max_distance)
 {
     if (!(distance <= max_distance) || !(distance < INFINITY))
         return;

@@ -100,7 +100,7 @@ OJ_FN float oj_vector_limit_of(enum oj_vector_norm norm, int64_t n_dimensions,
 /* Comparison for qsort(): descending scatter. Dimensions with much scatter
  * reject most pairs, so they are tested first. Host only. */
 
-static inline int oj_vector_by_spread(const void *left, const void *right)
+static inline int oj_vector_compare_spreads(const void *left, const void *right)
 {
     const struct oj_vector_spread *a = (const struct oj_vector_spread *)left;
     const struct oj_vector_spread *b = (const struct oj_vector_spread *)right;
@@ -122,7 +122,7 @@ static inline double oj_vector_frame_make(struct oj_vector_spread *spread,
     };
     double most = 0.0;
     int exponent;
-    qsort(spread, (size_t)n, sizeof *spread, oj_vector_by_spread);
+    qsort(spread, (size_t)n, sizeof *spread, oj_vector_compare_spreads);
     for (int64_t p = 0; p < n; p++)
     {
         double low = spread[p].low, high = spread[p].high;

@@ -19,7 +19,7 @@
 
 /** Maps coordinate x to a grid place, clamped to the grid. Never decreases with
  * x. */
-OJ_FN uint32_t oj_z_place(double x, double low, double scale)
+OJ_FN uint32_t oj_z_grid_index(double x, double low, double scale)
 {
     double at = (x - low) * scale;
     if (!(at > 0.0))

@@ -105,7 +105,7 @@ static oj_status parse_similar(const char *dash, const char *word,
                        dash, word);
     if (n[0] > OJ_MOST_TEXT_FIELDS || n[1] > OJ_MOST_TEXT_FIELDS)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%ssimilar puts at most %d fields together", dash,
+                       "%ssimilar concatenates at most %d fields", dash,
                        OJ_MOST_TEXT_FIELDS);
     if (*at == '\0')
         return OJ_OK;
@@ -135,8 +135,8 @@ static oj_status parse_vector(const char *dash, const char *word,
     out->n = n[0];
     if (n[0] > 0 && n[1] > 0 && *at == ':' && has_both)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%svector: weights stand on the left of = only, and "
-                       "count for both sides: '%.100s'",
+                       "%svector: write weights only on the left of =, they "
+                       "apply to both sides: '%.100s'",
                        dash, word);
     if (n[0] < 0 || n[1] < 0 || *at != '\0')
         return oj_fail(err, OJ_ERR_ARG,

@@ -78,7 +78,7 @@ static void load_module(void)
         close(file);
 }
 
-void oj_gpu_advise(struct oj_error *why, const char *advice)
+void oj_gpu_add_advice(struct oj_error *why, const char *advice)
 {
     size_t n = strlen(why->message);
     if (strstr(why->message, "; ") == NULL)

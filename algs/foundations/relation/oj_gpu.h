@@ -268,7 +268,7 @@ OJ_MUST_USE oj_status oj_gpu_find(const struct oj_options *options,
 
 /** Appends "; " and advice to an out-of-memory message. Does nothing if the
  * message has advice already, which is then more specific. */
-void oj_gpu_advise(struct oj_error *why, const char *advice);
+void oj_gpu_add_advice(struct oj_error *why, const char *advice);
 
 /** Advice when the index does not fit: a part of the join side may. */
 #define OJ_GPU_ADVICE_TILES "-memory SIZE makes tiles, which need less"

@@ -275,7 +275,7 @@ oj_status oj_gpu_module_file_open(char path[OJ_GPU_MODULE_PATH_MAX], int *file,
     if (access(path, F_OK) != 0)
         return oj_fail(err, OJ_ERR_NO_DEVICE,
                        "there is no CUDA module %s (" MODULE_VARIABLE
-                       " names another place)",
+                       " can name another file)",
                        path);
     OJ_TRY(open_in_checked_folders(path, file, err));
     status = check_file(path, *file, err);

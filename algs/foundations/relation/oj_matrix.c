@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-int oj_matrix_fits(const struct oj_matrix *matrix, const char *pattern)
+int oj_matrix_matches_pattern(const struct oj_matrix *matrix,
+                              const char *pattern)
 {
     for (int i = 0; i < 9; i++)
     {
@@ -37,17 +38,17 @@ static int greatest_dimension(char a, char b, char c)
 static int matrix_crosses(const struct oj_matrix *m, int dim_a, int dim_b)
 {
     if (dim_a < dim_b)
-        return oj_matrix_fits(m, "T*T******");
+        return oj_matrix_matches_pattern(m, "T*T******");
     if (dim_a > dim_b)
-        return oj_matrix_fits(m, "T*****T**");
-    return dim_a == 1 && oj_matrix_fits(m, "0********");
+        return oj_matrix_matches_pattern(m, "T*****T**");
+    return dim_a == 1 && oj_matrix_matches_pattern(m, "0********");
 }
 
 static int matrix_overlaps(const struct oj_matrix *m, int dim_a, int dim_b)
 {
     if (dim_a != dim_b)
         return 0;
-    return oj_matrix_fits(m, dim_a == 1 ? "1*T***T**" : "T*T***T**");
+    return oj_matrix_matches_pattern(m, dim_a == 1 ? "1*T***T**" : "T*T***T**");
 }
 
 static int interiors_or_boundaries_intersect(const struct oj_matrix *m)
@@ -56,8 +57,8 @@ static int interiors_or_boundaries_intersect(const struct oj_matrix *m)
            m->at[4] != 'F';
 }
 
-int oj_matrix_holds(const struct oj_matrix *m,
-                    const struct oj_relation *relation)
+int oj_matrix_decides_pair(const struct oj_matrix *m,
+                           const struct oj_relation *relation)
 {
     const char *pattern = oj_op_get(relation->op)->pattern;
     int dim_a = greatest_dimension(m->at[0], m->at[1], m->at[2]);
@@ -78,14 +79,14 @@ int oj_matrix_holds(const struct oj_matrix *m,
         case OJ_OP_COVEREDBY:
         case OJ_OP_COVERS:
             return interiors_or_boundaries_intersect(m) &&
-                   oj_matrix_fits(m, pattern);
+                   oj_matrix_matches_pattern(m, pattern);
         case OJ_OP_RELATE:
-            return oj_matrix_fits(m, relation->mask);
+            return oj_matrix_matches_pattern(m, relation->mask);
         case OJ_OP_WITHIN:
         case OJ_OP_CONTAINS:
         case OJ_OP_CONTAINS_PROPERLY:
         case OJ_OP_EQUALS:
-            return oj_matrix_fits(m, pattern);
+            return oj_matrix_matches_pattern(m, pattern);
         case OJ_OP_NEAREST: /* no matrix decides these joins: abort */
         case OJ_OP_DWITHIN:
         case OJ_OP_BBOX:

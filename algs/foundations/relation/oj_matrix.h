@@ -66,12 +66,13 @@ static inline void oj_matrix_add(struct oj_matrix *matrix,
 }
 
 /** 1 if the matrix matches pattern: nine of T F * 0 1 2, in any case. */
-int oj_matrix_fits(const struct oj_matrix *matrix, const char *pattern);
+int oj_matrix_matches_pattern(const struct oj_matrix *matrix,
+                              const char *pattern);
 
 /** 1 if two features with this matrix are a pair of the join by predicate.
  * Aborts for other joins, which a matrix does not decide: returning 0 would
  * make -validate confirm an empty result. */
-int oj_matrix_holds(const struct oj_matrix *matrix,
-                    const struct oj_relation *relation);
+int oj_matrix_decides_pair(const struct oj_matrix *matrix,
+                           const struct oj_relation *relation);
 
 #endif

@@ -264,11 +264,12 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
         return oj_fail(err, OJ_ERR_ARG, "unknown join %d", (int)r->op);
     if (isnan(r->max_distance) || r->max_distance < 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the greatest distance must be 0 or more, not %g",
+                       "the maximum distance must be 0 or more, not %g",
                        r->max_distance);
     if (isnan(r->min_distance) || r->min_distance < 0 || isinf(r->min_distance))
         return oj_fail(err, OJ_ERR_ARG,
-                       "the least distance must be a number, 0 or more, not %g",
+                       "the minimum distance must be a finite number, 0 or "
+                       "more, not %g",
                        r->min_distance);
     if (r->k < 1 || r->k > INT32_MAX)
         return oj_fail(err, OJ_ERR_ARG,
@@ -280,16 +281,17 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
                        (int)r->distance);
     if (!(r->densify >= 0.0 && r->densify < INFINITY))
         return oj_fail(err, OJ_ERR_ARG,
-                       "the length of densify must be a number above 0, not %g",
-                       r->densify);
+                       "densify must be a length above 0, not %g", r->densify);
     if (r->densify > 0.0 && !oj_relation_compares_shapes(r))
         return oj_fail(err, OJ_ERR_ARG,
-                       "densify is for distances of shapes: between nearest "
-                       "points more vertices change nothing");
+                       "densify needs a distance between shapes (hausdorff, "
+                       "frechet): more vertices do not change the minimum "
+                       "distance");
     if (oj_relation_compares_shapes(r) && r->distance_to == OJ_TO_BOUNDARY)
         return oj_fail(err, OJ_ERR_ARG,
-                       "distances of shapes always take polygons as their "
-                       "rings: distance_to is for the distance least");
+                       "distance_to needs distance least: distances between "
+                       "shapes (hausdorff, frechet) always take polygons as "
+                       "their rings");
     if (r->n_similar < 0 || r->n_similar > OJ_MOST_TEXTS)
         return oj_fail(err, OJ_ERR_ARG,
                        "a join has at most %d conditions on texts",

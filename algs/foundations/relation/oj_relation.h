@@ -354,7 +354,8 @@ oj_relation_most_pairs_of_row(const struct oj_relation *relation)
 }
 
 /** 1 if an input row can have more than one pair. */
-static inline int oj_relation_gives_lists(const struct oj_relation *relation)
+static inline int
+oj_relation_allows_many_pairs(const struct oj_relation *relation)
 {
     return !oj_relation_sorts_by_measure(relation) || relation->k > 1 ||
            relation->ties == OJ_TIES_ALL;

@@ -9,7 +9,7 @@ oj_status oj_text_condition_check(const struct oj_text_condition *condition,
                        (int)condition->measure);
     if (p < 0 || p > q || q < 1 || q > 1000000000)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the least similarity must be from 0 to 1, with 9 "
+                       "the minimum similarity must be from 0 to 1, with 9 "
                        "digits at most, not %lld/%lld",
                        (long long)p, (long long)q);
     return OJ_OK;

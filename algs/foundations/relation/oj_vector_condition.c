@@ -14,13 +14,14 @@ oj_status oj_vector_condition_check(const struct oj_vector_condition *condition,
                        (int)condition->norm);
     if (condition->is_asked && !(condition->max_difference >= 0.0))
         return oj_fail(err, OJ_ERR_ARG,
-                       "the greatest difference must be 0 or more, not %g",
+                       "the maximum difference must be 0 or more, not %g",
                        condition->max_difference);
     return OJ_OK;
 }
 
-int oj_vector_weigh(enum oj_vector_norm norm, const double *number, int64_t n,
-                    const double *weight, int64_t n_weights, double *out)
+int oj_vector_apply_weights(enum oj_vector_norm norm, const double *number,
+                            int64_t n, const double *weight, int64_t n_weights,
+                            double *out)
 {
     double sum = 0.0;
     for (int64_t i = 0; i < n; i++)

@@ -87,7 +87,7 @@ static oj_status mark_if_overlapping(struct overlap_search *s,
     if (shape.may_overlap)
     {
         OJ_TRY(oj_check_cancel(s->cancel, err));
-        OJ_TRY(oj_shape_is_nice(&shape, &w->figure, &w->node, &is_fine, err));
+        OJ_TRY(oj_shape_is_valid(&shape, &w->figure, &w->node, &is_fine, err));
     }
     else if (is_flat)
     {

@@ -24,7 +24,7 @@ extern "C" {
  *  single polygon without area. cancel may be NULL.
  *
  *  Cost: O(features), with flat_too O(vertices), and a call of
- *  oj_shape_is_nice() for features whose parts' boxes intersect.
+ *  oj_shape_is_valid() for features whose parts' boxes intersect.
  */
 OJ_MUST_USE oj_status oj_overlapping_parts(const struct oj_flat *flat,
                                            int flat_too, int n_threads,

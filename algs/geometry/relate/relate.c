@@ -91,7 +91,8 @@ static int does_matrix_so_far_decide(const struct relate *r)
             return a_outside || b_outside;
         case OJ_OP_TOUCHES:
             return m[0] != 'F';
-        case OJ_OP_CROSSES: /* depend also on the dimensions of the features */
+        case OJ_OP_CROSSES: /* these joins also depend on the dimensions of the
+                               features */
             return are_both_features_simple(r) && m[0] != 'F' &&
                    ((m[2] != 'F' && m[6] == '2') ||
                     (m[6] != 'F' && m[2] == '2'));
@@ -125,7 +126,7 @@ static oj_status relate_vertex(struct relate *r, double x, double y,
     return add_node_to_matrix(r, &node, &is_vertex, err);
 }
 
-/* --- topologically valid ("nice") shapes ---------------------------------- */
+/* --- topologically valid shapes ------------------------------------------- */
 
 static int is_kind(const struct oj_figure *f, unsigned kind)
 {
@@ -145,7 +146,7 @@ static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
     else if (is_kind(f, OJ_PART_LINE))
     {
         add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 1);
-        if (oj_relate_spots_have(&f->ends, x, y))
+        if (oj_relate_spots_contain(&f->ends, x, y))
             add_to_matrix(m, figure, OJ_PLACE_BOUNDARY, other, 0);
     }
     else
@@ -163,7 +164,7 @@ static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
 {
     const struct oj_figure *other = r->side[1 - figure];
     enum oj_location location = OJ_OUTSIDE;
-    if (oj_box_has(&other->box, x, y))
+    if (oj_box_contains_point(&other->box, x, y))
         location = oj_relate_figure_locate(other, x, y);
     if (location == OJ_ON_BOUNDARY)
         return relate_vertex(r, x, y, err);
@@ -188,7 +189,7 @@ static oj_status relate_vertex_if_needed(struct relate *r, int figure, double x,
 {
     if (are_both_features_simple(r))
         return relate_simple_vertex(r, figure, x, y, err);
-    if (!oj_box_has(&r->side[1 - figure]->box, x, y) &&
+    if (!oj_box_contains_point(&r->side[1 - figure]->box, x, y) &&
         is_exterior_row_complete(r, figure))
         return OJ_OK;
     return relate_vertex(r, x, y, err);
@@ -339,8 +340,8 @@ static oj_status relate_own_crossings(struct relate *r, int figure,
 /* --- both shapes ---------------------------------------------------------- */
 
 oj_status oj_shapes_relate(const struct oj_relation *relation,
-                           const struct oj_shape *input, int input_is_nice,
-                           const struct oj_shape *join_side, int join_is_nice,
+                           const struct oj_shape *input, int input_is_valid,
+                           const struct oj_shape *join_side, int join_is_valid,
                            const int *cancel, struct oj_relate_scratch *scratch,
                            struct oj_matrix *matrix, struct oj_error *err)
 {
@@ -348,22 +349,23 @@ oj_status oj_shapes_relate(const struct oj_relation *relation,
                        &scratch->node, matrix,
                        cancel,         NODES_PER_LOOK};
     *matrix = oj_matrix_empty();
-    OJ_TRY(oj_relate_figure_make(&scratch->input, input, input_is_nice,
+    OJ_TRY(oj_relate_figure_make(&scratch->input, input, input_is_valid,
                                  &scratch->node, err));
-    OJ_TRY(oj_relate_figure_make(&scratch->join_side, join_side, join_is_nice,
+    OJ_TRY(oj_relate_figure_make(&scratch->join_side, join_side, join_is_valid,
                                  &scratch->node, err));
     for (int figure = 0; figure < 2; figure++)
     {
         OJ_TRY(relate_all_vertices(&r, figure, err));
-        if (!r.side[figure]->is_nice)
+        if (!r.side[figure]->is_valid)
             OJ_TRY(relate_own_crossings(&r, figure, err));
     }
     return relate_all_crossings(&r, err);
 }
 
-oj_status oj_shape_place(const struct oj_shape *shape, double x, double y,
-                         struct oj_relate_scratch *scratch,
-                         enum oj_matrix_place *place, struct oj_error *err)
+oj_status oj_relate_locate_point(const struct oj_shape *shape, double x,
+                                 double y, struct oj_relate_scratch *scratch,
+                                 enum oj_matrix_place *place,
+                                 struct oj_error *err)
 {
     const struct oj_node node = {x, y, 0.0, {NULL, NULL}};
     const struct oj_flat point = {.n_features = 1,
@@ -374,10 +376,10 @@ oj_status oj_shape_place(const struct oj_shape *shape, double x, double y,
     struct oj_shape of_point = oj_shape_of(&point, 0);
     struct oj_matrix matrix = oj_matrix_empty();
     int is_vertex;
-    oj_relate_figure_forget(&scratch->input);
+    oj_relate_figure_forget_layer(&scratch->input);
     OJ_TRY(oj_relate_figure_make(&scratch->input, &of_point, 1, &scratch->node,
                                  err));
-    oj_relate_figure_forget(&scratch->input);
+    oj_relate_figure_forget_layer(&scratch->input);
     OJ_TRY(oj_relate_figure_make(&scratch->join_side, shape, 0, &scratch->node,
                                  err));
     OJ_TRY(oj_relate_node_relate(&scratch->input, &scratch->join_side, &node,
@@ -388,10 +390,10 @@ oj_status oj_shape_place(const struct oj_shape *shape, double x, double y,
     return OJ_OK;
 }
 
-void oj_relate_forget(struct oj_relate_scratch *scratch)
+void oj_relate_scratch_forget_layers(struct oj_relate_scratch *scratch)
 {
-    oj_relate_figure_forget(&scratch->input);
-    oj_relate_figure_forget(&scratch->join_side);
+    oj_relate_figure_forget_layer(&scratch->input);
+    oj_relate_figure_forget_layer(&scratch->join_side);
 }
 
 void oj_relate_scratch_free(struct oj_relate_scratch *scratch)

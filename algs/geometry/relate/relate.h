@@ -2,9 +2,9 @@
  *  cells and contacts of edges (cpu_prepared_shapes.h) do not decide.
  *
  *  All nodes (vertices, and crossings of edges) are visited
- *  (relate_feature_edges.h). For topologically valid ("nice") shapes, only
- *  vertices on the other shape need an analysis of the edges around them; for
- *  other vertices a point location suffices.
+ *  (relate_feature_edges.h). For topologically valid shapes, only vertices on
+ *  the other shape need an analysis of the edges around them; for other
+ * vertices a point location suffices.
  */
 #ifndef RELATE_H
 #define RELATE_H
@@ -21,25 +21,26 @@ struct oj_relate_scratch
 
 /** Adds all intersections of input and join_side to the empty *matrix. Both
  * shapes must have parts. relation != NULL: stops as soon as its result is
- * decided. input_is_nice, join_is_nice: results of oj_shape_is_nice(). Usually
- * O((n + m) log (n + m)). cancel: nonzero ends it with OJ_ERR_CANCELLED. */
+ * decided. input_is_valid, join_is_valid: results of oj_shape_is_valid().
+ * Usually O((n + m) log (n + m)). cancel: nonzero ends it with
+ * OJ_ERR_CANCELLED. */
 OJ_MUST_USE oj_status oj_shapes_relate(
     const struct oj_relation *relation, const struct oj_shape *input,
-    int input_is_nice, const struct oj_shape *join_side, int join_is_nice,
+    int input_is_valid, const struct oj_shape *join_side, int join_is_valid,
     const int *cancel, struct oj_relate_scratch *scratch,
     struct oj_matrix *matrix, struct oj_error *err);
 
 /** Locates a point in a shape. The shape is decomposed into the figure
  * scratch->join_side, which is reused for further points in this shape. O(edges
  * at the point's height). */
-OJ_MUST_USE oj_status oj_shape_place(const struct oj_shape *shape, double x,
-                                     double y,
-                                     struct oj_relate_scratch *scratch,
-                                     enum oj_matrix_place *place,
-                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_relate_locate_point(const struct oj_shape *shape,
+                                             double x, double y,
+                                             struct oj_relate_scratch *scratch,
+                                             enum oj_matrix_place *place,
+                                             struct oj_error *err);
 
 /** Must be called before a layer is freed, because scratch may refer to it. */
-void oj_relate_forget(struct oj_relate_scratch *scratch);
+void oj_relate_scratch_forget_layers(struct oj_relate_scratch *scratch);
 
 void oj_relate_scratch_free(struct oj_relate_scratch *scratch);
 

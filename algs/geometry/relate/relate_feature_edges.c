@@ -23,7 +23,7 @@ static int compare_points_by_x_y(const void *left, const void *right)
     return (a->y > b->y) - (a->y < b->y);
 }
 
-int oj_relate_spots_have(const struct oj_spots *spots, double x, double y)
+int oj_relate_spots_contain(const struct oj_spots *spots, double x, double y)
 {
     const struct oj_spot wanted = {x, y};
     return spots->n > 0 &&
@@ -112,7 +112,7 @@ static oj_status add_part(struct oj_figure *f, int64_t part,
         return add_line(f, first, flat->vertex_offset[ring + 1], err);
     if (flat->part_kind[part] == OJ_PART_POINT)
         return append_point(&f->spots, flat->x[first], flat->y[first], err);
-    if (!f->is_nice || f->n_groups == 0)
+    if (!f->is_valid || f->n_groups == 0)
         f->n_groups++;
     for (; ring < end_ring; ring++)
         OJ_TRY(add_ring(f, flat->vertex_offset[ring],
@@ -198,7 +198,7 @@ enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
     if (f->shape->kinds != OJ_PART_LINE &&
         atomic_load_explicit(&f->shape->cells, memory_order_acquire) != NULL)
         return oj_shape_locate(f->shape, px, py);
-    if (oj_relate_spots_have(&f->spots, px, py))
+    if (oj_relate_spots_contain(&f->spots, px, py))
         return OJ_ON_BOUNDARY;
     for (int64_t k = 0; k < n; k++)
     {
@@ -217,11 +217,11 @@ enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
  * polygons that have no area. O(vertices). */
 static oj_status list_figure_edges_and_bands(struct oj_figure *f,
                                              const struct oj_shape *shape,
-                                             int is_nice, struct oj_error *err)
+                                             int is_valid, struct oj_error *err)
 {
     f->shape = shape;
     f->flat = NULL;
-    f->is_nice = is_nice;
+    f->is_valid = is_valid;
     f->n_edges = f->spots.n = f->ends.n = f->n_dots = 0;
     f->n_groups = 0;
     f->has_flat = 0;
@@ -243,7 +243,7 @@ static oj_status list_zero_area_rings_as_points(struct oj_figure *f,
     int64_t n_kept = 0;
     for (int64_t i = 0; i < f->n_dots; i++)
     {
-        if (f->is_nice || f->encloses[f->dot[i].group])
+        if (f->is_valid || f->encloses[f->dot[i].group])
             f->dot[n_kept++] = f->dot[i];
         else
             OJ_TRY(
@@ -702,11 +702,11 @@ static enum oj_matrix_place de9im_place_of_node(const struct node_round *r,
     if (r->n_rings > 0)
         return r->n_groups > 1 && r->is_covered ? OJ_PLACE_INTERIOR
                                                 : OJ_PLACE_BOUNDARY;
-    n_ends += is_exact && oj_relate_spots_have(&f->ends, node->x, node->y);
+    n_ends += is_exact && oj_relate_spots_contain(&f->ends, node->x, node->y);
     if (n_ends % 2 != 0)
         return OJ_PLACE_BOUNDARY;
     if (r->n_lines > 0 || r->n_flat_ends > 0 ||
-        (is_exact && oj_relate_spots_have(&f->spots, node->x, node->y)))
+        (is_exact && oj_relate_spots_contain(&f->spots, node->x, node->y)))
         return OJ_PLACE_INTERIOR;
     return OJ_PLACE_EXTERIOR;
 }
@@ -950,13 +950,13 @@ static int holes_are_in_shells(const struct oj_shape *shape)
     return 1;
 }
 
-oj_status oj_shape_is_nice(const struct oj_shape *shape,
-                           struct oj_figure *figure,
-                           struct oj_node_scratch *scratch, int *is_nice,
-                           struct oj_error *err)
+oj_status oj_shape_is_valid(const struct oj_shape *shape,
+                            struct oj_figure *figure,
+                            struct oj_node_scratch *scratch, int *is_valid,
+                            struct oj_error *err)
 {
-    *is_nice = shape->kinds == OJ_PART_POINT ||
-               (shape->kinds == OJ_PART_LINE && lines_have_length(shape));
+    *is_valid = shape->kinds == OJ_PART_POINT ||
+                (shape->kinds == OJ_PART_LINE && lines_have_length(shape));
     if (shape->kinds != OJ_PART_POLYGON)
         return OJ_OK;
     OJ_TRY(list_figure_edges_and_bands(figure, shape, 0, err));
@@ -972,7 +972,7 @@ oj_status oj_shape_is_nice(const struct oj_shape *shape,
     }
     if (!holes_are_in_shells(shape))
         return OJ_OK;
-    return check_parts_do_not_overlap(figure, scratch, is_nice, err);
+    return check_parts_do_not_overlap(figure, scratch, is_valid, err);
 }
 
 /* --- figures of invalid shapes -------------------------------------------- */
@@ -1027,19 +1027,19 @@ static oj_status find_zero_area_polygons(struct oj_figure *f,
 }
 
 oj_status oj_relate_figure_make(struct oj_figure *f,
-                                const struct oj_shape *shape, int is_nice,
+                                const struct oj_shape *shape, int is_valid,
                                 struct oj_node_scratch *scratch,
                                 struct oj_error *err)
 {
     f->shape = shape;
     if (f->flat == shape->flat && f->feature == shape->feature &&
-        f->is_nice == is_nice)
+        f->is_valid == is_valid)
         return OJ_OK;
-    OJ_TRY(list_figure_edges_and_bands(f, shape, is_nice, err));
-    if (!is_nice)
+    OJ_TRY(list_figure_edges_and_bands(f, shape, is_valid, err));
+    if (!is_valid)
         OJ_TRY(find_zero_area_polygons(f, scratch, err));
     OJ_TRY(list_zero_area_rings_as_points(f, err));
-    f->is_simple = is_nice && !oj_shape_is_mixed(shape);
+    f->is_simple = is_valid && !oj_shape_is_mixed(shape);
     f->flat = shape->flat;
     f->feature = shape->feature;
     return OJ_OK;

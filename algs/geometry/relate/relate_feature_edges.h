@@ -10,8 +10,8 @@
  *  band.
  *
  *  A group is a set of rings to which the even-odd rule is applied together:
- *  those of a polygon part, or of all parts of a topologically valid ("nice")
- *  feature, for which the result is equal.
+ *  those of a polygon part, or of all parts of a topologically valid feature,
+ *  for which the result is equal.
  */
 #ifndef RELATE_FEATURE_EDGES_H
 #define RELATE_FEATURE_EDGES_H
@@ -75,8 +75,8 @@ struct oj_figure
     int64_t feature;
     const struct oj_shape *shape; /**< argument of the last
                                        oj_relate_figure_make() */
-    int is_nice;
-    int is_simple; /**< 1: is_nice, and all parts are of one kind */
+    int is_valid;
+    int is_simple; /**< 1: is_valid, and all parts are of one kind */
     struct oj_box box;
     int64_t n_edges, cap_edges;
     struct oj_edge *edge;
@@ -116,24 +116,25 @@ struct oj_node_scratch
     struct oj_ray *ray;
 };
 
-/** Decomposes shape into figure, unless figure holds it already. is_nice: shape
- * is known to be topologically valid (oj_shape_is_nice()). O(vertices). */
+/** Decomposes shape into figure, unless figure holds it already. is_valid:
+ * shape is known to be topologically valid (oj_shape_is_valid()). O(vertices).
+ */
 OJ_MUST_USE oj_status oj_relate_figure_make(struct oj_figure *figure,
                                             const struct oj_shape *shape,
-                                            int is_nice,
+                                            int is_valid,
                                             struct oj_node_scratch *scratch,
                                             struct oj_error *err);
 
-/** Sets is_nice to 1 if the shape is topologically valid: points, lines with a
+/** Sets is_valid to 1 if the shape is topologically valid: points, lines with a
  * length, or polygons in which no two edges cross or overlap, holes are inside
  * of their shells and of no other hole, and no part is inside of another. Parts
  * and rings may touch in points. Then the interior is on one side of every
  * edge, and the even-odd rule over all rings gives the union of the parts.
  * figure: scratch. Usually O(vertices). */
-OJ_MUST_USE oj_status oj_shape_is_nice(const struct oj_shape *shape,
-                                       struct oj_figure *figure,
-                                       struct oj_node_scratch *scratch,
-                                       int *is_nice, struct oj_error *err);
+OJ_MUST_USE oj_status oj_shape_is_valid(const struct oj_shape *shape,
+                                        struct oj_figure *figure,
+                                        struct oj_node_scratch *scratch,
+                                        int *is_valid, struct oj_error *err);
 
 /** Locates a point in a simple figure. A point on a line, or equal to a point
  * part, is OJ_ON_BOUNDARY. */
@@ -141,13 +142,13 @@ enum oj_location oj_relate_figure_locate(const struct oj_figure *figure,
                                          double px, double py);
 
 /** Must be called before a layer is freed, because figure may refer to it. */
-static inline void oj_relate_figure_forget(struct oj_figure *figure)
+static inline void oj_relate_figure_forget_layer(struct oj_figure *figure)
 {
     figure->flat = NULL;
 }
 
 /** 1 if every polygon of the figure encloses an area. Precondition: figure was
- * made with is_nice 0. */
+ * made with is_valid 0. */
 static inline int oj_relate_figure_is_solid(const struct oj_figure *figure)
 {
     return !figure->has_flat && figure->spots.n == 0;
@@ -156,7 +157,7 @@ static inline int oj_relate_figure_is_solid(const struct oj_figure *figure)
 void oj_relate_figure_free(struct oj_figure *figure);
 
 /** 1 if the point is among the spots, which must be sorted. */
-int oj_relate_spots_have(const struct oj_spots *spots, double x, double y);
+int oj_relate_spots_contain(const struct oj_spots *spots, double x, double y);
 
 /** The band of height y. Monotone in y. */
 static inline int32_t oj_relate_band_of(const struct oj_bands *bands, double y)

@@ -24,7 +24,7 @@ enum contact_kind
     BOXES_MEET
 };
 
-/* Maximum edges for which oj_border_is_apart() compares edges with each other.
+/* Maximum edges for which oj_border_is_simple() compares edges with each other.
  */
 #define MOST_EDGES_COMPARED 2048
 
@@ -332,9 +332,9 @@ OJ_CLONES static int are_edges_of_border_apart(const struct oj_border *border)
     return 1;
 }
 
-oj_status oj_border_is_apart(const struct oj_shape *shape,
-                             struct oj_border *border, int *is,
-                             struct oj_error *err)
+oj_status oj_border_is_simple(const struct oj_shape *shape,
+                              struct oj_border *border, int *is,
+                              struct oj_error *err)
 {
     *is = 0;
     if (!oj_border_takes(shape) || shape->n_vertices > MOST_EDGES_COMPARED)
@@ -498,8 +498,8 @@ struct border_facts
                              side */
     int shares_line_only; /* 1: at some shared edge the interiors are on
                              opposite sides */
-    int is_inside[2], is_outside[2]; /* [border] 1: some chain of this border
-                                        is inside, or outside, of the other
+    int is_inside[2], is_outside[2]; /* [border] 1: some edges of this border
+                                        are inside, or outside, of the other
                                         polygon */
 };
 
@@ -558,7 +558,8 @@ static int is_interior_left_of_edge(struct oj_border *border, int64_t i)
 
 /* --- pairs of edges ------------------------------------------------------- */
 
-/* For a contact COMMON_VERTEX: 1 if the edges overlap from that vertex on. */
+/* 1 if two edges with a common vertex overlap from that vertex on.
+ * Precondition: their contact is COMMON_VERTEX. */
 static int common_vertex_edges_run_together(const struct oj_edge *e,
                                             const struct oj_edge *f)
 {
@@ -655,7 +656,8 @@ OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
 {
     const struct oj_edge e = border_edge(ring->border, i);
     const struct oj_box *w = ring->window;
-    return !(oj_box_has(w, e.ax, e.ay) & oj_box_has(w, e.bx, e.by));
+    return !(oj_box_contains_point(w, e.ax, e.ay) &
+             oj_box_contains_point(w, e.bx, e.by));
 }
 
 /* 1 if edge i is the first of a chain: the edge before it is not in the list,

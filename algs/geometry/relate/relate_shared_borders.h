@@ -10,9 +10,9 @@
  *  into chains.  A chain is inside or outside of the other polygon as a whole;
  *  most chains leave the window, so they are outside.
  *
- *  Precondition: the polygons are topologically valid (oj_shape_is_nice()), and
- *  their edges touch only in the vertex between successive edges
- *  (oj_border_is_apart()). If a vertex of one border is inside of an edge of
+ *  Precondition: the polygons are topologically valid (oj_shape_is_valid()),
+ * and their edges touch only in the vertex between successive edges
+ *  (oj_border_is_simple()). If a vertex of one border is inside of an edge of
  *  the other, the pair is left to oj_shapes_relate(), unless there is also a
  *  crossing.
  *
@@ -87,9 +87,9 @@ static inline int oj_border_takes(const struct oj_shape *shape)
  * vertex between successive edges, and each ring is closed without repeated
  * vertices. (A single such ring is topologically valid.) Sets 0 also if there
  * are too many edges to compare. Usually O(n). */
-OJ_MUST_USE oj_status oj_border_is_apart(const struct oj_shape *shape,
-                                         struct oj_border *scratch, int *is,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_border_is_simple(const struct oj_shape *shape,
+                                          struct oj_border *scratch, int *is,
+                                          struct oj_error *err);
 
 /** Lists the edges of both polygons near the common window, and the pairs of
  * edges whose boxes intersect (scratch->n_contacts). For polygons of any kind,
@@ -100,7 +100,7 @@ OJ_MUST_USE oj_status oj_borders_find(const struct oj_shape *a,
                                       struct oj_error *err);
 
 /** Computes *matrix from the result of oj_borders_find(). Precondition: both
- * polygons are topologically valid, and oj_border_is_apart() holds. Returns 0
+ * polygons are topologically valid, and oj_border_is_simple() holds. Returns 0
  * if these facts do not decide the matrix, which is then undefined. */
 int oj_borders_relate(struct oj_border_pair *found, struct oj_matrix *matrix);
 

@@ -26,12 +26,9 @@ struct segments_build
 {
     struct oj_segments *segments;
     const struct oj_flat *flat;
-    const int32_t *tie_rank;
-    int64_t k_distinct;
-    int64_t n_items, n_listed; /* number of items that are kept; number of items
-                                  before repeated segments were dropped */
-    int64_t *first_item;       /* [n_feature_tasks + 1] first item of each
-                                  task */
+    const struct oj_equal_features *equal;
+    int64_t n_items, n_listed; /* items that are kept; items in `item` */
+    int64_t *first_item;       /* [n_feature_tasks + 1] */
     struct item *item;
     double *x, *y; /* [n_items] centres of the segments */
     struct oj_order order;
@@ -138,81 +135,166 @@ static oj_status list_segments(struct segments_build *b, int n_threads,
 struct segment_bits
 {
     double at[4];
-    int32_t rank;
-    uint32_t item;
+    int32_t feature;
+    int32_t place; /* in the run */
 };
 
-static int compare_segments_by_coordinates(const void *a, const void *b)
+static int compare_coordinates(const struct segment_bits *a,
+                               const struct segment_bits *b)
 {
-    const struct segment_bits *u = a, *v = b;
+    /* as numbers, not bytes: 0.0 equals -0.0 */
     for (int i = 0; i < 4; i++)
     {
-        if (u->at[i] != v->at[i])
-            return u->at[i] < v->at[i] ? -1 : 1;
+        if (a->at[i] != b->at[i])
+            return a->at[i] < b->at[i] ? -1 : 1;
     }
-    if (u->rank != v->rank)
-        return u->rank < v->rank ? -1 : 1;
-    return u->item < v->item ? -1 : u->item > v->item;
+    return 0;
 }
 
-/* Drops repeated segments from a run of items with equal Morton codes: of equal
- * segments keeps those with the k_distinct lowest ranks. Otherwise a million
- * equal points would all be candidates of every query near them. Returns the
- * number of items left; if memory runs out, all. */
-static int64_t drop_repeated_segments(const struct segments_build *b, int64_t n,
-                                      uint32_t *run)
+static int compare_segments_by_coordinates(const void *left, const void *right)
+{
+    const struct segment_bits *a = left, *b = right;
+    int order = compare_coordinates(a, b);
+    if (order != 0)
+        return order;
+    return (a->feature > b->feature) - (a->feature < b->feature);
+}
+
+/* The segments of a run that may repeat others, and what is found of them. */
+struct repeated_segments
+{
+    int64_t n;
+    struct segment_bits *twin; /* [n] */
+    int32_t *feature;          /* [n] different ones of equal segments */
+    uint8_t *is_needed;        /* [segments of the run] of these */
+};
+
+static void repeated_segments_free(struct repeated_segments *r)
+{
+    oj_free(r->twin);
+    oj_free(r->feature);
+    oj_free(r->is_needed);
+}
+
+/* Lists the crowded segments of a run.  Runs are sorted by the upper bits of
+ * their codes only, so that segments of a few places can follow each other in
+ * any order. */
+static oj_status list_crowded_segments(const struct segments_build *b,
+                                       int64_t n,
+                                       const struct oj_ordered_point *run,
+                                       struct repeated_segments *r,
+                                       struct oj_error *err)
 {
     const struct oj_flat *flat = b->flat;
-    struct segment_bits *twin = oj_malloc(n, sizeof *twin);
-    int64_t n_kept = 0, same = 0;
-    if (twin == NULL)
-        return n;
+    int64_t at = 0;
+    OJ_NEW(r->is_needed, n, err);
+    OJ_TRY(oj_order_mark_crowded(n, run, LONG_RUN, r->is_needed, &r->n, err));
+    if (r->n == 0)
+        return OJ_OK;
+    OJ_NEW(r->twin, r->n, err);
+    OJ_NEW(r->feature, r->n, err);
     for (int64_t i = 0; i < n; i++)
     {
-        const struct item *item = &b->item[run[i]];
+        const struct item *item = &b->item[run[i].index];
         uint32_t v = item->vertex, w = item->is_point ? v : v + 1;
-        twin[i].at[0] = flat->x[v];
-        twin[i].at[1] = flat->y[v];
-        twin[i].at[2] = flat->x[w];
-        twin[i].at[3] = flat->y[w];
-        twin[i].rank =
-            b->tie_rank == NULL ? item->feature : b->tie_rank[item->feature];
-        twin[i].item = run[i];
+        if (r->is_needed[i])
+            r->twin[at++] = (struct segment_bits){
+                {flat->x[v], flat->y[v], flat->x[w], flat->y[w]},
+                item->feature,
+                (int32_t)i};
     }
-    qsort(twin, (size_t)n, sizeof *twin, compare_segments_by_coordinates);
+    return OJ_OK;
+}
+
+/* Marks in the run, with UINT32_MAX, those of n equal segments whose features
+ * are not needed. */
+static oj_status mark_equal_segments(const struct segments_build *b, int64_t n,
+                                     const struct segment_bits *twin,
+                                     struct repeated_segments *r, uint32_t *run,
+                                     struct oj_error *err)
+{
+    int64_t n_features = 0, at = -1;
     for (int64_t i = 0; i < n; i++)
     {
-        /* compared as numbers, not as bytes: 0.0 equals -0.0 */
-        int repeats = i > 0 && twin[i].at[0] == twin[i - 1].at[0] &&
-                      twin[i].at[1] == twin[i - 1].at[1] &&
-                      twin[i].at[2] == twin[i - 1].at[2] &&
-                      twin[i].at[3] == twin[i - 1].at[3];
-        same = repeats ? same + (twin[i].rank != twin[i - 1].rank) : 0;
-        if (same < b->k_distinct)
-            run[n_kept++] = twin[i].item;
+        if (i == 0 || twin[i].feature != twin[i - 1].feature)
+            r->feature[n_features++] = twin[i].feature;
     }
-    oj_free(twin);
-    return n_kept;
+    OJ_TRY(oj_equal_features_mark(b->equal, n_features, r->feature,
+                                  r->is_needed, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        at += i == 0 || twin[i].feature != twin[i - 1].feature;
+        if (!r->is_needed[at])
+            run[twin[i].place] = UINT32_MAX;
+    }
+    return OJ_OK;
+}
+
+static oj_status mark_repeated_segments(const struct segments_build *b,
+                                        struct repeated_segments *r,
+                                        uint32_t *run, struct oj_error *err)
+{
+    int64_t end;
+    qsort(r->twin, (size_t)r->n, sizeof *r->twin,
+          compare_segments_by_coordinates);
+    for (int64_t i = 0; i < r->n; i = end)
+    {
+        end = i + 1;
+        while (end < r->n &&
+               compare_coordinates(&r->twin[end], &r->twin[i]) == 0)
+            end++;
+        OJ_TRY(mark_equal_segments(b, end - i, r->twin + i, r, run, err));
+    }
+    return OJ_OK;
+}
+
+/* Removes from a run of n items, for each repeated segment, those of features
+ * that no answer can contain (oj_equal_features.h).  Otherwise a million
+ * identical points would all be candidates of every query near them.  *n_kept:
+ * items that are left. */
+static oj_status drop_repeated_segments(const struct segments_build *b,
+                                        int64_t n,
+                                        const struct oj_ordered_point *point,
+                                        uint32_t *run, int64_t *n_kept,
+                                        struct oj_error *err)
+{
+    struct repeated_segments r = {0};
+    oj_status status = list_crowded_segments(b, n, point, &r, err);
+    *n_kept = n;
+    if (status == OJ_OK && r.n > 0)
+    {
+        status = mark_repeated_segments(b, &r, run, err);
+        *n_kept = 0;
+        for (int64_t i = 0; i < n; i++)
+        {
+            if (run[i] != UINT32_MAX)
+                run[(*n_kept)++] = run[i];
+        }
+    }
+    repeated_segments_free(&r);
+    return status;
 }
 
 static oj_status sort_and_deduplicate_bucket(int64_t bucket, int thread,
                                              void *user, struct oj_error *err)
 {
     struct segments_build *b = user;
-    int64_t first = b->order.bucket_offset[bucket];
+    const struct oj_ordered_point *point = b->order.point;
     int64_t end = b->order.bucket_offset[bucket + 1];
+    int64_t first = b->order.bucket_offset[bucket];
     uint32_t *sorted = b->sorted + first;
-    int64_t n = 0;
+    int64_t n = 0, next;
     (void)thread;
-    (void)err;
-    for (int64_t i = first; i < end;)
+    for (int64_t i = first; i < end; i = next)
     {
-        uint32_t key = b->order.point[i].key;
-        int64_t n_run = 0;
-        while (i < end && b->order.point[i].key == key)
-            sorted[n + n_run++] = b->order.point[i++].index;
-        if (n_run > LONG_RUN && b->k_distinct < INT64_MAX)
-            n_run = drop_repeated_segments(b, n_run, sorted + n);
+        int64_t n_run;
+        next = oj_order_run_end(&b->order, i, end);
+        n_run = next - i;
+        for (int64_t at = i; at < next; at++)
+            sorted[n + at - i] = point[at].index;
+        if (n_run > LONG_RUN && b->equal->k < INT64_MAX)
+            OJ_TRY(drop_repeated_segments(b, n_run, point + i, sorted + n,
+                                          &n_run, err));
         n += n_run;
     }
     b->kept[bucket + 1] = n;
@@ -237,20 +319,110 @@ static void compact_buckets_after_drops(struct segments_build *b)
 
 /* --- classes (only features of equal class can be pairs) ------------------ */
 
-/* Sorts the items stably by class and drops those whose feature has no class.
- * The caller frees *keyed. */
+/* A class that rows leave out is large with so many of all features: with
+ * fewer, a row's k nearest are among a few more than k. */
+#define LARGE_PART(n) ((n) / (OJ_LARGE_CLASSES + 1) + 1)
+
+/* Unless one class has so many, none is large: points that are searched for
+ * class by class lie farther apart, and one nearest took 1.3 times as long
+ * where the largest class had .29 of all. */
+#define LARGEST_PART(n) ((n) / 3 + 1)
+
+/* Finds the classes that may be large: of any element that is more than one in
+ * OJ_LARGE_CLASSES + 1, a counter is left.  Source: Misra and Gries 1982. */
+static int find_frequent_classes(int64_t n, const int32_t *class_of,
+                                 int32_t class[OJ_LARGE_CLASSES])
+{
+    int64_t count[OJ_LARGE_CLASSES];
+    int n_kept = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int at = n_kept - 1, n_left = 0;
+        if (class_of[i] < 0)
+            continue;
+        while (at >= 0 && class[at] != class_of[i])
+            at--;
+        if (at >= 0)
+            count[at]++;
+        else if (n_kept < OJ_LARGE_CLASSES)
+        {
+            class[n_kept] = class_of[i];
+            count[n_kept++] = 1;
+        }
+        else
+        {
+            for (int c = 0; c < n_kept; c++)
+            {
+                class[n_left] = class[c];
+                count[n_left] = count[c] - 1;
+                n_left += count[c] > 1;
+            }
+            n_kept = n_left;
+        }
+    }
+    return n_kept;
+}
+
+/* Lists the large classes among those that rows leave out. */
+static void list_large_classes(struct segments_build *b)
+{
+    const int32_t *class_of = b->flat->exclude_class;
+    int64_t n = b->flat->n_features, count[OJ_LARGE_CLASSES] = {0};
+    int32_t class[OJ_LARGE_CLASSES];
+    int n_kept, has_largest = 0;
+    if (class_of == NULL)
+        return;
+    n_kept = find_frequent_classes(n, class_of, class);
+    for (int64_t i = 0; i < n; i++)
+    {
+        for (int c = 0; c < n_kept; c++)
+            count[c] += class_of[i] == class[c];
+    }
+    for (int c = 0; c < n_kept; c++)
+        has_largest |= count[c] >= LARGEST_PART(n);
+    for (int c = 0; c < n_kept && has_largest; c++)
+    {
+        if (count[c] >= LARGE_PART(n))
+            b->segments->large[b->segments->n_large++] = class[c];
+    }
+}
+
+static int32_t class_of_item(const struct segments_build *b, int64_t i)
+{
+    const int32_t *on_class = b->flat->on_class;
+    return on_class != NULL ? on_class[b->item[b->sorted[i]].feature] : 0;
+}
+
+/* 0, or 1 + the number of the large class that rows leave out. */
+static int large_class_of_feature(const struct segments_build *b,
+                                  int32_t feature)
+{
+    const int32_t *exclude_class = b->flat->exclude_class;
+    return exclude_class == NULL ? 0
+                                 : 1 + oj_segments_find_large(
+                                           b->segments, exclude_class[feature]);
+}
+
+static int large_class_of_item(const struct segments_build *b, int64_t i)
+{
+    return large_class_of_feature(b, b->item[b->sorted[i]].feature);
+}
+
+/* Sorts the items by class and large class, stably, and leaves out those
+ * without a class. The caller frees *keyed. */
 static oj_status sort_items_by_class(struct segments_build *b,
                                      struct oj_keyed **keyed,
                                      struct oj_error *err)
 {
-    const int32_t *on_class = b->flat->on_class;
     struct oj_keyed *by_class;
     int64_t n = 0;
     OJ_NEW(*keyed, 2 * b->n_items, err);
     for (int64_t i = 0; i < b->n_items; i++)
     {
-        int32_t of_item = on_class[b->item[b->sorted[i]].feature];
-        (*keyed)[n] = (struct oj_keyed){(uint32_t)of_item, b->sorted[i]};
+        int32_t of_item = class_of_item(b, i);
+        uint64_t key = (uint64_t)(uint32_t)of_item * (OJ_LARGE_CLASSES + 1) +
+                       (uint64_t)large_class_of_item(b, i);
+        (*keyed)[n] = (struct oj_keyed){key, b->sorted[i]};
         n += of_item >= 0;
     }
     by_class = oj_radix_sort(*keyed, *keyed + n, n);
@@ -260,16 +432,13 @@ static oj_status sort_items_by_class(struct segments_build *b,
     return OJ_OK;
 }
 
-static int32_t class_of_item(const struct segments_build *b, int64_t i)
-{
-    return b->flat->on_class[b->item[b->sorted[i]].feature];
-}
-
 /* Records the run of items of each class. */
 static oj_status list_classes(struct segments_build *b, struct oj_error *err)
 {
     struct oj_segments *segments = b->segments;
     int64_t n = 0;
+    if (b->flat->on_class == NULL)
+        return OJ_OK;
     for (int64_t i = 0; i < b->n_items; i++)
         n += i == 0 || class_of_item(b, i) != class_of_item(b, i - 1);
     OJ_NEW_ZEROED(segments->of_class, n, err);
@@ -280,6 +449,38 @@ static oj_status list_classes(struct segments_build *b, struct oj_error *err)
             segments->of_class[segments->n_classes++] =
                 (struct oj_segments_class){i, i, 0, 0.0, on_class};
         segments->of_class[segments->n_classes - 1].end = i + 1;
+    }
+    return OJ_OK;
+}
+
+static int begins_large_class(const struct segments_build *b, int64_t i)
+{
+    int large = large_class_of_item(b, i);
+    return large > 0 &&
+           (i == 0 || class_of_item(b, i) != class_of_item(b, i - 1) ||
+            large_class_of_item(b, i - 1) != large);
+}
+
+/* Records the run of items of each large class within each class. */
+static oj_status list_left_out(struct segments_build *b, struct oj_error *err)
+{
+    struct oj_segments *segments = b->segments;
+    int64_t n = 0;
+    for (int64_t i = 0; i < b->n_items && segments->n_large > 0; i++)
+        n += begins_large_class(b, i);
+    if (n == 0)
+        return OJ_OK;
+    OJ_NEW_ZEROED(segments->left_out, n, err);
+    for (int64_t i = 0; i < b->n_items; i++)
+    {
+        int large = large_class_of_item(b, i);
+        if (large == 0)
+            continue;
+        if (begins_large_class(b, i))
+            segments->left_out[segments->n_left_out++] =
+                (struct oj_segments_left_out){i, i, 0, class_of_item(b, i),
+                                              segments->large[large - 1]};
+        segments->left_out[segments->n_left_out - 1].end = i + 1;
     }
     return OJ_OK;
 }
@@ -302,17 +503,42 @@ static struct oj_segments_class *find_class(const struct oj_segments *segments,
                : NULL;
 }
 
+static struct oj_segments_left_out *
+find_left_out(const struct oj_segments *segments, int32_t on_class, int large)
+{
+    int64_t low = 0, high = segments->n_left_out;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (segments->left_out[middle].on_class < on_class)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < segments->n_left_out &&
+           segments->left_out[low].on_class == on_class;
+         low++)
+    {
+        if (segments->left_out[low].exclude_class == segments->large[large])
+            return &segments->left_out[low];
+    }
+    return NULL;
+}
+
 static oj_status group_items_by_class(struct segments_build *b,
                                       struct oj_error *err)
 {
     struct oj_keyed *keyed = NULL;
     oj_status status;
-    if (b->flat->on_class == NULL)
+    list_large_classes(b);
+    if (b->flat->on_class == NULL && b->segments->n_large == 0)
         return OJ_OK;
     oj_order_free(&b->order);
     status = sort_items_by_class(b, &keyed, err);
     oj_free(keyed);
-    return status == OJ_OK ? list_classes(b, err) : status;
+    if (status == OJ_OK)
+        status = list_classes(b, err);
+    return status == OJ_OK ? list_left_out(b, err) : status;
 }
 
 /* Counts the features of each class and computes the mean size of its bundles.
@@ -346,12 +572,50 @@ static void measure_classes(struct segments_build *b)
     }
 }
 
+/* Counts the features of each run that rows leave out.  What fills up the last
+ * bundle repeats the last segment, and belongs to its run. */
+static void measure_left_out(struct segments_build *b)
+{
+    struct oj_segments *segments = b->segments;
+    int32_t last_feature = -1;
+    for (int64_t i = 0; segments->left_out != NULL && i < b->n_listed; i++)
+    {
+        int32_t feature = b->item[i].feature;
+        int large = large_class_of_feature(b, feature);
+        struct oj_segments_left_out *of = NULL;
+        if (feature != last_feature && large > 0)
+            of = find_left_out(
+                segments,
+                b->flat->on_class != NULL ? b->flat->on_class[feature] : 0,
+                large - 1);
+        last_feature = feature;
+        if (of != NULL)
+            of->n_features++;
+    }
+    for (int64_t i = 0; i < segments->n_left_out; i++)
+    {
+        if (segments->left_out[i].end == b->n_items)
+            segments->left_out[i].end = segments->n_bundles * OJ_BUNDLE;
+    }
+}
+
 struct oj_segments_class
 oj_segments_find_class(const struct oj_segments *segments, int32_t on_class)
 {
     const struct oj_segments_class *found = find_class(segments, on_class);
     return found != NULL ? *found
                          : (struct oj_segments_class){0, 0, 0, 0.0, on_class};
+}
+
+struct oj_segments_left_out
+oj_segments_find_left_out(const struct oj_segments *segments, int32_t on_class,
+                          int i)
+{
+    const struct oj_segments_left_out *found =
+        find_left_out(segments, on_class, i);
+    return found != NULL ? *found
+                         : (struct oj_segments_left_out){0, 0, 0, on_class,
+                                                         segments->large[i]};
 }
 
 /* --- bundles -------------------------------------------------------------- */
@@ -399,6 +663,7 @@ static oj_status make_bundles(struct segments_build *b, int n_threads,
         size += (b->box[i].x1 - b->box[i].x0) + (b->box[i].y1 - b->box[i].y0);
     segments->bundle_size = n > 0 ? size / (double)n : 0.0;
     measure_classes(b);
+    measure_left_out(b);
     return oj_tree_build(&segments->tree, n_threads, n, b->box, err);
 }
 
@@ -419,9 +684,9 @@ static oj_status sort_segments_in_morton_order(struct segments_build *b,
 }
 
 oj_status oj_segments_build(struct oj_segments *segments,
-                            const struct oj_flat *flat, const int32_t *tie_rank,
-                            int64_t k_distinct, int n_threads,
-                            struct oj_error *err)
+                            const struct oj_flat *flat,
+                            const struct oj_equal_features *equal,
+                            int n_threads, struct oj_error *err)
 {
     struct segments_build b;
     oj_status status;
@@ -429,8 +694,7 @@ oj_status oj_segments_build(struct oj_segments *segments,
     memset(&b, 0, sizeof b);
     b.segments = segments;
     b.flat = flat;
-    b.tie_rank = tie_rank;
-    b.k_distinct = k_distinct;
+    b.equal = equal;
     status = list_segments(&b, n_threads, err);
     if (status == OJ_OK)
         status = sort_segments_in_morton_order(&b, n_threads, err);
@@ -475,6 +739,7 @@ int64_t oj_segments_bytes(const struct oj_segments *segments)
                (int64_t)(sizeof *segments->bundle +
                          OJ_BUNDLE * sizeof *segments->feature) +
            segments->n_classes * (int64_t)sizeof *segments->of_class +
+           segments->n_left_out * (int64_t)sizeof *segments->left_out +
            oj_tree_bytes(&segments->tree);
 }
 
@@ -483,6 +748,7 @@ void oj_segments_free(struct oj_segments *segments)
     oj_free(segments->bundle);
     oj_free(segments->feature);
     oj_free(segments->of_class);
+    oj_free(segments->left_out);
     oj_tree_free(&segments->tree);
     memset(segments, 0, sizeof *segments);
 }

@@ -34,8 +34,9 @@ OJ_INLINE unsigned edges_touching_way(const struct oj_ring_way *w,
     return bits;
 }
 
-OJ_CLONES uint64_t oj_ring_near_way(const struct oj_ring_way *borrowed,
-                                    const double *x, const double *y, int n)
+OJ_CLONES uint64_t oj_ring_edges_near_path(const struct oj_ring_way *borrowed,
+                                           const double *x, const double *y,
+                                           int n)
 {
     const struct oj_ring_way w = *borrowed;
     uint64_t bits = 0;
@@ -75,9 +76,9 @@ const struct oj_ring_kernel *oj_ring_kernel(void)
     return wide != NULL ? wide : &oj_ring_plain;
 }
 
-enum oj_location oj_ring_walk(const struct oj_ring_kernel *kernel, double px,
-                              double py, const double *x, const double *y,
-                              int64_t n)
+enum oj_location oj_ring_locate_fast(const struct oj_ring_kernel *kernel,
+                                     double px, double py, const double *x,
+                                     const double *y, int64_t n)
 {
     int odd = 0;
     for (int64_t i = 0; i + 1 < n; i += OJ_RING_EDGES)

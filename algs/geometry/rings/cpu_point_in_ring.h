@@ -77,13 +77,13 @@ const struct oj_ring_kernel *oj_ring_kernel(void);
 
 /** Bit i is set if edge i of n, from (x[i], y[i]) to (x[i + 1], y[i + 1]), may
  * cross the path or contain p. Other edges do neither. */
-uint64_t oj_ring_near_way(const struct oj_ring_way *way, const double *x,
-                          const double *y, int n);
+uint64_t oj_ring_edges_near_path(const struct oj_ring_way *way, const double *x,
+                                 const double *y, int n);
 
 /** Locates p relative to the closed ring x, y [n]; equals oj_ring_locate(), but
  * is faster. */
-enum oj_location oj_ring_walk(const struct oj_ring_kernel *kernel, double px,
-                              double py, const double *x, const double *y,
-                              int64_t n);
+enum oj_location oj_ring_locate_fast(const struct oj_ring_kernel *kernel,
+                                     double px, double py, const double *x,
+                                     const double *y, int64_t n);
 
 #endif

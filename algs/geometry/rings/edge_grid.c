@@ -14,7 +14,7 @@
 struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
                                       int64_t n)
 {
-    struct oj_box box = oj_box_of(x, y, n);
+    struct oj_box box = oj_box_of_points(x, y, n);
     struct oj_edge_extent e = {box.x0, box.y0, box.x1, box.y1, 0.0};
     for (int64_t i = 1; i < n; i++)
         e.length += fabs(x[i] - x[i - 1]) + fabs(y[i] - y[i - 1]);
@@ -42,7 +42,7 @@ static int choose_cell_size_and_frame(struct oj_edge_grid *g,
     cell = fmax(cell, wider / fmin(fineness->along * n, OJ_FRAME_MOST - 1.0));
     /* cells must be larger than the resolution of coordinates far from the
      * origin, or margins would put every edge into every cell */
-    cell = fmax(cell, 1e-12 * oj_box_size(&box));
+    cell = fmax(cell, 1e-12 * oj_box_largest_coordinate(&box));
     f->cell = cell;
     f->x0 = e->x0;
     f->y0 = e->y0;
@@ -230,7 +230,7 @@ locate_point_by_walking_all_edges(const struct oj_edge_grid *g, double px,
     for (int64_t i = 0; i < g->chains.n; i++)
     {
         int64_t n, first = chain_at(&g->chains, i, &n);
-        enum oj_location location = oj_ring_walk(
+        enum oj_location location = oj_ring_locate_fast(
             g->kernel, px, py, g->chains.x + first, g->chains.y + first, n);
         if (location == OJ_ON_BOUNDARY)
             return OJ_ON_BOUNDARY;
@@ -239,8 +239,9 @@ locate_point_by_walking_all_edges(const struct oj_edge_grid *g, double px,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-enum oj_location oj_edge_grid_test(const struct oj_edge_grid *g, int64_t cell,
-                                   uint32_t rank, double px, double py)
+enum oj_location oj_edge_grid_locate_in_cell(const struct oj_edge_grid *g,
+                                             int64_t cell, uint32_t rank,
+                                             double px, double py)
 {
     const double *x = g->chains.x, *y = g->chains.y;
     struct oj_ring_way w = {px, py, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
@@ -273,7 +274,7 @@ enum oj_location oj_edge_grid_test(const struct oj_edge_grid *g, int64_t cell,
         for (; e < end_edge; e += OJ_RING_EDGES)
         {
             int64_t n = end_edge - e;
-            uint64_t bits = oj_ring_near_way(
+            uint64_t bits = oj_ring_edges_near_path(
                 &w, x + e, y + e, n < OJ_RING_EDGES ? (int)n : OJ_RING_EDGES);
             for (; bits != 0; bits &= bits - 1)
             {

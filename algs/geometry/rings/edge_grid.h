@@ -106,7 +106,8 @@ static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
 
 /** Common location of all points of a cell without edges; -1 if the cell has
  * edges. */
-static inline int oj_edge_grid_known(const struct oj_edge_grid *g, int64_t cell)
+static inline int oj_edge_grid_cell_location(const struct oj_edge_grid *g,
+                                             int64_t cell)
 {
     const struct oj_edge_word *word = &g->word[(uint64_t)cell / 64];
     if (g->n_words == 0)
@@ -127,9 +128,9 @@ static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
 }
 
 /** Location of a whole box, if no edges intersect its cells; otherwise -1. */
-static inline int oj_edge_grid_known_box(const struct oj_edge_grid *g,
-                                         double left, double low, double right,
-                                         double high)
+static inline int oj_edge_grid_box_location(const struct oj_edge_grid *g,
+                                            double left, double low,
+                                            double right, double high)
 {
     struct oj_edge_window w;
     const struct oj_edge_word *first;
@@ -170,9 +171,9 @@ oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
 
 /** Locates p in the ring, by the edges of its cell. rank: oj_edge_grid_rank()
  * of the cell. */
-enum oj_location oj_edge_grid_test(const struct oj_edge_grid *grid,
-                                   int64_t cell, uint32_t rank, double px,
-                                   double py);
+enum oj_location oj_edge_grid_locate_in_cell(const struct oj_edge_grid *grid,
+                                             int64_t cell, uint32_t rank,
+                                             double px, double py);
 
 /* Prefetches the memory that the location of a point reads. First the cell's
  * element of first_run is read, which contains the address of the edges. */
@@ -217,11 +218,11 @@ static inline enum oj_location oj_edge_grid_locate(const struct oj_edge_grid *g,
                                                    double px, double py)
 {
     int64_t cell = oj_edge_grid_cell(g, px, py);
-    int known = oj_edge_grid_known(g, cell);
-    return known >= 0 ? (enum oj_location)known
-                      : oj_edge_grid_test(g, cell,
-                                          oj_edge_grid_rank(g, (uint32_t)cell),
-                                          px, py);
+    int known = oj_edge_grid_cell_location(g, cell);
+    return known >= 0
+               ? (enum oj_location)known
+               : oj_edge_grid_locate_in_cell(
+                     g, cell, oj_edge_grid_rank(g, (uint32_t)cell), px, py);
 }
 
 int64_t oj_edge_grid_bytes(const struct oj_edge_grid *grid);

@@ -23,7 +23,8 @@ struct oj_edge_word
     uint64_t edges;  /**< 1: edges intersect the cell, or its reference point
                           cannot be used */
     uint64_t inside; /**< 1: the reference point of the cell is inside */
-    uint64_t rank;   /**< number of cells with edges in all previous words */
+    uint64_t rank;   /**< number of cells with edges in all previous words, so
+                          that a cell's rank can be computed */
 };
 
 /** A run of edges that intersect one cell. */

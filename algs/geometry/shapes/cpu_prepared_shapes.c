@@ -28,8 +28,9 @@ static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
 static void set_box(struct oj_shape *shape)
 {
     const struct oj_flat *flat = shape->flat;
-    shape->box = oj_box_of(flat->x + shape->first_vertex,
-                           flat->y + shape->first_vertex, shape->n_vertices);
+    shape->box =
+        oj_box_of_points(flat->x + shape->first_vertex,
+                         flat->y + shape->first_vertex, shape->n_vertices);
 }
 
 /* The box of a polygon part; empty for parts of other kinds. */
@@ -39,7 +40,7 @@ static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
     int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
     if (flat->part_kind[part] != OJ_PART_POLYGON)
         return oj_box_empty();
-    return oj_box_of(flat->x + first, flat->y + first, end - first);
+    return oj_box_of_points(flat->x + first, flat->y + first, end - first);
 }
 
 /* If a polygon has more parts than this, their boxes are not compared, but
@@ -259,8 +260,9 @@ oj_status oj_shape_side_build(struct oj_shape_side *side,
 
 /* --- cells of edges, made when they pay ----------------------------------- */
 
-/* Cells per vertex. With many cells, most pairs of small features are decided
- * without testing edges; large features get fewer cells to save memory. */
+/* Number of cells of a shape's edge grid, per vertex. With many cells, most
+ * pairs of small features are decided without testing edges; large features get
+ * fewer cells to save memory. */
 #define CELLS_SMALL 20.0
 #define CELLS_LARGE 2.0
 
@@ -297,7 +299,7 @@ static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
     oj_status status;
     OJ_NEW_ZEROED(cells, 1, err);
     status = oj_shape_make_cells(shape, cells, err);
-    /* another thread was faster; its cells are equal, so drop these */
+    /* another thread was faster; its grid is equal, so drop this one */
     if (status == OJ_OK &&
         atomic_compare_exchange_strong(&shape->cells, &none, cells))
         return OJ_OK;
@@ -306,9 +308,10 @@ static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
     return status;
 }
 
-oj_status oj_shape_side_want_cells(struct oj_shape_side *side, int64_t at,
-                                   int64_t n_vertices, uint8_t n_asks,
-                                   struct oj_error *err)
+oj_status oj_shape_side_make_cells_if_useful(struct oj_shape_side *side,
+                                             int64_t at, int64_t n_vertices,
+                                             uint8_t n_asks,
+                                             struct oj_error *err)
 {
     struct oj_shape *shape = &side->shape[at];
     uint8_t n_asked;
@@ -581,7 +584,7 @@ OJ_CLONES enum oj_location oj_shape_locate(const struct oj_shape *shape,
                                            double px, double py)
 {
     const struct oj_edge_grid *cells = oj_shape_cells(shape);
-    if (!oj_box_has(&shape->box, px, py))
+    if (!oj_box_contains_point(&shape->box, px, py))
         return OJ_OUTSIDE;
     if (shape->kinds == OJ_PART_POLYGON)
         return cells != NULL ? oj_edge_grid_locate(cells, px, py)
@@ -718,7 +721,7 @@ static enum oj_contact contact_of_grid_edges_in_window(
 }
 
 /* The strongest contact of the edges of one shape with another shape. Uses the
- * cells of that shape, if it has any. */
+ * edge grid of the other shape, if it has one. */
 static enum oj_contact contact_of_all_edges_with_shape(
     const struct oj_shape *from, const struct oj_shape *to,
     const struct oj_edge_grid *cells, enum oj_contact enough)
@@ -852,7 +855,7 @@ static int do_lines_or_polygons_intersect(const struct oj_shape *a,
         return 1;
     many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
            (oj_shape_is_many_rings(b) ? 2u : 0u);
-    if (window == OJ_OUTSIDE) /* decided by the cells of the larger shape
+    if (window == OJ_OUTSIDE) /* decided by the edge grid of the larger shape
                                  alone */
     {
         *rests_on |= many & (is_b ? 2u : 1u);

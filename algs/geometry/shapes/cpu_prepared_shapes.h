@@ -27,8 +27,8 @@ struct oj_shape
 {
     struct oj_box box; /**< not widened; empty if the feature has no parts */
     const struct oj_flat *flat;
-    /** Cells with the edges of the shape; NULL: not made. If the shape belongs
-     * to a side, the side owns them. */
+    /** Grid over the edges of the shape (edge_grid.h); NULL: not made. If the
+     * shape belongs to a side, the side owns it. */
     _Atomic(struct oj_edge_grid *) cells;
     const struct oj_shape *member; /**< [n_parts] one shape per part if parts
                                         are of different kinds; otherwise
@@ -41,8 +41,8 @@ struct oj_shape
     /** 1: boxes of polygon parts intersect, so that the even-odd rule over all
      * rings may not give the union of the parts. */
     uint8_t may_overlap;
-    _Atomic(uint8_t) n_asks; /**< how often cells would have been useful, at
-                                  most 255 */
+    _Atomic(uint8_t) n_asks; /**< how often an edge grid would have been useful,
+                                  at most 255 */
 };
 
 /** 1 if the parts of shape are of different kinds. */
@@ -52,7 +52,7 @@ static inline int oj_shape_is_mixed(const struct oj_shape *shape)
 }
 
 /** 1 for several polygons and for polygons with holes: the even-odd rule over
- * all rings gives their interior only if they are topologically valid ("nice").
+ * all rings gives their interior only if they are topologically valid.
  */
 static inline int oj_shape_is_many_rings(const struct oj_shape *shape)
 {
@@ -126,13 +126,13 @@ OJ_MUST_USE oj_status oj_shape_side_find(const struct oj_shape_side *side,
                                          struct oj_found *found,
                                          struct oj_error *err);
 
-/** Shapes with fewer vertices get no cells. The second limit is for shapes that
- * are tested very often. */
+/** Shapes with fewer vertices get no edge grid (member `cells`). The second
+ * limit is for shapes that are tested very often. */
 #define OJ_CELLS_VERTICES 24
 #define OJ_CELLS_FEW_VERTICES 12
 
-/** 1 if cells are possible for the shape and it has at least `least` vertices.
- */
+/** 1 if an edge grid is possible for the shape and it has at least `least`
+ * vertices. */
 static inline int oj_shape_takes_cells(const struct oj_shape *shape,
                                        int64_t least)
 {
@@ -141,23 +141,22 @@ static inline int oj_shape_takes_cells(const struct oj_shape *shape,
            !oj_shape_is_mixed(shape) && oj_box_is_safe(&shape->box);
 }
 
-/** Makes the cells of a shape. Precondition: oj_shape_takes_cells(). The
+/** Makes the edge grid of a shape. Precondition: oj_shape_takes_cells(). The
  * earlier contents of *cells are overwritten. */
 OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
                                           struct oj_edge_grid *cells,
                                           struct oj_error *err);
 
-/** Number of tests of a shape before it gets cells. */
+/** Number of tests of a shape before it gets an edge grid. */
 #define OJ_ASKS_BEFORE_CELLS 3
 
-/** Makes cells for the shape at index `at` of the side, if they are expected to
- * pay: it has many vertices and was tested n_asks times (at most 255), or will
- * be compared with a shape of many vertices (n_vertices) that has no cells
- * either. Thread-safe. */
-OJ_MUST_USE oj_status oj_shape_side_want_cells(struct oj_shape_side *side,
-                                               int64_t at, int64_t n_vertices,
-                                               uint8_t n_asks,
-                                               struct oj_error *err);
+/** Makes an edge grid for the shape at index `at` of the side, if it is
+ * expected to pay: the shape has many vertices and was tested n_asks times (at
+ * most 255), or will be compared with a shape of many vertices (n_vertices)
+ * without grid. Thread-safe. */
+OJ_MUST_USE oj_status oj_shape_side_make_cells_if_useful(
+    struct oj_shape_side *side, int64_t at, int64_t n_vertices, uint8_t n_asks,
+    struct oj_error *err);
 
 /** The feature at position `at` of a side. */
 static inline int32_t oj_shape_side_feature(const struct oj_shape_side *side,
@@ -171,7 +170,7 @@ int64_t oj_shape_side_bytes(const struct oj_shape_side *side);
 
 void oj_shape_side_free(struct oj_shape_side *side);
 
-/** Makes the shape of a feature, without members and cells. */
+/** Makes the shape of a feature, without members and without edge grid. */
 struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature);
 
 /** Makes the shape of the point at position `at`, for a side of single points.
@@ -225,16 +224,17 @@ oj_shape_cells(const struct oj_shape *shape)
     return cells != NULL && cells->n_words > 0 ? cells : NULL;
 }
 
-/** Location of a box in a polygon. Precondition: the box intersects the
- * polygon's box. OJ_INSIDE or OJ_OUTSIDE if cells without edges show it for the
- * whole box; otherwise, or if cells is NULL, OJ_ON_BOUNDARY. */
+/** Location of a box in a polygon, by the polygon's edge grid. Precondition:
+ * the box intersects the polygon's box. OJ_INSIDE or OJ_OUTSIDE if no edges are
+ * in the grid cells that the box intersects; otherwise, or if cells is NULL,
+ * OJ_ON_BOUNDARY. */
 static inline enum oj_location
 oj_cells_locate_box(const struct oj_edge_grid *cells,
                     const struct oj_shape *polygon, const struct oj_box *box)
 {
     int known = cells == NULL ? -1
-                              : oj_edge_grid_known_box(cells, box->x0, box->y0,
-                                                       box->x1, box->y1);
+                              : oj_edge_grid_box_location(
+                                    cells, box->x0, box->y0, box->x1, box->y1);
     return known == OJ_OUTSIDE ||
                    (known == OJ_INSIDE && oj_box_covers(&polygon->box, box))
                ? (enum oj_location)known

@@ -2,16 +2,23 @@
  * features are entries of one tree, which is searched best-first for every
  * input feature; cpu_pair_distance.h measures the pairs.
  *
- *  entry          0   1   2  ...   features in Morton order of their middles
- *  feature      [ 7   3   9  ...   ordinals
- *  x, y         [                  layers of single points: where they are
+ *  entry          0   1     2  ...   features in Morton order of their middles
+ *  feature      [ 7   3 5   9  ...   ordinals
+ *  x, y         [                    layers of single points: where they are
+ *
+ * Features of equal geometry are one entry (oj_equal_groups.h).
+ *
+ * Where pairs are ranked by texts or vectors (-op similar within a distance),
+ * the features in reach are visited in any order; what cannot be among the k
+ * most similar any more is not measured.
  *
  * Features that cannot have pairs (no parts, a class below 0, an own maximum
  * distance that is negative or NaN) are left out. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../foundations/base/cpu_tree_walk.h"
 #include "../../foundations/kernels/oj_segment.h"
-#include "../../pairs/selection/oj_parallel_row_search.h"
+#include "../../pairs/selection/oj_equal_groups.h"
+#include "../../pairs/selection/oj_similarity_bound.h"
 #include "../../pairs/selection/oj_tie_rank_sort.h"
 #include "cpu_pair_distance.h"
 
@@ -22,16 +29,16 @@ struct distance_index
     struct oj_row_index shared;
     struct oj_features features; /* the join side */
     struct oj_tree tree;
-    int32_t *feature; /* [entries of tree] ordinals */
-    double *x, *y;    /* [entries of tree], or NULL */
+    struct oj_equal_groups groups; /* the entries of tree */
+    double *x, *y;                 /* [entries of tree], or NULL */
 
     /* [n_nodes * OJ_FANOUT] the greatest own maximum distance of the features
      * below a child, squared, in tree coordinates; NULL: features have none. */
     float *reach2;
 
-    /* [n_nodes * OJ_FANOUT] the lowest tie rank below a child: of very many
-     * features in one place, only the first few in tie order matter. */
-    int32_t *first_rank;
+    /* [n_nodes * OJ_FANOUT] the lowest tie rank below a child, and the highest
+     * where rows ask for FIDs greater than their own, or NULL. */
+    int32_t *first_rank, *last_rank;
 
     /* the current batch */
     struct oj_features input;
@@ -42,6 +49,7 @@ struct distance_worker
 {
     struct oj_row_worker shared;
     struct oj_pair_scratch scratch;
+    struct oj_similarity_bound similarity; /* where texts rank */
 };
 
 /* --- index ---------------------------------------------------------------- */
@@ -52,7 +60,9 @@ static int takes_planar_distances(const struct oj_relation *relation,
 {
     (void)join_side;
     (void)input;
-    return oj_relation_is_by_distance(relation) &&
+    return (oj_relation_is_by_distance(relation) ||
+            (oj_relation_is_similar(relation) &&
+             relation->max_distance < INFINITY)) &&
            relation->metric == OJ_METRIC_PLANAR;
 }
 
@@ -60,11 +70,12 @@ static void free_side(struct oj_index *wrapped)
 {
     struct distance_index *self = (void *)wrapped;
     oj_tree_free(&self->tree);
-    oj_free(self->feature);
+    oj_equal_groups_free(&self->groups);
     oj_free(self->x);
     oj_free(self->y);
     oj_free(self->reach2);
     oj_free(self->first_rank);
+    oj_free(self->last_rank);
     oj_distance_features_free(&self->features);
 }
 
@@ -78,67 +89,14 @@ static int middle_of(const void *side, int64_t feature, double *x, double *y)
            oj_feature_may_pair(features->flat, feature);
 }
 
-/* Moves the first points in tie order to the front, sorted. */
-static void keep_first_in_tie_order(const int32_t *tie_rank, int64_t n,
-                                    struct oj_ordered_point *point,
-                                    int64_t most)
-{
-    for (int64_t i = 1; i < n; i++)
-    {
-        struct oj_ordered_point moving = point[i];
-        int32_t rank = oj_tie_rank(tie_rank, (int32_t)moving.index);
-        int64_t at = i < most ? i : most;
-        while (at > 0 &&
-               oj_tie_rank(tie_rank, (int32_t)point[at - 1].index) > rank)
-        {
-            at--;
-            if (at + 1 < most)
-                point[at + 1] = point[at];
-        }
-        if (at < most)
-            point[at] = moving;
-    }
-}
-
-static int is_one_place(const struct oj_ordered_point *a,
-                        const struct oj_ordered_point *b)
-{
-    return a->x == b->x && a->y == b->y;
-}
-
-/* Of points in one place, only the first in tie order can be in an answer:
- * drops the others. Equal points are usually adjacent in Morton order. Without
- * this, 30,000 of them were visited for each row. */
-static void drop_repeated_points(const struct distance_index *self,
-                                 struct oj_order *order)
-{
-    const struct oj_index_args *args = &self->shared.args;
-    int64_t most = oj_equal_features_to_keep(&args->relation, args->join_side,
-                                             args->tie_rank);
-    struct oj_ordered_point *point = order->point;
-    int64_t n = order->n_points, n_kept = 0, end;
-    if (most == INT64_MAX || !oj_flat_is_points(args->join_side))
-        return;
-    for (int64_t i = 0; i < n; i = end)
-    {
-        for (end = i + 1; end < n && is_one_place(&point[i], &point[end]);)
-            end++;
-        if (end - i > most)
-            keep_first_in_tie_order(args->tie_rank, end - i, point + i, most);
-        for (int64_t kept = 0; kept < end - i && kept < most; kept++)
-            point[n_kept++] = point[i + kept];
-    }
-    order->n_points = n_kept;
-}
+/* --- tree ----------------------------------------------------------------- */
 
 static oj_status fill_entries_and_build_tree(struct distance_index *self,
-                                             const struct oj_order *order,
                                              struct oj_error *err)
 {
-    int64_t n = order->n_points;
+    int64_t n = self->groups.n;
     struct oj_box *box;
     oj_status status;
-    OJ_NEW(self->feature, n, err);
     if (oj_flat_is_points(self->features.flat))
     {
         OJ_NEW(self->x, n, err);
@@ -147,9 +105,8 @@ static oj_status fill_entries_and_build_tree(struct distance_index *self,
     OJ_NEW(box, n, err);
     for (int64_t i = 0; i < n; i++)
     {
-        int64_t f = order->point[i].index;
-        self->feature[i] = (int32_t)f;
-        box[i] = oj_distance_features_box(&self->features, f);
+        box[i] = oj_distance_features_box(
+            &self->features, oj_equal_groups_any(&self->groups, i));
         if (self->x != NULL)
         {
             self->x[i] = box[i].x0;
@@ -161,39 +118,63 @@ static oj_status fill_entries_and_build_tree(struct distance_index *self,
     return status;
 }
 
-/* Computes reach2 and first_rank from the features up to the root. */
-static oj_status fill_max_distance_and_min_rank(struct distance_index *self,
-                                                struct oj_error *err)
+/* The ranks and the greatest maximum distance of an entry, or of none. */
+static void fill_limits_of_entry(struct distance_index *self, int64_t i)
+{
+    const double *max_distance = self->features.flat->max_distance;
+    const struct oj_equal_groups *groups = &self->groups;
+    int is_there = i < groups->n;
+    int64_t first = is_there && groups->first != NULL ? groups->first[i] : i;
+    int64_t n = is_there ? oj_equal_groups_count(groups, i) : 0;
+    int32_t lowest = INT32_MAX, highest = -1;
+    for (int64_t at = first; at < first + n; at++)
+    {
+        int32_t rank =
+            oj_tie_rank(self->shared.args.tie_rank, groups->feature[at]);
+        lowest = rank < lowest ? rank : lowest;
+        highest = rank > highest ? rank : highest;
+    }
+    self->first_rank[i] = lowest;
+    if (self->last_rank != NULL)
+        self->last_rank[i] = highest;
+    if (self->reach2 != NULL)
+        self->reach2[i] =
+            is_there ? oj_tree_reach2(&self->tree,
+                                      max_distance[groups->feature[first]])
+                     : 0.0f;
+}
+
+static void add_limits_of_child(struct distance_index *self, int64_t at,
+                                int64_t from)
+{
+    if (self->first_rank[from] < self->first_rank[at])
+        self->first_rank[at] = self->first_rank[from];
+    if (self->last_rank != NULL && self->last_rank[from] > self->last_rank[at])
+        self->last_rank[at] = self->last_rank[from];
+    if (self->reach2 != NULL && self->reach2[from] > self->reach2[at])
+        self->reach2[at] = self->reach2[from];
+}
+
+/* Computes reach2, first_rank and last_rank from the features up to the root.
+ */
+static oj_status fill_limits(struct distance_index *self, struct oj_error *err)
 {
     const struct oj_tree *tree = &self->tree;
-    const double *max_distance = self->features.flat->max_distance;
-    const int32_t *tie_rank = self->shared.args.tie_rank;
     int64_t n = tree->n_nodes * OJ_FANOUT;
     OJ_NEW(self->first_rank, n, err);
-    if (max_distance != NULL)
+    if (self->groups.fids.n > 0 &&
+        self->shared.args.relation.unordered_pairs > 0)
+        OJ_NEW(self->last_rank, n, err);
+    if (self->features.flat->max_distance != NULL)
         OJ_NEW(self->reach2, n, err);
     for (int64_t i = 0; i < n; i++)
-    {
-        int32_t f = i < tree->n_entries ? self->feature[i] : -1;
-        self->first_rank[i] = f < 0              ? INT32_MAX
-                              : tie_rank == NULL ? f
-                                                 : tie_rank[f];
-        if (max_distance != NULL)
-            self->reach2[i] =
-                f < 0 ? 0.0f : oj_tree_reach2(tree, max_distance[f]);
-    }
+        fill_limits_of_entry(self, i);
     for (int level = 1; level < tree->n_levels; level++)
     {
         int64_t below = tree->level_first[level - 1] * OJ_FANOUT;
         int64_t first = tree->level_first[level] * OJ_FANOUT;
         for (int64_t i = 0; i < first - below; i++)
-        {
-            int64_t at = first + i / OJ_FANOUT, from = below + i;
-            if (self->first_rank[from] < self->first_rank[at])
-                self->first_rank[at] = self->first_rank[from];
-            if (max_distance != NULL && self->reach2[from] > self->reach2[at])
-                self->reach2[at] = self->reach2[from];
-        }
+            add_limits_of_child(self, first + i / OJ_FANOUT, below + i);
     }
     return OJ_OK;
 }
@@ -205,25 +186,25 @@ static oj_status build_tree(struct distance_index *self, struct oj_error *err)
         oj_row_order(self->features.flat, &self->features, middle_of,
                      self->shared.n_threads, &order, err);
     if (status == OJ_OK)
-    {
-        drop_repeated_points(self, &order);
-        status = fill_entries_and_build_tree(self, &order, err);
-    }
+        status = oj_equal_groups_make(&self->groups, &self->shared.args, &order,
+                                      err);
     oj_order_free(&order);
-    return status == OJ_OK ? fill_max_distance_and_min_rank(self, err) : status;
+    if (status == OJ_OK)
+        status = fill_entries_and_build_tree(self, err);
+    return status == OJ_OK ? fill_limits(self, err) : status;
 }
 
 static int64_t tree_bytes(const struct distance_index *self)
 {
     int64_t a_child = (int64_t)sizeof *self->first_rank;
-    int64_t an_entry = (int64_t)sizeof *self->feature;
     if (self->reach2 != NULL)
         a_child += (int64_t)sizeof *self->reach2;
-    if (self->x != NULL)
-        an_entry += 2 * (int64_t)sizeof *self->x;
-    return oj_tree_bytes(&self->tree) +
+    if (self->last_rank != NULL)
+        a_child += (int64_t)sizeof *self->last_rank;
+    return oj_tree_bytes(&self->tree) + oj_equal_groups_bytes(&self->groups) +
            self->tree.n_nodes * OJ_FANOUT * a_child +
-           self->tree.n_entries * an_entry;
+           (self->x != NULL ? self->groups.n * 2 * (int64_t)sizeof *self->x
+                            : 0);
 }
 
 static oj_status build_features(const struct oj_row_index *index,
@@ -243,11 +224,11 @@ struct distance_row_search
     struct distance_index *self;
     struct distance_worker *worker;
     int64_t row;
-    double x, y;       /* the row, if it is a single point */
-    float reach2;      /* children farther away are skipped */
-    int32_t last_rank; /* the k nearest are at distance 0, the last with this
-                          rank: only lower ranks can be better; else
-                          INT32_MAX */
+    double x, y;  /* the row, if it is a single point */
+    float reach2; /* children farther away are skipped */
+    /* Only these can be in the answer: by the order of FIDs that is asked for,
+     * and ranks lower than that of the one nearest at distance 0. */
+    struct oj_rank_range ranks;
 };
 
 /* Maximum distance at which a feature can still be in the answer; below 0:
@@ -281,18 +262,29 @@ static double measure_row_to_feature(const struct distance_row_search *s,
                             limit, scratch);
 }
 
-static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
-                                                  int64_t entry,
-                                                  struct oj_error *err)
+/* Has the search look at no more than the ranking leaves open. */
+static void narrow_search(struct distance_row_search *s)
+{
+    const struct distance_index *self = s->self;
+    const struct oj_relation *relation = &self->shared.args.relation;
+    const struct oj_ranking *ranking = &s->worker->shared.ranking;
+    if (!oj_relation_is_nearest(relation))
+        return;
+    s->reach2 = oj_tree_reach2(&self->tree, ranking->bound);
+    if (ranking->bound == 0.0 && relation->k == 1 &&
+        relation->ties == OJ_TIES_FIRST && ranking->n > 0 &&
+        ranking->list[0].rank < s->ranks.end)
+        s->ranks.end = ranking->list[0].rank;
+}
+
+static oj_status
+measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
+                                   int32_t feature, struct oj_error *err)
 {
     const struct distance_index *self = s->self;
     const struct oj_relation *relation = &self->shared.args.relation;
     const struct oj_pair_filter *filter = &self->shared.filter;
-    struct oj_row_worker *worker = &s->worker->shared;
-    const struct oj_ranking *ranking = &worker->ranking;
-    int32_t feature = self->feature[entry];
     double limit = max_distance_for_feature(s, feature), distance;
-    OJ_TRY(oj_row_poll_cancel(&self->shared, worker, err));
     if (!(limit >= 0.0))
         return OJ_OK;
     if (self->x == NULL && !oj_pair_may_count(filter, s->row, feature))
@@ -304,23 +296,63 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
         return OJ_OK;
     if (self->x != NULL && !oj_pair_may_count(filter, s->row, feature))
         return OJ_OK;
-    OJ_TRY(
-        oj_row_put_pair(&self->shared, worker, s->row, feature, distance, err));
-    if (!oj_relation_is_nearest(relation))
-        return OJ_OK;
-    s->reach2 = oj_tree_reach2(&self->tree, ranking->bound);
-    if (ranking->bound == 0.0 && relation->k == 1 &&
-        relation->ties == OJ_TIES_FIRST && ranking->n > 0)
-        s->last_rank = ranking->list[0].rank;
+    OJ_TRY(oj_row_put_pair(&self->shared, &s->worker->shared, s->row, feature,
+                           distance, err));
+    narrow_search(s);
     return OJ_OK;
 }
 
-/* Lowest tie rank below a child; not for the root. */
-OJ_INLINE int32_t lowest_rank_below(const struct distance_index *self,
-                                    const struct oj_tree_child *v)
+/* Measures several equal features by one of them. */
+static oj_status measure_equal_features(struct distance_row_search *s,
+                                        int64_t entry, struct oj_error *err)
 {
-    int64_t parents = self->tree.level_first[v->level + 1];
-    return self->first_rank[parents * OJ_FANOUT + v->child];
+    const struct distance_index *self = s->self;
+    const struct oj_relation *relation = &self->shared.args.relation;
+    const struct oj_equal_groups *groups = &self->groups;
+    struct oj_equal_run run =
+        oj_equal_groups_run(groups, &self->shared, s->row, entry, s->ranks);
+    int32_t feature;
+    double limit, distance;
+    if (run.first >= run.end)
+        return OJ_OK;
+    feature = groups->feature[run.first];
+    limit = max_distance_for_feature(s, feature);
+    if (!(limit >= 0.0) ||
+        (relation->exclude_same_geometry &&
+         oj_flat_same_geometry(self->shared.input, s->row, self->features.flat,
+                               feature)))
+        return OJ_OK;
+    distance = measure_row_to_feature(s, entry, feature, limit);
+    if (!(distance <= limit && distance < INFINITY) ||
+        distance < relation->min_distance)
+        return OJ_OK;
+    OJ_TRY(oj_equal_groups_put(groups, &self->shared, &s->worker->shared,
+                               s->row, run, distance,
+                               &s->worker->scratch.n_refined, err));
+    narrow_search(s);
+    return OJ_OK;
+}
+
+static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
+                                                  int64_t entry,
+                                                  struct oj_error *err)
+{
+    const struct oj_equal_groups *groups = &s->self->groups;
+    OJ_TRY(oj_row_poll_cancel(&s->self->shared, &s->worker->shared, err));
+    return oj_equal_groups_count(groups, entry) > 1
+               ? measure_equal_features(s, entry, err)
+               : measure_feature_and_add_to_ranking(
+                     s, entry, oj_equal_groups_any(groups, entry), err);
+}
+
+/* 1 if no tie rank below a child can be in the answer; not for the root. */
+OJ_INLINE int has_no_rank_below(const struct distance_row_search *s,
+                                const struct oj_tree_child *v)
+{
+    const struct distance_index *self = s->self;
+    int64_t at = self->tree.level_first[v->level + 1] * OJ_FANOUT + v->child;
+    return self->first_rank[at] >= s->ranks.end ||
+           (self->last_rank != NULL && self->last_rank[at] < s->ranks.from);
 }
 
 OJ_INLINE oj_status walk(struct distance_row_search *s,
@@ -328,6 +360,7 @@ OJ_INLINE oj_status walk(struct distance_row_search *s,
 {
     const struct distance_index *self = s->self;
     struct oj_tree_descent descent;
+    int root = self->tree.n_levels - 1;
     oj_tree_descent_begin(&descent, &self->tree, box);
     while (descent.depth > 0)
     {
@@ -335,8 +368,8 @@ OJ_INLINE oj_status walk(struct distance_row_search *s,
         int64_t at;
         if (v.d2 > s->reach2)
             continue;
-        if (s->last_rank < INT32_MAX &&
-            lowest_rank_below(self, &v) > s->last_rank)
+        if ((s->ranks.end < INT32_MAX || s->ranks.from > 0) && v.level < root &&
+            has_no_rank_below(s, &v))
             continue;
         if (v.level < 0)
         {
@@ -347,6 +380,88 @@ OJ_INLINE oj_status walk(struct distance_row_search *s,
         oj_tree_descent_push(
             &descent, &self->tree.node[at], v, s->reach2,
             self->reach2 != NULL ? self->reach2 + at * OJ_FANOUT : NULL, 1);
+    }
+    return OJ_OK;
+}
+
+/* --- one row, ranked by texts or vectors ---------------------------------- */
+
+/* 1 if the entry is within the maximum distance. */
+static int is_entry_in_reach(const struct distance_row_search *s, int64_t entry)
+{
+    int32_t feature = oj_equal_groups_any(&s->self->groups, entry);
+    double limit = max_distance_for_feature(s, feature);
+    double distance = limit >= 0.0
+                          ? measure_row_to_feature(s, entry, feature, limit)
+                          : INFINITY;
+    return distance <= limit && distance < INFINITY;
+}
+
+/* Adds the features of an entry that can be in the answer, if it is in reach:
+ * points are measured before other conditions are asked, shapes after that. */
+OJ_INLINE oj_status rank_entry(struct distance_row_search *s, int64_t entry,
+                               struct oj_error *err)
+{
+    const struct distance_index *self = s->self;
+    const struct oj_row_index *shared = &self->shared;
+    struct oj_row_worker *worker = &s->worker->shared;
+    int has_texts = shared->args.relation.n_similar > 0;
+    int is_point = self->x != NULL && oj_flat_is_points(shared->input);
+    int is_in_reach = 0;
+    struct oj_equal_run run =
+        oj_equal_groups_run(&self->groups, shared, s->row, entry, s->ranks);
+    for (int64_t i = run.first; i < run.end; i++)
+    {
+        int32_t feature = self->groups.feature[i];
+        OJ_TRY(oj_row_poll_cancel(shared, worker, err));
+        if (has_texts && !oj_similarity_bound_allows(&s->worker->similarity,
+                                                     &worker->ranking, feature))
+            continue;
+        if (!is_point && !oj_pair_may_count(&shared->filter, s->row, feature))
+            continue;
+        if (!is_in_reach && !is_entry_in_reach(s, entry))
+            return OJ_OK;
+        is_in_reach = 1;
+        if (is_point && !oj_pair_may_count(&shared->filter, s->row, feature))
+            continue;
+        OJ_TRY(oj_row_put_pair(shared, worker, s->row, feature,
+                               oj_pair_rank(&shared->args.relation,
+                                            shared->input, s->row,
+                                            shared->args.join_side, feature),
+                               err));
+    }
+    return OJ_OK;
+}
+
+/* Ranks all entries in reach. */
+OJ_INLINE oj_status rank_all_in_reach(struct distance_row_search *s,
+                                      const struct oj_box *box,
+                                      struct oj_error *err)
+{
+    const struct distance_index *self = s->self;
+    struct oj_tree_descent descent;
+    oj_tree_descent_begin(&descent, &self->tree, box);
+    if (descent.depth > 0 && self->shared.args.relation.n_similar > 0)
+        oj_similarity_bound_start(
+            &s->worker->similarity, &self->shared.args.relation,
+            self->shared.input, s->row, self->shared.args.join_side);
+    while (descent.depth > 0)
+    {
+        struct oj_tree_child v = descent.stack[--descent.depth];
+        const struct oj_tree_node *node =
+            &self->tree.node[self->tree.level_first[v.level] + v.child];
+        float d2[OJ_FANOUT];
+        if (v.level > 0)
+        {
+            oj_tree_descent_push(&descent, node, v, s->reach2, NULL, 1);
+            continue;
+        }
+        oj_boxes_distance2(node, descent.q, d2);
+        for (int c = 0; c < OJ_FANOUT; c++)
+        {
+            if (d2[c] <= s->reach2)
+                OJ_TRY(rank_entry(s, (int64_t)v.child * OJ_FANOUT + c, err));
+        }
     }
     return OJ_OK;
 }
@@ -368,13 +483,16 @@ OJ_CLONES static oj_status search_row(struct oj_row_index *shared,
     struct distance_index *self = (void *)shared;
     struct distance_worker *worker = (void *)of_row;
     struct oj_box box = oj_distance_features_box(&self->input, row);
-    struct distance_row_search s = {self,   worker, row,      box.x0,
-                                    box.y0, 0.0f,   INT32_MAX};
+    struct distance_row_search s = {
+        .self = self, .worker = worker, .row = row, .x = box.x0, .y = box.y0};
     oj_status status;
     worker->scratch.cancel = shared->args.options.cancel;
     worker->scratch.listed = worker->scratch.n_refined = 0;
     s.reach2 = oj_tree_reach2(&self->tree, max_distance_of_row(shared, row));
-    status = walk(&s, &box, err);
+    s.ranks = oj_equal_groups_range(&self->groups, shared, row);
+    status = oj_relation_is_similar(&shared->args.relation)
+                 ? rank_all_in_reach(&s, &box, err)
+                 : walk(&s, &box, err);
     of_row->n_candidates += worker->scratch.n_refined;
     return status;
 }

@@ -28,8 +28,8 @@ struct features_build
 static struct oj_box box_of_ring(const struct oj_flat *flat, int64_t ring)
 {
     int64_t first = flat->vertex_offset[ring];
-    return oj_box_of(flat->x + first, flat->y + first,
-                     flat->vertex_offset[ring + 1] - first);
+    return oj_box_of_points(flat->x + first, flat->y + first,
+                            flat->vertex_offset[ring + 1] - first);
 }
 
 static int64_t first_ring(const struct oj_flat *flat, int64_t feature)
@@ -323,7 +323,7 @@ static enum oj_location locate_in_ring(const struct oj_features *features,
     const struct oj_flat *flat = features->flat;
     const struct oj_box *box = &features->ring_box[ring];
     int64_t first = flat->vertex_offset[ring];
-    if (!oj_box_has(box, x, y))
+    if (!oj_box_contains_point(box, x, y))
         return OJ_OUTSIDE;
     if (features->grids.of_ring[ring] >= 0)
         return oj_edge_grid_locate(
@@ -539,7 +539,8 @@ static int contains_ring_start(const struct oj_features *outer, int64_t outside,
     {
         double x = flat->x[flat->vertex_offset[r]];
         double y = flat->y[flat->vertex_offset[r]];
-        if (oj_box_has(box, x, y) && feature_holds(outer, outside, x, y))
+        if (oj_box_contains_point(box, x, y) &&
+            feature_holds(outer, outside, x, y))
             return 1;
     }
     return 0;
@@ -555,8 +556,9 @@ double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
     struct oj_box_child at_a = {0.0, 0, -1}, at_b = at_a;
     struct pair_distance_search s = {a,        b,     NULL,     NULL, scratch,
                                      INFINITY, limit, INFINITY, 0.0,  0};
-    s.slack =
-        2.0 * oj_box_slack(oj_larger(oj_box_size(&box_a), oj_box_size(&box_b)));
+    s.slack = 2.0 * oj_box_rounding_error(
+                        oj_larger(oj_box_largest_coordinate(&box_a),
+                                  oj_box_largest_coordinate(&box_b)));
     set_distance_cutoff(&s, limit);
     if (box_distance2(&box_a, &box_b) > s.cut2)
         return INFINITY;

@@ -183,8 +183,8 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
     OJ_NEW(b->bucket_offset, b->n_buckets + 1, err);
     OJ_NEW(b->cell, n, err);
     oj_parallel_for(n_threads, b->n_slices, number_cells_and_count_buckets, b);
-    oj_order_slices_place(b->n_slices, b->n_buckets, b->start,
-                          b->bucket_offset);
+    oj_order_slices_to_positions(b->n_slices, b->n_buckets, b->start,
+                                 b->bucket_offset);
     grid->n = b->bucket_offset[b->n_buckets];
     OJ_NEW(b->point, grid->n, err);
     oj_parallel_for(n_threads, b->n_slices, scatter_points_to_buckets, b);
@@ -281,7 +281,7 @@ static void copy_cell_points_to_hood(struct oj_near_hood *hood, int64_t at,
     }
 }
 
-oj_status oj_near_hood_move(struct oj_near_hood *hood,
+oj_status oj_near_hood_fill(struct oj_near_hood *hood,
                             const struct oj_near_grid *grid, double x, double y,
                             struct oj_error *err)
 {
@@ -382,7 +382,8 @@ OJ_CLONES static int64_t plain_collect(const struct oj_near_hood *hood,
     return n;
 }
 
-OJ_CLONES void oj_near_roots(int64_t n, const double *d2, double *distance)
+OJ_CLONES void oj_near_square_roots(int64_t n, const double *d2,
+                                    double *distance)
 {
     for (int64_t i = 0; i < n; i++)
         distance[i] = sqrt(d2[i]);

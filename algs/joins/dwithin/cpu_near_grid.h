@@ -148,10 +148,10 @@ struct oj_near_kernel
 };
 
 /** Computes distances from their squares; both may be one array. */
-void oj_near_roots(int64_t n, const double *d2, double *distance);
+void oj_near_square_roots(int64_t n, const double *d2, double *distance);
 
 /** Fills hood with the neighbourhood of the cell that contains x, y. */
-OJ_MUST_USE oj_status oj_near_hood_move(struct oj_near_hood *hood,
+OJ_MUST_USE oj_status oj_near_hood_fill(struct oj_near_hood *hood,
                                         const struct oj_near_grid *grid,
                                         double x, double y,
                                         struct oj_error *err);

@@ -28,6 +28,7 @@
 #include "../../foundations/relation/oj_index.h"
 #include "../../pairs/selection/oj_pair_filter.h"
 #include "../../pairs/selection/oj_ranking.h"
+#include "../../pairs/selection/oj_sorted_fids.h"
 #include "../../pairs/selection/oj_tie_rank_sort.h"
 #include "cpu_near_grid.h"
 #include "cpu_scattered_list_offsets.h"
@@ -56,14 +57,6 @@
 
 /* Entries that a thread takes at once for scattered lists. */
 #define BLOCK_ENTRIES 65536
-
-/* The join side's FIDs by id; owner of copy; zeroed memory is valid. */
-struct near_fids
-{
-    int64_t n;          /* 0: not needed, or FIDs repeat */
-    const int64_t *fid; /* [n] ascending */
-    int64_t *copy;
-};
 
 enum near_mark
 {
@@ -123,7 +116,7 @@ struct close_points_index
     struct oj_near_grid grid;
     struct oj_reach_mask reach; /* where points may have pairs */
     int32_t *feature_of; /* [features] by tie rank, or NULL: the ordinal */
-    struct near_fids fids;
+    struct oj_sorted_fids fids;
     uint64_t *word; /* [2][grid.n] of texts, or NULL: none are asked for */
     uint32_t *class;
     int has_long_texts;
@@ -178,54 +171,6 @@ static int64_t count_points_to_visit(const struct near_points_batch *b)
  * is at least so much", found once for each row; the same for > and for "not
  * the same FID". */
 
-/* feature_of: [features] ordinal by id, or NULL: the same. */
-static oj_status make_sorted_fids(const struct oj_relation *relation,
-                                  const struct oj_flat *join_side,
-                                  const int32_t *feature_of,
-                                  struct near_fids *out, struct oj_error *err)
-{
-    const int64_t *fid = join_side->fid;
-    int64_t n = join_side->n_features;
-    memset(out, 0, sizeof *out);
-    if (fid == NULL ||
-        (!relation->exclude_self && relation->unordered_pairs == 0))
-        return OJ_OK;
-    if (feature_of != NULL)
-    {
-        OJ_NEW(out->copy, n, err);
-        for (int64_t id = 0; id < n; id++)
-            out->copy[id] = fid[feature_of[id]];
-        fid = out->copy;
-    }
-    for (int64_t i = 1; i < n; i++)
-    {
-        if (fid[i] <= fid[i - 1])
-            return OJ_OK;
-    }
-    out->fid = fid;
-    out->n = n;
-    return OJ_OK;
-}
-
-/* How many of the FIDs are below fid; guess: where the answer often is. */
-static int64_t count_fids_below(const struct near_fids *fids, int64_t fid,
-                                int64_t guess)
-{
-    int64_t low = 0, high = fids->n;
-    if (guess <= fids->n && (guess == 0 || fids->fid[guess - 1] < fid) &&
-        (guess == fids->n || fids->fid[guess] >= fid))
-        return guess;
-    while (low < high)
-    {
-        int64_t middle = low + (high - low) / 2;
-        if (fids->fid[middle] < fid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static int same_fids(const int64_t *a, const int64_t *b, int64_t n)
 {
     return a == b || memcmp(a, b, (size_t)n * sizeof *a) == 0;
@@ -243,7 +188,7 @@ static int asks_more_than_spans(const struct oj_pair_filter *filter)
 /* is_join_side  1 when the two sides have the same points, row by row
  * *asks_filter  1 when more has to be asked of each pair than its id */
 static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
-                                        const struct near_fids *fids,
+                                        const struct oj_sorted_fids *fids,
                                         int is_join_side,
                                         struct near_marks *out,
                                         int *asks_filter, struct oj_error *err)
@@ -266,7 +211,7 @@ static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
     for (int64_t row = 0; row < n; row++)
     {
         int is_there;
-        at = count_fids_below(fids, input->fid[row], at + 1);
+        at = oj_sorted_fids_count_below(fids, input->fid[row], at + 1);
         is_there = at < fids->n && fids->fid[at] == input->fid[row];
         if (out->kind == MARK_FROM)
             out->mark[row] = (int32_t)(at + is_there);
@@ -493,7 +438,7 @@ static oj_status write_sorted_pairs_of_row(const struct near_points_batch *b,
                                  worker->d2, err));
     for (int64_t i = 0; i < n; i++)
         join_row[i] = feature_of_point_id(self, worker->id[i]);
-    oj_near_roots(n, worker->d2, b->out->measure + b->out->offset[row]);
+    oj_near_square_roots(n, worker->d2, b->out->measure + b->out->offset[row]);
     return OJ_OK;
 }
 
@@ -503,7 +448,8 @@ static void convert_squares_to_distances(const struct near_points_batch *b,
                                          struct near_points_worker *worker)
 {
     double *measure = b->out->measure + worker->squares_from;
-    oj_near_roots(worker->block_at - worker->squares_from, measure, measure);
+    oj_near_square_roots(worker->block_at - worker->squares_from, measure,
+                         measure);
     worker->squares_from = worker->block_at;
 }
 
@@ -575,7 +521,7 @@ static oj_status search_near_points_of_one(struct near_points_batch *b,
     if (b->self->span >= 0)
         OJ_TRY(move_hood_to_runs_of_span(b, worker, x, y, row, err));
     else
-        OJ_TRY(oj_near_hood_move(&worker->hood, &b->self->grid, x, y, err));
+        OJ_TRY(oj_near_hood_fill(&worker->hood, &b->self->grid, x, y, err));
     OJ_TRY(check_cancel_and_pair_limit(b, worker, worker->hood.n, err));
     if (b->visit == VISIT_FILL)
         return write_sorted_pairs_of_row(b, worker, &q, row, err);
@@ -713,7 +659,7 @@ static void free_side(struct oj_index *wrapped)
     struct close_points_index *self = (void *)wrapped;
     oj_index_free(&oj_cpu_distance, self->general);
     oj_free(self->feature_of);
-    oj_free(self->fids.copy);
+    oj_sorted_fids_free(&self->fids);
     oj_free(self->word);
     oj_free(self->class);
     if (self->end != self->begin)
@@ -909,8 +855,8 @@ static oj_status build_near_points(struct oj_index *wrapped,
     OJ_TRY(make_text_bits_in_cell_order(self, err));
     if (self->span >= 0)
         OJ_TRY(sort_cells_by_span(self, err));
-    OJ_TRY(make_sorted_fids(&self->relation, self->join_side, self->feature_of,
-                            &self->fids, err));
+    OJ_TRY(oj_sorted_fids_make(&self->relation, self->join_side, self->tie_rank,
+                               &self->fids, err));
     stats->index_bytes += oj_near_grid_bytes(&self->grid) +
                           (self->begin == NULL        ? 0
                            : self->end == self->begin ? 8 * self->grid.n
@@ -1101,8 +1047,9 @@ static oj_status join_with_pair_filter(struct near_points_batch *b,
         oj_answers_start(&self->answers[t], &b->budget);
     OJ_TRY(search_near_points_in_parallel(b, VISIT_ASK, err));
     for (int t = 0; t < n_threads; t++)
-        oj_near_roots(self->answers[t].n_entries, self->answers[t].distance,
-                      self->answers[t].distance);
+        oj_near_square_roots(self->answers[t].n_entries,
+                             self->answers[t].distance,
+                             self->answers[t].distance);
     return oj_answers_to_matches(self->answers, n_threads, n_rows,
                                  &self->relation, self->tie_rank, b->out, err);
 }

@@ -77,8 +77,8 @@ static int64_t *offsets_of_row_group(const struct oj_list_places *places,
     return places->offset + 2 * (group << places->group_bits);
 }
 
-void oj_list_places_pass(struct oj_list_places *places,
-                         struct oj_list_notes *notes, int64_t group)
+void oj_list_places_flush_group(struct oj_list_places *places,
+                                struct oj_list_notes *notes, int64_t group)
 {
     int64_t n = notes->n_waiting[group];
     int64_t at = atomic_fetch_add(&places->n_passed[group], n);
@@ -97,7 +97,7 @@ static void write_offsets_of_row_group(int64_t group, int thread, void *user)
     int64_t n_left = places->n_rows - (group << places->group_bits), n;
     n_rows = n_left < n_rows ? n_left : n_rows;
     for (int t = 0; t < places->n_threads; t++)
-        oj_list_places_pass(places, &places->notes[t], group);
+        oj_list_places_flush_group(places, &places->notes[t], group);
     n = atomic_load(&places->n_passed[group]);
     memcpy(place, offset, (size_t)n * sizeof *place);
     if (n < n_rows)

@@ -61,8 +61,8 @@ OJ_MUST_USE oj_status oj_list_places_begin(struct oj_list_places *places,
 
 /** Appends what a thread has gathered for a group to the group's part of
  *  offset. */
-void oj_list_places_pass(struct oj_list_places *places,
-                         struct oj_list_notes *notes, int64_t group);
+void oj_list_places_flush_group(struct oj_list_places *places,
+                                struct oj_list_notes *notes, int64_t group);
 
 /** Records that the list of row has n entries, from entry `first` on; at most
  *  once per row. */
@@ -76,7 +76,7 @@ static inline void oj_list_places_put(struct oj_list_places *places, int thread,
     notes->place[at].n = (uint32_t)n;
     notes->place[at].row = (uint32_t)(row - (group << places->group_bits));
     if (++notes->n_waiting[group] == OJ_PLACES_AT_ONCE)
-        oj_list_places_pass(places, notes, group);
+        oj_list_places_flush_group(places, notes, group);
 }
 
 /** Makes the offsets of all rows. Rows that were not recorded have no entries.

@@ -1,15 +1,10 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
-#include "../../../flatten/base/oj_hash_mix.h"
 #include "../../foundations/base/oj_point_quadtree.h"
 #include "../../foundations/base/oj_radix.h"
 #include "../../foundations/relation/oj_index.h"
 #include "../../pairs/selection/oj_pair_filter.h"
-#include "../../pairs/selection/oj_tie_rank_sort.h"
 #include "cpu_nearest_search.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* What struct oj_index is for this backend. */
 struct nearest_points_index
@@ -61,61 +56,36 @@ static void free_side(struct oj_index *wrapped)
  * are equal. */
 #define LONG_RUN 32
 
-/* Of how a feature begins: equal ones have equal numbers. */
-static uint64_t hash_first_vertices(const struct oj_flat *flat, int64_t feature)
+/* Marks, of features that begin alike and equal the first of them, those that
+ * no answer needs. feature, is_needed: room for n. */
+static oj_status mark_equal_geometries_in_run(
+    const struct oj_flat *flat, const struct oj_equal_features *of,
+    const struct oj_keyed *run, int64_t n, int32_t *feature, uint8_t *is_needed,
+    uint8_t *marks, struct oj_error *err)
 {
-    int64_t first, end;
-    uint64_t hash;
-    oj_flat_vertices(flat, feature, &first, &end);
-    hash = (uint64_t)(end - first);
-    for (int64_t v = first; v < end && v < first + 3; v++)
-    {
-        double xy[2] = {flat->x[v] + 0.0, flat->y[v] + 0.0}; /* no -0 */
-        hash = oj_hash_mix(oj_hash_mix(hash, &xy[0]), &xy[1]);
-    }
-    return hash;
-}
-
-static int compare_keyed(const void *left, const void *right)
-{
-    const struct oj_keyed *a = left, *b = right;
-    return (a->key > b->key) - (a->key < b->key);
-}
-
-/* Marks, of features that begin alike, those that equal the first in tie order
- * and k_distinct - 1 others before them. */
-static void mark_equal_geometries_in_run(const struct oj_flat *flat,
-                                         const int32_t *tie_rank,
-                                         int64_t k_distinct,
-                                         struct oj_keyed *run, int64_t n,
-                                         uint8_t *marks)
-{
-    int64_t n_equal = 1;
+    int64_t n_equal = 0;
     for (int64_t i = 0; i < n; i++)
-        run[i].key = (uint64_t)oj_tie_rank(tie_rank, (int32_t)run[i].value);
-    qsort(run, (size_t)n, sizeof *run, compare_keyed);
-    for (int64_t i = 1; i < n; i++)
     {
-        if (oj_flat_same_geometry(flat, run[0].value, flat, run[i].value))
-            marks[run[i].value] = n_equal++ >= k_distinct;
+        if (i == 0 ||
+            oj_flat_same_geometry(flat, run[0].value, flat, run[i].value))
+            feature[n_equal++] = (int32_t)run[i].value;
     }
+    OJ_TRY(oj_equal_features_mark(of, n_equal, feature, is_needed, err));
+    for (int64_t i = 0; i < n_equal; i++)
+        marks[feature[i]] = !is_needed[i];
+    return OJ_OK;
 }
 
-/* A thousand lots on one place would otherwise be asked about each point there.
- */
-static oj_status mark_repeated_polygons(struct nearest_points_index *self,
-                                        int64_t k_distinct,
-                                        struct oj_error *err)
+static oj_status mark_equal_geometries(const struct oj_flat *flat,
+                                       const struct oj_equal_features *of,
+                                       struct oj_keyed *keyed, int32_t *feature,
+                                       uint8_t *is_needed, uint8_t *marks,
+                                       struct oj_error *err)
 {
-    const struct oj_flat *flat = &self->polygons;
     int64_t n = flat->n_features, end;
-    struct oj_keyed *keyed, *sorted;
-    if (n <= LONG_RUN || k_distinct >= n)
-        return OJ_OK;
-    OJ_NEW_ZEROED(self->repeats, n, err);
-    OJ_NEW(keyed, 2 * n, err);
+    const struct oj_keyed *sorted;
     for (int64_t i = 0; i < n; i++)
-        keyed[i] = (struct oj_keyed){hash_first_vertices(flat, i), i};
+        keyed[i] = (struct oj_keyed){oj_flat_geometry_hash(flat, i), i};
     sorted = oj_radix_sort(keyed, keyed + n, n);
     for (int64_t i = 0; i < n; i = end)
     {
@@ -123,25 +93,54 @@ static oj_status mark_repeated_polygons(struct nearest_points_index *self,
         while (end < n && sorted[end].key == sorted[i].key)
             end++;
         if (end - i > LONG_RUN)
-            mark_equal_geometries_in_run(flat, self->index.tie_rank, k_distinct,
-                                         sorted + i, end - i, self->repeats);
+            OJ_TRY(mark_equal_geometries_in_run(
+                flat, of, sorted + i, end - i, feature, is_needed, marks, err));
     }
-    oj_free(keyed);
-    self->polygons.overlaps = self->repeats;
     return OJ_OK;
+}
+
+/* A thousand lots on one place would otherwise be asked about each point there.
+ */
+static oj_status mark_repeated_polygons(struct nearest_points_index *self,
+                                        const struct oj_equal_features *of,
+                                        struct oj_error *err)
+{
+    const struct oj_flat *flat = &self->polygons;
+    int64_t n = flat->n_features;
+    struct oj_keyed *keyed;
+    int32_t *feature;
+    uint8_t *is_needed;
+    oj_status status = OJ_OK;
+    if (n <= LONG_RUN || of->k >= n)
+        return OJ_OK;
+    OJ_NEW_ZEROED(self->repeats, n, err);
+    keyed = oj_malloc(2 * n, sizeof *keyed);
+    feature = oj_malloc(n, sizeof *feature);
+    is_needed = oj_malloc(n, sizeof *is_needed);
+    if (keyed == NULL || feature == NULL || is_needed == NULL)
+        status = oj_fail_nomem(err, 2 * n, sizeof *keyed);
+    else
+        status = mark_equal_geometries(flat, of, keyed, feature, is_needed,
+                                       self->repeats, err);
+    oj_free(keyed);
+    oj_free(feature);
+    oj_free(is_needed);
+    self->polygons.overlaps = self->repeats;
+    return status;
 }
 
 /* --- the join side -------------------------------------------------------- */
 
 static oj_status
 build_cells_of_polygon_interiors(struct nearest_points_index *self,
-                                 int64_t k_distinct, struct oj_error *err)
+                                 const struct oj_equal_features *equal,
+                                 struct oj_error *err)
 {
     if (self->relation.distance_to != OJ_TO_INTERIOR ||
         (self->polygons.part_kinds & OJ_PART_POLYGON) == 0 ||
         oj_flat_is_points(&self->polygons))
         return OJ_OK;
-    OJ_TRY(mark_repeated_polygons(self, k_distinct, err));
+    OJ_TRY(mark_repeated_polygons(self, equal, err));
     return oj_ring_cells_build(&self->cells, &self->polygons,
                                self->options.n_expected,
                                self->options.n_threads, err);
@@ -156,20 +155,6 @@ static int do_fids_ascend(const struct oj_flat *flat)
     return flat->fid != NULL && i >= flat->n_features;
 }
 
-/* The class to exclude that all features are of, or OJ_NO_CLASS. */
-static int32_t find_only_class(const struct oj_flat *flat)
-{
-    const int32_t *of = flat->exclude_class;
-    if (of == NULL || flat->n_features == 0 || of[0] < 0)
-        return OJ_NO_CLASS;
-    for (int64_t i = 1; i < flat->n_features; i++)
-    {
-        if (of[i] != of[0])
-            return OJ_NO_CLASS;
-    }
-    return of[0];
-}
-
 static oj_status build_nearest_points(struct oj_index *wrapped,
                                       const struct oj_index_args *args,
                                       struct oj_stats *stats,
@@ -178,13 +163,13 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     struct nearest_points_index *self = (void *)wrapped;
     struct oj_relation *relation = &self->index.relation;
     int n_threads = args->options.n_threads;
-    int64_t k_distinct;
+    struct oj_equal_features equal;
     self->relation = *relation = args->relation;
     self->index.tie_rank = args->tie_rank;
     self->options = args->options;
     self->polygons = *args->join_side;
     self->index.on_class = args->join_side->on_class;
-    self->index.only_class = find_only_class(args->join_side);
+    self->index.exclude_class = args->join_side->exclude_class;
     self->index.fids_ascend = do_fids_ascend(args->join_side);
     self->index.n_features = args->join_side->n_features;
     relation->k = OJ_EVERY_PAIR;
@@ -193,14 +178,10 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
             oj_segments_count_features(args->join_side, self->relation.k);
     if (relation->k < 1)
         relation->k = 1;
-    k_distinct =
-        oj_equal_features_to_keep(relation, args->join_side, args->tie_rank);
-    OJ_TRY(oj_segments_build(&self->index.segments, args->join_side,
-                             args->tie_rank, k_distinct, n_threads, err));
-    OJ_TRY(build_cells_of_polygon_interiors(self, k_distinct, err));
-    if (relation->max_distance < INFINITY)
-        OJ_TRY(oj_reach_mask_make(&self->reach, args->join_side,
-                                  relation->max_distance, err));
+    equal = oj_equal_features_make(relation, args->join_side, args->tie_rank);
+    OJ_TRY(oj_segments_build(&self->index.segments, args->join_side, &equal,
+                             n_threads, err));
+    OJ_TRY(build_cells_of_polygon_interiors(self, &equal, err));
     stats->index_bytes += oj_segments_bytes(&self->index.segments) +
                           oj_ring_cells_bytes(&self->cells);
     return OJ_OK;
@@ -245,34 +226,102 @@ struct nearest_points_batch
     const int32_t *on_class;        /* of the rows, or NULL */
 };
 
-/* The class of a point, which is one of a row. */
+/* Which points are searched for together: those of one class to be on that
+ * leave out the same class, where that is a large one. */
+static int64_t row_of_point(const struct nearest_points_batch *b,
+                            const struct oj_ordered_point *point)
+{
+    int64_t row = point->index;
+    return b->to.row != NULL ? b->to.row[row] : row;
+}
+
 static int32_t class_of_point(const struct nearest_points_batch *b,
                               const struct oj_ordered_point *point)
 {
-    int64_t row = point->index;
-    return b->on_class[b->to.row != NULL ? b->to.row[row] : row];
+    return b->on_class != NULL ? b->on_class[row_of_point(b, point)] : 0;
 }
 
-/* Puts the points of a bucket in the order of their classes, those of a class
- * in the order in which they are. */
+/* What a point leaves out: a large class, by its number; or one of these. */
+enum
+{
+    NO_CLASS_LEFT_OUT = OJ_LARGE_CLASSES,
+    SMALL_CLASS_LEFT_OUT,
+    KINDS_LEFT_OUT
+};
+
+static int what_point_leaves_out(const struct nearest_points_batch *b,
+                                 const struct oj_ordered_point *point)
+{
+    const struct oj_segments *segments = &b->self->index.segments;
+    int32_t of;
+    int large;
+    if (b->input.exclude_class == NULL)
+        return NO_CLASS_LEFT_OUT;
+    of = b->input.exclude_class[row_of_point(b, point)];
+    if (of < 0)
+        return NO_CLASS_LEFT_OUT;
+    large = oj_segments_find_large(segments, of);
+    return large >= 0 ? large : SMALL_CLASS_LEFT_OUT;
+}
+
+static uint64_t key_of_point(const struct nearest_points_batch *b,
+                             const struct oj_ordered_point *point)
+{
+    return (uint64_t)(uint32_t)class_of_point(b, point) * KINDS_LEFT_OUT +
+           (uint64_t)what_point_leaves_out(b, point);
+}
+
+/* Puts the points of a bucket in the order of their classes, those that are
+ * searched for together in the order in which they are. */
 static oj_status sort_points_by_class(const struct nearest_points_batch *b,
                                       int64_t n,
                                       const struct oj_ordered_point *point,
                                       struct oj_nearest_scratch *s,
+                                      const struct oj_keyed **sorted,
                                       struct oj_error *err)
 {
-    struct oj_keyed *sorted;
     OJ_ROOM(s->class_key, 0, 2 * n, s->cap_class_key, err);
     OJ_ROOM(s->of_class, 0, n, s->cap_of_class, err);
     for (int64_t i = 0; i < n; i++)
-    {
-        uint32_t on_class = (uint32_t)class_of_point(b, &point[i]);
-        s->class_key[i] = (struct oj_keyed){on_class, i};
-    }
-    sorted = oj_radix_sort(s->class_key, s->class_key + n, n);
+        s->class_key[i] = (struct oj_keyed){key_of_point(b, &point[i]), i};
+    *sorted = oj_radix_sort(s->class_key, s->class_key + n, n);
     for (int64_t i = 0; i < n; i++)
-        s->of_class[i] = point[sorted[i].value];
+        s->of_class[i] = point[(*sorted)[i].value];
     return OJ_OK;
+}
+
+/* Answers n points that are searched for together. */
+static oj_status join_points_of_class(const struct nearest_points_batch *b,
+                                      int64_t n,
+                                      const struct oj_ordered_point *point,
+                                      struct oj_nearest_scratch *s,
+                                      const struct oj_nearest_output *to,
+                                      struct oj_error *err)
+{
+    const struct oj_cpu_index *index = &b->self->index;
+    int32_t on_class = class_of_point(b, point);
+    int left_out = what_point_leaves_out(b, point);
+    struct oj_nearest_output without_filter = *to;
+    struct oj_segments_class of;
+    struct oj_segments_left_out without;
+    struct oj_nearest_among among = {NULL, NULL};
+    if (b->on_class != NULL)
+    {
+        of = oj_segments_find_class(&index->segments, on_class);
+        among.of = &of;
+    }
+    if (left_out < OJ_LARGE_CLASSES)
+    {
+        without =
+            oj_segments_find_left_out(&index->segments, on_class, left_out);
+        among.without = &without;
+    }
+    /* what is left of the conditions is fulfilled by all that is looked at */
+    if (left_out != SMALL_CLASS_LEFT_OUT && to->filter != NULL &&
+        !index->relation.exclude_self &&
+        oj_filter_leaves_out_one_class(index, to->filter))
+        without_filter.filter = NULL;
+    return oj_nearest_points(index, s, n, point, &among, &without_filter, err);
 }
 
 /* Answers the points of a bucket class by class. */
@@ -283,19 +332,15 @@ static oj_status join_points_by_class(const struct nearest_points_batch *b,
                                       const struct oj_nearest_output *to,
                                       struct oj_error *err)
 {
-    const struct oj_cpu_index *index = &b->self->index;
+    const struct oj_keyed *sorted;
     int64_t end;
-    OJ_TRY(sort_points_by_class(b, n, point, s, err));
+    OJ_TRY(sort_points_by_class(b, n, point, s, &sorted, err));
     for (int64_t first = 0; first < n; first = end)
     {
-        int32_t on_class = class_of_point(b, &s->of_class[first]);
-        struct oj_segments_class of =
-            oj_segments_find_class(&index->segments, on_class);
-        for (end = first + 1;
-             end < n && class_of_point(b, &s->of_class[end]) == on_class;)
+        for (end = first + 1; end < n && sorted[end].key == sorted[first].key;)
             end++;
-        OJ_TRY(oj_nearest_points(index, s, end - first, s->of_class + first,
-                                 &of, to, err));
+        OJ_TRY(join_points_of_class(b, end - first, s->of_class + first, s, to,
+                                    err));
     }
     return OJ_OK;
 }
@@ -309,12 +354,13 @@ static oj_status join_bucket(int64_t bucket, int thread, void *user,
     int64_t first = order->bucket_offset[bucket];
     int64_t n = order->bucket_offset[bucket + 1] - first;
     struct oj_nearest_output to = b->to;
+    struct oj_nearest_scratch *s = &self->scratch[thread];
+    const struct oj_nearest_among all = {NULL, NULL};
     to.answers += thread;
-    if (b->on_class != NULL)
-        return join_points_by_class(b, n, order->point + first,
-                                    &self->scratch[thread], &to, err);
-    return oj_nearest_points(&self->index, &self->scratch[thread], n,
-                             order->point + first, NULL, &to, err);
+    if (b->on_class != NULL || self->index.segments.n_large > 0)
+        return join_points_by_class(b, n, order->point + first, s, &to, err);
+    return oj_nearest_points(&self->index, s, n, order->point + first, &all,
+                             &to, err);
 }
 
 static oj_status join_points(struct nearest_points_batch *b, int64_t n,
@@ -537,7 +583,8 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
     if (b.filter.is_needed || self->relation.min_distance > 0.0 ||
         input->max_distance != NULL)
         b.to.filter = &b.filter;
-    if (oj_flat_is_points(input) && !oj_relation_gives_lists(&self->relation))
+    if (oj_flat_is_points(input) &&
+        !oj_relation_allows_many_pairs(&self->relation))
         return join_one_per_row(&b, input, out, stats, err);
     if (has_k_pairs_in_place(&b, input))
         return join_to_lists_of_k(&b, input, out, stats, err);

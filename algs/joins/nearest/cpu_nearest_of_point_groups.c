@@ -226,7 +226,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
         return OJ_OK;
     OJ_TRY(oj_candidates_reserve(s, err));
     OJ_ROOM(s->near, 0, front->n + OJ_FANOUT, s->cap_near, err);
-    oj_tree_relative(tree, &place->box, q);
+    oj_tree_convert_box(tree, &place->box, q);
     corners = oj_corner_boxes_make(tree, k, &bound, q);
     nearest = oj_front_measure(front, q, bound.reach2, &corners);
     if (searches)
@@ -269,7 +269,8 @@ enum nearest_answer
     ONE_ALLOWED,    /* likewise, of features of other classes */
     NEAREST_TIES,   /* all at the least distance */
     NEAREST_LISTED, /* k of them, or all within reach; filtered ones */
-    FEW_WITHIN      /* all within reach, of points that have few */
+    FEW_WITHIN,     /* all within reach, of points that have few */
+    FEW_NEAREST     /* k of them, few and no ties */
 };
 
 /* --- the nearest of each point of a group --------------------------------- */
@@ -406,8 +407,7 @@ struct nearest_search
     int64_t k; /* features that are found for each; OJ_EVERY_PAIR: those within
                   reach */
     int is_filtered;
-    int has_reaches;         /* rows have reaches of their own, or none */
-    int excludes_only_class; /* rows of the class of all features have none */
+    int has_reaches; /* rows have reaches of their own, or none */
 };
 
 static int32_t input_row_of_point(const struct oj_nearest_output *to,
@@ -447,20 +447,6 @@ static int32_t excluded_class_of_row(const struct oj_cpu_index *index,
                                           : OJ_NO_CLASS;
 }
 
-/* 1 when each row leaves out one class of features, and nothing else. */
-static int leaves_out_one_class(const struct oj_cpu_index *index,
-                                const struct oj_pair_filter *filter)
-{
-    const struct oj_relation *relation = &index->relation;
-    int by_class = filter->input->exclude_class != NULL;
-    if (relation->exclude_same_geometry || filter->input->n_features == 0 ||
-        filter->join_side->n_features == 0 ||
-        filter->input->max_distance != NULL || relation->unordered_pairs != 0 ||
-        relation->n_spans > 0 || oj_relation_compares_attributes(relation))
-        return 0;
-    return relation->exclude_self ? !by_class && index->fids_ascend : by_class;
-}
-
 /* No pair of the point is farther; below 0: it has none. */
 static double reach_of_point(const struct nearest_search *search,
                              const struct oj_ordered_point *point)
@@ -471,9 +457,7 @@ static double reach_of_point(const struct nearest_search *search,
         return search->index->relation.max_distance;
     input = search->to->filter->input;
     row = input_row_of_point(search->to, point);
-    if (!oj_feature_may_pair(input, row) ||
-        (search->excludes_only_class &&
-         input->exclude_class[row] == search->index->only_class))
+    if (!oj_feature_may_pair(input, row))
         return -1.0;
     return input->max_distance != NULL ? input->max_distance[row]
                                        : search->index->relation.max_distance;
@@ -719,6 +703,25 @@ OJ_INLINE oj_status list_pairs_of_group(struct nearest_search *search,
                                      limit2, err);
 }
 
+/* The nearest segment of a feature to the point of the carry; where that is
+ * inside (candidate below 0), the point itself. */
+OJ_INLINE struct oj_carried_segment carried_segment(
+    const struct oj_segments *segments, const struct oj_nearest_scratch *s,
+    const struct oj_nearest_carry *carry, int32_t candidate, double distance)
+{
+    const struct oj_bundle *b;
+    int64_t slot;
+    int at;
+    if (candidate < 0)
+        return (struct oj_carried_segment){carry->x, carry->y, carry->x,
+                                           carry->y, distance};
+    slot = s->candidate[candidate];
+    b = oj_slot_bundle(segments, slot);
+    at = oj_slot_place(slot);
+    return (struct oj_carried_segment){b->ax[at], b->ay[at], b->bx[at],
+                                       b->by[at], distance};
+}
+
 /* Has the carry hold the features of the last point, before its pairs are
  * sorted. */
 OJ_INLINE oj_status
@@ -733,20 +736,9 @@ carry_pairs_of_last_point(const struct nearest_search *search,
     carry->y = g->y[g->n - 1];
     OJ_ROOM(carry->segment, 0, n, carry->cap, err);
     for (int64_t i = 0; i < n; i++)
-    {
-        struct oj_carried_segment *to = &carry->segment[i];
-        int32_t candidate = f->pair_candidate[first + i];
-        int64_t slot = candidate >= 0 ? s->candidate[candidate] : 0;
-        const struct oj_bundle *b =
-            oj_slot_bundle(&search->index->segments, slot);
-        int at = oj_slot_place(slot);
-        *to =
-            (struct oj_carried_segment){carry->x, carry->y, carry->x, carry->y,
-                                        f->pair_distance[first + i]};
-        if (candidate >= 0)
-            *to = (struct oj_carried_segment){b->ax[at], b->ay[at], b->bx[at],
-                                              b->by[at], to->distance};
-    }
+        carry->segment[i] = carried_segment(&search->index->segments, s, carry,
+                                            f->pair_candidate[first + i],
+                                            f->pair_distance[first + i]);
     carry->n = n;
     return OJ_OK;
 }
@@ -938,6 +930,243 @@ OJ_INLINE oj_status put_few_within(struct nearest_search *search,
     return OJ_OK;
 }
 
+/* --- few nearest -----------------------------------------------------------
+
+ * Where few nearest are asked for, the least numbers of each point by different
+ * features are kept while the matrix is read, and what is within the last of
+ * them is measured and put in order point by point, without a list of the
+ * features near the group. */
+
+/* Few are up to so many: for five, lists are as fast. */
+#define OJ_MOST_FEW 3
+
+struct group_nearest
+{
+    int n[OJ_GROUP];
+    int32_t feature[OJ_GROUP][OJ_MOST_FEW]; /* in the order of the answer */
+    int32_t candidate[OJ_GROUP][OJ_MOST_FEW];
+    double distance[OJ_GROUP][OJ_MOST_FEW];
+};
+
+/* Adds a feature of point i to its k nearest, or the distance of another of its
+ * segments. candidate: the segment; -1: the point is inside. */
+OJ_INLINE void add_feature_nearest(const struct oj_cpu_index *index,
+                                   struct group_nearest *w, int i, int k,
+                                   int32_t feature, double distance,
+                                   int32_t candidate)
+{
+    int32_t *of = w->feature[i], *by = w->candidate[i];
+    double *to = w->distance[i];
+    int n = w->n[i], at = 0;
+    if (n == k &&
+        (to[n - 1] < distance ||
+         (to[n - 1] == distance && !comes_before(index, feature, of[n - 1]))))
+        return;
+    while (at < n && of[at] != feature)
+        at++;
+    if (at < n && to[at] <= distance)
+        return;
+    if (at == n && n < k)
+        w->n[i] = n + 1;
+    else if (at == n)
+        at--;
+    for (; at > 0 && (to[at - 1] > distance ||
+                      (to[at - 1] == distance &&
+                       comes_before(index, feature, of[at - 1])));
+         at--)
+    {
+        of[at] = of[at - 1];
+        to[at] = to[at - 1];
+        by[at] = by[at - 1];
+    }
+    of[at] = feature;
+    to[at] = distance;
+    by[at] = candidate;
+}
+
+/* The least numbers of sixteen points by k different features, ascending. */
+struct least_of_features
+{
+    float d2[OJ_MOST_FEW][OJ_WIDE];
+    int32_t feature[OJ_MOST_FEW][OJ_WIDE];
+};
+
+/* Adds the numbers of a segment of feature. */
+OJ_INLINE void least_of_features_add(struct least_of_features *least, int k,
+                                     int32_t feature, const float *restrict d2)
+{
+    float moving[OJ_WIDE];
+    int32_t of[OJ_WIDE];
+    int any = 0;
+    OJ_SIXTEEN any |= d2[c] < least->d2[k - 1][c];
+    if (!any)
+        return;
+    OJ_SIXTEEN moving[c] = d2[c];
+    OJ_SIXTEEN of[c] = feature;
+    for (int t = 0; t < k; t++)
+    {
+        float *at = least->d2[t];
+        int32_t *of_at = least->feature[t];
+        OJ_SIXTEEN
+        {
+            float here = at[c], there = moving[c];
+            int32_t of_here = of_at[c], of_there = of[c];
+            int ends = of_here == feature;
+            /* what the feature has moved before is no farther than it was */
+            int nearer = (there < here) | (ends & (of_there != feature));
+            at[c] = nearer ? there : here;
+            of_at[c] = nearer ? of_there : of_here;
+            /* what comes after the feature that was here moves no more */
+            moving[c] = ends ? INFINITY : nearer ? here : there;
+            of[c] = nearer ? of_here : of_there;
+        }
+    }
+}
+
+/* In limit2: the k-th least numbers of all points by different features;
+ * INFINITY where there are fewer.  w: the features that contain points. */
+OJ_INLINE void find_kth_by_features(const struct oj_segments *segments,
+                                    const struct oj_nearest_scratch *s,
+                                    const struct oj_group *g, int k,
+                                    const struct group_nearest *w,
+                                    float limit2[OJ_GROUP])
+{
+    for (int first = 0; first < g->n; first += OJ_WIDE)
+    {
+        struct least_of_features least;
+        for (int t = 0; t < k; t++)
+        {
+            OJ_SIXTEEN
+            {
+                int inside = t < w->n[first + c];
+                least.d2[t][c] = inside ? 0.0f : INFINITY;
+                least.feature[t][c] =
+                    inside ? w->feature[first + c][t] : NO_FEATURE;
+            }
+        }
+        for (int64_t j = 0; j < s->n_candidates; j++)
+            least_of_features_add(&least, k, segments->feature[s->candidate[j]],
+                                  s->matrix + j * OJ_GROUP + first);
+        OJ_SIXTEEN limit2[first + c] = least.d2[k - 1][c];
+    }
+}
+
+/* Measures the pairs and adds those within reach. */
+OJ_INLINE void measure_pairs_nearest(const struct nearest_search *search,
+                                     const struct oj_group *g,
+                                     const double *reach,
+                                     struct oj_group_pairs *p,
+                                     struct group_nearest *w)
+{
+    const struct oj_segments *segments = &search->index->segments;
+    const struct oj_nearest_scratch *s = search->s;
+    double distance[OJ_PAIRS_AT_ONCE + OJ_GROUP];
+    int k = (int)search->k;
+    oj_group_pairs_distance(segments, s, g, p, 0, distance);
+    for (int i = 0; i < p->n; i++)
+    {
+        int at = p->point[i];
+        int32_t feature = segments->feature[s->candidate[p->candidate[i]]];
+        if (distance[i] <= reach[at] && distance[i] < INFINITY)
+            add_feature_nearest(search->index, w, at, k, feature, distance[i],
+                                p->candidate[i]);
+    }
+    p->n = 0;
+}
+
+/* Finds the few nearest of each point of the group among the candidates. */
+OJ_INLINE void find_few_nearest(const struct nearest_search *search,
+                                const struct oj_group *g, int chooses,
+                                const double *reach, struct group_nearest *w)
+{
+    const struct oj_cpu_index *index = search->index;
+    const struct oj_nearest_scratch *s = search->s;
+    float least2[OJ_GROUP], limit2[OJ_GROUP];
+    int k = (int)search->k;
+    struct oj_group_pairs pairs;
+    struct oj_scale scale;
+    for (int i = 0; i < OJ_GROUP; i++)
+        w->n[i] = 0;
+    for (int i = 0; i < g->n && s->cells->n_sets > 0; i++)
+    {
+        int64_t n;
+        const int32_t *feature = oj_group_containing(s, g, i, &n);
+        for (int64_t j = 0; j < n && reach[i] >= 0.0; j++)
+        {
+            if (!chooses || oj_choice_takes(&s->choice, feature[j]))
+                add_feature_nearest(index, w, i, k, feature[j], 0.0, -1);
+        }
+    }
+    if (s->n_candidates == 0)
+        return;
+    scale = oj_fill_matrix(&index->segments, s, g, least2);
+    find_kth_by_features(&index->segments, s, g, k, w, limit2);
+    oj_limits_widen(&scale, g->n, reach, limit2);
+    pairs.n = 0;
+    for (int32_t j = 0; j < s->n_candidates; j++)
+    {
+        uint32_t close = oj_points_within_limit(
+            s->matrix + (int64_t)j * OJ_GROUP, limit2, g->n);
+        for (; close != 0; close &= close - 1)
+        {
+            pairs.point[pairs.n] = __builtin_ctz(close);
+            pairs.candidate[pairs.n++] = j;
+        }
+        if (pairs.n > OJ_PAIRS_AT_ONCE)
+            measure_pairs_nearest(search, g, reach, &pairs, w);
+    }
+    measure_pairs_nearest(search, g, reach, &pairs, w);
+}
+
+/* Has the carry hold the k nearest features of the last point. */
+OJ_INLINE oj_status carry_few_nearest(const struct nearest_search *search,
+                                      const struct oj_group *g,
+                                      const struct group_nearest *w,
+                                      struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
+    struct oj_nearest_carry *carry = &s->carry;
+    int last = g->n - 1, n = w->n[last];
+    carry->x = g->x[last];
+    carry->y = g->y[last];
+    OJ_ROOM(carry->segment, 0, n, carry->cap, err);
+    for (int i = 0; i < n; i++)
+        carry->segment[i] =
+            carried_segment(&search->index->segments, s, carry,
+                            w->candidate[last][i], w->distance[last][i]);
+    carry->n = n;
+    carry->distance = n >= search->k ? w->distance[last][n - 1] : INFINITY;
+    return OJ_OK;
+}
+
+/* Answers the points of a group with their few nearest. */
+OJ_INLINE oj_status answer_few_nearest_of_group(struct nearest_search *search,
+                                                const struct oj_group *g,
+                                                int chooses,
+                                                struct oj_error *err)
+{
+    struct oj_nearest_scratch *s = search->s;
+    struct group_nearest w;
+    double reach[OJ_GROUP];
+    OJ_TRY(oj_matrix_reserve(s, err));
+    for (int i = 0; i < g->n; i++)
+        reach[i] = reach_of_point(search, &g->point[i]);
+    find_few_nearest(search, g, chooses, reach, &w);
+    if (s->choice.filter == NULL)
+        OJ_TRY(carry_few_nearest(search, g, &w, err));
+    for (int i = 0; i < g->n; i++)
+    {
+        struct point_pairs pairs = {w.n[i], w.feature[i], w.distance[i]};
+        if (search->is_filtered)
+            OJ_TRY(put_filtered_pairs(search, &g->point[i], &pairs, err));
+        else
+            OJ_TRY(put_pairs(search->to,
+                             input_row_of_point(search->to, &g->point[i]),
+                             &pairs, err));
+    }
+    return OJ_OK;
+}
+
 /* One nearest: only points to which several features are as near are listed. */
 OJ_INLINE oj_status put_nearest(struct nearest_search *search,
                                 const struct oj_group *g,
@@ -980,7 +1209,7 @@ OJ_INLINE oj_status put_nearest(struct nearest_search *search,
 OJ_INLINE int64_t expected_features(const struct nearest_search *search,
                                     enum nearest_answer answer)
 {
-    if (answer != NEAREST_LISTED)
+    if (answer != NEAREST_LISTED && answer != FEW_NEAREST)
         return 1;
     return search->k == OJ_EVERY_PAIR ? search->s->expected : search->k;
 }
@@ -991,7 +1220,7 @@ OJ_INLINE int64_t features_to_find(const struct nearest_search *search,
 {
     if (answer == FEW_WITHIN)
         return OJ_EVERY_PAIR;
-    return answer == NEAREST_LISTED ? search->k : 1;
+    return answer == NEAREST_LISTED || answer == FEW_NEAREST ? search->k : 1;
 }
 
 /* Answers the points of a group with all within their reach, or leaves them
@@ -1045,8 +1274,9 @@ OJ_INLINE void leave_out_common_class(const struct nearest_search *search,
         common = of;
     }
     search->s->choice.left_out = common;
-    search->s->choice.is_all =
-        common == OJ_NO_CLASS && search->s->choice.class_of == NULL;
+    search->s->choice.is_all = common == OJ_NO_CLASS &&
+                               search->s->choice.class_of == NULL &&
+                               search->s->choice.skip_class == OJ_NO_CLASS;
 }
 
 /* Answers the points of a group, or sets s->too_many. */
@@ -1070,7 +1300,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
         set_containing_as_nearest(index, s, g, chooses, answer == ONE_ALLOWED,
                                   &best) == g->n)
         cap = 0.0;
-    if (answer == NEAREST_LISTED)
+    if (answer == NEAREST_LISTED || answer == FEW_NEAREST)
         fetch_offsets_of_lists(search, g);
     OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k, chooses,
                                  answer == NEAREST_TIES ||
@@ -1080,7 +1310,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
         return OJ_OK;
     if (s->timings)
         middle = oj_clock_seconds();
-    if (answer == NEAREST_LISTED)
+    if (answer == NEAREST_LISTED || answer == FEW_NEAREST)
         fetch_lists(search, g);
     if (answer <= NEAREST_TIES)
     {
@@ -1090,6 +1320,8 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     }
     else if (answer == FEW_WITHIN)
         OJ_TRY(answer_few_within(search, g, chooses, err));
+    else if (answer == FEW_NEAREST)
+        OJ_TRY(answer_few_nearest_of_group(search, g, chooses, err));
     else
     {
         OJ_TRY(list_pairs_of_group(search, g, err));
@@ -1118,6 +1350,9 @@ OJ_INLINE void adapt_group_limit(struct nearest_search *search,
     if (answer == NEAREST_LISTED)
         oj_adapt(&s->group_limit, s->features.n, 12 + 3 * wanted / 2,
                  24 + 3 * wanted, base);
+    else if (answer == FEW_NEAREST)
+        oj_adapt(&s->group_limit, s->n_candidates, 20 + 4 * wanted,
+                 40 + 8 * wanted, base);
     else
         oj_adapt(&s->group_limit, s->n_candidates, 20, 40, base);
 }
@@ -1256,6 +1491,14 @@ OJ_CLONES static oj_status answer_listed(struct nearest_search *search,
 }
 
 OJ_CLONES static oj_status
+answer_few_nearest(struct nearest_search *search, int64_t n,
+                   const struct oj_ordered_point *point, struct oj_error *err)
+{
+    return answer_points(search, n, point, FEW_NEAREST,
+                         !search->s->choice.is_all, err);
+}
+
+OJ_CLONES static oj_status
 answer_few_within_reach(struct nearest_search *search, int64_t n,
                         const struct oj_ordered_point *point,
                         struct oj_error *err)
@@ -1274,7 +1517,10 @@ static oj_status answer_k_nearest(struct nearest_search *search, int64_t n,
         OJ_ROOM(s->best_feature, 0, search->k, s->cap_best, err);
         OJ_ROOM(s->best_d2, 0, search->k, s->cap_best_d2, err);
     }
-    return answer_listed(search, n, point, err);
+    return search->k <= OJ_MOST_FEW &&
+                   search->index->relation.ties != OJ_TIES_ALL
+               ? answer_few_nearest(search, n, point, err)
+               : answer_listed(search, n, point, err);
 }
 
 /* --- filtered pairs -------------------------------------------------------
@@ -1397,13 +1643,6 @@ static oj_status answer_filtered(struct nearest_search *search, int64_t n,
 
 /* --- points --------------------------------------------------------------- */
 
-static int excludes_only_class(const struct oj_cpu_index *index,
-                               const struct oj_pair_filter *filter)
-{
-    return index->only_class != OJ_NO_CLASS && filter != NULL &&
-           filter->input->exclude_class != NULL;
-}
-
 static int has_reaches_of_rows(const struct oj_pair_filter *filter)
 {
     return filter != NULL &&
@@ -1411,23 +1650,32 @@ static int has_reaches_of_rows(const struct oj_pair_filter *filter)
             filter->input->n_spans > 0 || filter->input->vectors.value != NULL);
 }
 
-/* All segments, or those of a class. */
+/* All segments, or those of a class, without a run of them. */
 static void choose_segments(const struct oj_cpu_index *index,
-                            const struct oj_segments_class *of,
+                            const struct oj_nearest_among *among,
                             struct oj_nearest_scratch *s)
 {
     const struct oj_segments *segments = &index->segments;
+    const struct oj_segments_class *of = among->of;
     double base = of != NULL ? of->bundle_size : segments->bundle_size;
     struct oj_segment_choice choice = {.end = segments->n_bundles * OJ_BUNDLE,
                                        .n_features = index->n_features,
-                                       .is_all = 1};
+                                       .is_all = among->without == NULL};
     if (of != NULL)
         choice = (struct oj_segment_choice){.first = of->first,
                                             .end = of->end,
                                             .n_features = of->n_features,
                                             .class_of = index->on_class,
                                             .on_class = of->on_class};
-    choice.left_out = OJ_NO_CLASS;
+    choice.left_out = choice.skip_class = OJ_NO_CLASS;
+    if (among->without != NULL)
+    {
+        choice.skip_first = among->without->first;
+        choice.skip_end = among->without->end;
+        choice.skip_class = among->without->exclude_class;
+        choice.excluded = index->exclude_class;
+        choice.n_features -= among->without->n_features;
+    }
     s->choice = choice;
     /* how many bundles' sizes a limit is, is alike in all classes */
     if (s->limit_base > 0.0 && base > 0.0)
@@ -1446,21 +1694,19 @@ static void choose_segments(const struct oj_cpu_index *index,
 oj_status oj_nearest_points(const struct oj_cpu_index *index,
                             struct oj_nearest_scratch *s, int64_t n,
                             const struct oj_ordered_point *point,
-                            const struct oj_segments_class *of,
+                            const struct oj_nearest_among *among,
                             const struct oj_nearest_output *to,
                             struct oj_error *err)
 {
     const struct oj_relation *relation = &index->relation;
-    int excludes_only = excludes_only_class(index, to->filter);
-    struct nearest_search search = {
-        .index = index,
-        .s = s,
-        .to = to,
-        .k = relation->k,
-        .is_filtered = to->filter != NULL,
-        .has_reaches = has_reaches_of_rows(to->filter) || excludes_only,
-        .excludes_only_class = excludes_only};
-    choose_segments(index, of, s);
+    struct nearest_search search = {.index = index,
+                                    .s = s,
+                                    .to = to,
+                                    .k = relation->k,
+                                    .is_filtered = to->filter != NULL,
+                                    .has_reaches =
+                                        has_reaches_of_rows(to->filter)};
+    choose_segments(index, among, s);
     if (search.k != OJ_EVERY_PAIR && search.k > s->choice.n_features)
         search.k = s->choice.n_features > 0 ? s->choice.n_features : 1;
     if (relation->k == 1 && relation->ties != OJ_TIES_ALL &&
@@ -1470,10 +1716,10 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
                    : answer_one_nearest_of_class(&search, n, point, err);
     if (search.is_filtered && relation->k == 1 &&
         relation->ties != OJ_TIES_ALL &&
-        leaves_out_one_class(index, to->filter))
+        oj_filter_leaves_out_one_class(index, to->filter))
     {
-        s->choice.excludes = !excludes_only;
-        s->choice.excluded = to->filter->join_side->exclude_class;
+        s->choice.excludes = 1;
+        s->choice.excluded = index->exclude_class;
         return answer_one_allowed(&search, n, point, err);
     }
     if (s->own == NULL)

@@ -28,17 +28,16 @@
 /** Which segments a search considers. */
 struct oj_segment_choice
 {
-    int64_t first, end;      /**< range of slots: all of them, or those of a
-                                  class */
-    int64_t n_features;      /**< number of features with segments in this
-                                  range */
-    int is_all;              /**< 1: all segments are considered, whichever the
-                                  row */
-    const int32_t *class_of; /**< [features] class of each feature; NULL:
-                                  classes do not matter */
-    int32_t on_class;        /**< class of the features that are considered */
-    /** 1: a row excludes features of its class, or one feature. The class of a
-     *  feature is excluded[]; if that is NULL, its number. */
+    int64_t first, end; /**< slots: all of them, or those of a class */
+    int64_t skip_first, skip_end; /**< but for these: a class that all points
+                                       leave out, or none */
+    int32_t skip_class;           /**< that class, or OJ_NO_CLASS */
+    int64_t n_features;           /**< that have them */
+    int is_all;                   /**< 1: all segments, whatever the row */
+    const int32_t *class_of;      /**< [features], or NULL: of no matter */
+    int32_t on_class;             /**< of the features looked at */
+    /** 1: a row's nearest is not of its class; that of a feature is excluded[]
+     *  or, NULL, the feature itself. */
     int excludes;
     const int32_t *excluded;
     int32_t left_out; /**< a class that is not considered, because no point of
@@ -52,17 +51,21 @@ struct oj_segment_choice
 /** The join side as the engine stores it. */
 struct oj_cpu_index
 {
-    struct oj_relation relation; /**< its k is at most the number of features */
-    const int32_t *tie_rank;     /**< [features]; NULL: the ordinal is the
-                                      rank */
-    const int32_t *on_class;     /**< [features] class of -on, or NULL */
-    struct oj_segments segments; /**< the segments of all features */
-    int64_t n_features;          /**< number of features that have segments */
-    int fids_ascend;             /**< 1: FIDs ascend strictly */
-    /** If all features are of one class to exclude: that class. A row of this
-     *  class has no pair, and other rows exclude no feature. Otherwise
-     *  OJ_NO_CLASS. */
-    int32_t only_class;
+    struct oj_relation relation;  /**< k: no more than there are features */
+    const int32_t *tie_rank;      /**< [features] or NULL: the ordinal */
+    const int32_t *on_class;      /**< [features] or NULL */
+    struct oj_segments segments;  /**< of all features */
+    int64_t n_features;           /**< that have segments */
+    int fids_ascend;              /**< 1: each is greater than the one before */
+    const int32_t *exclude_class; /**< [features] or NULL */
+};
+
+/** The features that points may have: all, or those of a class that must be
+ * equal, without those of a large class that all points leave out. */
+struct oj_nearest_among
+{
+    const struct oj_segments_class *of;         /**< NULL: all features */
+    const struct oj_segments_left_out *without; /**< NULL: leaves out none */
 };
 
 /** Eight boxes near a patch of points. */
@@ -249,11 +252,24 @@ struct oj_nearest_output
                                               distance */
 };
 
-/** Finds the nearest features of n points in Morton order: k of each point,
- * with ties as the relation requires, or all within its reach (dwithin; then
- * each point is a row).  `of`: the class of the points, if pairs must be of one
- * class; NULL: all features are considered.  Costs some hundred nanoseconds per
- * group.
+/** 1 when each row leaves out one class of features, and nothing else. */
+static inline int
+oj_filter_leaves_out_one_class(const struct oj_cpu_index *index,
+                               const struct oj_pair_filter *filter)
+{
+    const struct oj_relation *relation = &index->relation;
+    int by_class = filter->input->exclude_class != NULL;
+    if (relation->exclude_same_geometry || relation->min_distance > 0.0 ||
+        filter->input->n_features == 0 || filter->join_side->n_features == 0 ||
+        filter->input->max_distance != NULL || relation->unordered_pairs != 0 ||
+        relation->n_spans > 0 || oj_relation_compares_attributes(relation))
+        return 0;
+    return relation->exclude_self ? !by_class && index->fids_ascend : by_class;
+}
+
+/** The nearest of n points in Morton order among some features: k of each, ties
+ *  as the relation says, or all within its reach (dwithin; each point is a
+ *  row).  Costs some hundred nanoseconds a group.
  *
  *  If pairs are filtered, more than k features are found, and the filter is
  * asked about them from the nearest on. Points for which too few pass are
@@ -263,7 +279,7 @@ OJ_MUST_USE oj_status oj_nearest_points(const struct oj_cpu_index *index,
                                         struct oj_nearest_scratch *scratch,
                                         int64_t n,
                                         const struct oj_ordered_point *point,
-                                        const struct oj_segments_class *of,
+                                        const struct oj_nearest_among *among,
                                         const struct oj_nearest_output *output,
                                         struct oj_error *err);
 

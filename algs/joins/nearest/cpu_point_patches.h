@@ -286,9 +286,26 @@ OJ_INLINE int32_t oj_excluded_class(const struct oj_segment_choice *choice,
     return choice->excluded != NULL ? choice->excluded[feature] : feature;
 }
 
-/* Removes the segments of a bundle that the search does not consider, by making
- * them infinitely far. The filter of pairs is asked only about segments within
- * the bound. */
+/* 1 when the search looks at none of the bundles first .. end - 1, which are
+ * neighbours. */
+OJ_INLINE int oj_choice_skips(const struct oj_segment_choice *choice,
+                              int64_t first, int64_t end)
+{
+    return first * OJ_BUNDLE >= choice->skip_first &&
+           end * OJ_BUNDLE <= choice->skip_end;
+}
+
+/* 1 when the search looks at no bundle below a node. */
+OJ_INLINE int oj_choice_skips_child(const struct oj_segment_choice *choice,
+                                    struct oj_tree_child v)
+{
+    int shift = 3 * (v.level + 1);
+    return oj_choice_skips(choice, (int64_t)v.child << shift,
+                           ((int64_t)v.child + 1) << shift);
+}
+
+/* Takes the segments of a bundle out that the search does not look at: they are
+ * near nothing.  What is asked of a pair is asked within bound only. */
 static __attribute__((noinline, unused)) void
 oj_choice_mask(const struct oj_segments *segments,
                const struct oj_segment_choice *choice, int64_t bundle,
@@ -298,6 +315,7 @@ oj_choice_mask(const struct oj_segments *segments,
     {
         int64_t slot = bundle * OJ_BUNDLE + i;
         if (slot >= choice->first && slot < choice->end &&
+            (slot < choice->skip_first || slot >= choice->skip_end) &&
             (choice->left_out == OJ_NO_CLASS ||
              oj_excluded_class(choice, segments->feature[slot]) !=
                  choice->left_out) &&
@@ -318,6 +336,8 @@ OJ_INLINE int oj_choice_takes(const struct oj_segment_choice *choice,
     return (choice->class_of == NULL ||
             (choice->end > choice->first &&
              choice->class_of[feature] == choice->on_class)) &&
+           (choice->skip_class == OJ_NO_CLASS ||
+            choice->excluded[feature] != choice->skip_class) &&
            (choice->filter == NULL ||
             oj_pair_may_count(choice->filter, choice->row, feature));
 }
@@ -394,10 +414,10 @@ OJ_INLINE double oj_least8(const double *v)
     return a < c ? a : c;
 }
 
-/* Returns an upper bound of the distance to the nearest segment that a point
- * does not exclude, whatever its class is: the farther of the two nearest
- * segments of different classes. A feature without class (below 0) differs from
- * all others. */
+/* How far the nearest is at most that is not of the class of a point, whatever
+ * that is: the farther of the nearest two segments of different classes. A
+ * feature of no class, below 0, is other than all; so is one of a large class,
+ * since the points that leave that out are not searched for with others. */
 static __attribute__((noinline, unused)) double
 oj_bound_of_two_classes(const struct oj_segments *segments,
                         struct oj_nearest_scratch *s,
@@ -412,6 +432,8 @@ oj_bound_of_two_classes(const struct oj_segments *segments,
         if (!(d2[i] < bound->other2))
             continue;
         of = oj_excluded_class(&s->choice, feature[i]);
+        if (segments->n_large > 0 && oj_segments_find_large(segments, of) >= 0)
+            of = -1;
         if (of == bound->least_class && of >= 0 && !(d2[i] < bound->least2))
             continue;
         within = oj_box_reach_to(place, &segments->bundle[bundle], i);
@@ -802,7 +824,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
         return OJ_OK;
     oj_tree_descent_begin(&descent, tree, &patch->box);
     if (chooses)
-        descent.stack[0] = oj_tree_node_over(first, last);
+        descent.stack[0] = oj_tree_common_ancestor(first, last);
     corners = oj_corner_boxes_make(tree, k, &bound, descent.q);
     while (descent.depth > 0)
     {
@@ -812,7 +834,8 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
         float d2[OJ_FANOUT];
         uint32_t within;
         if (v.d2 > bound.reach2 ||
-            (chooses && !oj_tree_child_overlaps(v, first, last)))
+            (chooses && (!oj_tree_child_overlaps(v, first, last) ||
+                         oj_choice_skips_child(&s->choice, v))))
             continue;
         if (v.level > 0)
         {
@@ -835,7 +858,10 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
         for (int c = 0; !is_all && c < OJ_FANOUT; c++)
         {
             int32_t bundle = v.child * OJ_FANOUT + c;
-            d2[c] = bundle >= first && bundle <= last ? d2[c] : INFINITY;
+            int is_looked_at =
+                bundle >= first && bundle <= last &&
+                !oj_choice_skips(&s->choice, bundle, (int64_t)bundle + 1);
+            d2[c] = is_looked_at ? d2[c] : INFINITY;
         }
         within = oj_boxes_within(d2, bound.reach2);
         /* the bundles are not in the cache: prefetches all of them at once */

@@ -37,14 +37,14 @@ enum verdict
 };
 
 /* Flags: a verdict is only right if these shapes are topologically valid
- * (oj_shape_is_nice()). */
-enum needs_nice
+ * (oj_shape_is_valid()). */
+enum needs_valid
 {
-    NEEDS_NICE_A = 1,
-    NEEDS_NICE_B = 2
+    NEEDS_VALID_A = 1,
+    NEEDS_VALID_B = 2
 };
 
-#define NEEDS_BOTH ((unsigned)NEEDS_NICE_A | (unsigned)NEEDS_NICE_B)
+#define NEEDS_BOTH ((unsigned)NEEDS_VALID_A | (unsigned)NEEDS_VALID_B)
 
 /* Three definitions of "a is inside b". */
 enum inside
@@ -136,7 +136,7 @@ static int has_ring_starting_in(const struct oj_shape *b,
 }
 
 /* Returns which shapes must be topologically valid for the locations of points
- * to be right (flags NEEDS_NICE_..). In invalid polygons parts may overlap or
+ * to be right (flags NEEDS_VALID_..). In invalid polygons parts may overlap or
  * share edges, or have no area. */
 static unsigned validity_needed_for_points(const struct oj_shape *a,
                                            const struct oj_shape *b,
@@ -144,10 +144,10 @@ static unsigned validity_needed_for_points(const struct oj_shape *a,
 {
     int is_on = (found & SOME_ON_BOUNDARY) != 0;
     return (a->may_overlap || (is_on && a->kinds == OJ_PART_POLYGON)
-                ? (unsigned)NEEDS_NICE_A
+                ? (unsigned)NEEDS_VALID_A
                 : 0u) |
            (b->may_overlap || (is_on && b->kinds == OJ_PART_POLYGON)
-                ? (unsigned)NEEDS_NICE_B
+                ? (unsigned)NEEDS_VALID_B
                 : 0u);
 }
 
@@ -338,7 +338,7 @@ static enum verdict decide_relate_of_disjoint_shapes(const char *mask,
     if (!de9im_dimensions_of_shape(a, &matrix.at[2], &matrix.at[5]) ||
         !de9im_dimensions_of_shape(b, &matrix.at[6], &matrix.at[7]))
         return VERDICT_UNSURE;
-    return oj_matrix_fits(&matrix, mask) ? VERDICT_YES : VERDICT_NO;
+    return oj_matrix_matches_pattern(&matrix, mask) ? VERDICT_YES : VERDICT_NO;
 }
 
 /* --- all joins ------------------------------------------------------------ */
@@ -359,8 +359,8 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
         enum verdict verdict =
             is_inside(is_around ? b : a, is_around ? a : b, how, needs);
         if (is_around) /* the flags are for (b, a): exchange them */
-            *needs = (*needs & NEEDS_NICE_A ? (unsigned)NEEDS_NICE_B : 0u) |
-                     (*needs & NEEDS_NICE_B ? (unsigned)NEEDS_NICE_A : 0u);
+            *needs = (*needs & NEEDS_VALID_A ? (unsigned)NEEDS_VALID_B : 0u) |
+                     (*needs & NEEDS_VALID_B ? (unsigned)NEEDS_VALID_A : 0u);
         return verdict;
     }
     if (!oj_shapes_meet(a, b, needs))
@@ -392,13 +392,13 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
 #define OPEN_PER_TASK 16
 
 /* What is known about the topological validity of a shape: cached results of
- * oj_shape_is_nice() and oj_border_is_apart(). */
-enum oj_niceness
+ * oj_shape_is_valid() and oj_border_is_simple(). */
+enum oj_validity
 {
-    OJ_NICENESS_NOT_KNOWN,
-    OJ_NOT_NICE,
-    OJ_NICE,
-    OJ_NICE_APART
+    OJ_VALIDITY_NOT_KNOWN,
+    OJ_NOT_VALID,
+    OJ_VALID,
+    OJ_VALID_SIMPLE
 };
 
 /* State of a thread. */
@@ -407,18 +407,18 @@ struct predicate_worker
     struct oj_row_worker shared;
     struct oj_relate_scratch relate;
     struct oj_border_pair borders;
-    struct oj_border own_border; /* scratch of oj_border_is_apart() */
-    struct oj_figure figure;     /* scratch of oj_shape_is_nice() */
+    struct oj_border own_border; /* scratch of oj_border_is_simple() */
+    struct oj_figure figure;     /* scratch of oj_shape_is_valid() */
     struct oj_found found;
     struct oj_shape *member; /* members of the current row's shape */
     int64_t cap_members;
     struct oj_edge_grid cells;     /* grid of the current row's edges */
-    _Atomic uint8_t own_niceness;  /* enum oj_niceness of the current row */
-    _Atomic uint8_t *row_niceness; /* where the state of the current row's shape
-                                      is cached: own_niceness, or the element of
+    _Atomic uint8_t own_validity;  /* enum oj_validity of the current row */
+    _Atomic uint8_t *row_validity; /* where the state of the current row's shape
+                                      is cached: own_validity, or the element of
                                       a join feature with an equal geometry */
-    uint8_t *is_met; /* [features] for OJ_OP_DISJOINT: 1: the feature intersects
-                        the current row */
+    uint8_t *is_met; /* 1: the feature intersects the current row. [features];
+                        only for OJ_OP_DISJOINT */
     int64_t n_rows, n_to_look;
 };
 
@@ -431,7 +431,7 @@ struct predicate_index
     int has_side;
     int32_t *place_of; /* [features] index of each join feature in the array
                           side.shape; NULL: no screen */
-    _Atomic uint8_t *niceness; /* [features] enum oj_niceness: cached validity
+    _Atomic uint8_t *validity; /* [features] enum oj_validity: cached validity
                                   of each join feature */
 };
 
@@ -473,36 +473,39 @@ static oj_status build_side_if_needed(struct predicate_index *index,
 
 /* --- topological validity of shapes, cached ------------------------------- */
 
-static oj_status compute_niceness(struct predicate_worker *w,
+static oj_status compute_validity(struct predicate_worker *w,
                                   const struct oj_shape *shape,
-                                  enum oj_niceness *niceness,
+                                  enum oj_validity *validity,
                                   struct oj_error *err)
 {
-    int is_apart, is_nice;
-    OJ_TRY(oj_border_is_apart(shape, &w->own_border, &is_apart, err));
-    *niceness = OJ_NICE_APART;
-    if (is_apart && shape->n_rings == 1)
+    int is_simple, is_valid;
+    OJ_TRY(oj_border_is_simple(shape, &w->own_border, &is_simple, err));
+    *validity = OJ_VALID_SIMPLE;
+    if (is_simple && shape->n_rings == 1)
         return OJ_OK;
     w->n_to_look = 0; /* poll the cancel flag again after the test, which may
                          take long */
-    OJ_TRY(oj_shape_is_nice(shape, &w->figure, &w->relate.node, &is_nice, err));
-    *niceness = !is_nice ? OJ_NOT_NICE : is_apart ? OJ_NICE_APART : OJ_NICE;
+    OJ_TRY(
+        oj_shape_is_valid(shape, &w->figure, &w->relate.node, &is_valid, err));
+    *validity = !is_valid   ? OJ_NOT_VALID
+                : is_simple ? OJ_VALID_SIMPLE
+                            : OJ_VALID;
     return OJ_OK;
 }
 
 /* Finds whether the shape is topologically valid. known: where the result is
  * cached, for all threads. */
-static oj_status find_niceness(struct predicate_worker *w,
+static oj_status find_validity(struct predicate_worker *w,
                                const struct oj_shape *shape,
                                _Atomic uint8_t *known,
-                               enum oj_niceness *niceness, struct oj_error *err)
+                               enum oj_validity *validity, struct oj_error *err)
 {
-    *niceness =
-        (enum oj_niceness)atomic_load_explicit(known, memory_order_relaxed);
-    if (*niceness != OJ_NICENESS_NOT_KNOWN)
+    *validity =
+        (enum oj_validity)atomic_load_explicit(known, memory_order_relaxed);
+    if (*validity != OJ_VALIDITY_NOT_KNOWN)
         return OJ_OK;
-    OJ_TRY(compute_niceness(w, shape, niceness, err));
-    atomic_store_explicit(known, (uint8_t)*niceness, memory_order_relaxed);
+    OJ_TRY(compute_validity(w, shape, validity, err));
+    atomic_store_explicit(known, (uint8_t)*validity, memory_order_relaxed);
     return OJ_OK;
 }
 
@@ -511,23 +514,23 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
                                                 _Atomic uint8_t *known,
                                                 int *yes, struct oj_error *err)
 {
-    enum oj_niceness niceness;
-    OJ_TRY(find_niceness(w, shape, known, &niceness, err));
-    *yes = niceness != OJ_NOT_NICE;
+    enum oj_validity validity;
+    OJ_TRY(find_validity(w, shape, known, &validity, err));
+    *yes = validity != OJ_NOT_VALID;
     return OJ_OK;
 }
 
 /* --- decision by the edges of both borders -------------------------------- */
 
 /* Polygons of at most this many vertices are compared border by border first,
- * which reads all vertices. For larger ones the grid of cells is used first,
- * because then only a few cells are read. */
+ * which reads all vertices. For larger ones the edge grid is used first,
+ * because then only a few cells of it are read. */
 #define MOST_BORDER_VERTICES 512
 
-/* When polygons of fewer than BORDER_VERTICES_WITHOUT_CELLS vertices get cells,
- * if borders are compared first: after BORDERS_BEFORE_CELLS tests; after
- * SMALL_BORDERS_BEFORE_CELLS if the other polygon has SMALL_BORDER_RATIO times
- * fewer vertices, because cells then decide more pairs. */
+/* When polygons of fewer than BORDER_VERTICES_WITHOUT_CELLS vertices get an
+ * edge grid, if borders are compared first: after BORDERS_BEFORE_CELLS tests;
+ * after SMALL_BORDERS_BEFORE_CELLS if the other polygon has SMALL_BORDER_RATIO
+ * times fewer vertices, because the grid then decides more pairs. */
 #define BORDER_VERTICES_WITHOUT_CELLS 256
 #define BORDERS_BEFORE_CELLS 32
 #define SMALL_BORDERS_BEFORE_CELLS 12
@@ -539,9 +542,9 @@ static int takes_borders_first(const struct predicate_index *index)
     return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
 }
 
-/* After how many tests the shape gets cells, if it is compared with n others
- * that have n_vertices in total. as_a_rule: the usual number, if borders are
- * not compared first. */
+/* After how many tests the shape gets an edge grid, if it is compared with n
+ * others that have n_vertices in total. as_a_rule: the usual number, if borders
+ * are not compared first. */
 static uint8_t asks_before_cells(const struct predicate_index *index,
                                  const struct oj_shape *shape, int64_t n,
                                  int64_t n_vertices, uint8_t as_a_rule)
@@ -554,8 +557,8 @@ static uint8_t asks_before_cells(const struct predicate_index *index,
                : SMALL_BORDERS_BEFORE_CELLS;
 }
 
-/* 1 if the pair will probably be decided by the cells of a alone: they locate
- * the whole box of b, or b is much smaller. */
+/* 1 if the edge grid of a will probably decide the pair: b lies in grid cells
+ * without edges, or is much smaller than a. */
 static int do_cells_come_first(const struct oj_shape *a,
                                const struct oj_shape *b)
 {
@@ -603,8 +606,8 @@ static int takes_contact(const struct oj_relation *relation)
 
 static int may_be_apart(_Atomic uint8_t *known)
 {
-    uint8_t niceness = atomic_load_explicit(known, memory_order_relaxed);
-    return niceness == OJ_NICENESS_NOT_KNOWN || niceness == OJ_NICE_APART;
+    uint8_t validity = atomic_load_explicit(known, memory_order_relaxed);
+    return validity == OJ_VALIDITY_NOT_KNOWN || validity == OJ_VALID_SIMPLE;
 }
 
 /* Decides a pair of polygons by their edges near the common window
@@ -616,12 +619,12 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
                   struct oj_error *err)
 {
     const struct oj_relation *relation = relation_of(index);
-    enum oj_niceness of_row, of_feature;
+    enum oj_validity of_row, of_feature;
     struct oj_matrix matrix;
     *is_decided = 0;
     if (!oj_border_takes(shape) || !oj_border_takes(other) ||
-        !may_be_apart(w->row_niceness) ||
-        !may_be_apart(&index->niceness[feature]))
+        !may_be_apart(w->row_validity) ||
+        !may_be_apart(&index->validity[feature]))
         return OJ_OK;
     OJ_TRY(oj_borders_find(shape, other, &w->borders, err));
     if (w->borders.is_complete && w->borders.n_contacts == 0 &&
@@ -631,13 +634,13 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
         *holds = 0;
         return OJ_OK;
     }
-    OJ_TRY(find_niceness(w, shape, w->row_niceness, &of_row, err));
+    OJ_TRY(find_validity(w, shape, w->row_validity, &of_row, err));
     OJ_TRY(
-        find_niceness(w, other, &index->niceness[feature], &of_feature, err));
-    *is_decided = of_row == OJ_NICE_APART && of_feature == OJ_NICE_APART &&
+        find_validity(w, other, &index->validity[feature], &of_feature, err));
+    *is_decided = of_row == OJ_VALID_SIMPLE && of_feature == OJ_VALID_SIMPLE &&
                   oj_borders_relate(&w->borders, &matrix);
     if (*is_decided)
-        *holds = oj_matrix_holds(&matrix, relation);
+        *holds = oj_matrix_decides_pair(&matrix, relation);
     return OJ_OK;
 }
 
@@ -652,17 +655,17 @@ static oj_status decide_by_matrix(struct predicate_index *index,
 {
     const struct oj_relation *relation = relation_of(index);
     struct oj_matrix matrix;
-    int row_nice, feature_nice;
-    OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness, &row_nice,
-                                          err));
-    OJ_TRY(is_feature_topologically_valid(w, other, &index->niceness[feature],
-                                          &feature_nice, err));
+    int row_is_valid, feature_is_valid;
+    OJ_TRY(is_feature_topologically_valid(w, shape, w->row_validity,
+                                          &row_is_valid, err));
+    OJ_TRY(is_feature_topologically_valid(w, other, &index->validity[feature],
+                                          &feature_is_valid, err));
     w->n_to_look = 0; /* poll the cancel flag again after the matrix, which may
                          take long */
-    OJ_TRY(oj_shapes_relate(relation, shape, row_nice, other, feature_nice,
-                            index->shared.args.options.cancel, &w->relate,
-                            &matrix, err));
-    *holds = oj_matrix_holds(&matrix, relation);
+    OJ_TRY(oj_shapes_relate(relation, shape, row_is_valid, other,
+                            feature_is_valid, index->shared.args.options.cancel,
+                            &w->relate, &matrix, err));
+    *holds = oj_matrix_decides_pair(&matrix, relation);
     return OJ_OK;
 }
 
@@ -682,7 +685,8 @@ static oj_status want_cells_of_feature(struct predicate_index *index,
         n_asks = asks_before_cells(index, other, 1, shape->n_vertices, n_asks);
     if (n_asks != OJ_ASKS_BEFORE_CELLS || shape->cells != NULL)
         n_vertices = 0;
-    return oj_shape_side_want_cells(side, at, n_vertices, n_asks, err);
+    return oj_shape_side_make_cells_if_useful(side, at, n_vertices, n_asks,
+                                              err);
 }
 
 /* Decides a pair by locations of vertices and contacts of edges (the functions
@@ -698,11 +702,11 @@ decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
         relation_of(index), shape, other, &needs);
     *is_decided = verdict != VERDICT_UNSURE;
     *holds = verdict == VERDICT_YES;
-    if (*is_decided && (needs & NEEDS_NICE_B))
+    if (*is_decided && (needs & NEEDS_VALID_B))
         OJ_TRY(is_feature_topologically_valid(
-            w, other, &index->niceness[feature], is_decided, err));
-    if (*is_decided && (needs & NEEDS_NICE_A))
-        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness,
+            w, other, &index->validity[feature], is_decided, err));
+    if (*is_decided && (needs & NEEDS_VALID_A))
+        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_validity,
                                               is_decided, err));
     return OJ_OK;
 }
@@ -796,15 +800,15 @@ static oj_status decide_point_in_polygon(struct predicate_index *index,
 {
     const struct oj_ordered_point *p = &index->side.points.point[at];
     enum oj_location location = oj_shape_locate(shape, p->x, p->y);
-    int nice = !shape->may_overlap;
+    int is_valid = !shape->may_overlap;
     *holds = (int)(places >> location & 1);
-    if (location == OJ_OUTSIDE && nice)
+    if (location == OJ_OUTSIDE && is_valid)
         return OJ_OK;
     if (shape->may_overlap || (location == OJ_ON_BOUNDARY &&
                                *holds != (int)(places >> OJ_INSIDE & 1)))
-        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness, &nice,
-                                              err));
-    return nice ? OJ_OK : decide_pair(index, w, shape, at, holds, err);
+        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_validity,
+                                              &is_valid, err));
+    return is_valid ? OJ_OK : decide_pair(index, w, shape, at, holds, err);
 }
 
 static oj_status put_pair(struct predicate_index *index,
@@ -885,8 +889,8 @@ static oj_status list_all_features(const struct oj_shape_side *side,
     return OJ_OK;
 }
 
-/* A row with at least FOUND_FOR_CELLS candidates gets cells; with few vertices,
- * at least FOUND_FOR_FEW_VERTICES. */
+/* The shape of a row gets an edge grid if the row has at least FOUND_FOR_CELLS
+ * candidates; for few vertices, at least FOUND_FOR_FEW_VERTICES. */
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
@@ -894,14 +898,14 @@ static oj_status list_all_features(const struct oj_shape_side *side,
  * has an equal geometry, as in a self join, that feature's cache is used, so
  * that the test is made once. */
 static _Atomic uint8_t *
-niceness_of_equal_feature(const struct predicate_index *index,
+validity_of_equal_feature(const struct predicate_index *index,
                           struct predicate_worker *w,
                           const struct oj_shape *shape)
 {
     const struct oj_shape_side *side = &index->side;
     if (!takes_borders_first(index) || index->rule.takes_all ||
         side->shape == NULL)
-        return &w->own_niceness;
+        return &w->own_validity;
     for (int64_t i = 0; i < w->found.n; i++)
     {
         const struct oj_shape *other = &side->shape[w->found.at[i]];
@@ -910,12 +914,12 @@ niceness_of_equal_feature(const struct predicate_index *index,
             oj_box_covers(&shape->box, &other->box) &&
             oj_flat_same_geometry(shape->flat, shape->feature, other->flat,
                                   other->feature))
-            return &index->niceness[other->feature];
+            return &index->validity[other->feature];
     }
-    return &w->own_niceness;
+    return &w->own_validity;
 }
 
-/* The number of candidates from which on the row's shape gets cells. */
+/* The number of candidates from which on the row's shape gets an edge grid. */
 static int64_t found_for_cells(const struct predicate_index *index,
                                const struct predicate_worker *w,
                                const struct oj_shape *shape)
@@ -929,15 +933,16 @@ static int64_t found_for_cells(const struct predicate_index *index,
     return asks_before_cells(index, shape, n, n_vertices, FOUND_FOR_CELLS);
 }
 
-/* Prepares the shape of a row: makes its members if parts are of different
- * kinds; otherwise its cells, if it has at least `least` candidates. */
+/* Prepares the shape of a row. If its parts are of different kinds, makes a
+ * shape for each part; otherwise an edge grid, if the row has at least `least`
+ * candidates. */
 static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
                                                  struct oj_shape *shape,
                                                  int64_t least,
                                                  struct oj_error *err)
 {
-    w->own_niceness = OJ_NICENESS_NOT_KNOWN;
-    w->row_niceness = &w->own_niceness;
+    w->own_validity = OJ_VALIDITY_NOT_KNOWN;
+    w->row_validity = &w->own_validity;
     if (oj_shape_is_mixed(shape))
     {
         OJ_ROOM(w->member, 0, shape->n_parts, w->cap_members, err);
@@ -971,7 +976,7 @@ static oj_status search_row(struct oj_row_index *shared,
     if (w->found.n > 0)
         OJ_TRY(prepare_row_shape_members_cells(
             w, &shape, found_for_cells(index, w, &shape), err));
-    w->row_niceness = niceness_of_equal_feature(index, w, &shape);
+    w->row_validity = validity_of_equal_feature(index, w, &shape);
     return add_pairs_of_candidates(index, w, row, &shape, err);
 }
 
@@ -1002,9 +1007,9 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
     int is_sure = 1;
     if (oj_shape_is_many_rings(&other))
         OJ_TRY(is_feature_topologically_valid(
-            w, &other, &index->niceness[feature], &is_sure, err));
+            w, &other, &index->validity[feature], &is_sure, err));
     if (is_sure && oj_shape_is_many_rings(shape))
-        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_niceness,
+        OJ_TRY(is_feature_topologically_valid(w, shape, w->row_validity,
                                               &is_sure, err));
     if (!is_sure)
         return decide_by_matrix(index, w, shape, feature, &other, holds, err);
@@ -1104,7 +1109,7 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
     shape = oj_shape_of(b->index->shared.input, row);
     w->n_rows++;
     w->found.n = 0; /* from here on, the number of undecided pairs, which
-                       decides whether the row's shape gets cells */
+                       decides whether the row's shape gets an edge grid */
     for (int64_t k = i; k < end; k++)
         w->found.n += needs_join_shape_after_gpu_screen(index, said[k]);
     OJ_TRY(prepare_row_shape_members_cells(w, &shape, FOUND_FOR_CELLS, err));
@@ -1335,7 +1340,7 @@ static oj_status prepare_workers(struct predicate_index *index,
     {
         struct predicate_worker *w = worker_of(index, t);
         w->n_rows = 0;
-        oj_relate_forget(&w->relate);
+        oj_relate_scratch_forget_layers(&w->relate);
         if (relation_of(index)->op != OJ_OP_DISJOINT)
             continue;
         oj_free(w->is_met); /* a failed batch may have left marks in it */
@@ -1392,7 +1397,7 @@ static const struct oj_row_method by_candidates = {
 static void free_side(struct oj_index *wrapped)
 {
     struct predicate_index *index = (void *)wrapped;
-    oj_free((void *)index->niceness);
+    oj_free((void *)index->validity);
     oj_free(index->place_of);
     oj_shape_side_free(&index->side);
 }
@@ -1407,7 +1412,7 @@ static oj_status build_predicate_index(struct oj_index *wrapped,
     struct predicate_index *index =
         oj_row_index_begin(wrapped, &by_candidates, args);
     (void)oj_screen_rule_of(&args->relation, &index->rule);
-    OJ_NEW_ZEROED(index->niceness, args->join_side->n_features, err);
+    OJ_NEW_ZEROED(index->validity, args->join_side->n_features, err);
     if (!args->gets_candidates)
         OJ_TRY(build_side_if_needed(index, err));
     stats->index_bytes += oj_shape_side_bytes(&index->side);

@@ -51,7 +51,8 @@ static int are_vertices_on_sphere(const struct oj_shape_blocks *side,
 {
     int is_there = 1;
     for (int64_t v = first; v < end && side->vector != NULL; v++)
-        is_there &= oj_sphere_has(side->flat->x[v], side->flat->y[v]);
+        is_there &=
+            oj_sphere_contains_coordinates(side->flat->x[v], side->flat->y[v]);
     return is_there;
 }
 
@@ -99,7 +100,7 @@ static void put_sphere_box(const struct oj_shape_blocks *side, int64_t first,
     {
         double chord2 = oj_sphere_chord2(
             vector_at(side, v), vector_at(side, v + side->of_segments));
-        by = oj_larger(by, oj_sphere_bulge(chord2));
+        by = oj_larger(by, oj_sphere_arc_bulge(chord2));
     }
     for (int d = 0; d < 3; d++)
     {
@@ -125,8 +126,8 @@ static void put_box(const struct oj_shape_blocks *side,
         put_sphere_box(side, v, n, out);
         return;
     }
-    box = oj_box_of(side->at[0] + v, side->at[1] + v, n);
-    box = oj_box_around(&box, 0.0);
+    box = oj_box_of_points(side->at[0] + v, side->at[1] + v, n);
+    box = oj_box_widened(&box, 0.0);
     memcpy(out, &box, sizeof box);
 }
 
@@ -373,7 +374,7 @@ OJ_INLINE int is_box_near_last_block(const struct measured_shape *to,
     double slack = 0.0, sum = 0.0;
     for (int d = 0; d < 2 * by.n_dims; d++)
         slack = oj_larger(slack, fabs(around[d]));
-    slack = oj_box_slack(slack);
+    slack = oj_box_rounding_error(slack);
     for (int d = 0; d < by.n_dims; d++)
     {
         double at = to->side->at[d][v];

@@ -118,7 +118,7 @@ static void write_bounds_for_tree(const struct oj_shape_blocks *side,
             out[3 * n + d] = at[end - 1];
         }
     }
-    slack = oj_box_slack(size);
+    slack = oj_box_rounding_error(size);
     for (int d = 0; d < n_dims; d++)
     {
         high[d] = out[d] + slack;
@@ -455,7 +455,7 @@ static oj_status build_shape_index(struct oj_index *wrapped,
     struct shape_index *self = oj_row_index_begin(
         wrapped, on_sphere ? &shapes_on_sphere : &shapes, args);
     if (on_sphere)
-        oj_sphere_compare_chords(&self->shared.args.relation);
+        oj_sphere_relation_to_chords(&self->shared.args.relation);
     return build_tree(self, stats, err);
 }
 

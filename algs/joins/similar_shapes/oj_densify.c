@@ -26,8 +26,8 @@ static struct dense_segment segment_at(const struct oj_flat *flat, int64_t v,
                               {0.0, 0.0, 0.0},
                               {0.0, 0.0, 0.0},
                               0.0};
-    if (!on_sphere || !oj_sphere_has(s.x[0], s.y[0]) ||
-        !oj_sphere_has(s.x[1], s.y[1]))
+    if (!on_sphere || !oj_sphere_contains_coordinates(s.x[0], s.y[0]) ||
+        !oj_sphere_contains_coordinates(s.x[1], s.y[1]))
         return s;
     s.from = oj_sphere_vector(s.x[0], s.y[0]);
     s.to = oj_sphere_vector(s.x[1], s.y[1]);

@@ -86,13 +86,47 @@ void oj_similar_needs_free(struct similar_needs *needs)
     oj_free(needs->distance);
 }
 
+/* The features that have the token set of a listed one and can be pairs of row;
+ * where it is alone, after all conditions. */
+OJ_INLINE struct oj_equal_run find_equal_sets(const struct similar_batch *b,
+                                              int64_t row, int32_t feature)
+{
+    const struct oj_row_index *shared = &b->self->shared;
+    const struct similar_side *side = &b->self->side;
+    const struct oj_equal_groups *groups = &side->groups;
+    int64_t group = side->group_of != NULL ? side->group_of[feature] : -1;
+    if (group < 0 || oj_equal_groups_count(groups, group) == 1)
+        return (struct oj_equal_run){
+            0, oj_pair_may_count(&shared->filter, row, feature)};
+    return oj_equal_groups_run(groups, shared, row, group,
+                               oj_equal_groups_range(groups, shared, row));
+}
+
+/* Adds the pairs of row with a listed feature and its equals, if they have that
+ * many common tokens. */
+OJ_INLINE oj_status add_pairs_of_set(struct similar_batch *b,
+                                     struct oj_row_worker *worker, int64_t row,
+                                     int32_t feature, int64_t common,
+                                     struct oj_equal_run run,
+                                     struct oj_error *err)
+{
+    const struct oj_row_index *shared = &b->self->shared;
+    const struct similar_side *side = &b->self->side;
+    double compared =
+        oj_negated_text_similarity(shared, &b->sides, row, feature, common);
+    if (side->group_of == NULL ||
+        oj_equal_groups_count(&side->groups, side->group_of[feature]) == 1)
+        return oj_ranking_add(&worker->ranking, feature, compared, err);
+    return oj_equal_groups_put(&side->groups, shared, worker, row, run,
+                               compared, &worker->n_candidates, err);
+}
+
 /* Adds the pairs of row in a list, for classes first .. end - 1. */
 OJ_INLINE oj_status add_pairs_from_list(
     struct similar_batch *b, struct oj_row_worker *worker, int64_t row,
     uint32_t token, int64_t list, const struct similar_needs *needs,
     int64_t first, int64_t end, struct oj_error *err)
 {
-    const struct oj_row_index *shared = &b->self->shared;
     const struct similar_side *side = &b->self->side;
     const struct oj_token_sets *in = &b->sides.input;
     const struct oj_token_sets *join = &b->sides.join_side;
@@ -108,19 +142,18 @@ OJ_INLINE oj_status add_pairs_from_list(
     for (; e < last; e++)
     {
         int32_t feature = (int32_t)e->row;
+        struct oj_equal_run run;
         int64_t common;
         if (__builtin_popcountll(e->bits.word[0] ^ bits.word[0]) +
                 __builtin_popcountll(e->bits.word[1] ^ bits.word[1]) >
             needs->distance[e->class])
             continue;
-        if (!oj_pair_may_count(&shared->filter, row, feature))
+        run = find_equal_sets(b, row, feature);
+        if (run.first >= run.end)
             continue;
         common = oj_similar_common(in, row, join, feature, token);
         if (common >= needs->common[e->class])
-            OJ_TRY(oj_ranking_add(&worker->ranking, feature,
-                                  oj_negated_text_similarity(
-                                      shared, &b->sides, row, feature, common),
-                                  err));
+            OJ_TRY(add_pairs_of_set(b, worker, row, feature, common, run, err));
     }
     return OJ_OK;
 }
@@ -390,12 +423,15 @@ static oj_status build_similar_index(struct oj_index *wrapped,
         return OJ_OK;
     if (args->join_side->n_texts < args->relation.n_similar)
         return oj_fail(err, OJ_ERR_ARG, "the join side has no texts");
+    if (args->relation.k < OJ_EVERY_PAIR)
+        OJ_TRY(oj_similar_side_group(side, args, err));
     OJ_TRY(oj_similar_side_sort(&args->join_side->texts[0], side, err));
     OJ_TRY(oj_similar_side_list(side, args->relation.similar,
                                 find_end_of_token_numbers(side->sets), err));
     stats->index_bytes +=
         side->offset[2 * side->n_tokens] * (int64_t)sizeof *side->entry +
-        2 * side->n_tokens * (int64_t)sizeof *side->offset;
+        2 * side->n_tokens * (int64_t)sizeof *side->offset +
+        oj_equal_groups_bytes(&side->groups);
     return OJ_OK;
 }
 

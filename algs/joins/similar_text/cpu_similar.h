@@ -19,6 +19,7 @@
 #include "../../foundations/base/cpu_lane_loops.h"
 #include "../../foundations/base/cpu_token_bitmaps.h"
 #include "../../foundations/base/oj_radix.h"
+#include "../../pairs/selection/oj_equal_groups.h"
 #include "similar_engine_sides.h"
 
 enum
@@ -43,6 +44,11 @@ enum
 struct similar_side
 {
     const struct oj_token_sets *sets;
+    /* Of a join side, where k are asked for: rows of equal sets, of which only
+     * one is listed; group_of: [rows] its group, -1: not listed; NULL: no two
+     * sets are equal, or all rows are listed. */
+    struct oj_equal_groups groups;
+    int32_t *group_of;
     int64_t n_classes, n_tokens;
     int32_t *class_size;  /* [n_classes] set size of each class, ascending */
     int64_t *class_start; /* [n_classes + 1] first place in by_size */
@@ -56,6 +62,11 @@ struct similar_side
  * of its tokens. */
 int64_t oj_similar_prefix(const struct oj_text_condition *condition,
                           int64_t size);
+
+/* Groups the rows of the join side; before they are sorted. */
+OJ_MUST_USE oj_status oj_similar_side_group(struct similar_side *side,
+                                            const struct oj_index_args *args,
+                                            struct oj_error *err);
 
 OJ_MUST_USE oj_status oj_similar_side_sort(const struct oj_token_sets *sets,
                                            struct similar_side *side,

@@ -7,9 +7,10 @@
 
 /* ---- by size ------------------------------------------------------------- */
 
-/* Sorts the rows that have tokens by size; *n: their number. *order is one of
- * the two arrays. */
+/* Sorts the rows that have tokens and are listed by size; *n: their number.
+ * *order is one of the two arrays. */
 static oj_status sort_rows_by_size(const struct oj_token_sets *sets,
+                                   const int32_t *group_of,
                                    struct oj_keyed **first,
                                    struct oj_keyed **second, int64_t *n,
                                    struct oj_error *err)
@@ -21,7 +22,7 @@ static oj_status sort_rows_by_size(const struct oj_token_sets *sets,
     for (int64_t row = 0; row < sets->n_rows; row++)
     {
         struct oj_keyed keyed = {(uint64_t)sets->size[row], row};
-        if (sets->size[row] > 0)
+        if (sets->size[row] > 0 && (group_of == NULL || group_of[row] >= 0))
             (*first)[at++] = keyed;
     }
     sorted = oj_radix_sort(*first, *second, at);
@@ -63,7 +64,7 @@ oj_status oj_similar_side_sort(const struct oj_token_sets *sets,
     int64_t n = 0;
     oj_status status;
     side->sets = sets;
-    status = sort_rows_by_size(sets, &order, &room, &n, err);
+    status = sort_rows_by_size(sets, side->group_of, &order, &room, &n, err);
     if (status == OJ_OK)
         status = group_rows_by_set_size(side, order, n, err);
     oj_free(order);
@@ -171,6 +172,8 @@ oj_status oj_similar_side_list(struct similar_side *side,
 
 void oj_similar_side_free(struct similar_side *side)
 {
+    oj_equal_groups_free(&side->groups);
+    oj_free(side->group_of);
     oj_free(side->class_size);
     oj_free(side->class_start);
     oj_free(side->by_size);

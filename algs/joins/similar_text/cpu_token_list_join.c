@@ -133,7 +133,7 @@ OJ_INLINE oj_status join_entries(struct similar_batch *b, int thread,
 
 /* The class up to which features can be similar to the row if this token is the
  * first common one. */
-OJ_INLINE int64_t end_class_of_row(const struct similar_batch *b,
+OJ_INLINE int64_t class_beyond_row(const struct similar_batch *b,
                                    const struct similar_entry *row)
 {
     const struct similar_needs *needs = &b->needs[row->class];
@@ -154,7 +154,7 @@ static oj_status join_rows_with_list(struct similar_batch *b, int thread,
     for (const struct similar_entry *last = row + n; row < last; row++)
     {
         const struct similar_needs *needs = &b->needs[row->class];
-        int64_t end_class = end_class_of_row(b, row), end, from;
+        int64_t end_class = class_beyond_row(b, row), end, from;
         if (end_class <= needs->first)
             continue;
         while (low < list->n_near && class[low] < needs -> first)
@@ -224,7 +224,7 @@ double oj_similar_list_work(const struct similar_batch *b)
         {
             const struct similar_entry *row = &b->input->entry[next];
             int64_t first = b->needs[row->class].first,
-                    end = end_class_of_row(b, row);
+                    end = class_beyond_row(b, row);
             /* treats the two lists as one, a slight overestimate */
             if (end > first)
                 sum += (double)(oj_similar_find_class(e, n, end) -

@@ -1,5 +1,6 @@
 #include "similar_engine_sides.h"
 
+#include <math.h>
 #include <string.h>
 
 int oj_similar_takes(const struct oj_relation *relation,
@@ -8,7 +9,8 @@ int oj_similar_takes(const struct oj_relation *relation,
 {
     (void)join_side;
     (void)input;
-    return oj_relation_ranks_by_similarity(relation);
+    return oj_relation_ranks_by_similarity(relation) &&
+           !(relation->max_distance < INFINITY);
 }
 
 int oj_similar_vectors_takes(const struct oj_relation *relation,
@@ -17,7 +19,8 @@ int oj_similar_vectors_takes(const struct oj_relation *relation,
 {
     (void)join_side;
     (void)input;
-    return oj_relation_is_similar(relation) && relation->n_similar == 0;
+    return oj_relation_is_similar(relation) && relation->n_similar == 0 &&
+           !(relation->max_distance < INFINITY);
 }
 
 oj_status oj_similar_sides_make(struct oj_row_index *index,

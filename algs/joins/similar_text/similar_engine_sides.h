@@ -16,14 +16,13 @@ struct oj_similar_sides
     struct oj_flat side[2]; /**< the sides without the texts that rank */
 };
 
-/** Member takes() of engines: returns 1 for -op similar by texts, for any
- * features. */
+/** takes() of engines: 1 for -op similar by texts wherever the features are. */
 int oj_similar_takes(const struct oj_relation *relation,
                      const struct oj_flat *join_side,
                      const struct oj_flat *input);
 
-/** Member takes() of engines: returns 1 for -op similar by vectors, for any
- * features. */
+/** takes() of engines: 1 for -op similar by vectors wherever the features are.
+ */
 int oj_similar_vectors_takes(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
                              const struct oj_flat *input);

@@ -5,7 +5,7 @@
  *  only results are converted to metres.
  */
 #include "../../../flatten/base/oj_alloc.h"
-#include "../../pairs/selection/oj_parallel_row_search.h"
+#include "../../pairs/selection/oj_equal_groups.h"
 #include "cpu_sphere_side.h"
 
 #include <string.h>
@@ -17,9 +17,9 @@ struct sphere_index
     struct oj_sphere_side side;  /* the join side */
     struct oj_sphere_side input; /* input rows of the current batch */
     struct oj_tree3 tree;
-    int32_t *feature; /* [entries of tree] join feature of each entry */
-    double *limit2;   /* [features] maximum distance of each join feature as a
-                         squared chord, or NULL */
+    struct oj_equal_groups groups; /* the entries of tree */
+    double *limit2; /* [features] own maximum distances as squared chords,
+                       or NULL */
 };
 
 /* --- index ---------------------------------------------------------------- */
@@ -38,7 +38,7 @@ static int takes_sphere(const struct oj_relation *relation,
 static void free_side(struct oj_index *wrapped)
 {
     struct sphere_index *self = (void *)wrapped;
-    oj_free(self->feature);
+    oj_equal_groups_free(&self->groups);
     oj_free(self->limit2);
     oj_free(self->tree.node);
     oj_sphere_side_free(&self->side);
@@ -59,16 +59,14 @@ static int first_vertex_in_degrees(const void *user, int64_t feature, double *x,
     return 1;
 }
 
-static oj_status build_tree(struct sphere_index *self,
-                            const struct oj_order *order, struct oj_error *err)
+static oj_status build_tree(struct sphere_index *self, struct oj_order *order,
+                            struct oj_error *err)
 {
-    OJ_NEW(self->feature, order->n_points, err);
-    OJ_TRY(oj_sphere_tree3_reserve(&self->tree, order->n_points, err));
-    for (int64_t i = 0; i < order->n_points; i++)
-    {
-        self->feature[i] = (int32_t)order->point[i].index;
-        self->tree.node[i] = self->side.box[order->point[i].index];
-    }
+    OJ_TRY(oj_equal_groups_make(&self->groups, &self->shared.args, order, err));
+    OJ_TRY(oj_sphere_tree3_reserve(&self->tree, self->groups.n, err));
+    for (int64_t i = 0; i < self->groups.n; i++)
+        self->tree.node[i] =
+            self->side.box[oj_equal_groups_any(&self->groups, i)];
     oj_sphere_tree3_fill(&self->tree);
     return OJ_OK;
 }
@@ -94,7 +92,8 @@ struct sphere_row_search
     struct sphere_index *self;
     struct oj_row_worker *worker;
     int64_t row, first_vertex, end_vertex;
-    double limit2; /* maximum distance of the row, as a squared chord */
+    double limit2; /* maximum squared chord of the row */
+    struct oj_rank_range ranks;
 };
 
 static double squared_chord_limit_of_feature(const struct sphere_row_search *s,
@@ -107,18 +106,12 @@ static double squared_chord_limit_of_feature(const struct sphere_row_search *s,
     return s->limit2;
 }
 
-static oj_status measure_feature_and_add_to_ranking(struct sphere_row_search *s,
-                                                    int32_t feature,
-                                                    struct oj_error *err)
+/* The squared chord from the row to a feature, or more than limit2. */
+static double measure_feature(const struct sphere_row_search *s,
+                              int32_t feature, double limit2)
 {
     const struct sphere_index *self = s->self;
-    const struct oj_ranking *ranking = &s->worker->ranking;
-    double limit2 = squared_chord_limit_of_feature(s, feature),
-           least = INFINITY;
-    OJ_TRY(oj_row_poll_cancel(&self->shared, s->worker, err));
-    s->worker->n_candidates++;
-    if (!oj_pair_may_count(&self->shared.filter, s->row, feature))
-        return OJ_OK;
+    double least = INFINITY;
     for (int64_t v = s->first_vertex; v < s->end_vertex; v++)
     {
         double chord2 =
@@ -126,14 +119,71 @@ static oj_status measure_feature_and_add_to_ranking(struct sphere_row_search *s,
                                         limit2 < least ? limit2 : least);
         least = chord2 < least ? chord2 : least;
     }
+    return least;
+}
+
+static void narrow_search(struct sphere_row_search *s)
+{
+    const struct oj_ranking *ranking = &s->worker->ranking;
+    if (oj_relation_is_nearest(&s->self->shared.args.relation) &&
+        ranking->bound < s->limit2)
+        s->limit2 = ranking->bound;
+}
+
+static oj_status measure_feature_and_add_to_ranking(struct sphere_row_search *s,
+                                                    int32_t feature,
+                                                    struct oj_error *err)
+{
+    const struct sphere_index *self = s->self;
+    double limit2 = squared_chord_limit_of_feature(s, feature), least;
+    s->worker->n_candidates++;
+    if (!oj_pair_may_count(&self->shared.filter, s->row, feature))
+        return OJ_OK;
+    least = measure_feature(s, feature, limit2);
     if (!(least <= limit2) || least < self->shared.args.relation.min_distance)
         return OJ_OK;
     OJ_TRY(
         oj_row_put_pair(&self->shared, s->worker, s->row, feature, least, err));
-    if (oj_relation_is_nearest(&self->shared.args.relation) &&
-        ranking->bound < s->limit2)
-        s->limit2 = ranking->bound;
+    narrow_search(s);
     return OJ_OK;
+}
+
+/* Measures several equal features by one of them. */
+static oj_status measure_equal_features(struct sphere_row_search *s,
+                                        int64_t entry, struct oj_error *err)
+{
+    const struct sphere_index *self = s->self;
+    const struct oj_row_index *shared = &self->shared;
+    const struct oj_relation *relation = &shared->args.relation;
+    struct oj_equal_run run =
+        oj_equal_groups_run(&self->groups, shared, s->row, entry, s->ranks);
+    int32_t feature = oj_equal_groups_any(&self->groups, entry);
+    double limit2 = squared_chord_limit_of_feature(s, feature), least;
+    s->worker->n_candidates++;
+    if (run.first >= run.end ||
+        (relation->exclude_same_geometry &&
+         oj_flat_same_geometry(shared->input, s->row, self->side.flat,
+                               feature)))
+        return OJ_OK;
+    least = measure_feature(s, feature, limit2);
+    if (!(least <= limit2) || least < relation->min_distance)
+        return OJ_OK;
+    OJ_TRY(oj_equal_groups_put(&self->groups, shared, s->worker, s->row, run,
+                               least, &s->worker->n_candidates, err));
+    narrow_search(s);
+    return OJ_OK;
+}
+
+static oj_status measure_entry_and_add_to_ranking(struct sphere_row_search *s,
+                                                  int64_t entry,
+                                                  struct oj_error *err)
+{
+    const struct oj_equal_groups *groups = &s->self->groups;
+    OJ_TRY(oj_row_poll_cancel(&s->self->shared, s->worker, err));
+    return oj_equal_groups_count(groups, entry) > 1
+               ? measure_equal_features(s, entry, err)
+               : measure_feature_and_add_to_ranking(
+                     s, oj_equal_groups_any(groups, entry), err);
 }
 
 static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
@@ -153,8 +203,7 @@ static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
             depth =
                 oj_sphere_tree3_push(tree, at, box, s->limit2, stack, depth);
         else
-            OJ_TRY(measure_feature_and_add_to_ranking(s, self->feature[at.node],
-                                                      err));
+            OJ_TRY(measure_entry_and_add_to_ranking(s, at.node, err));
     }
     return OJ_OK;
 }
@@ -166,8 +215,12 @@ static oj_status search_row(struct oj_row_index *shared,
     const struct oj_flat *flat = shared->input;
     struct sphere_index *self = (void *)shared;
     struct sphere_row_search s = {
-        self, worker, row, 0, 0, shared->args.relation.max_distance};
-    /* all parts of the row are points */
+        .self = self,
+        .worker = worker,
+        .row = row,
+        .limit2 = shared->args.relation.max_distance,
+        .ranks = oj_equal_groups_range(&self->groups, shared, row)};
+    /* all parts are points */
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
         s.limit2 = oj_sphere_chord2_of(flat->max_distance[row]);
@@ -207,7 +260,7 @@ static oj_status build_sphere_index(struct oj_index *wrapped,
 {
     struct sphere_index *self = oj_row_index_begin(wrapped, &sphere, args);
     const struct oj_flat *flat = args->join_side;
-    oj_sphere_compare_chords(&self->shared.args.relation);
+    oj_sphere_relation_to_chords(&self->shared.args.relation);
     OJ_TRY(oj_sphere_side_build(&self->side, flat, 1,
                                 args->relation.distance_to == OJ_TO_INTERIOR,
                                 args->options.n_threads, err));
@@ -218,7 +271,8 @@ static oj_status build_sphere_index(struct oj_index *wrapped,
             self->limit2[f] = oj_sphere_chord2_of(flat->max_distance[f]);
     }
     OJ_TRY(order_and_build_tree(self, err));
-    stats->index_bytes += oj_sphere_side_bytes(&self->side);
+    stats->index_bytes += oj_sphere_side_bytes(&self->side) +
+                          oj_equal_groups_bytes(&self->groups);
     return OJ_OK;
 }
 

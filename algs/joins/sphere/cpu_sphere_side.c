@@ -76,7 +76,7 @@ double oj_sphere_chord2_of(double metres)
     return chord * chord;
 }
 
-void oj_sphere_compare_chords(struct oj_relation *relation)
+void oj_sphere_relation_to_chords(struct oj_relation *relation)
 {
     relation->max_distance = oj_sphere_chord2_of(relation->max_distance);
     relation->min_distance = oj_sphere_chord2_of(relation->min_distance);
@@ -105,7 +105,7 @@ static struct oj_box3 box_of_arc(struct oj_vec3 a, struct oj_vec3 b)
 {
     struct oj_box3 box = oj_sphere_box3_of(a), other = oj_sphere_box3_of(b);
     oj_sphere_box3_add(&box, &other);
-    oj_sphere_box3_grow(&box, oj_sphere_bulge(oj_sphere_chord2(a, b)));
+    oj_sphere_box3_grow(&box, oj_sphere_arc_bulge(oj_sphere_chord2(a, b)));
     return box;
 }
 
@@ -244,7 +244,7 @@ static oj_status build_feature(int64_t feature, int thread, void *user,
     side->box[feature] = oj_sphere_box3_empty();
     for (int64_t v = first; v < end; v++)
     {
-        if (!oj_sphere_has(flat->x[v], flat->y[v]))
+        if (!oj_sphere_contains_coordinates(flat->x[v], flat->y[v]))
             return OJ_OK;
         side->at[v] = oj_sphere_vector(flat->x[v], flat->y[v]);
     }
@@ -516,9 +516,9 @@ static int part_holds(const struct oj_sphere_side *side, int64_t part,
     return odd;
 }
 
-struct oj_sphere_place oj_sphere_nearest(const struct oj_sphere_side *side,
-                                         int64_t feature, struct oj_vec3 p,
-                                         double limit2)
+struct oj_sphere_place oj_sphere_nearest_edge(const struct oj_sphere_side *side,
+                                              int64_t feature, struct oj_vec3 p,
+                                              double limit2)
 {
     const struct oj_flat *flat = side->flat;
     struct oj_sphere_place best = {limit2, INT64_MAX};

@@ -84,27 +84,28 @@ struct oj_sphere_place
 
 /** Finds the edge of a feature that is nearest to p; the distance is 0 if p is
  * inside of a polygon. Edges beyond limit2, a squared chord, are not found. */
-struct oj_sphere_place oj_sphere_nearest(const struct oj_sphere_side *side,
-                                         int64_t feature, struct oj_vec3 p,
-                                         double limit2);
+struct oj_sphere_place oj_sphere_nearest_edge(const struct oj_sphere_side *side,
+                                              int64_t feature, struct oj_vec3 p,
+                                              double limit2);
 
 static inline double
 oj_sphere_chord2_to_feature(const struct oj_sphere_side *side, int64_t feature,
                             struct oj_vec3 p, double limit2)
 {
-    return oj_sphere_nearest(side, feature, p, limit2).chord2;
+    return oj_sphere_nearest_edge(side, feature, p, limit2).chord2;
 }
 
 /** 1 if the coordinates are on the sphere: finite, with a latitude within 90
  * degrees. */
-static inline int oj_sphere_has(double longitude, double latitude)
+static inline int oj_sphere_contains_coordinates(double longitude,
+                                                 double latitude)
 {
     return longitude - longitude == 0.0 && fabs(latitude) <= 90.0;
 }
 
 /** Upper bound of the distance by which an arc leaves the 3D box of its two
  * ends: less than a quarter of its squared chord, plus rounding. */
-static inline double oj_sphere_bulge(double chord2)
+static inline double oj_sphere_arc_bulge(double chord2)
 {
     return 0.25 * chord2 + 1e-14;
 }
@@ -114,7 +115,7 @@ static inline double oj_sphere_bulge(double chord2)
 double oj_sphere_chord2_of(double metres);
 
 /** Replaces the distances in relation by squared chords. */
-void oj_sphere_compare_chords(struct oj_relation *relation);
+void oj_sphere_relation_to_chords(struct oj_relation *relation);
 double oj_sphere_metres_of(double chord2);
 
 /** Unit vector of a point in degrees. Longitudes 180 and -180 give exactly

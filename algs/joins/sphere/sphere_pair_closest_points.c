@@ -54,7 +54,7 @@ struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
                                                 points */
     for (int64_t v = first; v < end; v++)
     {
-        struct oj_sphere_place here = oj_sphere_nearest(
+        struct oj_sphere_place here = oj_sphere_nearest_edge(
             b, feature, oj_sphere_vector(flat->x[v], flat->y[v]), best.chord2);
         if (!(here.chord2 < best.chord2))
             continue;

@@ -42,8 +42,8 @@ struct point_query
 {
     struct oj_ring_cells *cells;   /* index of rings; grids of rings may be
                                       built during the search */
-    const struct oj_ring_set *set; /* the set of cell layers that covers the
-                                      whole plane */
+    const struct oj_ring_set *set; /* the grids of ring boxes that cover the
+                                      whole plane (others subdivide a cell) */
     const struct oj_flat *input;   /* a layer of single points */
     const struct oj_pair_filter *filter;
     unsigned accepted; /* point locations that make a pair, bits 1 << enum
@@ -212,8 +212,8 @@ static oj_status is_boundary_point_in_interior(const struct point_query *q,
 {
     struct oj_shape shape = oj_shape_of(q->cells->flat, feature);
     enum oj_matrix_place place;
-    OJ_TRY(oj_shape_place(&shape, q->input->x[row], q->input->y[row],
-                          &w->relate, &place, err));
+    OJ_TRY(oj_relate_locate_point(&shape, q->input->x[row], q->input->y[row],
+                                  &w->relate, &place, err));
     *is = place == OJ_PLACE_INTERIOR;
     return OJ_OK;
 }
@@ -382,7 +382,7 @@ static OJ_CLONES int64_t drop_outside_candidates(struct point_worker *w,
     {
         struct point_candidate c = candidate[i];
         if (c.grid != NULL)
-            c.location = oj_edge_grid_known(c.grid, c.cell);
+            c.location = oj_edge_grid_cell_location(c.grid, c.cell);
         candidate[n_left] = c;
         w->open[n_open].candidate = (int32_t)n_left;
         n_left += c.location != OJ_OUTSIDE;
@@ -429,7 +429,8 @@ static enum oj_location locate_candidate(const struct oj_ring_cells *cells,
     const double *x = cells->flat->x + ring->first_vertex;
     const double *y = cells->flat->y + ring->first_vertex;
     if (c->grid != NULL)
-        return oj_edge_grid_test(c->grid, c->cell, open->rank, px, py);
+        return oj_edge_grid_locate_in_cell(c->grid, c->cell, open->rank, px,
+                                           py);
     if (ring->n_vertices <= OJ_LANES + 1 &&
         ring->first_vertex + OJ_LANES < cells->flat->n_vertices)
     {
@@ -437,7 +438,7 @@ static enum oj_location locate_candidate(const struct oj_ring_cells *cells,
         if (few != UNKNOWN)
             return (enum oj_location)few;
     }
-    return oj_ring_walk(cells->kernel, px, py, x, y, ring->n_vertices);
+    return oj_ring_locate_fast(cells->kernel, px, py, x, y, ring->n_vertices);
 }
 
 /* Decides all candidates in the list, appends the resulting pairs and empties
@@ -1080,7 +1081,7 @@ static oj_status join_points_in_polygons(struct oj_index *wrapped,
     if (self->worker == NULL)
         OJ_NEW_ZEROED(self->worker, self->options.n_threads, err);
     for (int t = 0; t < self->options.n_threads; t++)
-        oj_relate_forget(&self->worker[t].relate);
+        oj_relate_scratch_forget_layers(&self->worker[t].relate);
     OJ_TRY(oj_pair_filter_make(&self->relation, input, self->flat, &b.filter,
                                err));
     if (self->cells.n_sets == 0)

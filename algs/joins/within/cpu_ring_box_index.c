@@ -146,7 +146,7 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 
 /* --- extent and number of cells of a layer -------------------------------- */
 
-/* Maximum cells along an axis of the last layer of a set. */
+/* Maximum cells along an axis of the last, coarsest grid (layer) of a set. */
 #define LAST_ALONG 8
 
 /* Target number of cells per ring; OF_FEW: for layers of at most FEW_RINGS

@@ -417,7 +417,7 @@ static oj_status read_key(struct state_input *in, struct oj_error *err)
         OJ_TRY(find_feature(in, (int64_t)number, &in->feature[i], err));
     }
     key.feature = in->feature;
-    status = oj_events_put_key(in->events, &key, &reason);
+    status = oj_events_add_key(in->events, &key, &reason);
     if (status == OJ_ERR_DATA)
         return fail_broken(in, reason.message, err);
     return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", reason.message);

@@ -753,7 +753,7 @@ static oj_status check_features(const struct oj_events *events,
         "the features of a key are out of range or not in ascending order");
 }
 
-oj_status oj_events_put_key(struct oj_events *events,
+oj_status oj_events_add_key(struct oj_events *events,
                             const struct oj_event_key *key,
                             struct oj_error *err)
 {

@@ -153,7 +153,7 @@ int oj_events_next_key(const struct oj_events *events, int64_t *at,
 
 /** Adds a key.  OJ_ERR_DATA: the key exists already, its features are out of
  *  range or not in ascending tie order, or a nearest join has more than one. */
-OJ_MUST_USE oj_status oj_events_put_key(struct oj_events *events,
+OJ_MUST_USE oj_status oj_events_add_key(struct oj_events *events,
                                         const struct oj_event_key *key,
                                         struct oj_error *err);
 

@@ -120,9 +120,9 @@ static oj_status load_part_segments(struct part_side *s, int64_t place,
             oj_box_add_point(&box, segment->x1, segment->y1);
         }
         oj_box_add_box(&s->all, &box);
-        s->of->box[run] = oj_box_around(&box, 0.0);
+        s->of->box[run] = oj_box_widened(&box, 0.0);
     }
-    s->all = oj_box_around(&s->all, 0.0);
+    s->all = oj_box_widened(&s->all, 0.0);
     return OJ_OK;
 }
 

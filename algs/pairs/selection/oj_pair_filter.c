@@ -1,5 +1,6 @@
 #include "oj_pair_filter.h"
 
+#include "../../../flatten/base/oj_hash_mix.h"
 #include "../../foundations/base/cpu_lane_loops.h"
 
 #include <string.h>
@@ -123,36 +124,18 @@ int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
     return have_equal_parts_and_rings(a, feature_a, b, feature_b);
 }
 
-/* Returns 1 if all FIDs are distinct. They are if they ascend strictly; a layer
- * with a tie rank was sorted by FID and is compared in that order. */
-static int are_fids_distinct(const struct oj_flat *flat,
-                             const int32_t *tie_rank)
+uint64_t oj_flat_geometry_hash(const struct oj_flat *flat, int64_t feature)
 {
-    int64_t i = 1;
-    while (tie_rank == NULL && flat->fid != NULL && i < flat->n_features &&
-           flat->fid[i] > flat->fid[i - 1])
-        i++;
-    return tie_rank != NULL || (flat->fid != NULL && i >= flat->n_features);
-}
-
-int64_t oj_equal_features_to_keep(const struct oj_relation *relation,
-                                  const struct oj_flat *join_side,
-                                  const int32_t *tie_rank)
-{
-    if (!oj_relation_is_nearest(relation) || relation->ties == OJ_TIES_ALL ||
-        relation->unordered_pairs != 0 || join_side->on_class != NULL ||
-        join_side->exclude_class != NULL || join_side->max_distance != NULL ||
-        relation->n_spans > 0 || oj_relation_compares_attributes(relation))
-        return INT64_MAX;
-    /* These two conditions compare whole geometries. Of two lines or polygons
-     * that have an equal segment they may exclude one and keep the other. For
-     * points an equal segment means an equal geometry. */
-    if ((relation->exclude_same_geometry || relation->min_distance > 0.0) &&
-        !oj_flat_is_points(join_side))
-        return INT64_MAX;
-    if (!relation->exclude_self)
-        return relation->k;
-    return are_fids_distinct(join_side, tie_rank) ? relation->k + 1 : INT64_MAX;
+    int64_t first, end;
+    uint64_t hash;
+    oj_flat_vertices(flat, feature, &first, &end);
+    hash = (uint64_t)(end - first);
+    for (int64_t v = first; v < end && v < first + 3; v++)
+    {
+        double xy[2] = {flat->x[v] + 0.0, flat->y[v] + 0.0}; /* no -0 */
+        hash = oj_hash_mix(oj_hash_mix(hash, &xy[0]), &xy[1]);
+    }
+    return hash;
 }
 
 double oj_pair_difference(const struct oj_relation *relation,

@@ -81,13 +81,9 @@ double oj_pair_rank(const struct oj_relation *relation,
 int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b);
 
-/** Upper bound of how many features with equal geometries (or equal segments)
- * can occur in one answer of a nearest join; it is enough to keep the first
- * ones in tie order. INT64_MAX: no bound, because conditions (other than
- * excluding a row's own FID) may exclude some of them. O(features) at most. */
-int64_t oj_equal_features_to_keep(const struct oj_relation *relation,
-                                  const struct oj_flat *join_side,
-                                  const int32_t *tie_rank);
+/** A hash of the first vertices of a feature and of their number: equal
+ * geometries have equal hashes. */
+uint64_t oj_flat_geometry_hash(const struct oj_flat *flat, int64_t feature);
 
 /** Returns 0 if no pair of the feature can pass: its class is below 0, its own
  * maximum distance is negative or NaN, one of its texts has no token, or its

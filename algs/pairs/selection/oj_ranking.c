@@ -449,7 +449,7 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                 struct oj_error *err)
 {
     OJ_TRY(check_total_of_answers(answers, n_answers, err));
-    if (!oj_relation_gives_lists(relation))
+    if (!oj_relation_allows_many_pairs(relation))
     {
         OJ_TRY(oj_matches_reserve(out, n_rows, n_rows, 0, err));
         fill_matches_of_one_per_row(answers, n_answers, tie_rank, out);

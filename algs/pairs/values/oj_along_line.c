@@ -228,7 +228,7 @@ find_nearest_arc_by_trees(const struct oj_along_side *side, int64_t feature,
 {
     const struct oj_flat *flat = side->flat;
     const struct oj_sphere_place place =
-        oj_sphere_nearest(&side->sphere, feature, p, INFINITY);
+        oj_sphere_nearest_edge(&side->sphere, feature, p, INFINITY);
     struct nearest_segment best = {
         place.chord2, place.vertex,
         flat->ring_offset[flat->part_offset[feature]]};

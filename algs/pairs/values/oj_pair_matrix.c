@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-enum niceness
+enum validity
 {
     NOT_KNOWN,
-    NOT_NICE,
-    NICE
+    NOT_VALID,
+    VALID
 };
 
 oj_status oj_pair_matrix_side_make(struct oj_pair_matrix_side *side,
@@ -17,21 +17,21 @@ oj_status oj_pair_matrix_side_make(struct oj_pair_matrix_side *side,
                                    struct oj_error *err)
 {
     oj_pair_matrix_side_free(side);
-    OJ_NEW_ZEROED(side->niceness, flat->n_features + 1, err);
+    OJ_NEW_ZEROED(side->validity, flat->n_features + 1, err);
     side->flat = flat;
     return OJ_OK;
 }
 
 void oj_pair_matrix_side_free(struct oj_pair_matrix_side *side)
 {
-    oj_free((void *)side->niceness);
+    oj_free((void *)side->validity);
     memset(side, 0, sizeof *side);
 }
 
 void oj_pair_matrix_forget(struct oj_pair_matrix_work *work)
 {
-    oj_relate_forget(&work->relate);
-    oj_relate_figure_forget(&work->figure);
+    oj_relate_scratch_forget_layers(&work->relate);
+    oj_relate_figure_forget_layer(&work->figure);
     work->row = -1;
 }
 
@@ -50,29 +50,29 @@ static oj_status set_row(struct oj_pair_matrix_work *work,
         return OJ_OK;
     work->row = -1;
     work->shape = oj_shape_of(input, row);
-    OJ_TRY(oj_shape_is_nice(&work->shape, &work->figure, &work->relate.node,
-                            &work->row_is_nice, err));
+    OJ_TRY(oj_shape_is_valid(&work->shape, &work->figure, &work->relate.node,
+                             &work->row_is_valid, err));
     work->row = row;
     return OJ_OK;
 }
 
 /* Two threads may compute this for one feature at once; both store equal
  * values. */
-static oj_status find_niceness(struct oj_pair_matrix_side *side,
+static oj_status find_validity(struct oj_pair_matrix_side *side,
                                struct oj_pair_matrix_work *work,
-                               int64_t feature, int *is_nice,
+                               int64_t feature, int *is_valid,
                                struct oj_error *err)
 {
-    _Atomic uint8_t *known = &side->niceness[feature];
-    uint8_t niceness = atomic_load_explicit(known, memory_order_relaxed);
-    if (niceness == NOT_KNOWN)
+    _Atomic uint8_t *known = &side->validity[feature];
+    uint8_t validity = atomic_load_explicit(known, memory_order_relaxed);
+    if (validity == NOT_KNOWN)
     {
-        OJ_TRY(oj_shape_is_nice(&work->other, &work->figure, &work->relate.node,
-                                is_nice, err));
-        niceness = *is_nice ? NICE : NOT_NICE;
-        atomic_store_explicit(known, niceness, memory_order_relaxed);
+        OJ_TRY(oj_shape_is_valid(&work->other, &work->figure,
+                                 &work->relate.node, is_valid, err));
+        validity = *is_valid ? VALID : NOT_VALID;
+        atomic_store_explicit(known, validity, memory_order_relaxed);
     }
-    *is_nice = niceness == NICE;
+    *is_valid = validity == VALID;
     return OJ_OK;
 }
 
@@ -82,12 +82,13 @@ oj_status oj_pair_matrix_find(struct oj_pair_matrix_side *side,
                               struct oj_pair_matrix_work *work,
                               struct oj_matrix *matrix, struct oj_error *err)
 {
-    int is_nice;
+    int is_valid;
     OJ_TRY(set_row(work, input, row, err));
     work->other = oj_shape_of(side->flat, feature);
-    OJ_TRY(find_niceness(side, work, feature, &is_nice, err));
-    return oj_shapes_relate(NULL, &work->shape, work->row_is_nice, &work->other,
-                            is_nice, cancel, &work->relate, matrix, err);
+    OJ_TRY(find_validity(side, work, feature, &is_valid, err));
+    return oj_shapes_relate(NULL, &work->shape, work->row_is_valid,
+                            &work->other, is_valid, cancel, &work->relate,
+                            matrix, err);
 }
 
 int oj_pair_matrix_relation(const struct oj_matrix *matrix)
@@ -98,7 +99,7 @@ int oj_pair_matrix_relation(const struct oj_matrix *matrix)
     for (int i = 0; i < n; i++)
     {
         relation.op = (enum oj_op)oj_op_find(names[i]);
-        if (oj_matrix_holds(matrix, &relation))
+        if (oj_matrix_decides_pair(matrix, &relation))
             return i;
     }
     return n - 1;

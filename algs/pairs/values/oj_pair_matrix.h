@@ -9,8 +9,8 @@
 struct oj_pair_matrix_side
 {
     const struct oj_flat *flat; /**< outlives this */
-    _Atomic uint8_t *niceness;  /**< [n_features] results of oj_shape_is_nice(),
-                                     filled in when first needed */
+    _Atomic uint8_t *validity; /**< [n_features] results of oj_shape_is_valid(),
+                                    filled in when first needed */
 };
 
 /** The last row and feature as shapes, reused by the next pair. One object per
@@ -21,7 +21,7 @@ struct oj_pair_matrix_work
     struct oj_figure figure;
     int64_t row; /**< row whose shape is kept; -1: none */
     struct oj_shape shape;
-    int row_is_nice;
+    int row_is_valid;
     struct oj_shape other; /**< shape of the join feature used last */
 };
 

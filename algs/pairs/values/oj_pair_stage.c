@@ -94,12 +94,6 @@ static int wants_along(const struct oj_pair_request *r)
     return wants;
 }
 
-/* Values along a line start from the input feature's point nearest to it. */
-static int finds_nearest_points(const struct oj_pair_request *r)
-{
-    return wants_nearest_points(r) || wants_along(r);
-}
-
 static int wants_matrix(const struct oj_pair_request *r)
 {
     return r->want[OJ_PAIR_MATRIX] || r->want[OJ_PAIR_RELATION];
@@ -216,7 +210,7 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
         stage->worker[i].has_input = 0;
     }
     OJ_TRY(prepare_lines_and_matrices(stage, side, err));
-    if (is_on_sphere(stage) && finds_nearest_points(&stage->request))
+    if (is_on_sphere(stage) && wants_nearest_points(&stage->request))
     {
         oj_sphere_side_free(&stage->sphere);
         OJ_TRY(oj_sphere_side_build(&stage->sphere, side->joined, 1,
@@ -230,8 +224,9 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
     return OJ_OK;
 }
 
-double oj_pair_share(const struct oj_flat *flat, int32_t feature,
-                     const struct oj_pair_values *values, int64_t entry)
+double oj_pair_covered_fraction(const struct oj_flat *flat, int32_t feature,
+                                const struct oj_pair_values *values,
+                                int64_t entry)
 {
     unsigned kinds = oj_flat_kinds(flat, feature);
     double whole, part;
@@ -280,8 +275,8 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
     oj_free(stage);
 }
 
-int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
-                                const char **first)
+int64_t oj_pair_stage_count_undecided(const struct oj_pair_stage *stage,
+                                      const char **first)
 {
     *first = stage->text;
     return stage->n_undecided;
@@ -385,7 +380,8 @@ static oj_status add_intersection(struct pair_stage_worker *worker,
     if (verdict == OJ_GEOS_YES)
         return OJ_OK;
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an intersection");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory: the intersection of a pair");
     worker->n_undecided++;
     if (worker->entry < worker->first_undecided)
     {
@@ -602,8 +598,15 @@ static oj_status find_point_beside_line(struct pair_stage_worker *worker,
                                             NAN, NAN};
         return OJ_OK;
     }
+    if (is_on_sphere(stage))
+    {
+        if (!oj_flat_is_points(side))
+            *p = oj_sphere_points_find(input, worker->row, &stage->along.sphere,
+                                       worker->feature);
+        return OJ_OK;
+    }
     OJ_TRY(find_closest_points(worker, p, err));
-    if (is_on_sphere(stage) || p->distance > 0.0 ||
+    if (p->distance > 0.0 ||
         (oj_flat_kinds(side, worker->feature) & OJ_PART_POLYGON) == 0)
         return OJ_OK;
     return oj_nearest_points_find(input, worker->row, side, worker->feature,

@@ -86,14 +86,15 @@ OJ_MUST_USE oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
 /** Number of pairs whose intersection GEOS could not compute; they count as
  * having no overlap. *first: GEOS's reason for one of them (owned by the
  * stage), or "". */
-int64_t oj_pair_stage_undecided(const struct oj_pair_stage *stage,
-                                const char **first);
+int64_t oj_pair_stage_count_undecided(const struct oj_pair_stage *stage,
+                                      const char **first);
 
 /** The fraction, 0 to 1, of a join feature's area (of its length, if it has no
  * polygons) that is covered by the overlap of this entry; 1 for points. values
  * must have overlaps and OJ_PAIR_JOIN_AREA. */
-double oj_pair_share(const struct oj_flat *side, int32_t feature,
-                     const struct oj_pair_values *values, int64_t entry);
+double oj_pair_covered_fraction(const struct oj_flat *side, int32_t feature,
+                                const struct oj_pair_values *values,
+                                int64_t entry);
 
 /** Accepts NULL. */
 void oj_pair_stage_close(struct oj_pair_stage *stage);

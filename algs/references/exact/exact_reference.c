@@ -957,10 +957,11 @@ oj_status oj_exact_matrix(const struct oj_flat *input, int64_t row,
     return status;
 }
 
-oj_status oj_exact_holds(const struct oj_relation *relation,
-                         const struct oj_flat *input, int64_t row,
-                         const struct oj_flat *join_side, int64_t feature,
-                         int *holds, struct oj_error *err)
+oj_status oj_exact_decides_pair(const struct oj_relation *relation,
+                                const struct oj_flat *input, int64_t row,
+                                const struct oj_flat *join_side,
+                                int64_t feature, int *holds,
+                                struct oj_error *err)
 {
     struct oj_box box = oj_box_of_feature(input, row);
     struct oj_box other = oj_box_of_feature(join_side, feature);
@@ -976,7 +977,7 @@ oj_status oj_exact_holds(const struct oj_relation *relation,
         return OJ_OK;
     }
     OJ_TRY(oj_exact_matrix(input, row, join_side, feature, &matrix, err));
-    *holds = oj_matrix_holds(&matrix, relation);
+    *holds = oj_matrix_decides_pair(&matrix, relation);
     return OJ_OK;
 }
 
@@ -1122,13 +1123,13 @@ static oj_status find_least_squared_distance(struct nearness *n,
     for (int64_t i = 0; i < pair->n_of_input && !is_distance_zero(n); i++)
     {
         struct oj_box box = box_of(&pair->segment[i]);
-        struct oj_box near = oj_box_around(&box, n->bound);
+        struct oj_box near = oj_box_widened(&box, n->bound);
         int64_t at = pair->n_of_input, j;
         while ((j = next_segment_near_box(pair, &near, &at,
                                           pair->n_segments)) >= 0)
         {
             measure_segment_distance(n, &pair->segment[i], &pair->segment[j]);
-            near = oj_box_around(&box, n->bound);
+            near = oj_box_widened(&box, n->bound);
         }
     }
     return OJ_OK;

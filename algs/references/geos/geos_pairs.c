@@ -37,8 +37,8 @@ struct kept
     unsigned kinds;  /* enum oj_part_kind or'ed */
     int64_t n_vertices, n_components;
     GEOSGeometry *geometry;
-    int is_apart;             /* polygons: 1: parts are disjoint or touch
-                                 only in points, 0: they are not, -1: not
+    int is_apart;             /* of a polygon: 1: its parts are disjoint or
+                                 touch only in points; 0: they do not; -1: not
                                  known yet */
     struct prepared whole;    /* union of the parts. Its geometry is NULL
                                  until made, and also if it equals that of
@@ -442,8 +442,8 @@ static struct oj_box box_of(const struct oj_flat *flat, int64_t first,
                             int64_t end)
 {
     struct oj_box box =
-        oj_box_of(flat->x + first, flat->y + first, end - first);
-    return oj_box_around(&box, 0.0);
+        oj_box_of_points(flat->x + first, flat->y + first, end - first);
+    return oj_box_widened(&box, 0.0);
 }
 
 /* Returns the boxes of the feature's components (its parts, or with
@@ -737,7 +737,7 @@ static int box_holds(const struct oj_geos_pairs *pairs,
     double x, y;
     return GEOSGeomGetX_r(pairs->handle.geos, point, &x) != 1 ||
            GEOSGeomGetY_r(pairs->handle.geos, point, &y) != 1 ||
-           oj_box_has(box, x, y);
+           oj_box_contains_point(box, x, y);
 }
 
 /* Locates a point in the union of the n parts whose boundaries it is on. `part`
@@ -835,7 +835,7 @@ relate_points_to_polygons(struct asked_polygon *asked,
                                                 : OJ_PLACE_EXTERIOR,
                       0);
     }
-    return oj_matrix_holds(&matrix, relation) ? OJ_GEOS_YES : OJ_GEOS_NO;
+    return oj_matrix_decides_pair(&matrix, relation) ? OJ_GEOS_YES : OJ_GEOS_NO;
 }
 
 /* ---- predicates ---------------------------------------------------------- */
@@ -910,8 +910,8 @@ static char test_plain_predicate(struct oj_geos_pairs *pairs,
     return answer == 1 ? GEOSRelatePattern_r(geos, a, b, pattern) : answer;
 }
 
-enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
-                                        int64_t row, int64_t feature)
+enum oj_geos_verdict oj_geos_pairs_decide(struct oj_geos_pairs *pairs,
+                                          int64_t row, int64_t feature)
 {
     const struct oj_relation *relation = &pairs->relation;
     struct kept *a = NULL, *b = NULL;

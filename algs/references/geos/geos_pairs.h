@@ -48,8 +48,8 @@ void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
 
 /** Decides the relation's predicate (not nearest, dwithin or bbox) for a pair.
  * Features without parts are never a pair. */
-enum oj_geos_verdict oj_geos_pairs_hold(struct oj_geos_pairs *pairs,
-                                        int64_t row, int64_t feature);
+enum oj_geos_verdict oj_geos_pairs_decide(struct oj_geos_pairs *pairs,
+                                          int64_t row, int64_t feature);
 
 /** Computes the distance between row and feature: the minimum over all pairs of
  * components, each by GEOSDistance. OJ_GEOS_YES: *distance is set. */

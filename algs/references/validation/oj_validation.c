@@ -353,8 +353,8 @@ static oj_status prove_missing_or_extra_pair(
         return OJ_OK;
     if (!is_distance_join(v))
     {
-        OJ_TRY(oj_exact_holds(v->relation, v->input, v->reference.row,
-                              v->join_side, feature, &holds, err));
+        OJ_TRY(oj_exact_decides_pair(v->relation, v->input, v->reference.row,
+                                     v->join_side, feature, &holds, err));
         *is_proved = holds == (ours != NULL);
         return OJ_OK;
     }
@@ -802,7 +802,7 @@ oj_status oj_validation_compare(struct oj_validation *v,
 {
     if (ours->n_rows != reference->n_rows)
         return oj_fail(err, OJ_ERR_INTERNAL,
-                       "the two answers have %lld and %lld rows",
+                       "the two results have %lld and %lld rows",
                        (long long)ours->n_rows, (long long)reference->n_rows);
     return oj_validation_compare_part(v, ours, 0, reference, err);
 }

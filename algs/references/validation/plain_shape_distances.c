@@ -105,10 +105,11 @@ oj_status oj_plain_shapes_frechet(const struct oj_flat *a, int64_t feature_a,
         for (int64_t j = 0; j < n; j++)
         {
             int64_t w = first_b + j;
-            double d = sphere_a != NULL
-                           ? oj_plain_sphere_vertices(sphere_a, v, sphere_b, w)
-                           : sqrt(squared_distance_to_vertex(a->x[v], a->y[v],
-                                                             b->x[w], b->y[w]));
+            double d =
+                sphere_a != NULL
+                    ? oj_plain_sphere_vertex_distance(sphere_a, v, sphere_b, w)
+                    : sqrt(squared_distance_to_vertex(a->x[v], a->y[v], b->x[w],
+                                                      b->y[w]));
             double least = v == first && j == 0 ? 0.0 : INFINITY;
             if (v > first)
                 least = above[j];

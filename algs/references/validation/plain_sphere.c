@@ -308,8 +308,10 @@ double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
     return least;
 }
 
-double oj_plain_sphere_vertices(const struct oj_plain_sphere *a, int64_t v,
-                                const struct oj_plain_sphere *b, int64_t w)
+double oj_plain_sphere_vertex_distance(const struct oj_plain_sphere *a,
+                                       int64_t v,
+                                       const struct oj_plain_sphere *b,
+                                       int64_t w)
 {
     return (double)(angle_between(a->at[v], b->at[w]) * PLAIN_RADIUS);
 }
@@ -329,7 +331,7 @@ double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
         if (of_segments)
             least = metres_to_feature(b, feature_b, 0, a->at[v]);
         for (int64_t w = first_b; w < end_b && !of_segments; w++)
-            least = fmin(least, oj_plain_sphere_vertices(a, v, b, w));
+            least = fmin(least, oj_plain_sphere_vertex_distance(a, v, b, w));
         most = fmax(most, least);
     }
     return most;

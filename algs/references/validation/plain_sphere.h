@@ -55,8 +55,10 @@ double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
                                 int64_t feature_b, int of_segments);
 
 /** Metres between two vertices. */
-double oj_plain_sphere_vertices(const struct oj_plain_sphere *a, int64_t v,
-                                const struct oj_plain_sphere *b, int64_t w);
+double oj_plain_sphere_vertex_distance(const struct oj_plain_sphere *a,
+                                       int64_t v,
+                                       const struct oj_plain_sphere *b,
+                                       int64_t w);
 
 void oj_plain_sphere_free(struct oj_plain_sphere *side);
 

@@ -356,7 +356,8 @@ struct box_index
     int is_nearest, has_distance;  /* properties of the relation */
     int takes_apart;               /* 1: disjoint features can be pairs, so that
                                       all features are candidates */
-    int is_wide;  /* nearest: 1: start with a small window and enlarge it */
+    int is_wide;  /* 1: start with a small window and enlarge it (joins by
+                     nearest) */
     double reach; /* radius of the first window if is_wide */
     double most;  /* greatest of the join features' own maximum distances; -1:
                      they have none */
@@ -544,7 +545,7 @@ static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
     if (relation->op == OJ_OP_DISJOINT && !envelopes_meet(run, row, feature))
         return OJ_GEOS_YES;
     if (!index->has_distance)
-        return oj_geos_pairs_hold(index->pairs, row, feature);
+        return oj_geos_pairs_decide(index->pairs, row, feature);
     if (index->visit == VISIT_SPHERE)
         verdict = measure_on_sphere(run, row, feature, distance);
     else if (oj_relation_compares_shapes(relation))
@@ -611,7 +612,7 @@ static oj_status decide_features_found_in_window(struct box_batch *run,
                                                  const struct oj_box *window)
 {
     const struct box_index *index = run->index;
-    struct oj_box around = oj_box_around(&run->box[row], 0.0);
+    struct oj_box around = oj_box_widened(&run->box[row], 0.0);
     int is_plain = !index->is_nearest || index->visit == VISIT_SPHERE ||
                    (run->of_points && !index->is_wide);
     run->ranking.max_distance = distance_bound_of_row(run, row);
@@ -674,7 +675,7 @@ static oj_status join_group_of_rows_by_one_query(struct box_batch *run,
         int64_t row = run->middle.row[i];
         double reach =
             window_radius_of_distance(run, distance_bound_of_row(run, row));
-        struct oj_box window = oj_box_around(&run->box[row], reach);
+        struct oj_box window = oj_box_widened(&run->box[row], reach);
         if (reach >= 0.0)
             oj_box_add_box(&all, &window);
     }
@@ -686,7 +687,7 @@ static oj_status join_group_of_rows_by_one_query(struct box_batch *run,
         int64_t row = run->middle.row[i];
         double reach =
             window_radius_of_distance(run, distance_bound_of_row(run, row));
-        struct oj_box window = oj_box_around(&run->box[row], reach);
+        struct oj_box window = oj_box_widened(&run->box[row], reach);
         OJ_TRY(check_cancelled(run));
         if (reach < 0.0)
             continue;
@@ -713,7 +714,7 @@ static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
         return OJ_OK;
     while (!is_settled)
     {
-        struct oj_box window = oj_box_around(box, reach);
+        struct oj_box window = oj_box_widened(box, reach);
         OJ_TRY(check_cancelled(run));
         OJ_TRY(find_in_window(run, &window));
         OJ_TRY(decide_features_found_in_window(run, row, &window));
@@ -820,7 +821,7 @@ static oj_status join_by_tree(struct oj_index *wrapped,
     if (index->visit == VISIT_SPHERE && !run.of_points &&
         !oj_relation_compares_shapes(&index->args.relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "on the sphere distances are measured from points");
+                       "metric sphere needs points as the input side");
     OJ_TRY(oj_pair_filter_make(&index->args.relation, input,
                                index->args.join_side, &run.filter, err));
     run.ranking = oj_ranking_make(&index->args.relation, index->args.tie_rank);
@@ -930,7 +931,7 @@ static oj_status build_tree_index(struct oj_index *wrapped,
     (void)stats;
     if (on_sphere && args->relation.metric != OJ_METRIC_SPHERE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend sphere only measures on the sphere");
+                       "the backend \"sphere\" needs metric sphere");
     if (!on_sphere && args->relation.metric != OJ_METRIC_PLANAR)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"%s\" asks GEOS, which measures in the "

@@ -102,7 +102,7 @@ static oj_status copy_pieces_of_thread(struct copying *c, struct oj_error *err)
     struct copied_piece piece[STAGES] = {};
     oj_status status;
     OJ_CUDA_TRY(cudaSetDevice(c->device->ordinal), "copying arrays", err);
-    status = oj_cuda_stage_want(&stage, STAGES * piece_bytes, err);
+    status = oj_cuda_stage_reserve(&stage, STAGES * piece_bytes, err);
     for (int i = 0; i < STAGES && status == OJ_OK; i++)
     {
         cudaError_t error =
@@ -120,7 +120,7 @@ static oj_status copy_pieces_of_thread(struct copying *c, struct oj_error *err)
         if (piece[i].done != NULL)
             (void)cudaEventDestroy(piece[i].done);
     }
-    oj_cuda_stage_drop(&stage);
+    oj_cuda_stage_release(&stage);
     return status;
 }
 

@@ -260,9 +260,10 @@ void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
                        __ATOMIC_RELAXED);
 }
 
-oj_status oj_cuda_hold(struct oj_cuda_device *device, cudaStream_t stream,
-                       int64_t n, size_t size, struct oj_cuda_memory *memory,
-                       void **out, struct oj_error *err)
+oj_status oj_cuda_alloc_owned(struct oj_cuda_device *device,
+                              cudaStream_t stream, int64_t n, size_t size,
+                              struct oj_cuda_memory *memory, void **out,
+                              struct oj_error *err)
 {
     if (memory->n == OJ_CUDA_MOST_HELD)
         return oj_fail(err, OJ_ERR_INTERNAL,
@@ -273,8 +274,8 @@ oj_status oj_cuda_hold(struct oj_cuda_device *device, cudaStream_t stream,
     return OJ_OK;
 }
 
-void oj_cuda_hand_over(struct oj_cuda_memory *from, const void *at,
-                       struct oj_cuda_memory *to)
+void oj_cuda_move_ownership(struct oj_cuda_memory *from, const void *at,
+                            struct oj_cuda_memory *to)
 {
     int n_left = 0;
     for (int i = 0; i < from->n; i++)

@@ -277,7 +277,7 @@ static oj_status compute_layer_extent(struct layer_build *m)
         OJ_TRY(oj_cuda_reduce(m->work, layer->n_segments,
                               box_of_segment{layer->segment.data}, join_boxes(),
                               &e));
-        layer->magnitude = oj_box_size(&e);
+        layer->magnitude = oj_box_largest_coordinate(&e);
     }
     layer->x0 = e.x0;
     layer->y0 = e.y0;
@@ -299,8 +299,8 @@ static int all_points_finite(const struct oj_flat *flat)
 
 /* --- columns -------------------------------------------------------------- */
 
-int oj_cuda_asks_columns(const struct oj_relation *relation,
-                         const struct oj_flat *join_side)
+int oj_cuda_needs_columns(const struct oj_relation *relation,
+                          const struct oj_flat *join_side)
 {
     return relation->exclude_self || relation->unordered_pairs != 0 ||
            relation->exclude_same_geometry || join_side->on_class != NULL ||
@@ -377,7 +377,7 @@ oj_status oj_cuda_layer_make(struct oj_cuda_work *keep,
     layer.short_points = layer.only_points && all_points_finite(flat);
     status = make_layer(&m, left_out, tie_rank);
     if (status == OJ_OK && relation != NULL &&
-        oj_cuda_asks_columns(relation, flat))
+        oj_cuda_needs_columns(relation, flat))
         status = upload_fids_and_classes(&m, relation);
     /* Waits, because copies from the host's arrays may still be running. */
     if (status != OJ_OK)

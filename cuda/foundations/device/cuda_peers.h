@@ -48,6 +48,11 @@ void oj_cuda_peers_fail(struct oj_cuda_peers *peers,
 OJ_MUST_USE oj_status oj_cuda_peers_check(const struct oj_cuda_peers *peers,
                                           struct oj_error *err);
 
+/** Waits until all devices of a run have called this function. Fails if one of
+ *  them has failed. */
+OJ_MUST_USE oj_status oj_cuda_peers_meet(struct oj_cuda_peers *peers,
+                                         struct oj_error *err);
+
 /** Like oj_cuda_copy_in(), for arrays that all devices of device->peers copy in
  *  one order. Waits for the stream if there are several devices and the array
  *  is not small. */

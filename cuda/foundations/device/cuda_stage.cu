@@ -36,7 +36,7 @@ static struct oj_cuda_stage take_pinned_block_from_cache(int64_t bytes)
     return stage;
 }
 
-void oj_cuda_stage_drop(struct oj_cuda_stage *stage)
+void oj_cuda_stage_release(struct oj_cuda_stage *stage)
 {
     int keeps;
     if (stage->data == NULL)
@@ -65,15 +65,15 @@ static int64_t round_up_block_bytes(int64_t bytes)
     return n + OJ_CUDA_STAGE_EXTRA;
 }
 
-oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage, int64_t bytes,
-                             struct oj_error *err)
+oj_status oj_cuda_stage_reserve(struct oj_cuda_stage *stage, int64_t bytes,
+                                struct oj_error *err)
 {
     void *memory = NULL;
     cudaError_t error;
     if (stage->bytes >= bytes)
         return OJ_OK;
     bytes = round_up_block_bytes(bytes);
-    oj_cuda_stage_drop(stage);
+    oj_cuda_stage_release(stage);
     *stage = take_pinned_block_from_cache(bytes);
     if (stage->data != NULL)
         return OJ_OK;
@@ -116,12 +116,12 @@ oj_status oj_cuda_stage_read(cudaStream_t stream, const void *from, int bytes,
 {
     struct oj_cuda_stage stage = {NULL, 0};
     oj_status status;
-    OJ_TRY(oj_cuda_stage_want(&stage, bytes, err));
+    OJ_TRY(oj_cuda_stage_reserve(&stage, bytes, err));
     status =
         read_by_kernel_into_pinned(&stage, stream, from, bytes, doing, err);
     if (status == OJ_OK)
         memcpy(to, stage.data, (size_t)bytes);
-    oj_cuda_stage_drop(&stage);
+    oj_cuda_stage_release(&stage);
     return status;
 }
 

@@ -19,12 +19,13 @@ struct oj_cuda_stage
 /** Makes *stage a block of at least `bytes`, preferably one that an earlier
  *  join has freed; the previous content of *stage is lost. On failure the stage
  *  is empty. */
-OJ_MUST_USE oj_status oj_cuda_stage_want(struct oj_cuda_stage *stage,
-                                         int64_t bytes, struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_stage_reserve(struct oj_cuda_stage *stage,
+                                            int64_t bytes,
+                                            struct oj_error *err);
 
 /** Returns the block, which is kept for later joins or freed. No copy may use
  *  it any more. */
-void oj_cuda_stage_drop(struct oj_cuda_stage *stage);
+void oj_cuda_stage_release(struct oj_cuda_stage *stage);
 
 /** Reads a few bytes of device memory after the work enqueued on stream, and
  *  waits. A kernel writes them to pinned memory, because a copy would wait

@@ -107,8 +107,8 @@ struct oj_cuda_work
     OJ_MUST_USE oj_status make(int64_t n, T **out, Rest... rest)
     {
         void *array = NULL;
-        OJ_TRY(
-            oj_cuda_hold(device, stream, n, sizeof(T), &memory, &array, err));
+        OJ_TRY(oj_cuda_alloc_owned(device, stream, n, sizeof(T), &memory,
+                                   &array, err));
         *out = (T *)array;
         if constexpr (sizeof...(rest) > 0)
             return make(n, rest...);
@@ -143,7 +143,7 @@ struct oj_cuda_work
     template <typename T> void hand_over(T *array, struct oj_cuda_work *to)
     {
         if (array != NULL)
-            oj_cuda_hand_over(&memory, array, &to->memory);
+            oj_cuda_move_ownership(&memory, array, &to->memory);
     }
 
     /** Frees an array before the end of the scope. */
@@ -151,7 +151,7 @@ struct oj_cuda_work
     {
         struct oj_cuda_memory one = {};
         if (array != NULL)
-            oj_cuda_hand_over(&memory, array, &one);
+            oj_cuda_move_ownership(&memory, array, &one);
         oj_cuda_release(device, stream, &one);
     }
 

@@ -124,15 +124,16 @@ struct oj_cuda_memory
 
 /** Like oj_cuda_alloc_bytes(); *memory owns the array. OJ_ERR_INTERNAL if it
  *  already owns OJ_CUDA_MOST_HELD arrays. */
-OJ_MUST_USE oj_status oj_cuda_hold(struct oj_cuda_device *device,
-                                   cudaStream_t stream, int64_t n, size_t size,
-                                   struct oj_cuda_memory *memory, void **out,
-                                   struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_alloc_owned(struct oj_cuda_device *device,
+                                          cudaStream_t stream, int64_t n,
+                                          size_t size,
+                                          struct oj_cuda_memory *memory,
+                                          void **out, struct oj_error *err);
 
 /** Moves the ownership of the array `at` (NULL: of all arrays) to *to, which
  *  must have room for it. */
-void oj_cuda_hand_over(struct oj_cuda_memory *from, const void *at,
-                       struct oj_cuda_memory *to);
+void oj_cuda_move_ownership(struct oj_cuda_memory *from, const void *at,
+                            struct oj_cuda_memory *to);
 
 /** Frees all arrays in stream order. */
 void oj_cuda_release(struct oj_cuda_device *device, cudaStream_t stream,
@@ -205,7 +206,7 @@ OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_work *work,
 
 /** Returns 1 if the join needs columns of the join side in addition to the
  *  geometry: FIDs or classes. */
-int oj_cuda_asks_columns(const struct oj_relation *relation,
-                         const struct oj_flat *join_side);
+int oj_cuda_needs_columns(const struct oj_relation *relation,
+                          const struct oj_flat *join_side);
 
 #endif

@@ -125,7 +125,7 @@ static oj_status make_slot_arrays(struct oj_cuda_slot *slot, int64_t n,
     OJ_TRY(work.make(n_open, &open.x, &open.y));
     open.capacity = n_open;
     slot->open = open;
-    oj_cuda_hand_over(&work.memory, NULL, &slot->memory);
+    oj_cuda_move_ownership(&work.memory, NULL, &slot->memory);
     slot->n_rows = n;
     return OJ_OK;
 }
@@ -141,7 +141,8 @@ static oj_status make_slot(struct oj_cuda_device *device, int64_t n_rows,
             cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
             "making a stream", err);
     OJ_TRY(make_slot_arrays(slot, n_rows, n_open, err));
-    OJ_TRY(oj_cuda_stage_want(&slot->stage, rows_bytes + COUNTER_BYTES, err));
+    OJ_TRY(
+        oj_cuda_stage_reserve(&slot->stage, rows_bytes + COUNTER_BYTES, err));
     slot->matched =
         (unsigned long long *)(void *)(slot->stage.data + slot->stage.bytes -
                                        COUNTER_BYTES);
@@ -160,8 +161,8 @@ void oj_cuda_index_slot_free(struct oj_cuda_slot *slot)
         (void)cudaStreamDestroy(slot->stream);
     }
     (void)cudaGetLastError();
-    oj_cuda_stage_drop(&slot->stage);
-    oj_cuda_stage_drop(&slot->value_stage);
+    oj_cuda_stage_release(&slot->stage);
+    oj_cuda_stage_release(&slot->value_stage);
     memset(slot, 0, sizeof *slot);
 }
 
@@ -177,8 +178,8 @@ static oj_status upload_column(struct oj_cuda_slot *slot, const T *host,
     if (host == NULL || n == 0)
         return OJ_OK;
     if (memory == NULL)
-        OJ_TRY(oj_cuda_hold(slot->device, slot->stream, slot->n_rows, sizeof(T),
-                            &slot->memory, &memory, err));
+        OJ_TRY(oj_cuda_alloc_owned(slot->device, slot->stream, slot->n_rows,
+                                   sizeof(T), &slot->memory, &memory, err));
     *out = *to = (T *)memory;
     OJ_CUDA_TRY(cudaMemcpyAsync(memory, host + first, (size_t)n * sizeof(T),
                                 cudaMemcpyHostToDevice, slot->stream),
@@ -625,7 +626,7 @@ static const int64_t large_rows = 1 << 20, large_chunks = 8;
 static const double slots_share = 0.5, spare_share = 0.25;
 static const int64_t most_slot_bytes = (int64_t)4 << 30;
 
-int64_t oj_cuda_index_room_on(const struct oj_cuda_device *device)
+int64_t oj_cuda_index_free_bytes(const struct oj_cuda_device *device)
 {
     size_t free_bytes = 0, total_bytes = 0;
     uint64_t reserved = 0, used = 0;
@@ -656,7 +657,7 @@ static int64_t least_free_memory(const struct oj_gpu_index *index)
     int64_t least = INT64_MAX;
     for (int i = 0; i < index->n_places; i++)
     {
-        int64_t room = oj_cuda_index_room_on(&index->place[i].device);
+        int64_t room = oj_cuda_index_free_bytes(&index->place[i].device);
         /* Reuses the slots of earlier batches. */
         for (int s = 0; s < OJ_CUDA_MOST_SLOTS; s++)
         {
@@ -978,10 +979,10 @@ static oj_status answer_open_rows_of_slot(struct cuda_batch_worker *w)
     for (int64_t at = 0, n; at < n_rows && !is_stopped(w->batch); at += n)
     {
         double start = oj_clock_seconds();
-        n = oj_cuda_pace_rows(pace, n_rows - at);
+        n = oj_cuda_pace_next_rows(pace, n_rows - at);
         n = oj_least(n, w->batch->chunk_rows);
         OJ_TRY(answer_open_rows_or_their_halves(w, at, n));
-        oj_cuda_pace_took(pace, n, oj_clock_seconds() - start);
+        oj_cuda_pace_record(pace, n, oj_clock_seconds() - start);
     }
     w->slot->open.n = 0;
     return OJ_OK;
@@ -1202,9 +1203,9 @@ static oj_status upload_and_join_chunk(struct cuda_batch_worker *w,
     for (int64_t at = 0, n; at < n_rows; at += n)
     {
         double start = oj_clock_seconds();
-        n = oj_cuda_pace_rows(pace, n_rows - at);
+        n = oj_cuda_pace_next_rows(pace, n_rows - at);
         OJ_TRY(join_rows_or_their_halves(w, chunk, at, n));
-        oj_cuda_pace_took(pace, n, oj_clock_seconds() - start);
+        oj_cuda_pace_record(pace, n, oj_clock_seconds() - start);
     }
     if (!b->lists || b->taker != NULL)
         return OJ_OK;
@@ -1540,7 +1541,7 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     batch.stats = stats;
     OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
     batch.family = oj_cuda_family_at(batch.number);
-    batch.lists = oj_relation_gives_lists(&index->relation);
+    batch.lists = oj_relation_allows_many_pairs(&index->relation);
     batch.leaves_ties = batch.lists && batch.family->list == NULL;
     batch.lists -= batch.leaves_ties;
     batch.most_pairs = oj_most_pairs_of_batch(index->options.max_batch_pairs,

@@ -71,7 +71,7 @@ oj_status oj_cuda_family_index(const struct oj_cuda_family *family,
         oj_cuda_family_free(index);
         return status;
     }
-    oj_cuda_hand_over(&work.memory, NULL, &index->memory);
+    oj_cuda_move_ownership(&work.memory, NULL, &index->memory);
     *out = index;
     return OJ_OK;
 }

@@ -110,8 +110,8 @@ struct oj_cuda_family
      *  device's stream. */
     oj_status (*build)(struct oj_cuda_index *index, struct oj_cuda_work *work);
 
-    /** 1: the family evaluates columns of both sides (oj_cuda_asks_columns(), a
-     *  maximum distance per input feature); 0: it is not used for such joins.
+    /** 1: the family evaluates columns of both sides (oj_cuda_needs_columns(),
+     * a maximum distance per input feature); 0: it is not used for such joins.
      */
     int knows_columns;
 

@@ -20,7 +20,7 @@ static int needs_columns(const struct oj_relation *r,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
 {
-    return oj_cuda_asks_columns(r, join_side) ||
+    return oj_cuda_needs_columns(r, join_side) ||
            join_side->max_distance != NULL ||
            (input != NULL &&
             (input->max_distance != NULL || input->on_class != NULL ||
@@ -66,7 +66,7 @@ oj_status oj_cuda_index_place_fill(const struct oj_gpu_index *index,
                                   &index->relation, &place->layer));
     place->layer.flat = index->join_side;
     place->layer.tie_rank = index->tie_rank;
-    oj_cuda_hand_over(&work.memory, NULL, &place->memory);
+    oj_cuda_move_ownership(&work.memory, NULL, &place->memory);
     return OJ_OK;
 }
 

@@ -150,7 +150,7 @@ int oj_cuda_index_list_devices(uint64_t gpus, int *ordinal);
 
 /** Returns an estimate of the free bytes of the device, within its limit.
  *  Changes the current device. */
-int64_t oj_cuda_index_room_on(const struct oj_cuda_device *device);
+int64_t oj_cuda_index_free_bytes(const struct oj_cuda_device *device);
 
 static inline int64_t oj_least(int64_t a, int64_t b)
 {

@@ -9,7 +9,7 @@ static const int64_t first_rows = 256, least_rows = 64;
  * row. */
 static const double piece_s = 0.5;
 
-int64_t oj_cuda_pace_rows(const struct oj_cuda_pace *pace, int64_t left)
+int64_t oj_cuda_pace_next_rows(const struct oj_cuda_pace *pace, int64_t left)
 {
     double rows;
     if (pace->n_rows == 0)
@@ -22,7 +22,7 @@ int64_t oj_cuda_pace_rows(const struct oj_cuda_pace *pace, int64_t left)
     return left < least_rows ? left : least_rows;
 }
 
-void oj_cuda_pace_took(struct oj_cuda_pace *pace, int64_t n, double seconds)
+void oj_cuda_pace_record(struct oj_cuda_pace *pace, int64_t n, double seconds)
 {
     pace->n_rows = n;
     pace->seconds = seconds;

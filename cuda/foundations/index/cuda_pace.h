@@ -19,10 +19,10 @@ struct oj_cuda_pace
 
 /** Returns the rows of the next piece, 1 .. left; few if the pace is not known
  *  yet. */
-int64_t oj_cuda_pace_rows(const struct oj_cuda_pace *pace, int64_t left);
+int64_t oj_cuda_pace_next_rows(const struct oj_cuda_pace *pace, int64_t left);
 
 /** Records that n >= 1 rows took this many seconds. */
-void oj_cuda_pace_took(struct oj_cuda_pace *pace, int64_t n, double seconds);
+void oj_cuda_pace_record(struct oj_cuda_pace *pace, int64_t n, double seconds);
 
 #ifdef __cplusplus
 }

@@ -72,7 +72,7 @@ static oj_status allocate_sum_words(struct counting *c, int p,
     OJ_TRY(oj_cuda_pair_sums_make(&work, c->index->join_side->n_features,
                                   c->request, &c->tally[p]));
     OJ_TRY(work.wait());
-    oj_cuda_hand_over(&work.memory, NULL, &place->tally);
+    oj_cuda_move_ownership(&work.memory, NULL, &place->tally);
     return OJ_OK;
 }
 
@@ -138,8 +138,8 @@ static oj_status upload_point_values(struct oj_cuda_work *work,
         if (host == NULL)
             return OJ_OK;
         from = host + first;
-        OJ_TRY(oj_cuda_hold(work->device, work->stream, n, sizeof *host,
-                            &work->memory, &to, work->err));
+        OJ_TRY(oj_cuda_alloc_owned(work->device, work->stream, n, sizeof *host,
+                                   &work->memory, &to, work->err));
         if (!oj_cuda_is_pinned(from, (int64_t)bytes))
         {
             from = memcpy(free, from, bytes);
@@ -149,7 +149,8 @@ static oj_status upload_point_values(struct oj_cuda_work *work,
         return work->check(cudaMemcpyAsync(
             to, from, bytes, cudaMemcpyHostToDevice, work->stream));
     };
-    OJ_TRY(oj_cuda_stage_want(stage, value_stage_bytes(request, n), work->err));
+    OJ_TRY(
+        oj_cuda_stage_reserve(stage, value_stage_bytes(request, n), work->err));
     free = stage->data;
     *out = *request;
     for (int c = 0; n > 0 && c < request->n_columns; c++)

@@ -34,7 +34,7 @@ oj_status oj_cuda_index_make_resident(
     const struct oj_relation *relation, const struct oj_options *options,
     struct oj_gpu_index **out, struct oj_stats *stats, struct oj_error *err)
 {
-    int lists = oj_relation_gives_lists(relation);
+    int lists = oj_relation_allows_many_pairs(relation);
     const struct oj_cuda_family *family;
     unsigned refused = OJ_CUDA_PAPERS;
     for (int i = 0; (family = oj_cuda_family_at(i)) != NULL; i++)
@@ -98,7 +98,8 @@ oj_status oj_cuda_resident_answer(const struct oj_cuda_index *of,
                                   const struct oj_cuda_points *points,
                                   int32_t *d_row, double *d_measure)
 {
-    if (of->family->join_one == NULL || oj_relation_gives_lists(&of->relation))
+    if (of->family->join_one == NULL ||
+        oj_relation_allows_many_pairs(&of->relation))
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
                        "this join gives a list of pairs per point, not one "
                        "answer per point");
@@ -138,7 +139,7 @@ static oj_status join_one_each_on_device(const struct oj_cuda_index *of,
     if (points->n > 0)
         OJ_TRY(
             oj_cuda_resident_answer(of, work, points, out->row, out->measure));
-    oj_cuda_hand_over(&own.memory, NULL, &callers);
+    oj_cuda_move_ownership(&own.memory, NULL, &callers);
     out->n_pairs = points->n;
     return OJ_OK;
 }
@@ -158,7 +159,7 @@ oj_status oj_cuda_index_join_resident(struct oj_gpu_index *index,
     OJ_TRY(oj_cuda_resident_index(index, &of, err));
     OJ_TRY(oj_cuda_resident_points(index, &work, points, &here));
     pairs.n_points = points->n;
-    OJ_TRY(oj_relation_gives_lists(&index->relation)
+    OJ_TRY(oj_relation_allows_many_pairs(&index->relation)
                ? list_pairs_on_device(index, of, &work, &here, &pairs)
                : join_one_each_on_device(of, &work, &here, &pairs));
     *out = pairs;

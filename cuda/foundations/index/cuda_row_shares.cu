@@ -16,9 +16,9 @@ struct shares_batch
 
 /* --- shares of the rows --------------------------------------------------- */
 
-oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
-                             const struct oj_cuda_share *share, int64_t tile,
-                             const int32_t **order, int64_t *n)
+oj_status oj_cuda_share_tiles(struct oj_cuda_work *work,
+                              const struct oj_cuda_share *share, int64_t tile,
+                              const int32_t **order, int64_t *n)
 {
     const int32_t *from = *order;
     int32_t *to = NULL;
@@ -75,9 +75,9 @@ void oj_cuda_share_take(struct oj_cuda_work *work, int by_measure,
     share->by_measure = by_measure;
     if (found->row == NULL) /* an array could not be allocated */
         return;
-    oj_cuda_hand_over(&work->memory, found->row, share->memory);
-    oj_cuda_hand_over(&work->memory, found->feature, share->memory);
-    oj_cuda_hand_over(&work->memory, found->measure, share->memory);
+    oj_cuda_move_ownership(&work->memory, found->row, share->memory);
+    oj_cuda_move_ownership(&work->memory, found->feature, share->memory);
+    oj_cuda_move_ownership(&work->memory, found->measure, share->memory);
 }
 
 /* --- columns of a side ---------------------------------------------------- */
@@ -97,9 +97,10 @@ oj_status oj_cuda_put_columns(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
-                                    const struct oj_cuda_columns *rows,
-                                    const struct oj_cuda_columns *features)
+struct oj_pair_rule
+oj_cuda_make_pair_rule(const struct oj_relation *relation,
+                       const struct oj_cuda_columns *rows,
+                       const struct oj_cuda_columns *features)
 {
     struct oj_cuda_layer layer = {};
     struct oj_cuda_points points = {};
@@ -135,10 +136,10 @@ static oj_status find_pair_offsets(struct oj_cuda_work *work,
                       });
 }
 
-oj_status oj_cuda_keep_best(struct oj_cuda_work *work, int64_t n_rows,
-                            const int32_t *rank, int64_t k, int is_last,
-                            const struct oj_cuda_found *pairs, int64_t n,
-                            struct oj_cuda_found *kept, uint8_t *done)
+oj_status oj_cuda_keep_first_k(struct oj_cuda_work *work, int64_t n_rows,
+                               const int32_t *rank, int64_t k, int is_last,
+                               const struct oj_cuda_found *pairs, int64_t n,
+                               struct oj_cuda_found *kept, uint8_t *done)
 {
     const struct oj_cuda_found found = *pairs, to = *kept;
     struct oj_cuda_work own(work);
@@ -468,7 +469,7 @@ oj_status oj_cuda_join_shares(struct oj_gpu_index *index, int family,
 {
     struct shares_batch b = {index, family, input, out, stats};
     int64_t n = input->n_features, first = 0, step = most_rows;
-    int lists = oj_relation_gives_lists(&index->relation);
+    int lists = oj_relation_allows_many_pairs(&index->relation);
     OJ_TRY(oj_matches_reserve(out, n, lists ? 0 : n, lists, err));
     if (lists)
         out->offset[n] = 0;

@@ -1,6 +1,6 @@
 /** Joins batches of features of any kinds on several devices. First each device
  *  finds the pairs of some tiles of the sorted rows (its share); then each
- * device sorts the pairs of some consecutive rows (its stretch).
+ *  device sorts the pairs of some consecutive rows (its stretch).
  *
  *   rows, sorted   | tile | tile | tile | tile | ..
  *   device           0      1      0      1
@@ -33,10 +33,10 @@ struct oj_cuda_share
 
 /** Replaces *order [*n] by those of its tiles that belong to the share; *work
  *  owns the new array. share NULL: all tiles. */
-OJ_MUST_USE oj_status oj_cuda_take_tiles(struct oj_cuda_work *work,
-                                         const struct oj_cuda_share *share,
-                                         int64_t tile, const int32_t **order,
-                                         int64_t *n);
+OJ_MUST_USE oj_status oj_cuda_share_tiles(struct oj_cuda_work *work,
+                                          const struct oj_cuda_share *share,
+                                          int64_t tile, const int32_t **order,
+                                          int64_t *n);
 
 /** Returns 1 if rows first .. first + n - 1 of input are the join side itself,
  *  by their addresses; then the index's copy of them can be used. */
@@ -88,9 +88,10 @@ OJ_MUST_USE oj_status oj_cuda_put_columns(struct oj_cuda_work *work,
                                           struct oj_cuda_columns *out);
 
 /** Returns the conditions of relation on these columns; rank == ordinal. */
-struct oj_pair_rule oj_cuda_rule_of(const struct oj_relation *relation,
-                                    const struct oj_cuda_columns *rows,
-                                    const struct oj_cuda_columns *features);
+struct oj_pair_rule
+oj_cuda_make_pair_rule(const struct oj_relation *relation,
+                       const struct oj_cuda_columns *rows,
+                       const struct oj_cuda_columns *features);
 
 /* --- pairs on the device ---------------------------------------------------
  */
@@ -119,11 +120,11 @@ oj_cuda_append_found_pairs(const struct oj_cuda_found &found, int has_one,
  *  `room`) is too small, runs it a second time with enough. *work owns the
  *  arrays. share: NULL, or the share whose limit applies. */
 template <typename Find>
-OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,
-                                       struct oj_cuda_found *found,
-                                       int64_t room,
-                                       const struct oj_cuda_share *share,
-                                       Find find, int64_t *n_pairs)
+OJ_MUST_USE oj_status oj_cuda_find_and_grow(struct oj_cuda_work *work,
+                                            struct oj_cuda_found *found,
+                                            int64_t room,
+                                            const struct oj_cuda_share *share,
+                                            Find find, int64_t *n_pairs)
 {
     for (;;)
     {
@@ -146,7 +147,7 @@ OJ_MUST_USE oj_status oj_cuda_find_all(struct oj_cuda_work *work,
         *n_pairs = (int64_t)n;
         if (*n_pairs <= room)
         {
-            oj_cuda_hand_over(&own.memory, NULL, &work->memory);
+            oj_cuda_move_ownership(&own.memory, NULL, &work->memory);
             return OJ_OK;
         }
         room = *n_pairs;
@@ -163,7 +164,7 @@ OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
 {
     struct oj_cuda_work own(work);
     int64_t n = 0;
-    OJ_TRY(oj_cuda_find_all(&own, found, room, share, find, &n));
+    OJ_TRY(oj_cuda_find_and_grow(&own, found, room, share, find, &n));
     oj_cuda_share_take(&own, by_measure, found, n, share);
     return OJ_OK;
 }
@@ -171,11 +172,9 @@ OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
 /** For rows that have at least k of the n pairs in found (is_last: for all
  *  rows): appends their first k pairs, by measure, then rank, to *kept, and
  *  sets done[row], [n_rows]. */
-OJ_MUST_USE oj_status oj_cuda_keep_best(struct oj_cuda_work *work,
-                                        int64_t n_rows, const int32_t *rank,
-                                        int64_t k, int is_last,
-                                        const struct oj_cuda_found *found,
-                                        int64_t n, struct oj_cuda_found *kept,
-                                        uint8_t *done);
+OJ_MUST_USE oj_status oj_cuda_keep_first_k(
+    struct oj_cuda_work *work, int64_t n_rows, const int32_t *rank, int64_t k,
+    int is_last, const struct oj_cuda_found *found, int64_t n,
+    struct oj_cuda_found *kept, uint8_t *done);
 
 #endif

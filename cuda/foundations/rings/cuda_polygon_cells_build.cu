@@ -575,7 +575,7 @@ static struct view make_level_view(const struct oj_cuda_ring_making *m,
     v.n_nodes = (uint32_t)level->n_nodes;
     v.n_fragments = v.n_listed = (uint32_t)level->n_fragments;
     v.segment = m->layer->segment.data;
-    v.most = oj_ring_node_most(MOST_EDGES, level->depth, m->fine);
+    v.most = oj_ring_node_max_edges(MOST_EDGES, level->depth, m->fine);
     v.is_large = is_large;
     v.may_split = may_split;
     return v;

@@ -94,7 +94,7 @@ struct oj_cuda_ring_making
     struct oj_cuda_ring_cells *cells; /**< arrays that levels append to */
     struct oj_ring_tree tree;         /**< only frame, units, part_feature are
                                            set */
-    int fine;                         /**< see oj_ring_node_most() */
+    int fine;                         /**< see oj_ring_node_max_edges() */
     /** A tree with more edges and records than this is large. */
     int64_t large;
 };

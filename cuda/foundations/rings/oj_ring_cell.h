@@ -304,7 +304,7 @@ OJ_FN struct oj_ring_split oj_ring_split_edge(const struct oj_ring_splitter *s,
 
 /** Moves bit c of mask to bit 4 c: adding such words adds sixteen 4-bit
  *  counters. */
-OJ_FN uint64_t oj_ring_nibbles(uint32_t mask)
+OJ_FN uint64_t oj_ring_mask_to_nibbles(uint32_t mask)
 {
     uint64_t v = mask & 0xffffu;
     v = (v | v << 24) & 0x000000ff000000ffu;
@@ -318,8 +318,8 @@ OJ_FN uint64_t oj_ring_nibbles(uint32_t mask)
 /** Returns 1 if the edge crosses the path from p to the reference point r, 0 if
  *  not, OJ_ON_BOUNDARY if p is on the edge. p and r must be in one cell.
  *  Exact. */
-OJ_FN int oj_ring_way_edge(double px, double py, double rx, double ry,
-                           double ax, double ay, double bx, double by)
+OJ_FN int oj_ring_edge_crosses_path(double px, double py, double rx, double ry,
+                                    double ax, double ay, double bx, double by)
 {
     int crosses_row = (ay > py) != (by > py);
     int crosses_column = (ax > rx) != (bx > rx);

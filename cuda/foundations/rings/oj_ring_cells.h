@@ -130,8 +130,8 @@ OJ_FN int32_t oj_ring_record_rank(const struct oj_ring_tree *t, uint32_t unit)
 
 /** Converts p to steps from the corner of the frame. Returns 0 if p is not
  *  finite or outside of the frame. */
-OJ_FN int oj_ring_tree_steps(const struct oj_ring_tree *t, double px, double py,
-                             uint32_t *x, uint32_t *y)
+OJ_FN int oj_ring_tree_point_to_steps(const struct oj_ring_tree *t, double px,
+                                      double py, uint32_t *x, uint32_t *y)
 {
     double u = (px - t->frame.x0) * t->frame.scale;
     double v = (py - t->frame.y0) * t->frame.scale;
@@ -193,9 +193,9 @@ OJ_FN uint32_t oj_ring_leaf_code(const struct oj_ring_leaf *leaf, uint32_t x,
 
 /** Decides by a slot that is not an inner one: returns a result of
  *  oj_ring_tree_find(). OJ_RING_ASK: the records of *leaf must be tested. */
-OJ_FN int32_t oj_ring_tree_judge(const struct oj_ring_tree *t, uint32_t slot,
-                                 uint32_t x, uint32_t y,
-                                 struct oj_ring_leaf *leaf)
+OJ_FN int32_t oj_ring_tree_decide_by_slot(const struct oj_ring_tree *t,
+                                          uint32_t slot, uint32_t x, uint32_t y,
+                                          struct oj_ring_leaf *leaf)
 {
     uint32_t code;
     if (slot == 0)
@@ -214,10 +214,10 @@ OJ_FN int32_t oj_ring_tree_judge(const struct oj_ring_tree *t, uint32_t slot,
 
 /** Sets *place to the records of a leaf that must be tested for p, whose steps
  *  are x, y. */
-OJ_FN void oj_ring_tree_enter(const struct oj_ring_tree *t, double px,
-                              double py, uint32_t x, uint32_t y,
-                              struct oj_ring_leaf leaf,
-                              struct oj_ring_place *place)
+OJ_FN void oj_ring_tree_list_records(const struct oj_ring_tree *t, double px,
+                                     double py, uint32_t x, uint32_t y,
+                                     struct oj_ring_leaf leaf,
+                                     struct oj_ring_place *place)
 {
     int level = (int)(leaf.n & 15u), shift = 32 - 2 * level;
     double side = t->frame.side[level];
@@ -232,9 +232,10 @@ OJ_FN void oj_ring_tree_enter(const struct oj_ring_tree *t, double px,
 
 /** Decides by the cells below the directory which contain p, whose steps are x,
  *  y; returns a result of oj_ring_tree_find(). */
-OJ_FN int32_t oj_ring_tree_look(const struct oj_ring_tree *t, double px,
-                                double py, uint32_t x, uint32_t y,
-                                struct oj_ring_place *place)
+OJ_FN int32_t oj_ring_tree_decide_by_cells(const struct oj_ring_tree *t,
+                                           double px, double py, uint32_t x,
+                                           uint32_t y,
+                                           struct oj_ring_place *place)
 {
     uint32_t slot = oj_ring_tree_slot(t, x, y);
     struct oj_ring_leaf leaf;
@@ -242,9 +243,9 @@ OJ_FN int32_t oj_ring_tree_look(const struct oj_ring_tree *t, double px,
     leaf.code = 0;
     leaf.first = leaf.n = 0;
     slot = oj_ring_tree_descend(t, slot, x, y);
-    found = oj_ring_tree_judge(t, slot, x, y, &leaf);
+    found = oj_ring_tree_decide_by_slot(t, slot, x, y, &leaf);
     if (found == OJ_RING_ASK)
-        oj_ring_tree_enter(t, px, py, x, y, leaf, place);
+        oj_ring_tree_list_records(t, px, py, x, y, leaf, place);
     return found;
 }
 
@@ -259,10 +260,10 @@ OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
     place->at = place->end = 0;
     place->rx = place->ry = 0.0;
     place->px = place->py = 0.0f;
-    if (!oj_ring_tree_steps(t, px, py, &x, &y) ||
+    if (!oj_ring_tree_point_to_steps(t, px, py, &x, &y) ||
         !oj_ring_tree_is_occupied(t, x, y))
         return OJ_RING_NONE;
-    return oj_ring_tree_look(t, px, py, x, y, place);
+    return oj_ring_tree_decide_by_cells(t, px, py, x, y, place);
 }
 
 /** Locates p in one unit by the original edges of its records first .. end -
@@ -278,8 +279,8 @@ oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
     for (e = t->record[first].first; e < last; e++)
     {
         const struct oj_cuda_segment *s = &t->segment[t->edge_segment[e]];
-        int edge = oj_ring_way_edge(px, py, place->rx, place->ry, s->ax, s->ay,
-                                    s->bx, s->by);
+        int edge = oj_ring_edge_crosses_path(px, py, place->rx, place->ry,
+                                             s->ax, s->ay, s->bx, s->by);
         if (edge == OJ_ON_BOUNDARY)
             return OJ_ON_BOUNDARY;
         odd ^= (uint32_t)edge;
@@ -291,9 +292,9 @@ oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
  *  place. Returns enum oj_location; or OJ_RING_UNSURE if exact signs are
  *  needed, and place->at is then unchanged. *end: end of the unit's records.
  *  Precondition: place->at < place->end. */
-OJ_FN int oj_ring_tree_next_surely(const struct oj_ring_tree *t,
-                                   struct oj_ring_place *place, uint32_t *unit,
-                                   uint32_t *end)
+OJ_FN int oj_ring_tree_locate_by_short_edges(const struct oj_ring_tree *t,
+                                             struct oj_ring_place *place,
+                                             uint32_t *unit, uint32_t *end)
 {
     uint32_t at = place->at, odd = 0, unsure = 0;
     struct oj_ring_record r = t->record[at], next;
@@ -305,8 +306,8 @@ OJ_FN int oj_ring_tree_next_surely(const struct oj_ring_tree *t,
         next = t->record[++at];
         for (; e < next.first && !unsure; e++)
         {
-            uint32_t edge =
-                (uint32_t)oj_ring_edge_test(t->edge[e], place->px, place->py);
+            uint32_t edge = (uint32_t)oj_ring_edge_crosses_from_origin(
+                t->edge[e], place->px, place->py);
             odd ^= edge;
             unsure = edge & OJ_RING_EDGE_UNSURE;
         }
@@ -323,12 +324,13 @@ OJ_FN int oj_ring_tree_next_surely(const struct oj_ring_tree *t,
 
 /** Locates p in the next unit of the place: by the short edges, or by the
  *  original edges if the short ones are unsure. */
-OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
-                                         struct oj_ring_place *place, double px,
-                                         double py, uint32_t *unit)
+OJ_FN enum oj_location
+oj_ring_tree_locate_in_next_unit(const struct oj_ring_tree *t,
+                                 struct oj_ring_place *place, double px,
+                                 double py, uint32_t *unit)
 {
     uint32_t first = place->at, end;
-    int location = oj_ring_tree_next_surely(t, place, unit, &end);
+    int location = oj_ring_tree_locate_by_short_edges(t, place, unit, &end);
     if (location != OJ_RING_UNSURE)
         return (enum oj_location)location;
     place->at = end;
@@ -337,8 +339,8 @@ OJ_FN enum oj_location oj_ring_tree_next(const struct oj_ring_tree *t,
 
 /** For trees of parts: returns the rank of the first feature in tie order that
  *  contains p or has it on its boundary, or OJ_RING_NONE. */
-OJ_FN int32_t oj_ring_tree_first_around(const struct oj_ring_tree *t, double px,
-                                        double py)
+OJ_FN int32_t oj_ring_tree_first_containing(const struct oj_ring_tree *t,
+                                            double px, double py)
 {
     struct oj_ring_place place;
     int32_t found = oj_ring_tree_find(t, px, py, &place);
@@ -347,7 +349,8 @@ OJ_FN int32_t oj_ring_tree_first_around(const struct oj_ring_tree *t, double px,
         return found;
     while (place.at < place.end)
     {
-        if (oj_ring_tree_next(t, &place, px, py, &unit) != OJ_OUTSIDE)
+        if (oj_ring_tree_locate_in_next_unit(t, &place, px, py, &unit) !=
+            OJ_OUTSIDE)
             return t->part_feature[unit];
     }
     return OJ_RING_NONE;

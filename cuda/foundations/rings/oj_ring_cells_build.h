@@ -49,7 +49,7 @@ struct oj_ring_masks
 OJ_FN void oj_ring_masks_add(struct oj_ring_masks *m,
                              struct oj_ring_split split)
 {
-    m->counts += oj_ring_nibbles(split.touched);
+    m->counts += oj_ring_mask_to_nibbles(split.touched);
     m->touched |= split.touched;
     m->toggled ^= split.toggled;
 }
@@ -70,10 +70,11 @@ OJ_FN uint32_t oj_ring_masks_inside(const struct oj_ring_masks *m,
     return (m->toggled ^ (unit & 1u ? 0xffffu : 0u)) & 0xffffu;
 }
 
-/** Maximum edges of a node that is not split: `most`, but at most 2 above level
- *  `fine`, the level that has bits of `occupied`. All points of a larger cell
- *  depend on its records, so a split pays there even for few edges. */
-OJ_FN uint32_t oj_ring_node_most(uint32_t most, int level, int fine)
+/** Returns the number of edges above which a node is split. It is `most`, but
+ *  no more than 2 for cells larger than those of level `fine` (for which
+ *  `occupied` has bits): many points lie in a large cell, so that splitting
+ *  pays even for few edges. */
+OJ_FN uint32_t oj_ring_node_max_edges(uint32_t most, int level, int fine)
 {
     return level < fine && most > 2 ? 2 : most;
 }
@@ -132,9 +133,10 @@ OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
     uint32_t record = c->unit_first;
     if (record >= OJ_RING_CODE_ASK)
         record = OJ_RING_CODE_ASK;
-    c->code |= oj_ring_nibbles(inside & ~c->decided) * record;
+    c->code |= oj_ring_mask_to_nibbles(inside & ~c->decided) * record;
     if (!c->first_counts)
-        c->code |= oj_ring_nibbles(inside & c->decided) * OJ_RING_CODE_ASK;
+        c->code |=
+            oj_ring_mask_to_nibbles(inside & c->decided) * OJ_RING_CODE_ASK;
     c->decided |= inside;
 }
 
@@ -159,7 +161,7 @@ OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
 OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c)
 {
     oj_ring_coder_end_unit(c);
-    return c->code | oj_ring_nibbles(c->touched) * OJ_RING_CODE_ASK;
+    return c->code | oj_ring_mask_to_nibbles(c->touched) * OJ_RING_CODE_ASK;
 }
 
 /* --- building: occupied bits ---------------------------------------------- */

@@ -54,7 +54,7 @@ OJ_FN int16_t oj_ring_edge_step(double v)
 
 /** Reduces the interval t0 .. t1 of the edge's parameter to the part in which
  *  |u + t du| <= OJ_RING_EDGE_REACH; empty (t0 > t1) if there is none. */
-OJ_FN void oj_ring_edge_cut(double u, double du, double *t0, double *t1)
+OJ_FN void oj_ring_edge_clip(double u, double du, double *t0, double *t1)
 {
     double inverse, first, last, swap;
     if (du == 0.0)
@@ -91,8 +91,8 @@ OJ_FN struct oj_ring_edge16 oj_ring_edge_of(double ax, double ay, double bx,
     if (fabs(ux) > OJ_RING_EDGE_REACH || fabs(uy) > OJ_RING_EDGE_REACH ||
         fabs(vx) > OJ_RING_EDGE_REACH || fabs(vy) > OJ_RING_EDGE_REACH)
     {
-        oj_ring_edge_cut(ux, dx, &t0, &t1);
-        oj_ring_edge_cut(uy, dy, &t0, &t1);
+        oj_ring_edge_clip(ux, dx, &t0, &t1);
+        oj_ring_edge_clip(uy, dy, &t0, &t1);
         if (t0 > t1)
         {
             e.ax = e.ay = e.bx = e.by = (int16_t)OJ_RING_EDGE_REACH;
@@ -118,7 +118,8 @@ OJ_FN struct oj_ring_edge16 oj_ring_edge_of(double ax, double ay, double bx,
 
 /** Returns 1 if the edge crosses the path from the origin to p; 0 if it does
  *  not and p is not on it; OJ_RING_EDGE_UNSURE otherwise. */
-OJ_FN int oj_ring_edge_test(struct oj_ring_edge16 e, float px, float py)
+OJ_FN int oj_ring_edge_crosses_from_origin(struct oj_ring_edge16 e, float px,
+                                           float py)
 {
     float ax = (float)e.ax, ay = (float)e.ay;
     float bx = (float)e.bx, by = (float)e.by;

@@ -47,7 +47,8 @@ oj_status oj_cuda_tree_build(struct oj_cuda_work *work,
         return OJ_OK;
     OJ_TRY(work->order_by<uint64_t>(
         n, 64,
-        [=] __device__(int64_t i) { return oj_tree_code(&tree, &box[i]); },
+        [=] __device__(int64_t i)
+        { return oj_tree_morton_code(&tree, &box[i]); },
         &out->order));
     OJ_TRY(work->make(out->n_nodes, &node));
     out->tree.node = node;
@@ -70,7 +71,7 @@ oj_status oj_cuda_point_order(struct oj_cuda_work *work,
         [=] __device__(int64_t i)
         {
             struct oj_box box = {x[i], y[i], x[i], y[i]};
-            return (uint32_t)(oj_tree_code(&tree, &box) >> 32);
+            return (uint32_t)(oj_tree_morton_code(&tree, &box) >> 32);
         },
         order);
     return status == OJ_ERR_NOMEM ? OJ_OK : status;

@@ -34,8 +34,8 @@ struct oj_warp_shares
 /** Chooses the distribution of n points: groups are as large as possible while
  *  there are enough warps to keep a large device busy. most_groups > 1: the
  *  results of a group speed up the next group of the warp. */
-static inline struct oj_warp_shares oj_warp_shares_of(int64_t n,
-                                                      int most_groups)
+static inline struct oj_warp_shares oj_warp_shares_choose(int64_t n,
+                                                          int most_groups)
 {
     const int64_t enough_warps = 2048;
     struct oj_warp_shares shares = {1, 1};
@@ -56,8 +56,8 @@ oj_warp_shares_blocks(const struct oj_warp_shares *shares, int64_t n, int block)
 }
 
 /** Returns the number of this thread's point in group g of its warp, or -1. */
-static __device__ __forceinline__ int64_t
-oj_warp_shares_thread(const struct oj_warp_shares *shares, int64_t n, int g)
+static __device__ __forceinline__ int64_t oj_warp_shares_point_of_thread(
+    const struct oj_warp_shares *shares, int64_t n, int g)
 {
     int64_t warp =
         ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / OJ_WARP_LANES;

@@ -85,8 +85,8 @@ OJ_FN uint32_t oj_tree_column(double v, double origin, double scale)
 }
 
 /** Returns the Morton code of the centre of a box. */
-OJ_FN uint64_t oj_tree_code(const struct oj_device_tree *tree,
-                            const struct oj_box *box)
+OJ_FN uint64_t oj_tree_morton_code(const struct oj_device_tree *tree,
+                                   const struct oj_box *box)
 {
     uint32_t x = oj_tree_column(0.5 * (box->x0 + box->x1), tree->code_x,
                                 tree->code_scale_x);

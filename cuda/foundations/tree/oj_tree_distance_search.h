@@ -156,9 +156,9 @@ OJ_FN int oj_tree_comes_too_late(const struct oj_tree_side *side,
  *  this test, all segments of a feature would be visited while the list has
  *  fewer than k features. d2: squared distance of the node; slack: maximum
  *  error of a distance. */
-OJ_FN int oj_tree_is_known(const struct oj_tree_side *side,
-                           const struct oj_tree_best *best, double slack,
-                           uint32_t at, double d2)
+OJ_FN int oj_tree_can_skip_known_feature(const struct oj_tree_side *side,
+                                         const struct oj_tree_best *best,
+                                         double slack, uint32_t at, double d2)
 {
     uint32_t i = at & ((1u << OJ_TREE_INDEX_BITS) - 1u);
     int32_t rank, j;
@@ -180,9 +180,10 @@ OJ_FN int oj_tree_is_known(const struct oj_tree_side *side,
 
 /** Returns the rank of the next feature with a polygon that contains p and may
  *  be paired with row, or -1. *w is a walk through the tree of polygons. */
-OJ_FN int32_t oj_tree_next_around(const struct oj_tree_side *side,
-                                  const struct oj_pair_rule *rule, int64_t row,
-                                  double px, double py, struct oj_tree_walk *w)
+OJ_FN int32_t oj_tree_next_containing(const struct oj_tree_side *side,
+                                      const struct oj_pair_rule *rule,
+                                      int64_t row, double px, double py,
+                                      struct oj_tree_walk *w)
 {
     const struct oj_tree_rings *rings = &side->rings;
     int64_t entry;
@@ -192,21 +193,22 @@ OJ_FN int32_t oj_tree_next_around(const struct oj_tree_side *side,
         int32_t part = rings->polygon_part[entry];
         int32_t rank = rings->part_feature[part];
         if (oj_pair_rule_passes(rule, row, rank, 0) &&
-            oj_tree_part_holds(rings, part, px, py))
+            oj_tree_polygon_contains(rings, part, px, py))
             return rank;
     }
     return -1;
 }
 
 /** Adds the features whose polygons contain p, the finite point of row. */
-OJ_FN void oj_tree_add_around(const struct oj_tree_side *side,
-                              const struct oj_pair_rule *rule, int64_t row,
-                              double px, double py, struct oj_tree_best *best)
+OJ_FN void oj_tree_add_containing(const struct oj_tree_side *side,
+                                  const struct oj_pair_rule *rule, int64_t row,
+                                  double px, double py,
+                                  struct oj_tree_best *best)
 {
     struct oj_tree_walk w;
     int32_t rank;
     oj_tree_walk_start(&w, &side->rings.polygons, px, py, 0.0);
-    while ((rank = oj_tree_next_around(side, rule, row, px, py, &w)) >= 0)
+    while ((rank = oj_tree_next_containing(side, rule, row, px, py, &w)) >= 0)
         oj_tree_best_add(best, rank, 0.0);
 }
 
@@ -293,10 +295,10 @@ OJ_FN void oj_tree_found_add(struct oj_tree_found *found, int32_t rank,
  *  excludes equal points, either all features must be points or none. The
  *  candidates come in an equal order in every call, so one call may count and
  *  the next one store them. */
-OJ_FN void oj_tree_within(const struct oj_tree_side *side,
-                          const struct oj_pair_rule *rule, int64_t row,
-                          double px, double py, double reach,
-                          struct oj_tree_found *found)
+OJ_FN void oj_tree_find_within(const struct oj_tree_side *side,
+                               const struct oj_pair_rule *rule, int64_t row,
+                               double px, double py, double reach,
+                               struct oj_tree_found *found)
 {
     struct oj_tree_walk w;
     int64_t entry;
@@ -304,7 +306,7 @@ OJ_FN void oj_tree_within(const struct oj_tree_side *side,
     if (!(reach >= 0.0))
         return;
     oj_tree_walk_start(&w, &side->rings.polygons, px, py, 0.0);
-    while ((rank = oj_tree_next_around(side, rule, row, px, py, &w)) >= 0)
+    while ((rank = oj_tree_next_containing(side, rule, row, px, py, &w)) >= 0)
         oj_tree_found_add(found, rank, 0.0);
     oj_tree_walk_start(&w, &side->segments, px, py, reach);
     while ((entry = oj_tree_walk_next(&w, &side->segments)) >= 0)
@@ -393,8 +395,8 @@ OJ_FN void oj_tree_sort(enum oj_tree_order order, int64_t n, double *distance,
 
 /** Reduces n candidates, sorted by rank, to one per feature, with its minimum
  *  distance; drops features nearer than `least`. Returns how many remain. */
-OJ_FN int64_t oj_tree_fold(double least, int64_t n, double *distance,
-                           int32_t *rank)
+OJ_FN int64_t oj_tree_keep_nearest_per_feature(double least, int64_t n,
+                                               double *distance, int32_t *rank)
 {
     int64_t i, kept = 0;
     int32_t last = -1;
@@ -413,12 +415,13 @@ OJ_FN int64_t oj_tree_fold(double least, int64_t n, double *distance,
 
 /** Turns n candidates into the pairs of a point: reduces them to one per
  *  feature and sorts them. Returns how many remain. */
-OJ_FN int64_t oj_tree_settle(enum oj_tree_order order, double least, int64_t n,
-                             double *distance, int32_t *rank)
+OJ_FN int64_t oj_tree_candidates_to_pairs(enum oj_tree_order order,
+                                          double least, int64_t n,
+                                          double *distance, int32_t *rank)
 {
     int64_t kept;
     oj_tree_sort(OJ_TREE_BY_RANK, n, distance, rank);
-    kept = oj_tree_fold(least, n, distance, rank);
+    kept = oj_tree_keep_nearest_per_feature(least, n, distance, rank);
     if (order == OJ_TREE_BY_DISTANCE)
         oj_tree_sort(order, kept, distance, rank);
     return kept;

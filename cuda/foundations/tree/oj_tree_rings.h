@@ -140,8 +140,8 @@ OJ_FN enum oj_location oj_tree_ring_locate(const struct oj_tree_rings *rings,
 }
 
 /** Returns 1 if p is inside the polygon or on its boundary. */
-OJ_FN int oj_tree_part_holds(const struct oj_tree_rings *rings, int64_t part,
-                             double px, double py)
+OJ_FN int oj_tree_polygon_contains(const struct oj_tree_rings *rings,
+                                   int64_t part, double px, double py)
 {
     return rings->part_kind[part] == rings->polygon_kind &&
            oj_tree_rings_locate(rings, rings->ring_offset[part],

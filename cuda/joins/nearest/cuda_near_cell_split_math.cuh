@@ -1,5 +1,5 @@
 /** How the lists of cuda_nearest_segment_cell.cuh are made: finds which
- * segments of a node's list its parts need.
+ *  segments of a node's list its parts need.
  *
  *  All numbers are in single precision, relative to the middle of the node, in
  *  units of half its side: the node is -1 .. 1, and its sixteenths (4 x 4) are

@@ -107,7 +107,7 @@ static oj_status build_cells_rings_or_fallback(int i,
         OJ_TRY(oj_cuda_ring_cells_build(
             &work, self->layer,
             self->all_ties ? OJ_RING_ALL_PARTS : OJ_RING_PARTS, &self->rings));
-    oj_cuda_hand_over(&work.memory, NULL, &parts->memory[i]);
+    oj_cuda_move_ownership(&work.memory, NULL, &parts->memory[i]);
     return OJ_OK;
 }
 
@@ -145,7 +145,7 @@ static oj_status build_cells_rings_and_fallback(struct near_index *self,
         parts.part[parts.n++] = PART_RINGS;
     status = build_parts_concurrently(&parts, work->err);
     for (int i = 0; i < parts.n; i++)
-        oj_cuda_hand_over(&parts.memory[i], NULL, &work->memory);
+        oj_cuda_move_ownership(&parts.memory[i], NULL, &work->memory);
     return status;
 }
 
@@ -229,7 +229,8 @@ template <int ties> struct around_answer
         uint32_t unit, end;
         while (place->at < place->end)
         {
-            int location = oj_ring_tree_next_surely(t, place, &unit, &end);
+            int location =
+                oj_ring_tree_locate_by_short_edges(t, place, &unit, &end);
             if (location == OJ_RING_UNSURE)
             {
                 append_doubtful_point(q, i, place->at);
@@ -254,7 +255,7 @@ template <int ties> struct around_settler
     resolve_doubts(const struct points_in_rings_query &q, int64_t i, double x,
                    double y, struct oj_ring_place *place) const
     {
-        int32_t found = oj_ring_tree_first_around(&q.tree, x, y);
+        int32_t found = oj_ring_tree_first_containing(&q.tree, x, y);
         (void)place;
         rank[i] = ties && found >= 0 ? found | OJ_NEAR_TIED : found;
     }

@@ -109,7 +109,7 @@ static __global__ void __launch_bounds__(BLOCK)
     s.entry = -1;
     for (int g = 0; g < shares.n_groups; g++)
     {
-        int64_t t = oj_warp_shares_thread(&shares, batch.n, g);
+        int64_t t = oj_warp_shares_point_of_thread(&shares, batch.n, g);
         int64_t i = t >= 0 ? point_of_thread(batch, t) : -1;
         start_search_of_point(&s, batch, i);
         walk_tree_by_warp(side.segments, &walks[threadIdx.x / LANES], &s);
@@ -126,7 +126,7 @@ static oj_status find_nearest_segment_of_points(
     const struct oj_tree_side *side =
         &((const struct near_segments_index *)index)->side;
     const struct oj_warp_shares shares =
-        oj_warp_shares_of(points->n, MOST_GROUPS);
+        oj_warp_shares_choose(points->n, MOST_GROUPS);
     int32_t *order;
     if (points->n == 0)
         return OJ_OK;

@@ -178,7 +178,7 @@ visit_matches_of_point(const struct oj_close_side &side,
         return;
     while ((n = oj_close_visit_next(&visit, &side, &first)) > 0 && goes_on())
     {
-        uint32_t bits = oj_close_bits(&side, &visit, first, n);
+        uint32_t bits = oj_close_match_mask(&side, &visit, first, n);
         for (; bits != 0; bits &= bits - 1u)
         {
             uint32_t entry = first + (uint32_t)(__ffs((int)bits) - 1);

@@ -125,8 +125,8 @@ static __device__ __forceinline__ int push_wanted_children(
     for (int c = n - 1; c >= 0; c--)
     {
         const struct point_node_boxes &b = group.boxes;
-        int wants = oj_nearest_point_wants(&o, b.x0[c], b.y0[c], b.x1[c],
-                                           b.y1[c], group.least_rank[c]);
+        int wants = oj_nearest_point_can_improve(&o, b.x0[c], b.y0[c], b.x1[c],
+                                                 b.y1[c], group.least_rank[c]);
         if (__any_sync(0xffffffffu, wants))
         {
             if (lane == 0)
@@ -174,7 +174,7 @@ static __global__ void __launch_bounds__(BLOCK)
             batch, i); /* a distance below 0, or NaN, matches nothing */
     }
     oj_nearest_point_start(&o, &others, i, x, y, batch.least, most);
-    oj_nearest_point_seed(&o, &others, &batch.rule);
+    oj_nearest_point_search_nearest_leaf(&o, &others, &batch.rule);
     if (others.tree.n > 0)
     {
         if (threadIdx.x % LANES == 0)

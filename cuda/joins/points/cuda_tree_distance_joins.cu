@@ -77,7 +77,7 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
     int64_t n_pairs =
         oj_relation_is_nearest(&self->relation) ? 2 * self->k : 16;
     int64_t bytes = OJ_CUDA_POINT_ORDER_BYTES + OJ_CUDA_POINT_COLUMN_BYTES;
-    if (!oj_relation_gives_lists(&self->relation))
+    if (!oj_relation_allows_many_pairs(&self->relation))
         return n * bytes;
     return n *
            (bytes + 4 * (int64_t)sizeof(int64_t) + 2 * n_pairs * pair_bytes);
@@ -122,7 +122,7 @@ struct place_seeker
 
     __device__ __forceinline__ int wants_node(uint32_t at, double d2) const
     {
-        return !oj_tree_is_known(side, &best, slack, at, d2) &&
+        return !oj_tree_can_skip_known_feature(side, &best, slack, at, d2) &&
                !oj_tree_comes_too_late(side, &best, at);
     }
 
@@ -162,7 +162,7 @@ static __device__ void find_nearest_by_warp(const struct oj_tree_side &side,
     s.best = *best;
     if (best->k > 0 && is_joinable_point(s.px, s.py, best->most))
     {
-        oj_tree_add_around(&side, &batch.rule, row, s.px, s.py, &s.best);
+        oj_tree_add_containing(&side, &batch.rule, row, s.px, s.py, &s.best);
         s.set_reach();
     }
     walk_tree_by_warp(tree, memory, &s);
@@ -176,7 +176,7 @@ static __global__ void __launch_bounds__(BLOCK)
                          double *measure)
 {
     __shared__ struct oj_warp_walk_memory walks[BLOCK / OJ_WARP_LANES];
-    int64_t t = oj_warp_shares_thread(&shares, batch.n, 0);
+    int64_t t = oj_warp_shares_point_of_thread(&shares, batch.n, 0);
     int64_t i = t >= 0 ? point_of_thread(batch, t) : -1;
     double distance = 0.0;
     int32_t rank = -1;
@@ -217,7 +217,7 @@ static oj_status find_nearest_feature_of_each(
     if (points->n == 0)
         return OJ_OK;
     OJ_TRY(make_batch(work, self, points, &batch));
-    const struct oj_warp_shares shares = oj_warp_shares_of(points->n, 1);
+    const struct oj_warp_shares shares = oj_warp_shares_choose(points->n, 1);
     return work->run_blocks<BLOCK>(
         oj_warp_shares_blocks(&shares, points->n, BLOCK), find_nearest_feature,
         self->side, batch, shares, d_row, d_measure);
@@ -324,7 +324,7 @@ static __global__ void __launch_bounds__(BLOCK)
 {
     __shared__ struct oj_warp_walk_memory walks[BLOCK / OJ_WARP_LANES];
     __shared__ struct shared_places<PLACES> places;
-    int64_t t = oj_warp_shares_thread(&shares, batch.n, 0);
+    int64_t t = oj_warp_shares_point_of_thread(&shares, batch.n, 0);
     int64_t i = t >= 0 ? point_of_thread(batch, t) : -1;
     struct oj_tree_best best;
     best.k = k;
@@ -359,7 +359,7 @@ static oj_status run_k_nearest(struct oj_cuda_work *work,
                                double *distance, int32_t *rank, int64_t *count,
                                double *reach)
 {
-    const struct oj_warp_shares shares = oj_warp_shares_of(batch.n, 1);
+    const struct oj_warp_shares shares = oj_warp_shares_choose(batch.n, 1);
     auto *kernel = self->k <= 8    ? find_k_nearest<8>
                    : self->k <= 24 ? find_k_nearest<24>
                                    : find_k_nearest<0>;
@@ -440,7 +440,7 @@ static __global__ void __launch_bounds__(BLOCK, 6)
                 : oj_tree_found_start(0, NULL, NULL);
     most = reach != NULL ? reach[i] : max_distance_of_point(batch, i);
     if (is_joinable_point(x, y, most))
-        oj_tree_within(&side, &batch.rule, i, x, y, most, &found);
+        oj_tree_find_within(&side, &batch.rule, i, x, y, most, &found);
     if (distance == NULL)
         first[i] = found.n;
 }
@@ -463,12 +463,14 @@ static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
                        int32_t *rank = rows.rank + rows.first[i];
                        if (n > SHORT_ROW)
                        {
-                           n = oj_tree_fold(least, n, distance, rank);
+                           n = oj_tree_keep_nearest_per_feature(least, n,
+                                                                distance, rank);
                            if (order == OJ_TREE_BY_DISTANCE && n <= SHORT_ROW)
                                oj_tree_sort(order, n, distance, rank);
                        }
                        else if (n > 0)
-                           n = oj_tree_settle(order, least, n, distance, rank);
+                           n = oj_tree_candidates_to_pairs(order, least, n,
+                                                           distance, rank);
                        count[i] = n;
                    }));
     if (order == OJ_TREE_BY_RANK)

@@ -217,9 +217,9 @@ OJ_FN uint32_t oj_close_visit_next(struct oj_close_visit *v,
 
 /** Returns a mask of n entries from first on: bit i is set if the location of
  *  entry first + i matches. */
-OJ_FN uint32_t oj_close_bits(const struct oj_close_side *side,
-                             const struct oj_close_visit *v, uint32_t first,
-                             uint32_t n)
+OJ_FN uint32_t oj_close_match_mask(const struct oj_close_side *side,
+                                   const struct oj_close_visit *v,
+                                   uint32_t first, uint32_t n)
 {
     uint32_t bits = 0, i;
 #ifdef __CUDA_ARCH__

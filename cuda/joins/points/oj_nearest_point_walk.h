@@ -85,9 +85,9 @@ OJ_FN double oj_nearest_point_box(const struct oj_near_other *o, double x0,
 
 /** Returns 1 if an entry in the box may be better than the best one so far. No
  *  rank in the box is below least_rank; at distance 0 only ranks decide. */
-OJ_FN int oj_nearest_point_wants(const struct oj_near_other *o, double x0,
-                                 double y0, double x1, double y1,
-                                 int32_t least_rank)
+OJ_FN int oj_nearest_point_can_improve(const struct oj_near_other *o, double x0,
+                                       double y0, double x1, double y1,
+                                       int32_t least_rank)
 {
     return oj_nearest_point_box(o, x0, y0, x1, y1) <= o->reach2 &&
            !(o->distance == 0.0 && least_rank > o->rank);
@@ -122,9 +122,10 @@ OJ_FN int oj_nearest_point_n_entries(const struct oj_near_others *others,
 }
 
 /** Descends to the nearest leaf and offers its entries. */
-OJ_FN void oj_nearest_point_seed(struct oj_near_other *o,
-                                 const struct oj_near_others *others,
-                                 const struct oj_pair_rule *rule)
+OJ_FN void
+oj_nearest_point_search_nearest_leaf(struct oj_near_other *o,
+                                     const struct oj_near_others *others,
+                                     const struct oj_pair_rule *rule)
 {
     const struct oj_device_tree *tree = &others->tree;
     uint32_t at = 0;

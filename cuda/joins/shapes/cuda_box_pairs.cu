@@ -56,7 +56,7 @@ static __global__ void __launch_bounds__(BLOCK)
     first = (int64_t)level.entry.feature[i] * OJ_TREE_FANOUT;
     below =
         level.number > 0 ? (int64_t)q.tree.level_n[level.number - 1] : q.tree.n;
-    hits = oj_meet_children(
+    hits = oj_meet_child_mask(
         &node,
         below - first < OJ_TREE_FANOUT ? (int)(below - first) : OJ_TREE_FANOUT,
         &image);
@@ -64,7 +64,7 @@ static __global__ void __launch_bounds__(BLOCK)
          left &= left - 1)
     {
         int c = __ffs((int)left) - 1;
-        if (!oj_meet_passes(q.test, row, &q.features[q.order[first + c]]))
+        if (!oj_meet_boxes_pass(q.test, row, &q.features[q.order[first + c]]))
             hits &= ~(1u << c);
     }
     mask[i] = (uint8_t)hits;

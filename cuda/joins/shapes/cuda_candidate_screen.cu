@@ -240,8 +240,8 @@ upload_join_side_and_build_tree(struct oj_gpu_screen *screen,
     OJ_TRY(work.wait());
     layer.hand_over(place->side.feature, &work);
     place->index_bytes = oj_cuda_memory_bytes(&work.memory);
-    oj_cuda_hand_over(&layer.memory, NULL, &place->memory);
-    oj_cuda_hand_over(&work.memory, NULL, &place->memory);
+    oj_cuda_move_ownership(&layer.memory, NULL, &place->memory);
+    oj_cuda_move_ownership(&work.memory, NULL, &place->memory);
     return OJ_OK;
 }
 

@@ -56,8 +56,8 @@ init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
     const struct oj_meet_feature &a = q.rows.feature[q.row[i]];
     const struct oj_meet_feature &b = q.features.feature[q.feature[i]];
     if (stretch == NULL)
-        q.said[i] = (uint8_t)oj_meet_begin(&a, &b);
-    if (oj_meet_begin(&a, &b) == OJ_SAID_NOTHING)
+        q.said[i] = (uint8_t)oj_meet_initial_verdict(&a, &b);
+    if (oj_meet_initial_verdict(&a, &b) == OJ_SAID_NOTHING)
         return;
     n = count_segment_runs_of_pair(a, b);
     if (n == 0)
@@ -79,7 +79,7 @@ static __device__ int intersects_segment_of_any_lane(
     const struct oj_cuda_segment &segment, const struct oj_meet_image &image)
 {
     int hit = is_one && oj_meet_images(&v.image[i], &image) &&
-              oj_meet_edges(&segment, &v.rings.segment[i]);
+              oj_meet_segments_intersect(&segment, &v.rings.segment[i]);
     return __any_sync(ALL, hit);
 }
 
@@ -209,8 +209,9 @@ static __device__ int segment_meets_smaller(const struct pair_by_size &s,
     int64_t end = s.of_small->end;
     for (int64_t i = s.of_small->first + l.lane; i - l.lane < end; i += LANES)
     {
-        int hit = i < end && oj_meet_images(&s.small->image[i], &image) &&
-                  oj_meet_edges(&segment, &s.small->rings.segment[i]);
+        int hit =
+            i < end && oj_meet_images(&s.small->image[i], &image) &&
+            oj_meet_segments_intersect(&segment, &s.small->rings.segment[i]);
         if (__any_sync(l.mask, hit))
             return 1;
     }
@@ -305,11 +306,11 @@ static oj_status test_large_feature_pairs(struct oj_cuda_work *work,
     for (int64_t first = 0, n; first < n_stretches; first += n)
     {
         double start = oj_clock_seconds();
-        n = oj_cuda_pace_rows(&pace, n_stretches - first);
+        n = oj_cuda_pace_next_rows(&pace, n_stretches - first);
         OJ_TRY(work->run<BLOCK>(n * WARP, test_segment_runs, q, n,
                                 stretch + first));
         OJ_TRY(wait_then_check_cancel(work));
-        oj_cuda_pace_took(&pace, n, oj_clock_seconds() - start);
+        oj_cuda_pace_record(&pace, n, oj_clock_seconds() - start);
     }
     return OJ_OK;
 }

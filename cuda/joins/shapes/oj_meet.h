@@ -1,5 +1,5 @@
 /** Finds pairs of features whose boxes pass, and their verdicts: whether lines
- * and polygons intersect. The CPU decides the pairs that have no verdict.
+ *  and polygons intersect. The CPU decides the pairs that have no verdict.
  *
  *  feature   its box, its segments, and flags that limit the verdict
  *  image     a box as floats, relative to an origin, rounded to nearest.
@@ -72,8 +72,8 @@ OJ_FN void oj_meet_image_add(struct oj_meet_image *image,
 /** Returns a mask of the children whose boxes may hold a box that intersects
  *  the image. Boxes of nodes are rounded outward, so these intersect the image,
  *  too. */
-OJ_FN uint32_t oj_meet_children(const struct oj_device_tree_node *node, int n,
-                                const struct oj_meet_image *image)
+OJ_FN uint32_t oj_meet_child_mask(const struct oj_device_tree_node *node, int n,
+                                  const struct oj_meet_image *image)
 {
     uint32_t hits = 0;
     int c;
@@ -162,9 +162,9 @@ OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
 }
 
 /** Returns 1 if the exact boxes of a row and a join feature pass the test. */
-OJ_FN int oj_meet_passes(enum oj_box_test test,
-                         const struct oj_meet_feature *row,
-                         const struct oj_meet_feature *found)
+OJ_FN int oj_meet_boxes_pass(enum oj_box_test test,
+                             const struct oj_meet_feature *row,
+                             const struct oj_meet_feature *found)
 {
     const struct oj_box *a = &row->box, *b = &found->box;
     if (!oj_box_intersects(a, b))
@@ -186,8 +186,8 @@ OJ_FN_APART int oj_meet_exact_side(double ax, double ay, double bx, double by,
 
 /** Returns the sign of oj_orientation(), whose exact part is called here
  *  instead of being inlined. */
-OJ_FN int oj_meet_side(double ax, double ay, double bx, double by, double cx,
-                       double cy)
+OJ_FN int oj_meet_orientation_sign(double ax, double ay, double bx, double by,
+                                   double cx, double cy)
 {
     int sign = oj_orientation_rounded(ax, ay, bx, by, cx, cy);
     return sign != OJ_SIGN_OPEN ? sign
@@ -195,18 +195,19 @@ OJ_FN int oj_meet_side(double ax, double ay, double bx, double by, double cx,
 }
 
 /** Returns 1 if two closed segments intersect. */
-OJ_FN int oj_meet_edges(const struct oj_cuda_segment *e,
-                        const struct oj_cuda_segment *f)
+OJ_FN int oj_meet_segments_intersect(const struct oj_cuda_segment *e,
+                                     const struct oj_cuda_segment *f)
 {
     if (!oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, f->ax, f->ay, f->bx,
                                f->by))
         return 0;
-    if (oj_meet_side(e->ax, e->ay, e->bx, e->by, f->ax, f->ay) *
-            oj_meet_side(e->ax, e->ay, e->bx, e->by, f->bx, f->by) >
+    if (oj_meet_orientation_sign(e->ax, e->ay, e->bx, e->by, f->ax, f->ay) *
+            oj_meet_orientation_sign(e->ax, e->ay, e->bx, e->by, f->bx, f->by) >
         0)
         return 0;
-    return oj_meet_side(f->ax, f->ay, f->bx, f->by, e->ax, e->ay) *
-               oj_meet_side(f->ax, f->ay, f->bx, f->by, e->bx, e->by) <=
+    return oj_meet_orientation_sign(f->ax, f->ay, f->bx, f->by, e->ax, e->ay) *
+               oj_meet_orientation_sign(f->ax, f->ay, f->bx, f->by, e->bx,
+                                        e->by) <=
            0;
 }
 
@@ -214,9 +215,9 @@ OJ_FN int oj_meet_edges(const struct oj_cuda_segment *e,
 
 /** Returns 1 if p is not outside of a feature's polygons, by even-odd over all
  *  their rings. */
-OJ_FN int oj_meet_holds(const struct oj_tree_rings *rings,
-                        const struct oj_meet_feature *polygon, double px,
-                        double py)
+OJ_FN int oj_meet_polygon_contains(const struct oj_tree_rings *rings,
+                                   const struct oj_meet_feature *polygon,
+                                   double px, double py)
 {
     int64_t ring = rings->ring_offset[polygon->first_part];
     int64_t end = rings->ring_offset[polygon->end_part];
@@ -236,10 +237,11 @@ OJ_FN int oj_meet_holds(const struct oj_tree_rings *rings,
 
 /** Returns 1 if a part of feature begins in polygon. Always 0 if that consists
  *  of lines. */
-OJ_FN int oj_meet_begins_in(const struct oj_tree_rings *rings,
-                            const struct oj_meet_feature *feature,
-                            const struct oj_tree_rings *rings_of_polygon,
-                            const struct oj_meet_feature *polygon)
+OJ_FN int
+oj_meet_starts_in_polygon(const struct oj_tree_rings *rings,
+                          const struct oj_meet_feature *feature,
+                          const struct oj_tree_rings *rings_of_polygon,
+                          const struct oj_meet_feature *polygon)
 {
     int64_t part = feature->first_part;
     if ((polygon->flags & (uint32_t)OJ_MEET_POLYGON) == 0)
@@ -248,7 +250,7 @@ OJ_FN int oj_meet_begins_in(const struct oj_tree_rings *rings,
     {
         int64_t at = rings->segment_offset[rings->ring_offset[part]];
         const struct oj_cuda_segment *s = &rings->segment[at];
-        if (oj_meet_holds(rings_of_polygon, polygon, s->ax, s->ay))
+        if (oj_meet_polygon_contains(rings_of_polygon, polygon, s->ax, s->ay))
             return 1;
     }
     return 0;
@@ -277,8 +279,8 @@ OJ_FN int oj_meet_is_long(const struct oj_tree_rings *rings_a,
 
 /** Returns the verdict before any edge is tested: OJ_SAID_NOTHING for pairs
  *  that are left to the CPU, otherwise provisionally OJ_SAID_APART. */
-OJ_FN enum oj_said oj_meet_begin(const struct oj_meet_feature *a,
-                                 const struct oj_meet_feature *b)
+OJ_FN enum oj_said oj_meet_initial_verdict(const struct oj_meet_feature *a,
+                                           const struct oj_meet_feature *b)
 {
     return (a->flags & b->flags & (uint32_t)OJ_MEET_PLAIN) != 0
                ? OJ_SAID_APART
@@ -295,8 +297,8 @@ OJ_FN enum oj_said oj_meet_finish(const struct oj_tree_rings *rings_a,
     int many = ((a->flags | b->flags) & (uint32_t)OJ_MEET_MANY) != 0;
     if (oj_meet_is_long(rings_a, a, rings_b, b))
         return OJ_SAID_NOTHING;
-    if (oj_meet_begins_in(rings_a, a, rings_b, b) ||
-        oj_meet_begins_in(rings_b, b, rings_a, a))
+    if (oj_meet_starts_in_polygon(rings_a, a, rings_b, b) ||
+        oj_meet_starts_in_polygon(rings_b, b, rings_a, a))
         return many ? OJ_SAID_MEETS_IF_VALID : OJ_SAID_MEETS;
     return many ? OJ_SAID_APART_IF_VALID : OJ_SAID_APART;
 }

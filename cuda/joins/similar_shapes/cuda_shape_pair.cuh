@@ -116,7 +116,8 @@ oj_is_box_near_block(const struct oj_cuda_shape_side &side, int64_t at,
                      const struct oj_box &box, double enough)
 {
     int64_t v = side.block[at].first + side.block[at].n / 2;
-    double slack = oj_box_slack(oj_box_size(&side.box[at]));
+    double slack =
+        oj_box_rounding_error(oj_box_largest_coordinate(&side.box[at]));
     double dx = oj_larger(side.x[v] - box.x0, box.x1 - side.x[v]) + slack;
     double dy = oj_larger(side.y[v] - box.y0, box.y1 - side.y[v]) + slack;
     return dx * dx + dy * dy <= enough;

@@ -117,7 +117,7 @@ static oj_status make_boxes(struct oj_cuda_work *work, int64_t n_blocks,
                           for (int64_t v = of.first;
                                v < of.first + of.n + of_segments; v++)
                               oj_box_add_point(&around, side.x[v], side.y[v]);
-                          box[i] = oj_box_around(&around, 0.0);
+                          box[i] = oj_box_widened(&around, 0.0);
                       }));
     return work->each(side.n,
                       [=] __device__(int64_t i)
@@ -139,7 +139,8 @@ static oj_status make_boxes(struct oj_cuda_work *work, int64_t n_blocks,
                           to[5] = side.y[v];
                           to[6] = side.x[v + n - 1];
                           to[7] = side.y[v + n - 1];
-                          to[8] = 2.0 * oj_box_slack(oj_box_size(&around));
+                          to[8] = 2.0 * oj_box_rounding_error(
+                                            oj_box_largest_coordinate(&around));
                       });
 }
 

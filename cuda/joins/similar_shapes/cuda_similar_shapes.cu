@@ -542,7 +542,7 @@ static oj_status sort_rows_and_count_slices(struct oj_cuda_work *work,
         &order));
     p->order = order;
     p->n_rows = rows.n;
-    OJ_TRY(oj_cuda_take_tiles(work, share, 1, &p->order, &p->n_rows));
+    OJ_TRY(oj_cuda_share_tiles(work, share, 1, &p->order, &p->n_rows));
     slice = p->rows.all_vertices / share->n / (n_blocks * SLICES_OF_BLOCK) + 1;
     slice = slice > least_slice ? slice : least_slice;
     OJ_TRY(work->make(p->n_rows + 1, &slices));
@@ -640,7 +640,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     if (oj_relation_is_nearest(relation))
         p.k = (int)(relation->k < p.features.side.n ? relation->k
                                                     : p.features.side.n);
-    p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
+    p.rule =
+        oj_cuda_make_pair_rule(relation, &p.rows.columns, &p.features.columns);
     return find_pairs(&work, &p, p.k > 0 && relation->ties == OJ_TIES_ALL,
                       share, stats);
 }

@@ -243,7 +243,8 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
     trial.n_pairs = *n_pairs;
     *words = LEAST_WORDS;
     *room = 64 * p.rows.n + (1 << 16);
-    *room = oj_least(*room, oj_cuda_index_room_on(work->device) / room_share);
+    *room =
+        oj_least(*room, oj_cuda_index_free_bytes(work->device) / room_share);
     if (*n_pairs == 0)
         return OJ_OK;
     OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));
@@ -543,12 +544,12 @@ static oj_status find_threshold_round(struct oj_cuda_work *work,
     int64_t n_pairs = 0, room = 0, n = 0;
     int words = 0;
     OJ_TRY(prepare_bit_comparison(&own, pairs, &n_pairs, &room, &words));
-    OJ_TRY(oj_cuda_find_all(
+    OJ_TRY(oj_cuda_find_and_grow(
         &own, &pairs->found, room, NULL,
         [&]() { return compare_all(&own, pairs, words, n_pairs); }, &n));
     stats->n_candidates += n_pairs;
-    return oj_cuda_keep_best(&own, n_rows, rank, k, is_last, &pairs->found, n,
-                             kept, done);
+    return oj_cuda_keep_first_k(&own, n_rows, rank, k, is_last, &pairs->found,
+                                n, kept, done);
 }
 
 /* Lowers the threshold from 0.9 by tenths. A row that has at least k pairs in a
@@ -601,11 +602,11 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     if (!oj_cuda_is_join_side(index, input, first, n))
         OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
                                       &pairs.rows));
-    OJ_TRY(oj_cuda_take_tiles(&work, share, TILE, &pairs.rows.order,
-                              &pairs.rows.n));
+    OJ_TRY(oj_cuda_share_tiles(&work, share, TILE, &pairs.rows.order,
+                               &pairs.rows.n));
     pairs.condition = index->relation.similar[0];
-    pairs.rule = oj_cuda_rule_of(&index->relation, &pairs.rows.columns,
-                                 &pairs.features.columns);
+    pairs.rule = oj_cuda_make_pair_rule(&index->relation, &pairs.rows.columns,
+                                        &pairs.features.columns);
     if (k < OJ_EVERY_PAIR)
         return find_k_most_similar(&work, &pairs, n, k, index->rank, share,
                                    stats);

@@ -55,7 +55,7 @@ struct cuda_vector_pairs
     int64_t slice; /* number of tiles of features per block: a multiple of
                       TILE */
 
-    /* [k] the nearest features so far of each row, in the order of places. */
+    /* k entries per row: the nearest features found so far. */
     double *difference;
     int32_t *nearest;
 
@@ -604,7 +604,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     p.rank = index->rank;
     p.max_difference = relation->vector.max_difference;
     p.k = relation->k < OJ_EVERY_PAIR ? (int)relation->k : 0;
-    p.rule = oj_cuda_rule_of(relation, &p.rows.columns, &p.features.columns);
+    p.rule =
+        oj_cuda_make_pair_rule(relation, &p.rows.columns, &p.features.columns);
     return find_pairs(&work, &p, share, stats);
 }
 

@@ -71,7 +71,8 @@ static __device__ __forceinline__ int32_t next_rank_or_unsure(
     uint32_t unit, end;
     while (place->at < place->end)
     {
-        int at = oj_ring_tree_next_surely(&q.tree, place, &unit, &end);
+        int at =
+            oj_ring_tree_locate_by_short_edges(&q.tree, place, &unit, &end);
         if (at == OJ_RING_UNSURE)
             return OJ_RING_UNSURE;
         if (q.accepted >> at & 1u)
@@ -89,7 +90,8 @@ next_rank_exactly(const struct points_in_rings_query &q, double x, double y,
     uint32_t unit;
     while (place->at < place->end)
     {
-        enum oj_location at = oj_ring_tree_next(&q.tree, place, x, y, &unit);
+        enum oj_location at =
+            oj_ring_tree_locate_in_next_unit(&q.tree, place, x, y, &unit);
         if (q.accepted >> at & 1u)
             return (int32_t)unit;
     }
@@ -132,7 +134,7 @@ locate_chunk_of_points(const struct points_in_rings_query &q, int64_t chunk,
             continue;
         px[r] = keeps ? __ldcs(&q.x[i]) : q.x[i];
         py[r] = keeps ? __ldcs(&q.y[i]) : q.y[i];
-        if (oj_ring_tree_steps(&q.tree, px[r], py[r], &x, &y))
+        if (oj_ring_tree_point_to_steps(&q.tree, px[r], py[r], &x, &y))
             occupied[r] = oj_ring_tree_is_occupied(&q.tree, x, y);
     }
 #pragma unroll
@@ -163,8 +165,9 @@ locate_chunk_of_points(const struct points_in_rings_query &q, int64_t chunk,
             i = first + waiting[warp][at];
             its_x = keeps ? waiting_x[warp][at] : q.x[i];
             its_y = keeps ? waiting_y[warp][at] : q.y[i];
-            oj_ring_tree_steps(&q.tree, its_x, its_y, &x, &y);
-            found = oj_ring_tree_look(&q.tree, its_x, its_y, x, y, &place);
+            oj_ring_tree_point_to_steps(&q.tree, its_x, its_y, &x, &y);
+            found = oj_ring_tree_decide_by_cells(&q.tree, its_x, its_y, x, y,
+                                                 &place);
         }
         answer.sure(q, found != OJ_RING_ASK ? i : -1,
                     found >= 0 && (q.accepted >> OJ_INSIDE & 1u)

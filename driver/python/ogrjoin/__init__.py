@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._joined import Joined
     from ._live import Live, LivePairs
     from ._scan import Scan, scan
+    from ._sums import Sums
     from .geopandas import sjoin, sjoin_nearest
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "Pairs",
     "Scan",
     "Status",
+    "Sums",
     "UnsupportedError",
     "Validation",
     "__version__",
@@ -65,6 +67,7 @@ _LATER = {
     "Live": "_live",
     "LivePairs": "_live",
     "Scan": "_scan",
+    "Sums": "_sums",
     "events": "_join",
     "geopandas": "",
     "join": "_join",

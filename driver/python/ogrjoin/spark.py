@@ -10,6 +10,7 @@ each tile in one call (ogrjoin.scale).  A task depends on nothing but its input.
     broadcast  every executor gets the whole join side; no shuffle
     files      tasks read row groups of both sides from files; no shuffle
     shuffle    rows of both sides are sent to tiles; a task joins tile after tile
+    sums       every executor gets the input (zones); the join side is summed where it is
 """
 
 from __future__ import annotations
@@ -23,23 +24,18 @@ import pyarrow as pa
 from . import _crs
 from ._errors import InvalidError, UnsupportedError
 from ._pairs import Validation
-from ._scan import wkb_metadata
+from ._scan import extension_of, wkb_metadata
 from .scale.copies import tiles_of_rows
-from .scale.files import (
-    Explanation,
-    FilesPlan,
-    explain_files,
-    finish_files,
-    prepare_files,
-    run_task,
-)
-from .scale.parquet_out import ParquetOutput
+from .scale.files import Explanation, explain_files, finish_files, prepare_files
+from .scale.footers import count_rows
+from .scale.parts import MEMORY_OF_BYTES, TASK_MEMORY, SideRows, cut_tile
+from .scale.sums import ZONE, HeldZones, ZoneSums
 from .scale.tile_join import ROW, HeldSide, TileJoin
 from .scale.tiles import SEED, Tiles, reaches
 
-__all__ = ["Explanation", "explain", "join", "join_files", "validate"]
+__all__ = ["Explanation", "explain", "join", "join_files", "validate", "write"]
 
-Way = Literal["broadcast", "shuffle"]
+Way = Literal["broadcast", "shuffle", "sums"]
 
 JOIN_MEMORY = 512 << 20
 _TILE = "ogrjoin_tile"
@@ -49,8 +45,6 @@ _TILE_ROWS = 1_000_000
 _SAMPLE = 20_000  # input rows in the sample that tiles are made from
 _NEAR_SAMPLE = 20_000  # join rows in the sample that bounds nearest without max_distance
 _BATCH_ROWS = 1 << 17  # input rows that a task joins in one call
-# Memory of a join side per byte of its table: columns, geometry arrays and index.
-_MEMORY_OF_BYTES = 2
 
 
 # ---- sides ---------------------------------------------------------------------
@@ -210,10 +204,10 @@ def _sampled(df: Any, n: int, n_rows: int) -> Any:
 
 # ---- tasks: what runs in Spark's Python workers --------------------------------
 
-_held: dict[str, HeldSide] = {}  # the join side of the last broadcast, by its digest
+_held: dict[str, HeldSide | HeldZones] = {}  # the join side of the last broadcast, by its digest
 
 
-def _take_broadcast(job: TileJoin, digest: str, content: Any) -> HeldSide:
+def _take_broadcast(job: TileJoin | ZoneSums, digest: str, content: Any) -> Any:
     if digest not in _held:
         _held.clear()  # frees the last side before the next is read
         table = pa.ipc.open_stream(pa.py_buffer(content())).read_all()
@@ -252,26 +246,69 @@ class _Places:
         return pa.array(place)
 
 
+def _counted(batches: Any, job: TileJoin) -> Iterator[Any]:
+    """The batches of a task as input rows, with numbers if they have none."""
+    first = 0
+    for batch in batches:
+        if ROW not in batch.schema.names:  # the join does not need the numbers
+            numbers = pa.array(np.arange(first, first + len(batch)))
+            batch = batch.append_column(ROW, numbers)
+        first += len(batch)
+        yield _fitted(batch, job.left_rows)
+
+
 class _BroadcastTask:
     def __init__(self, job: TileJoin, digest: str, content: Any, schema: Any, ordered: bool):
         self._job, self._digest, self._content = job, digest, content
         self._schema, self._ordered = schema, ordered
 
-    def _left(self, batches: Any) -> Iterator[Any]:
-        first = 0
-        for batch in batches:
-            if ROW not in batch.schema.names:  # the join does not need the numbers
-                numbers = pa.array(np.arange(first, first + len(batch)))
-                batch = batch.append_column(ROW, numbers)
-            first += len(batch)
-            yield _fitted(batch, self._job.left_rows)
-
     def __call__(self, batches: Any) -> Iterator[Any]:
         held = _take_broadcast(self._job, self._digest, self._content)
-        left = pa.RecordBatchReader.from_batches(self._job.left_rows, self._left(batches))
+        left = pa.RecordBatchReader.from_batches(self._job.left_rows, _counted(batches, self._job))
         places = _Places() if self._ordered else None
         for rows in held.joined(left):
             yield _out(self._job, rows, self._schema, places)
+
+
+class _SumTask:
+    """Join rows -> their partial sums over all zones."""
+
+    def __init__(self, sums: ZoneSums, digest: str, content: Any) -> None:
+        self._sums, self._digest, self._content = sums, digest, content
+
+    def __call__(self, batches: Any) -> Iterator[Any]:
+        job = self._sums.exchanged
+        held = _take_broadcast(self._sums, self._digest, self._content)
+        rows = pa.RecordBatchReader.from_batches(job.left_rows, _counted(batches, job))
+        yield self._sums.partial(held.joined(rows), held.numbers)
+
+
+class _MergeTask:
+    """Partial sums, all of a zone in one task -> one row for each zone."""
+
+    def __init__(self, sums: ZoneSums) -> None:
+        self._sums = sums
+
+    def __call__(self, batches: Any) -> Iterator[Any]:
+        table = _table(batches, self._sums.schema)
+        if len(table):
+            yield from self._sums.merged(table).to_batches()
+
+
+class _ZoneTask:
+    """Zones with their merged sums beside them -> joined rows."""
+
+    def __init__(self, sums: ZoneSums, schema: Any, ordered: bool) -> None:
+        self._sums, self._schema, self._ordered = sums, schema, ordered
+
+    def __call__(self, batches: Any) -> Iterator[Any]:
+        job = self._sums.job
+        for batch in batches:
+            zones = pa.Table.from_batches([_fitted(batch, job.left_rows)])
+            merged = pa.Table.from_batches([_fitted(batch, self._sums.schema)])
+            merged = merged.filter(merged.column(ZONE).is_valid()).sort_by(ZONE)
+            for rows in self._sums.rows(zones, merged).combine_chunks().to_batches():
+                yield _out(job, rows, self._schema, _Places() if self._ordered else None)
 
 
 class _ReachTask:
@@ -359,11 +396,14 @@ def _runs(batches: Any) -> Iterator[tuple[int, int, Any]]:
 
 
 class _TileTask:
-    """Joins tile after tile.  Input: of each tile the join rows, then the input rows."""
+    """Joins tile after tile.  Input: of each tile the join rows, then the input rows.  A
+    tile whose join rows exceed task_memory is joined in parts."""
 
-    def __init__(self, job: TileJoin, schema: Any, ordered: bool, validates: bool) -> None:
+    def __init__(
+        self, job: TileJoin, schema: Any, ordered: bool, validates: bool, task_memory: int
+    ) -> None:
         self._job, self._schema, self._ordered = job, schema, ordered
-        self._validates = validates
+        self._validates, self._task_memory = validates, task_memory
 
     def _side(self, rows: Any, name: str, schema: Any) -> Any:
         struct = rows.column(name)
@@ -373,10 +413,12 @@ class _TileTask:
     def __call__(self, batches: Any) -> Iterator[Any]:
         runs = _runs(batches)
         ahead = next(runs, None)
+        limit = np.inf if self._validates else self._task_memory / MEMORY_OF_BYTES
         while ahead is not None:
-            tile, right = ahead[0], []
+            tile = ahead[0]
+            right = SideRows(self._job.right_rows, limit, tile)
             while ahead is not None and ahead[0] == tile and ahead[1] == 0:
-                right.append(self._side(ahead[2], "right", self._job.right_rows))
+                right.add(self._side(ahead[2], "right", self._job.right_rows))
                 ahead = next(runs, None)
 
             def left() -> Iterator[Any]:
@@ -386,9 +428,19 @@ class _TileTask:
                     ahead = next(runs, None)
                     yield rows
 
-            table = pa.Table.from_batches(right, schema=self._job.right_rows)
-            del right
-            yield from self._joined(left(), table)
+            if not right.is_on_disk:
+                table = right.table()
+                right.close()
+                yield from self._joined(left(), table)
+                continue
+            mine = SideRows(self._job.left_rows, limit, tile).extend(left())
+            for part, table in cut_tile(
+                self._job, mine, right, self._task_memory, tile, is_ordered=False
+            ):
+                yield from self._joined(iter(part.to_batches()), table)
+                del part, table
+            mine.close()
+            right.close()
 
     def _joined(self, left: Any, right: Any) -> Iterator[Any]:
         schema = self._job.left_rows
@@ -421,21 +473,6 @@ class _UnmatchedTask:
                 yield made
 
 
-class _FilesTask:
-    schema = "name string, n bigint, numbers binary"
-
-    def __init__(self, plan: FilesPlan, output: ParquetOutput) -> None:
-        self._plan, self._output = plan, output
-
-    def __call__(self, batches: Any) -> Iterator[Any]:
-        for batch in batches:
-            for tile in batch.column(0).to_pylist():
-                name, n, numbers = run_task(self._plan, self._output, False, tile)
-                bytes_ = None if numbers is None else numbers.astype("<i8").tobytes()
-                columns = [pa.array([name]), pa.array([n]), pa.array([bytes_], pa.binary())]
-                yield pa.RecordBatch.from_arrays(columns, names=["name", "n", "numbers"])
-
-
 # ---- on the driver ----------------------------------------------------------------
 
 
@@ -450,10 +487,15 @@ class _Result(NamedTuple):
 def _result(job: TileJoin, is_ordered: bool) -> _Result:
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+    from . import _spark_output
+
     schema = job.unnumbered(job.schema)
     if is_ordered:
         schema = schema.append(pa.field(ROW, pa.int64())).append(pa.field(_PLACE, pa.int64()))
     struct = from_arrow_schema(pa.schema([f.remove_metadata() for f in schema]))
+    for field, of_arrow in zip(struct.fields, schema):
+        if extension_of(of_arrow):
+            field.metadata = _spark_output.marked(of_arrow, field.name == job.geometry)
     return _Result(struct, to_arrow_schema(struct), is_ordered)
 
 
@@ -562,6 +604,13 @@ def _shuffled(left: Any, right: Any, job: TileJoin, tiled: _Tiled) -> Any:
 
 
 def _broadcast_way(left: Any, right: Any, job: TileJoin, result: _Result) -> Any:
+    digest, sent = _send(right, job)
+    task = _BroadcastTask(job, digest, sent, result.schema, result.is_ordered)
+    return left.mapInArrow(task, result.struct)
+
+
+def _send(right: Any, job: TileJoin) -> tuple[str, Any]:
+    """Broadcasts the join side of a job: (its digest, a function that returns it)"""
     table = _collected(right, job.right_rows)
     table = table.sort_by(job.right_number).combine_chunks()
     sink = pa.BufferOutputStream()
@@ -570,14 +619,26 @@ def _broadcast_way(left: Any, right: Any, job: TileJoin, result: _Result) -> Any
     content = sink.getvalue().to_pybytes()
     asked = repr(sorted((k, str(v)) for k, v in job.options.items()))
     digest = hashlib.sha256(content + asked.encode()).hexdigest()
-    sent = _broadcast(left.sparkSession, content)
-    task = _BroadcastTask(job, digest, sent, result.schema, result.is_ordered)
-    return left.mapInArrow(task, result.struct)
+    return digest, _broadcast(right.sparkSession, content)
 
 
-def _shuffle_way(left: Any, right: Any, job: TileJoin, result: _Result, tiled: _Tiled) -> Any:
+def _sums_way(left: Any, right: Any, sums: ZoneSums, result: _Result) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    struct = from_arrow_schema(sums.schema)
+    partial = right.select(*_quoted(sums.exchanged.left.names)).mapInArrow(
+        _SumTask(sums, *_send(left, sums.exchanged)), struct
+    )
+    merged = partial.repartition(ZONE).mapInArrow(_MergeTask(sums), struct)
+    beside = left.join(merged, left[ROW] == merged[ZONE], "left")
+    return beside.mapInArrow(_ZoneTask(sums, result.schema, result.is_ordered), result.struct)
+
+
+def _shuffle_way(
+    left: Any, right: Any, job: TileJoin, result: _Result, tiled: _Tiled, task_memory: int
+) -> Any:
     rows = _shuffled(left, right, job, tiled)
-    task = _TileTask(job, result.schema, result.is_ordered, False)
+    task = _TileTask(job, result.schema, result.is_ordered, False, task_memory)
     return rows.mapInArrow(task, result.struct)
 
 
@@ -589,15 +650,34 @@ def _bytes_of(df: Any, schema: Any, n: int) -> int:
     return int(some.nbytes / max(1, len(some)) * n)
 
 
-def _choose(way: str | None, right: Any, job: TileJoin, join_memory: int) -> tuple[str, int | None]:
-    """(way, number of join rows or None).  The rows are counted only to choose a way."""
-    if way not in (None, "broadcast", "shuffle"):
-        raise InvalidError(f'way is "broadcast" or "shuffle", not {way!r}')
+class _Chosen(NamedTuple):
+    way: Way
+    n_right: int | None  # number of join rows; None: they were not counted
+    sums: ZoneSums | None  # of way sums
+
+
+def _choose(way: Way | None, left: Any, right: Any, job: TileJoin, join_memory: int) -> _Chosen:
+    """The way of a join.  Rows are counted only to choose one."""
+    if way not in (None, "broadcast", "shuffle", "sums"):
+        raise InvalidError(f'way is "broadcast", "shuffle" or "sums", not {way!r}')
+    sums = ZoneSums.of(job) if way in (None, "sums") else None
+    if way == "sums" and sums is None:
+        raise InvalidError(
+            'way="sums" makes counts, sums and means of numbers, with how left or inner, an '
+            "op whose sides can be exchanged, and no conditions: leave way out"
+        )
     if way is not None:
-        return way, None
+        return _Chosen(way, None, sums)
+
+    def fits(df: Any, schema: Any, n: int) -> bool:
+        return _bytes_of(df, schema, n) * MEMORY_OF_BYTES <= join_memory
+
     n = right.count()
-    n_bytes = _bytes_of(right, job.right_rows, n) * _MEMORY_OF_BYTES
-    return "broadcast" if n_bytes <= join_memory else "shuffle", n
+    if fits(right, job.right_rows, n):
+        return _Chosen("broadcast", n, None)
+    if sums is not None and fits(left, job.left, left.count()):
+        return _Chosen("sums", n, sums)
+    return _Chosen("shuffle", n, None)
 
 
 def join(
@@ -608,6 +688,7 @@ def join(
     way: Way | None = None,
     tiles: int | None = None,
     join_memory: int = JOIN_MEMORY,
+    task_memory: int = TASK_MEMORY,
     order: Literal["input"] | None = None,
     check_fid: bool = True,
     **options: Any,
@@ -615,10 +696,15 @@ def join(
     """ogrjoin.join(left, right, op, ...) of two DataFrames, as a DataFrame.
 
     way          "broadcast": the join side is sent to every executor; "shuffle":
-                 rows of both sides are sent to tiles; None: "broadcast" if the join
-                 side takes at most join_memory bytes, else "shuffle"
+                 rows of both sides are sent to tiles; "sums": the input (zones) is
+                 sent to every executor, and counts, sums and means of the join side
+                 are merged; None: "broadcast" if the join side takes at most
+                 join_memory bytes, or "sums" if the input does and the join allows
+                 it, else "shuffle"
     tiles        approximate number of tiles of a shuffle; default: a million input
                  rows each
+    task_memory  bytes of a task for the join rows of a tile, with their index; a tile
+                 that needs more is joined in parts, on the task's disk (1 GiB)
     order        "input": rows in the order of the input, by a sort, for which
                  Spark makes the rows twice; None: rows of one input row are
                  adjacent and in order
@@ -642,18 +728,20 @@ def join(
     is_ordered = order == "input"
     result = _result(job, is_ordered)
     rights = _right_rows(theirs, job, check_fid)
-    chosen, n_right = _choose(way, rights, job, join_memory)
+    chosen = _choose(way, mine.df, rights, job, join_memory)
     lefts = mine.df
-    if chosen == "shuffle" or is_ordered or _needs_left_numbers(options):
+    if chosen.way != "broadcast" or is_ordered or _needs_left_numbers(options):
         lefts = _numbered(mine, "left", check_fid)
     tiled: _Tiled | None = None
-    if chosen == "shuffle":
-        tiled = _plan_tiles(lefts, rights, job, lefts.count(), n_right, tiles)
+    if chosen.way == "shuffle":
+        tiled = _plan_tiles(lefts, rights, job, lefts.count(), chosen.n_right, tiles)
 
     def joined(job: TileJoin, result: _Result) -> Any:
+        if chosen.sums is not None:
+            return _sums_way(lefts, rights, chosen.sums, result)
         if tiled is None:
             return _broadcast_way(lefts, rights, job, result)
-        return _shuffle_way(lefts, rights, job, result, tiled)
+        return _shuffle_way(lefts, rights, job, result, tiled, task_memory)
 
     rows = joined(job, result)
     if job.how in ("right", "full"):
@@ -688,17 +776,20 @@ def explain(
         return explain_files(left, right, tiles=tiles, **options)
     mine, theirs, job = _sides(left, right, options)
     rights = _right_rows(theirs, job, False)
-    chosen = _choose(way, rights, job, join_memory)[0]
+    chosen = _choose(way, mine.df, rights, job, join_memory).way
     n_left, n_right = mine.df.count(), rights.count()
     n_bytes = _bytes_of(rights, job.right_rows, n_right)
     rows = (n_left, n_right)
+    if chosen == "sums":
+        n_bytes = _bytes_of(mine.df, job.left, n_left)
+        return Explanation("sums", 1, rows, 1.0, n_bytes * MEMORY_OF_BYTES, (0, 0))
     if chosen == "broadcast":
-        return Explanation("broadcast", 1, rows, 1.0, n_bytes * _MEMORY_OF_BYTES, (0, 0))
+        return Explanation("broadcast", 1, rows, 1.0, n_bytes * MEMORY_OF_BYTES, (0, 0))
     tiled = _plan_tiles(_numbered(mine, "left", False), rights, job, n_left, n_right, tiles)
     some = _table(_sampled(rights, _SAMPLE, n_right).toArrow().to_batches(), job.right_rows)
     _, tile = tiles_of_rows(job.right_boxes(some), tiled.reach, job.metric)
     share = np.bincount(tile, minlength=len(tiled.reach)) / max(1, len(some))
-    most = int(share.max(initial=0) * n_bytes) * _MEMORY_OF_BYTES
+    most = int(share.max(initial=0) * n_bytes) * MEMORY_OF_BYTES
     return Explanation("shuffle", len(tiled.reach), rows, float(share.sum()), most, (0, 0))
 
 
@@ -733,7 +824,7 @@ def validate(
     fields = [pa.field(name, pa.int64()) for name in numbers]
     schema = pa.schema([*fields, pa.field("kind", pa.string())])
     text = ", ".join(f"`{name}` bigint" for name in numbers) + ", kind string"
-    found = rows.mapInArrow(_TileTask(job, schema, False, True), text).toArrow().to_pylist()
+    found = rows.mapInArrow(_TileTask(job, schema, False, True, TASK_MEMORY), text).toArrow().to_pylist()
     sums = [sum(part[name] for part in found) for name in numbers[:6]]
     first = next((part for part in found if part["kind"]), None)
     at = (first["left"], first["right"], first["kind"]) if first else (-1, -1, None)
@@ -749,6 +840,7 @@ def join_files(
     session: Any = None,
     tiles: int | None = None,
     overwrite: bool = False,
+    task_memory: int = TASK_MEMORY,
     **options: Any,
 ) -> int:
     """ogrjoin.scale.join_files() with Spark tasks; returns the number of rows.
@@ -761,16 +853,38 @@ def join_files(
     options["op"] = op
     options.setdefault("threads", 1)
     options.setdefault("batch_rows", _BATCH_ROWS)
-    plan, output = prepare_files(left, right, out, options, tiles=tiles, overwrite=overwrite)
+    plan, output = prepare_files(
+        left, right, out, options, tiles=tiles, overwrite=overwrite, task_memory=task_memory
+    )
+    from ._spark_output import FilesSource
+
     try:
-        made = []
-        if plan.n_tiles:
-            ids = session.range(0, plan.n_tiles, 1, plan.n_tiles)
-            for row in ids.mapInArrow(_FilesTask(plan, output), _FilesTask.schema).collect():
-                numbers = row["numbers"]
-                found = None if numbers is None else np.frombuffer(numbers, "<i8")
-                made.append((row["name"], row["n"], found))
-        return finish_files(plan, output, made)
+        if plan.n_tiles == 0:
+            return finish_files(plan, output, [])
+        session.dataSource.register(FilesSource)
+        ids = session.range(0, plan.n_tiles, 1, plan.n_tiles)
+        job = FilesSource.options_of(plan, output)
+        ids.write.format(FilesSource.name()).options(**job).mode("append").save()
     except BaseException:
         output.abort()
         raise
+    return count_rows(out)
+
+
+def write(rows: Any, out: str, *, overwrite: bool = False) -> int:
+    """Writes a DataFrame that join() has made, or one made from it, to a folder of
+    GeoParquet 1.1; returns the number of rows.
+
+    Geometry columns of join() bring their CRS along; of a DataFrame without one this is
+    plain Parquet.  The files are in the order of the partitions.  Tasks write under
+    temporary names, and the folder appears when the job has succeeded: a job that fails
+    leaves the former output.  The path must be valid on all executors.
+
+    overwrite    True: replaces out if it exists
+    """
+    from ._spark_output import GeoParquetSource
+
+    rows.sparkSession.dataSource.register(GeoParquetSource)
+    mode = "overwrite" if overwrite else "append"
+    rows.write.format(GeoParquetSource.name()).mode(mode).save(out)
+    return count_rows(out)

@@ -62,7 +62,7 @@ TEST(property_all_aggregates)
             for (int turn = 0; turn < 2; turn++)
             {
                 n_opened = 0;
-                must(oj_aggregates_start(a, ROWS, NULL));
+                must(oj_aggregates_reset(a, ROWS, NULL));
                 must(add_all_pairs(a, NULL));
                 expect((n_opened > 0) == (memory[m] == 1 && n_pairs >= 256) ||
                            memory[m] > 1,
@@ -114,8 +114,8 @@ TEST(property_merged_rows)
     EACH_ROUND(40)
     {
         make_pairs();
-        must(oj_aggregates_start(a, ROWS, NULL));
-        must(oj_aggregates_start(other, ROWS, NULL));
+        must(oj_aggregates_reset(a, ROWS, NULL));
+        must(oj_aggregates_reset(other, ROWS, NULL));
         for (int i = 0; i < n_pairs; i++)
             must(add_pairs(pick(2) ? a : other, i, 1, NULL));
         must(oj_aggregates_merge(a, other, NULL));
@@ -138,7 +138,7 @@ TEST(property_sums)
     EACH_ROUND(40)
     {
         make_pairs();
-        must(oj_aggregates_start(a, ROWS, NULL));
+        must(oj_aggregates_reset(a, ROWS, NULL));
         must(add_all_pairs(a, NULL));
         check_some(a, some, plan.n_aggregates);
     }
@@ -157,8 +157,8 @@ TEST(unit_counts)
     struct oj_aggregate_value value;
     struct oj_aggregates *a;
     must(oj_aggregates_open(&plan, &a, NULL));
-    ck_assert(oj_aggregates_take_sums(a));
-    must(oj_aggregates_start(a, 4, NULL));
+    ck_assert(oj_aggregates_need_only_sums(a));
+    must(oj_aggregates_reset(a, 4, NULL));
     must(oj_aggregates_add(a, &pair, NULL));
     for (int row = 0; row < 3; row++)
         oj_aggregates_counts(a)[row] += 2 * more[row];
@@ -172,9 +172,9 @@ TEST(unit_counts)
     oj_aggregates_close(a);
     plan = make_plan(0);
     must(oj_aggregates_open(&plan, &a, NULL));
-    must(oj_aggregates_start(a, 4, NULL));
+    must(oj_aggregates_reset(a, 4, NULL));
     ck_assert_ptr_null(oj_aggregates_counts(a));
-    ck_assert(!oj_aggregates_take_sums(a));
+    ck_assert(!oj_aggregates_need_only_sums(a));
     oj_aggregates_close(a);
 }
 
@@ -194,7 +194,7 @@ TEST(unit_integer_sums)
         .n = 3, .row = row, .at = at, .columns = &integers};
     struct oj_error error;
     must(oj_aggregates_open(&plan, &a, NULL));
-    must(oj_aggregates_start(a, 1, NULL));
+    must(oj_aggregates_reset(a, 1, NULL));
     must(oj_aggregates_add(a, &three, NULL));
     must(oj_aggregates_rewind(a, NULL));
     ck_assert_int_eq(oj_aggregates_result(a, 0, 0, &value, &error),
@@ -244,7 +244,7 @@ TEST(unit_no_room_for_runs)
     while (n_pairs < 300)
         pairs[n_pairs] = pairs[0], n_pairs++;
     must(oj_aggregates_open(&plan, &a, NULL));
-    must(oj_aggregates_start(a, ROWS, NULL));
+    must(oj_aggregates_reset(a, ROWS, NULL));
     status = add_pairs(a, 0, n_pairs, &error);
     ck_assert_int_eq(status, OJ_ERR_IO);
     oj_aggregates_close(a);
@@ -256,7 +256,7 @@ static oj_status run_all(int64_t memory, struct oj_error *err)
     struct oj_aggregates *a;
     oj_status status;
     OJ_TRY(oj_aggregates_open(&plan, &a, err));
-    status = oj_aggregates_start(a, ROWS, err);
+    status = oj_aggregates_reset(a, ROWS, err);
     for (int i = 0; i < n_pairs && status == OJ_OK; i += 100)
         status = add_pairs(a, i, 100, err);
     if (status == OJ_OK)

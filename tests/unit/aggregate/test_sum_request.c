@@ -136,8 +136,8 @@ static void sum_rows(struct summed_rows *rows, struct oj_aggregates *sums,
     struct oj_sum_request request;
     int64_t *words;
     int first = rows->n_pairs > 0 ? pick(rows->n_pairs) : 0;
-    must(oj_aggregates_ask_sums(sums, rows->column, rows->n, n_threads,
-                                &request, &words, NULL));
+    must(oj_aggregates_plan_sums(sums, rows->column, rows->n, n_threads,
+                                 &request, &words, NULL));
     for (int i = 0; i < rows->n_pairs; i++)
     {
         int p = (first + i) % rows->n_pairs;
@@ -154,8 +154,8 @@ static void same_results(struct oj_aggregates *a, struct oj_aggregates *b,
 {
     for (int64_t row = 0; row < FEATURES; row++)
     {
-        ck_assert_int_eq(oj_aggregates_pairs(a, row),
-                         oj_aggregates_pairs(b, row));
+        ck_assert_int_eq(oj_aggregates_pair_count(a, row),
+                         oj_aggregates_pair_count(b, row));
         for (int i = 0; i < n_aggregates; i++)
         {
             struct oj_aggregate_value u = {0}, v = {0};
@@ -195,12 +195,12 @@ TEST(property_sums_of_pairs)
     static struct summed_rows rows;
     must(oj_aggregates_open(&plan, &by_pairs, NULL));
     must(oj_aggregates_open(&plan, &by_sums, NULL));
-    ck_assert(oj_aggregates_take_sums(by_sums));
+    ck_assert(oj_aggregates_need_only_sums(by_sums));
     for (seed = 1; seed < 600; seed++)
     {
         random_state = seed;
-        must(oj_aggregates_start(by_pairs, FEATURES, NULL));
-        must(oj_aggregates_start(by_sums, FEATURES, NULL));
+        must(oj_aggregates_reset(by_pairs, FEATURES, NULL));
+        must(oj_aggregates_reset(by_sums, FEATURES, NULL));
         for (int b = pick(BATCHES); b >= 0; b--)
         {
             struct oj_aggregate_pairs pairs = {
@@ -234,7 +234,7 @@ TEST(unit_plans_that_are_not_summed)
             aggregates + first, 1, types, 1, 0, NULL, NULL};
         struct oj_aggregates *a = NULL;
         must(oj_aggregates_open(&plan, &a, NULL));
-        ck_assert_int_eq(oj_aggregates_take_sums(a), first == 0);
+        ck_assert_int_eq(oj_aggregates_need_only_sums(a), first == 0);
         oj_aggregates_close(a);
     }
 }
@@ -247,7 +247,7 @@ static struct oj_aggregates *open_sum(const enum oj_aggregate_type *type,
     const struct oj_aggregate_plan plan = {&sum, 1, type, 1, 0, NULL, NULL};
     struct oj_aggregates *sums;
     must(oj_aggregates_open(&plan, &sums, NULL));
-    must(oj_aggregates_start(sums, n_rows, NULL));
+    must(oj_aggregates_reset(sums, n_rows, NULL));
     return sums;
 }
 
@@ -260,7 +260,7 @@ TEST(unit_no_features)
     struct oj_aggregates *sums = open_sum(&type, 0);
     struct oj_sum_request request;
     int64_t *words;
-    must(oj_aggregates_ask_sums(sums, &column, 2, 1, &request, &words, NULL));
+    must(oj_aggregates_plan_sums(sums, &column, 2, 1, &request, &words, NULL));
     must(oj_aggregates_add_sums(sums, &request, NULL));
     oj_aggregates_close(sums);
 }
@@ -289,8 +289,8 @@ TEST(unit_large_column)
     column.real = value;
     for (int threads = 1; threads < 100; threads += 33)
     {
-        must(oj_aggregates_ask_sums(sums, &column, n, threads, &request, &words,
-                                    NULL));
+        must(oj_aggregates_plan_sums(sums, &column, n, threads, &request,
+                                     &words, NULL));
         ck_assert_int_eq(request.column[0].base, -1074);
         ck_assert_int_eq(request.column[0].n_limbs, OJ_SUM_MOST_WORDS);
         ck_assert_int_eq(request.n_words, 1 + OJ_SUM_MOST_WORDS);
@@ -365,8 +365,8 @@ TEST(memory_for_sums)
         int64_t *words;
         ck_assert_int_eq(status, OJ_ERR_NOMEM);
         oj_alloc_fail_at(++n);
-        status = oj_aggregates_ask_sums(sums, rows.column, rows.n, 1, &request,
-                                        &words, NULL);
+        status = oj_aggregates_plan_sums(sums, rows.column, rows.n, 1, &request,
+                                         &words, NULL);
         oj_alloc_fail_at(0);
         oj_aggregates_close(sums);
     }

@@ -921,7 +921,7 @@ static const struct bad_stream bad_streams[] = {
      0,
      OGRJOIN_ERR_DATA,
      EINVAL,
-     "views"},
+     "a view of an Arrow array"},
     {FORM_VIEW,
      0,
      0,

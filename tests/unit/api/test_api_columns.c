@@ -392,7 +392,7 @@ static struct ArrowSchema whole = {.format = "i"}, no_format, *no_children[1];
 #define NO_TEXTS OGRJOIN_ERR_UNSUPPORTED, "no texts"
 #define NO_NUMBERS OGRJOIN_ERR_UNSUPPORTED, "no numbers"
 #define NO_LISTS OGRJOIN_ERR_UNSUPPORTED, "no lists of numbers"
-#define DIFFERS OGRJOIN_ERR_DATA, "does not have what its schema says"
+#define DIFFERS OGRJOIN_ERR_DATA, "does not match its schema"
 #define OFFSETS OGRJOIN_ERR_DATA, "offsets"
 #define READ(pairs) OGRJOIN_OK, pairs
 
@@ -621,7 +621,9 @@ static int read_bad_arrow(const struct bad_arrow *bad,
 #define ROWS(n) OGRJOIN_OK, "", n
 #define UNMARKED OGRJOIN_ERR_ARG, "no column is marked", 0
 #define SCHEMA_IS_BROKEN OGRJOIN_ERR_DATA, "the Arrow schema is broken", 0
-#define BAD_VIEW OGRJOIN_ERR_DATA, "the views of an Arrow array are broken", 0
+#define BAD_VIEW                                                               \
+    OGRJOIN_ERR_DATA,                                                          \
+        "a view of an Arrow array lies outside of its data buffers", 0
 #define NULL_PART OGRJOIN_ERR_DATA, "a part of a geometry is NULL", 0
 #define ROW_0 OGRJOIN_ERR_DATA, "row 0: broken WKB", 0
 #define MORE_BYTES OGRJOIN_ERR_DATA, "bytes follow after its end", 0

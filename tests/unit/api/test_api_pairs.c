@@ -275,7 +275,7 @@ static const struct
     {"op=intersects pick=score", "a column of scores", OGRJOIN_ERR_ARG},
     {"op=dwithin max_distance=1 metric=sphere overlap_area=1", "on the sphere",
      OGRJOIN_ERR_ARG},
-    {"op=intersects similar=0.5", "0 columns of texts for 1", OGRJOIN_ERR_ARG},
+    {"op=intersects similar=0.5", "it has 0, not 1", OGRJOIN_ERR_ARG},
     {"op=similar similar=a", "does not say how similar", OGRJOIN_ERR_ARG},
     {"op=similar vector=a", "does not say how different", OGRJOIN_ERR_ARG},
     {"op=similar vector=a max_difference=1", "no vectors", OGRJOIN_ERR_ARG},
@@ -402,8 +402,8 @@ TEST(device_points)
         int status; /* 0: no device, or x is not there */
     } bad[] = {
         {"backend=cpu", 0, 1, 1, "auto, not cpu", OGRJOIN_ERR_ARG},
-        {"pick=first", 0, 1, 1, "nothing else", OGRJOIN_ERR_UNSUPPORTED},
-        {"one_to_one=1", 0, 1, 1, "nothing else", OGRJOIN_ERR_UNSUPPORTED},
+        {"pick=first", 0, 1, 1, "distances only", OGRJOIN_ERR_UNSUPPORTED},
+        {"one_to_one=1", 0, 1, 1, "distances only", OGRJOIN_ERR_UNSUPPORTED},
         {"k=1", 8, 1, 1, "size must be", OGRJOIN_ERR_ARG},
         {"k=1", 0, -1, 1, "not -1 and 1", OGRJOIN_ERR_ARG},
         {"k=1", 0, INT64_C(1) << 31, 1, "not 2147483648", OGRJOIN_ERR_ARG},

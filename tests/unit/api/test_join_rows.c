@@ -422,7 +422,7 @@ static const struct
     {{"op", "nearest", "geometry", "join", NULL}, "no column of geometries"},
     {{"op", "nearest", "exclude", "me", NULL}, "exclude is"},
     {{"op", "dwithin", NULL}, "takes a max_distance"},
-    {{"op", "nearest", "left_fid", "name", NULL}, "no whole number"},
+    {{"op", "nearest", "left_fid", "name", NULL}, "must be an integer"},
     {{"op", "nearest", "name_fid", "id", NULL}, "another name"},
 };
 

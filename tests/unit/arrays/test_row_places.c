@@ -193,7 +193,7 @@ TEST(truth_unmatched_join_rows)
     static const uint8_t is_matched[] = {0, 1, 0, 0, 1};
     struct oj_row_places places = oj_row_places_make(OJ_HOW_INNER);
     struct oj_row_place out[6];
-    oj_row_places_number(&places, 40);
+    oj_row_places_set_first_fid(&places, 40);
     oj_row_places_begin_unmatched(&places, 5, is_matched);
     ck_assert_int_eq(oj_row_places_count(&places), 3);
     ck_assert_int_eq(oj_row_places_take(&places, out, 6), 3);
@@ -220,7 +220,7 @@ TEST(truth_how_of_input_rows)
         ck_assert_int_eq(oj_how_of_input_rows((enum oj_how)how), of[how]);
         ck_assert_int_eq(oj_how_has_join_rows((enum oj_how)how),
                          how >= OJ_HOW_RIGHT);
-        ck_assert_int_eq(oj_how_is_choice((enum oj_how)how),
+        ck_assert_int_eq(oj_how_is_at_most_one_row((enum oj_how)how),
                          how == OJ_HOW_SEMI || how == OJ_HOW_ANTI);
     }
 }
@@ -237,7 +237,7 @@ TEST(truth_spread_fids)
     m.offset[1] = 3;
     for (int i = 0; i < 3; i++)
         set_entry(&m, i, i);
-    oj_row_places_spread(&places, 3);
+    oj_row_places_set_fid_stride(&places, 3);
     for (size_t i = 0; i < sizeof fids / sizeof *fids; i++)
     {
         struct oj_row_place out[3];
@@ -252,7 +252,7 @@ TEST(truth_spread_fids)
                 continue;
             }
             ck_assert_int_eq(out[p].fid, first[i] + p);
-            feature = oj_row_places_unspread(out[p].fid, 3, &n);
+            feature = oj_row_places_input_fid(out[p].fid, 3, &n);
             ck_assert_int_eq(feature, fids[i]);
             ck_assert_int_eq(n, p);
         }
@@ -273,7 +273,7 @@ TEST(truth_spread_fids_at_the_ends)
     m.offset[1] = 3;
     for (int i = 0; i < 3; i++)
         set_entry(&m, i, i);
-    oj_row_places_spread(&places, 3);
+    oj_row_places_set_fid_stride(&places, 3);
     oj_row_places_begin(&places, &m, &m, 0, &fid);
     ck_assert_int_eq(oj_row_places_take(&places, out, 3), 3);
     ck_assert_int_eq(out[0].fid, OJ_NO_FID);

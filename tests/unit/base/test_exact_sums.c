@@ -37,7 +37,7 @@ static double ulp(double x)
 static void add_quickly(struct oj_exact_sum *sum, double x)
 {
     struct oj_exact_sum before = *sum;
-    if (oj_exact_sum_try(sum, x))
+    if (oj_exact_sum_add_fast(sum, x))
         return;
     ck_assert_int_eq(memcmp(&before, sum, sizeof before), 0);
     must(oj_exact_sum_add(sum, x, NULL));
@@ -322,6 +322,125 @@ TEST(memory_for_a_wide_sum)
     must(oj_exact_sum_add(&sum, -1e300, NULL));
     ck_assert(sum.is_wide && oj_exact_sum_value(&sum) == 1e-300);
     oj_exact_sum_clear(&sum);
+    oj_exact_sum_clear(&sum);
+}
+
+/* --- words -----------------------------------------------------------------
+ */
+
+/* A value of any size, or of one size, or now and then none. */
+static double random_value(int spread)
+{
+    double x = ldexp((double)(random_bits() >> 11),
+                     -53 + pick(2 * spread + 1) - spread);
+    if (pick(40) == 0)
+        return 0.0;
+    return pick(2) ? x : -x;
+}
+
+static int same_words(const struct oj_exact_sum *a,
+                      const struct oj_exact_sum *b)
+{
+    uint64_t one[OJ_SUM_MOST_LONG_WORDS], other[OJ_SUM_MOST_LONG_WORDS];
+    int n = oj_exact_sum_write_words(a, one);
+    int m = oj_exact_sum_write_words(b, other);
+    return n == m && memcmp(one, other, (size_t)n * sizeof *one) == 0;
+}
+
+/* Parts of the values as words, put together in any order, are the words and
+ * the value of the whole. */
+TEST(property_words_put_together)
+{
+    static const int spreads[] = {0, 10, 60, 900};
+    static const double odd[] = {(double)INFINITY, -(double)INFINITY,
+                                 (double)NAN, 0x1p-1074,
+                                 -0x1.fffffffffffffp1023};
+    for (int trial = 0; trial < 800; trial++)
+    {
+        struct oj_exact_sum whole = {0}, part[3], merged = {0};
+        const int spread = spreads[trial % 4];
+        memset(part, 0, sizeof part);
+        for (int i = pick(40); i > 0; i--)
+        {
+            double x = pick(100) == 0 ? odd[pick(5)] : random_value(spread);
+            int k = pick(3);
+            must(oj_exact_sum_add(&whole, x, NULL));
+            must(oj_exact_sum_add(&part[k], x, NULL));
+            if (pick(3) == 0) /* what is taken away again leaves nothing */
+            {
+                must(oj_exact_sum_add(&part[k], 0x1p400, NULL));
+                must(oj_exact_sum_add(&part[k], -0x1p400, NULL));
+            }
+        }
+        for (int i = 0, first = pick(3); i < 3; i++)
+        {
+            uint64_t word[OJ_SUM_MOST_LONG_WORDS];
+            int n = oj_exact_sum_write_words(&part[(first + i) % 3], word);
+            must(oj_exact_sum_add_words(&merged, word, n, NULL));
+        }
+        ck_assert(
+            same_bits(oj_exact_sum_value(&whole), oj_exact_sum_value(&merged)));
+        expect(same_words(&whole, &merged), "trial %d: other words", trial);
+        for (int i = 0; i < 3; i++)
+            oj_exact_sum_clear(&part[i]);
+        oj_exact_sum_clear(&whole);
+        oj_exact_sum_clear(&merged);
+    }
+}
+
+TEST(unit_integers_of_sums)
+{
+    static const int64_t of[] = {0,         1,          -1,        5,
+                                 INT64_MAX, -INT64_MAX, INT64_MIN, 1 << 30};
+    struct oj_exact_sum sum = {0};
+    int64_t got;
+    for (int i = 0; i < 8; i++)
+    {
+        must(oj_exact_sum_add_integer(&sum, of[i], NULL));
+        ck_assert(oj_exact_sum_integer(&sum, &got));
+        ck_assert_int_eq(got, of[i]);
+        oj_exact_sum_clear(&sum);
+    }
+    must(oj_exact_sum_add_integer(&sum, INT64_MAX, NULL));
+    must(oj_exact_sum_add_integer(&sum, 1, NULL));
+    ck_assert(!oj_exact_sum_integer(&sum, &got));
+    must(oj_exact_sum_add_integer(&sum, -1, NULL));
+    ck_assert(oj_exact_sum_integer(&sum, &got) && got == INT64_MAX);
+    must(oj_exact_sum_add(&sum, 0.5, NULL));
+    ck_assert(!oj_exact_sum_integer(&sum, &got));
+    must(oj_exact_sum_add(&sum, (double)NAN, NULL));
+    must(oj_exact_sum_add(&sum, 0.5, NULL));
+    ck_assert(!oj_exact_sum_integer(&sum, &got));
+    oj_exact_sum_clear(&sum);
+}
+
+TEST(degenerate_words)
+{
+    struct oj_exact_sum sum = {0};
+    uint64_t word[OJ_SUM_MOST_LONG_WORDS + 1] = {0};
+    struct oj_error error;
+    ck_assert_int_eq(oj_exact_sum_write_words(&sum, word), 0);
+    must(oj_exact_sum_add_words(&sum, NULL, 0, NULL));
+    must(oj_exact_sum_add(&sum, 1.5, NULL));
+    must(oj_exact_sum_add(&sum, -1.5, NULL));
+    ck_assert_int_eq(oj_exact_sum_write_words(&sum, word), 0);
+    must(oj_exact_sum_add(&sum, (double)INFINITY, NULL));
+    ck_assert_int_eq(oj_exact_sum_write_words(&sum, word), 1);
+    ck_assert_int_eq((int)word[0], 1 << 8);
+    /* Words that are those of no sum add nothing. */
+    word[0] = 8 << 8;
+    ck_assert_int_eq(oj_exact_sum_add_words(&sum, word, 2, &error),
+                     OJ_ERR_DATA);
+    word[0] = 70;
+    ck_assert_int_eq(oj_exact_sum_add_words(&sum, word, 2, &error),
+                     OJ_ERR_DATA);
+    word[0] = 0;
+    ck_assert_int_eq(
+        oj_exact_sum_add_words(&sum, word, OJ_SUM_MOST_LONG_WORDS + 1, &error),
+        OJ_ERR_DATA);
+    ck_assert_int_eq(oj_exact_sum_add_words(&sum, word, -1, &error),
+                     OJ_ERR_DATA);
+    ck_assert(oj_exact_sum_value(&sum) == (double)INFINITY);
     oj_exact_sum_clear(&sum);
 }
 

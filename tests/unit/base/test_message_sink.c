@@ -40,7 +40,7 @@ TEST(sinks_nest_like_brackets)
     ck_assert_str_eq(first, "five");
     ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 0);
     oj_message_end_list();
-    oj_say("seven");
+    oj_message_print("seven");
     CPLDebug("X", "not heard");
     ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 1);
     ck_assert_str_eq(first, "three");
@@ -89,18 +89,18 @@ TEST(flags_belong_to_threads)
     int a = 0, b = 0, elsewhere = -1;
     pthread_t thread;
     ck_assert_ptr_nonnull(of_process);
-    ck_assert_ptr_null(oj_cancel_use(&a));
+    ck_assert_ptr_null(oj_cancel_use_flag(&a));
     ck_assert_ptr_eq(oj_cancel_flag(), &a);
-    ck_assert_ptr_eq(oj_cancel_use(&b), &a);
+    ck_assert_ptr_eq(oj_cancel_use_flag(&b), &a);
     __atomic_store_n(&b, 1, __ATOMIC_RELAXED);
     ck_assert_int_eq(oj_is_cancelled(), 1);
     ck_assert_int_eq(pthread_create(&thread, NULL, is_cancelled, &elsewhere),
                      0);
     pthread_join(thread, NULL);
     ck_assert_int_eq(elsewhere, 0);
-    ck_assert_ptr_eq(oj_cancel_use(&a), &b);
+    ck_assert_ptr_eq(oj_cancel_use_flag(&a), &b);
     ck_assert_int_eq(oj_is_cancelled(), 0);
-    ck_assert_ptr_eq(oj_cancel_use(NULL), &a);
+    ck_assert_ptr_eq(oj_cancel_use_flag(NULL), &a);
     ck_assert_ptr_eq(oj_cancel_flag(), of_process);
 }
 
@@ -128,7 +128,7 @@ TEST(texts_become_a_line_of_utf8)
     {
         char text[32];
         snprintf(text, sizeof text, "%s", cases[i][0]);
-        oj_message_tidy(text);
+        oj_message_make_one_line(text);
         ck_assert_str_eq(text, cases[i][1]);
     }
 }

@@ -93,8 +93,8 @@ static void same_sums(struct oj_aggregates *ours, struct oj_aggregates *truth,
     must(oj_aggregates_rewind(truth, &error));
     for (int64_t f = 0; f < n; f++)
     {
-        ck_assert_int_eq(oj_aggregates_pairs(ours, f),
-                         oj_aggregates_pairs(truth, f));
+        ck_assert_int_eq(oj_aggregates_pair_count(ours, f),
+                         oj_aggregates_pair_count(truth, f));
         for (int i = 0; i < n_aggregates; i++)
         {
             struct oj_aggregate_value a = {0}, b = {0};
@@ -129,8 +129,8 @@ static int try_sums(struct oj_join *join, const struct oj_flat *input,
     make_columns(input->n_features, &columns);
     must(oj_aggregates_open(&plan, &ours, &error));
     must(oj_aggregates_open(&plan, &expected, &error));
-    must(oj_aggregates_start(ours, n, &error));
-    must(oj_aggregates_start(expected, n, &error));
+    must(oj_aggregates_reset(ours, n, &error));
+    must(oj_aggregates_reset(expected, n, &error));
     for (; n_turns < 2; n_turns++)
     {
         oj_status status = oj_join_sum_pairs(join, input, columns.column, ours,

@@ -351,7 +351,7 @@ TEST(cancelled)
         trial_free(&job);
         make_job(&job, 100, 20000);
     } while (job.input.n_features < 1000 || job.relation.op != OJ_OP_NEAREST ||
-             oj_relation_gives_lists(&job.relation));
+             oj_relation_allows_many_pairs(&job.relation));
     join = trial_open(&job, "cuda", &options);
     cancel = 1;
     ck_assert_int_eq(oj_join_batch(join, &job.input, &ours, &error),
@@ -464,7 +464,7 @@ TEST(resident)
         points.y = on_device(index, job.input.y, n, sizeof *job.input.y);
         points.fid = on_device(index, job.input.fid, n, sizeof *job.input.fid);
         must(on_gpu->rebuild(index, seconds, &error));
-        if (!oj_relation_gives_lists(&job.relation))
+        if (!oj_relation_allows_many_pairs(&job.relation))
             check_one(index, &points, &truth);
         check_counts(index, &job, &points, &truth);
         on_gpu->release(index, (void *)(uintptr_t)points.x);

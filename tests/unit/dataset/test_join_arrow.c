@@ -33,7 +33,7 @@ static void open_source(struct row_trial *t, struct trial_stream *source,
     t->at = 0;
     trial_ok(
         oj_row_cursor_open(defn, &t->options, &source->cursor, &trial_error));
-    oj_row_cursor_number(source->cursor, 0);
+    oj_row_cursor_set_first_fid(source->cursor, 0);
     source->generic = open_generic(defn, options, stream);
 }
 

@@ -160,7 +160,7 @@ static void copies_keep_to_bound(struct bounded_join *q)
     {
         const int64_t bound = round == 1 ? 60 : 0;
         oj_status status;
-        must(oj_join_take_bounded(join, NULL, bound, &taken, &error));
+        must(oj_join_acquire_bounded(join, NULL, bound, &taken, &error));
         status = oj_join_batch(taken, &q->input, &out, &error);
         if (taken == join)
             must(status);
@@ -171,7 +171,7 @@ static void copies_keep_to_bound(struct bounded_join *q)
                           oj_status_name(status));
         must(oj_join_batch(taken, &row.flat, &out, &error));
         n_copies += taken != join;
-        oj_join_give_back(taken);
+        oj_join_release(taken);
     }
     oj_flat_slice_free(&row);
     oj_join_close(join);

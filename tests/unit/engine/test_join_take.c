@@ -38,8 +38,8 @@ TEST(copies_look_at_their_own_flags)
         if (relation.op == OJ_OP_DWITHIN)
             relation.max_distance = 1.0;
         must(oj_join_open(side, &relation, "cpu", &options, &join, &error));
-        must(oj_join_take(join, &raised, &first, &error));
-        must(oj_join_take(join, NULL, &second, &error));
+        must(oj_join_acquire(join, &raised, &first, &error));
+        must(oj_join_acquire(join, NULL, &second, &error));
         ck_assert_ptr_ne(first, join);
         ck_assert_ptr_ne(second, join);
         ck_assert_ptr_ne(first, second);
@@ -50,18 +50,18 @@ TEST(copies_look_at_their_own_flags)
             must(oj_join_batch(second, &points, &out, &error));
         }
         n_pairs = out.n_pairs;
-        oj_join_give_back(first);
+        oj_join_release(first);
         /* the copy that is taken again forgets the flag */
-        must(oj_join_take(join, NULL, &again, &error));
+        must(oj_join_acquire(join, NULL, &again, &error));
         ck_assert_ptr_eq(again, first);
         must(oj_join_batch(again, &points, &out, &error));
         ck_assert_int_eq(out.n_pairs, n_pairs);
-        oj_join_give_back(again);
-        oj_join_give_back(second);
-        oj_join_trim(join, 1);
-        must(oj_join_take(join, NULL, &again, &error));
+        oj_join_release(again);
+        oj_join_release(second);
+        oj_join_free_unused_copies(join, 1);
+        must(oj_join_acquire(join, NULL, &again, &error));
         ck_assert_ptr_eq(again, second);
-        oj_join_give_back(again);
+        oj_join_release(again);
         oj_join_close(join);
     }
 }
@@ -81,12 +81,12 @@ static void *take_and_give_back(void *user)
 {
     struct taker *taker = user;
     struct oj_join *taken;
-    taker->status = oj_join_take(taker->join, &taker->cancel, &taken, NULL);
+    taker->status = oj_join_acquire(taker->join, &taker->cancel, &taken, NULL);
     if (taker->status != OJ_OK)
         return NULL;
     if (taken == taker->join) /* alone */
         turn[n_turns++] = taker->number;
-    oj_join_give_back(taken);
+    oj_join_release(taken);
     return NULL;
 }
 
@@ -107,11 +107,11 @@ TEST(turns_in_the_order_of_asking)
     struct taker takers[4] = {{0}};
     MATCHES out = {0};
     must(oj_join_open(&points, &relation, "geos", &options, &join, &error));
-    must(oj_join_take(join, NULL, &taken, &error));
+    must(oj_join_acquire(join, NULL, &taken, &error));
     must(oj_join_batch(taken, &points, &out, &error));
     ck_assert_int_eq(out.n_pairs, N_POINTS);
-    oj_join_give_back(taken);
-    must(oj_join_take(join, NULL, &taken, &error));
+    oj_join_release(taken);
+    must(oj_join_acquire(join, NULL, &taken, &error));
     ck_assert_ptr_eq(taken, join);
     n_turns = 0;
     for (int i = 0; i < 4; i++)
@@ -126,7 +126,7 @@ TEST(turns_in_the_order_of_asking)
     pthread_join(takers[1].thread, NULL);
     ck_assert_int_eq(takers[1].status, OJ_ERR_CANCELLED);
     ck_assert_int_eq(n_turns, 0);
-    oj_join_give_back(taken);
+    oj_join_release(taken);
     for (int i = 0; i < 4; i++)
     {
         if (i != 1)

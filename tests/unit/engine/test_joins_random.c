@@ -116,7 +116,7 @@ static enum oj_geos_verdict ask(struct oj_geos_pairs *pairs,
     if (!has_distance(r) && !may_be_apart(r) && !oj_box_intersects(&a, &b))
         return r->op == OJ_OP_DISJOINT ? OJ_GEOS_YES : OJ_GEOS_NO;
     if (!has_distance(r))
-        return oj_geos_pairs_hold(pairs, row, feature);
+        return oj_geos_pairs_decide(pairs, row, feature);
     most = oj_pair_max_distance(r, &t->input, row, &t->join, feature);
     verdict = oj_geos_pairs_distance(pairs, row, feature, distance);
     if (by_even_odd && verdict == OJ_GEOS_YES && *distance > 0.0 &&
@@ -126,8 +126,8 @@ static enum oj_geos_verdict ask(struct oj_geos_pairs *pairs,
         *distance = 0.0;
     if (verdict == OJ_GEOS_CANNOT_SAY)
     {
-        a = oj_box_around(&a, 0.0);
-        b = oj_box_around(&b, 0.0);
+        a = oj_box_widened(&a, 0.0);
+        b = oj_box_widened(&b, 0.0);
         *distance = oj_box_distance(&a, &b); /* at least */
         return *distance <= most ? verdict : OJ_GEOS_NO;
     }

@@ -374,10 +374,10 @@ TEST(states_that_do_not_fit)
     struct oj_events *events;
     open_trial(&t, 0);
     must(oj_events_new(&t.rules, N_FEATURES, NULL, &events, &error));
-    must(oj_events_put_key(events, &twice[0], &error));
-    ck_assert_int_eq(oj_events_put_key(events, &twice[1], &error), OJ_ERR_DATA);
+    must(oj_events_add_key(events, &twice[0], &error));
+    ck_assert_int_eq(oj_events_add_key(events, &twice[1], &error), OJ_ERR_DATA);
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
-        ck_assert_int_eq(oj_events_put_key(events, &odd[i], &error),
+        ck_assert_int_eq(oj_events_add_key(events, &odd[i], &error),
                          OJ_ERR_DATA);
     oj_events_free(events);
     join = join_of(&t);

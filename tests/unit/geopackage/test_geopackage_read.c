@@ -224,10 +224,10 @@ static GDALDatasetH make_file(const char *wkt, OGRwkbGeometryType type, int n)
 TEST(unit_gdal_runs_our_sqlite)
 {
     GDALDatasetH file = make_file("POINT (1 2)", wkbPoint, 1);
-    ck_assert_ptr_nonnull(oj_sqlite_of(file));
+    ck_assert_ptr_nonnull(oj_sqlite_of_dataset(file));
     GDALClose(file);
     file = make_layer("Memory", "", 1, wkbPoint, NULL);
-    ck_assert_ptr_null(oj_sqlite_of(file));
+    ck_assert_ptr_null(oj_sqlite_of_dataset(file));
     GDALClose(file);
     remove_file();
 }

@@ -28,12 +28,12 @@ static struct simulated_run run(struct simulated_join job, int64_t n_rows)
     struct simulated_run r = {0, 0.0, 0.0};
     for (int64_t first = 0; first < n_rows;)
     {
-        int64_t n = oj_cuda_pace_rows(&pace, n_rows - first);
+        int64_t n = oj_cuda_pace_next_rows(&pace, n_rows - first);
         double waves = ceil((double)n / ABREAST);
         double s = 0.0002 + job.alone_s * waves + job.row_s * (double)n;
         ck_assert_int_ge(n, 1);
         ck_assert_int_le(n, n_rows - first);
-        oj_cuda_pace_took(&pace, n, s);
+        oj_cuda_pace_record(&pace, n, s);
         first += n;
         r.n_pieces++;
         r.all_s += s;
@@ -80,10 +80,11 @@ TEST(pieces_of_long_walks_are_large)
 TEST(pace_recovers)
 {
     struct oj_cuda_pace pace = {0, 0.0};
-    oj_cuda_pace_took(&pace, 256, 0.9);
+    oj_cuda_pace_record(&pace, 256, 0.9);
     for (int i = 0; i < 3; i++)
-        oj_cuda_pace_took(&pace, oj_cuda_pace_rows(&pace, 1 << 20), 0.0001);
-    ck_assert_int_eq(oj_cuda_pace_rows(&pace, 1 << 20), 1 << 20);
+        oj_cuda_pace_record(&pace, oj_cuda_pace_next_rows(&pace, 1 << 20),
+                            0.0001);
+    ck_assert_int_eq(oj_cuda_pace_next_rows(&pace, 1 << 20), 1 << 20);
 }
 
 int main(void)

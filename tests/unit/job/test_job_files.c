@@ -83,23 +83,23 @@ TEST(files_too_young)
     open_job(&t, "-op intersects", "points.gpkg", "zones.gpkg");
     ck_assert_int_eq(stat(path_of("zones.gpkg"), &at), 0);
     changed = (int64_t)at.st_ctim.tv_sec * 1000000000 + at.st_ctim.tv_nsec;
-    oj_join_files_look(&t.pass.job.join, changed + 1000000, &files);
-    ck_assert(!files.is_settled && !oj_join_files_same(&files));
-    ck_assert(oj_join_files_changed(&files));
+    oj_join_files_record(&t.pass.job.join, changed + 1000000, &files);
+    ck_assert(!files.is_settled && !oj_join_files_are_unchanged(&files));
+    ck_assert(oj_join_files_may_have_changed(&files));
     oj_join_files_free(&files);
-    oj_join_files_look(&t.pass.job.join, changed + 3000000000, &files);
+    oj_join_files_record(&t.pass.job.join, changed + 3000000000, &files);
     ck_assert_ptr_nonnull(files.paths);
-    ck_assert(oj_join_files_same(&files));
-    ck_assert(!oj_join_files_changed(&files));
+    ck_assert(oj_join_files_are_unchanged(&files));
+    ck_assert(!oj_join_files_may_have_changed(&files));
     /* A journal with something in it is part of the database. */
     {
         VSILFILE *f = VSIFOpenL(path_of("zones.gpkg-wal"), "wb");
         ck_assert_ptr_nonnull(f);
-        ck_assert(oj_join_files_same(&files)); /* empty: none */
+        ck_assert(oj_join_files_are_unchanged(&files)); /* empty: none */
         VSIFWriteL("x", 1, 1, f);
         VSIFCloseL(f);
-        ck_assert(!oj_join_files_same(&files));
-        ck_assert(oj_join_files_changed(&files));
+        ck_assert(!oj_join_files_are_unchanged(&files));
+        ck_assert(oj_join_files_may_have_changed(&files));
     }
     oj_join_files_free(&files);
     close_job(&t);
@@ -229,11 +229,11 @@ TEST(cancelled)
     static int flag;
     struct job_trial t;
     make_folder();
-    oj_cancel_use(&flag);
+    oj_cancel_use_flag(&flag);
     open_job(&t, "-op intersects -on n=n -invalid skip", "points.gpkg",
              "zones.gpkg");
     __atomic_store_n(&flag, 1, __ATOMIC_RELAXED);
-    oj_job_stop(&t.pass.job);
+    oj_job_stop_engine(&t.pass.job);
     ck_assert_int_eq(oj_job_prepare(&t.pass.job, NULL, &t.error),
                      OJ_ERR_CANCELLED);
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
@@ -243,7 +243,7 @@ TEST(cancelled)
     must(&t, stream(&t));
     ck_assert_int_eq(t.pass.job.sides.reshape[1].found.n_tested, N_JOIN);
     close_job(&t);
-    oj_cancel_use(NULL);
+    oj_cancel_use_flag(NULL);
     remove_folder();
 }
 

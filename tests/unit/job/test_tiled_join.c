@@ -77,8 +77,8 @@ static void add_texts(const struct oj_flat *flat, struct oj_dictionary **made,
         must(oj_token_dictionary_make(&texts, NULL, &rules, 1, NULL, made, sets,
                                       &error));
     else
-        must(oj_token_dictionary_find(*made, &texts, NULL, 1, NULL, sets,
-                                      &error));
+        must(oj_token_dictionary_make_sets(*made, &texts, NULL, 1, NULL, sets,
+                                           &error));
     oj_free(offset);
     oj_free(bytes);
 }

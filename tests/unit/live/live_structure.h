@@ -30,7 +30,8 @@ static inline void check_slots(struct structure *s, uint32_t number,
             continue;
         n++;
         at = live_ids_find(&s->live->ids, page->block->id[slot]);
-        expect(oj_box_has(cover, x, y) && oj_box_has(&page->box, x, y),
+        expect(oj_box_contains_point(cover, x, y) &&
+                   oj_box_contains_point(&page->box, x, y),
                "seed %llu: a point out of its box", (unsigned long long)seed);
         expect(at >= 0 && s->live->ids.entry[at].page == number &&
                    s->live->ids.entry[at].slot == slot,

@@ -274,6 +274,64 @@ TEST(pages_are_used_again)
     }
 }
 
+/* Puts points by batches into an index each of whose devices may take so much
+ * memory, and joins with it; returns the status of what fails first. */
+static oj_status fill_within(int n_devices, int64_t most_bytes)
+{
+    struct oj_options options = {.n_threads = 1,
+                                 .gpus = (UINT64_C(1) << n_devices) - 1,
+                                 .gpu_memory = most_bytes};
+    struct both_indexes both;
+    struct oj_error err;
+    int64_t n, *id = NULL;
+    double *x = NULL, *y = NULL;
+    oj_status status;
+    memset(&points, 0, sizeof points);
+    points.n_keys = 12000;
+    random_state = 9;
+    expect(module->live_new(&options, &both.gpu, &err) == OJ_OK, "%s",
+           err.message);
+    ck_assert(oj_live_new(OJ_LIVE_AUTO, 1, &both.cpu, &err) == OJ_OK);
+    status = OJ_OK;
+    for (int first = 0; first < points.n_keys && status == OJ_OK; first += 400)
+    {
+        batch.n = 0;
+        for (int key = first; key < first + 400 && key < points.n_keys; key++)
+            put_random_change(&batch, &points, BATCH_ANYWHERE, key);
+        status = module->live_apply(both.gpu, batch.n, batch.id, batch.x,
+                                    batch.y, &err);
+        if (status != OJ_OK)
+            break;
+        ck_assert(oj_live_apply(both.cpu, batch.n, batch.id, batch.x, batch.y,
+                                &err) == OJ_OK);
+        plain_apply(&points, &batch);
+    }
+    if (status == OJ_OK) /* reading takes memory, too */
+        status = module->live_points(both.gpu, &n, &id, &x, &y, &err);
+    oj_free(id);
+    oj_free(x);
+    oj_free(y);
+    if (status == OJ_OK)
+    {
+        expect_points_of_list(both.gpu);
+        for (int i = 0; i < 10; i++)
+            (void)expect_equal_joins(&both);
+    }
+    close_both(&both);
+    return status;
+}
+
+/* Two devices hold an index that is too large for one. */
+TEST(more_than_one_device_holds)
+{
+    int64_t bytes = 200000;
+    if (devices_of_loop(1) == 0)
+        return;
+    while (fill_within(2, bytes) != OJ_OK)
+        bytes += bytes / 4;
+    ck_assert_int_eq(fill_within(1, bytes), OJ_ERR_NOMEM);
+}
+
 /* A row with more pairs than a warp sorts by comparison. */
 TEST(long_rows)
 {

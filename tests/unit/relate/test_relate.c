@@ -53,7 +53,7 @@ static void turn_point(enum turn turn, double *x, double *y)
     }
 }
 
-static int64_t n_pairs, n_nice;
+static int64_t n_pairs, n_valid;
 
 #define MOST_PAIRS_OF_VERTICES 150
 
@@ -83,7 +83,7 @@ static void check_pair(const struct oj_flat *a, int64_t i,
     struct oj_shape s = oj_shape_of(a, i), t = oj_shape_of(b, j);
     struct oj_matrix truth, full, ours;
     struct oj_figure figure;
-    int nice_s, nice_t;
+    int valid_s, valid_t;
     int64_t first, end, other, other_end;
     oj_flat_vertices(a, i, &first, &end);
     oj_flat_vertices(b, j, &other, &other_end);
@@ -93,15 +93,15 @@ static void check_pair(const struct oj_flat *a, int64_t i,
         return;
     truth = exact_matrix(a, i, b, j);
     memset(&figure, 0, sizeof figure);
-    must(oj_shape_is_nice(&s, &figure, &scratch->node, &nice_s, &error));
-    must(oj_shape_is_nice(&t, &figure, &scratch->node, &nice_t, &error));
+    must(oj_shape_is_valid(&s, &figure, &scratch->node, &valid_s, &error));
+    must(oj_shape_is_valid(&t, &figure, &scratch->node, &valid_t, &error));
     oj_relate_figure_free(&figure);
-    must(oj_shapes_relate(NULL, &s, nice_s, &t, nice_t, NULL, scratch, &ours,
+    must(oj_shapes_relate(NULL, &s, valid_s, &t, valid_t, NULL, scratch, &ours,
                           &error));
     must(oj_shapes_relate(NULL, &s, 0, &t, 0, NULL, scratch, &full, &error));
     if (strcmp(full.at, truth.at) != 0 || strcmp(ours.at, truth.at) != 0)
     {
-        fprintf(stderr, "nice %d %d\n", nice_s, nice_t);
+        fprintf(stderr, "valid %d %d\n", valid_s, valid_t);
         print_feature(a, i);
         print_feature(b, j);
         ck_abort_msg("exactly %s, ours %s, without short cuts %s", truth.at,
@@ -113,10 +113,10 @@ static void check_pair(const struct oj_flat *a, int64_t i,
         if (op == OJ_OP_RELATE || op == OJ_OP_BBOX)
             continue; /* a pattern is needed; no matrix is */
         relation.op = (enum oj_op)op;
-        must(oj_shapes_relate(&relation, &s, nice_s, &t, nice_t, NULL, scratch,
-                              &ours, &error));
-        if (oj_matrix_holds(&ours, &relation) ==
-            oj_matrix_holds(&truth, &relation))
+        must(oj_shapes_relate(&relation, &s, valid_s, &t, valid_t, NULL,
+                              scratch, &ours, &error));
+        if (oj_matrix_decides_pair(&ours, &relation) ==
+            oj_matrix_decides_pair(&truth, &relation))
             continue;
         print_feature(a, i);
         print_feature(b, j);
@@ -124,7 +124,7 @@ static void check_pair(const struct oj_flat *a, int64_t i,
                      oj_op_get(relation.op)->name, truth.at, ours.at);
     }
     n_pairs++;
-    n_nice += nice_s && nice_t;
+    n_valid += valid_s && valid_t;
 }
 
 #define N 40
@@ -157,11 +157,11 @@ TEST_LOOP(random_pairs, 0, 8)
             for (int64_t j = 0; j < N; j++)
                 check_pair(&flat_a, i, &flat_b, j, &scratch);
         }
-        oj_relate_forget(&scratch);
+        oj_relate_scratch_forget_layers(&scratch);
     }
     oj_relate_scratch_free(&scratch);
-    printf("%lld pairs, %lld of them nice\n", (long long)n_pairs,
-           (long long)n_nice);
+    printf("%lld pairs, %lld of them valid\n", (long long)n_pairs,
+           (long long)n_valid);
 }
 
 int main(void)

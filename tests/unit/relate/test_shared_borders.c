@@ -17,24 +17,25 @@
 
 static int64_t n_pairs, n_decided, n_contact, n_held;
 
-/* 1 when shape is nice and apart, as the matrix by borders wants it. */
-static int is_nice_and_apart(const struct oj_shape *shape)
+/* 1 if shape is topologically valid and its border is simple, as the matrix by
+ * borders requires. */
+static int is_valid_and_simple(const struct oj_shape *shape)
 {
     struct oj_border border;
     struct oj_figure figure;
     struct oj_node_scratch node;
-    int is_apart, is_nice;
+    int is_simple, is_valid;
     memset(&border, 0, sizeof border);
     memset(&figure, 0, sizeof figure);
     memset(&node, 0, sizeof node);
-    must(oj_border_is_apart(shape, &border, &is_apart, &error));
-    must(oj_shape_is_nice(shape, &figure, &node, &is_nice, &error));
-    /* a single ring that is apart is nice */
-    ck_assert(is_nice || !is_apart || shape->n_rings > 1);
+    must(oj_border_is_simple(shape, &border, &is_simple, &error));
+    must(oj_shape_is_valid(shape, &figure, &node, &is_valid, &error));
+    /* a single simple ring is valid */
+    ck_assert(is_valid || !is_simple || shape->n_rings > 1);
     oj_border_free(&border);
     oj_relate_figure_free(&figure);
     oj_relate_node_scratch_free(&node);
-    return is_apart && is_nice;
+    return is_simple && is_valid;
 }
 
 static void check_matrix(const struct oj_flat *a, int64_t i,
@@ -43,7 +44,7 @@ static void check_matrix(const struct oj_flat *a, int64_t i,
 {
     struct oj_shape s = oj_shape_of(a, i), t = oj_shape_of(b, j);
     struct oj_matrix truth, ours;
-    if (!is_nice_and_apart(&s) || !is_nice_and_apart(&t))
+    if (!is_valid_and_simple(&s) || !is_valid_and_simple(&t))
         return;
     n_pairs++;
     must(oj_borders_find(&s, &t, scratch, &error));

@@ -258,10 +258,10 @@ TEST(unit_vector_with_odd_name)
     struct oj_error err;
     ck_assert_int_eq(oj_vector_fields_parse("-", "\"a=b\":2:3", &words, &err),
                      OJ_ERR_ARG);
-    ck_assert_ptr_null(strstr(err.message, "weights stand on the left"));
+    ck_assert_ptr_null(strstr(err.message, "weights only on the left"));
     ck_assert_int_eq(oj_vector_fields_parse("-", "\"a=b\"=c:3", &words, &err),
                      OJ_ERR_ARG);
-    ck_assert_ptr_nonnull(strstr(err.message, "weights stand on the left"));
+    ck_assert_ptr_nonnull(strstr(err.message, "weights only on the left"));
     ck_assert_int_eq(oj_vector_fields_parse("-", "\"a=b\":2", &words, &err),
                      OJ_OK);
     ck_assert_str_eq(words.fields[1][0], "a=b");

@@ -35,18 +35,19 @@ static int64_t n_at[3]; /* by enum oj_location */
 
 static void check_point(const struct oj_edge_grid *grid, double x, double y)
 {
-    struct oj_box box = oj_box_of(ring.x, ring.y, ring.n);
+    struct oj_box box = oj_box_of_points(ring.x, ring.y, ring.n);
     enum oj_location truth = oj_ring_locate(x, y, ring.x, ring.y, ring.n);
     enum oj_location by_grid = truth, by_plain = truth, walked, walked_plain;
-    if (oj_box_has(&box, x, y))
+    if (oj_box_contains_point(&box, x, y))
     {
         struct oj_edge_grid plain = *grid;
         plain.kernel = &oj_ring_plain;
         by_grid = oj_edge_grid_locate(grid, x, y);
         by_plain = oj_edge_grid_locate(&plain, x, y);
     }
-    walked = oj_ring_walk(grid->kernel, x, y, ring.x, ring.y, ring.n);
-    walked_plain = oj_ring_walk(&oj_ring_plain, x, y, ring.x, ring.y, ring.n);
+    walked = oj_ring_locate_fast(grid->kernel, x, y, ring.x, ring.y, ring.n);
+    walked_plain =
+        oj_ring_locate_fast(&oj_ring_plain, x, y, ring.x, ring.y, ring.n);
     if (!ring_in_range || !is_in_range(x) || !is_in_range(y))
         return; /* an answer is all that is asked for */
     n_at[truth]++;
@@ -103,7 +104,7 @@ static void pick_place(const struct oj_edge_grid *grid, double *x, double *y)
 
 static void check_corners(const struct oj_edge_grid *grid)
 {
-    struct oj_box box = oj_box_of(ring.x, ring.y, ring.n);
+    struct oj_box box = oj_box_of_points(ring.x, ring.y, ring.n);
     for (int corner = 0; corner < 4; corner++)
     {
         double x = corner & 1 ? box.x0 : box.x1;

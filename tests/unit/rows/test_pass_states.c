@@ -73,7 +73,7 @@ TEST(join_sides)
     ck_assert(oj_pass_state_has_join_side(OJ_PASS_PREPARED));
     ck_assert(oj_pass_state_has_join_side(OJ_PASS_CHOOSING));
     ck_assert(oj_pass_state_has_join_side(OJ_PASS_OTHER_ROWS));
-    oj_pass_state_break(&state);
+    oj_pass_state_set_broken(&state);
     ck_assert_int_eq(state, OJ_PASS_BROKEN);
 }
 

@@ -134,11 +134,11 @@ TEST(unit_sets_of_both_sides)
                      OJ_OK);
     ck_assert_int_eq(n_without, 3);
     ck_assert_int_eq(join.n_texts, 2);
-    held = oj_vocabulary_hold(texts.vocabulary);
+    held = oj_vocabulary_add_reference(texts.vocabulary);
     ck_assert_int_gt(oj_vocabulary_bytes(held), 0);
     oj_side_columns_close(&texts);
     ck_assert_int_eq(new_texts("the,\ncafe,bar", &later, NULL), OJ_OK);
-    oj_side_columns_use(&later, held);
+    oj_side_columns_use_vocabulary(&later, held);
     oj_vocabulary_free(held);
     for (int round = 0; round < 2; round++)
     {

@@ -227,10 +227,10 @@ TEST_LOOP(property_found_sets, 0, 10)
     }
     must(oj_token_dictionary_make(&join.view, NULL, &rules, 3, NULL,
                                   &dictionary, &made, &error));
-    must(oj_token_dictionary_find(dictionary, &input.view, NULL, 2, NULL,
-                                  &found, &error));
-    must(oj_token_dictionary_find(dictionary, &join.view, NULL, 1, NULL, &other,
-                                  &error));
+    must(oj_token_dictionary_make_sets(dictionary, &input.view, NULL, 2, NULL,
+                                       &found, &error));
+    must(oj_token_dictionary_make_sets(dictionary, &join.view, NULL, 1, NULL,
+                                       &other, &error));
     make(&both, rules.fold, rules.tokens, NULL, &all);
     ck_assert(made.n_bad_bytes == other.n_bad_bytes &&
               made.n_without == other.n_without);
@@ -302,8 +302,8 @@ TEST(real_restaurants)
         !read_column("text_fodors_zagats_a.csv", "name", 1, INT32_MAX, &input))
         return;
     make(&join, OJ_FOLD_FULL, TRGM, &dictionary, &made);
-    must(oj_token_dictionary_find(dictionary, &input.view, NULL, 2, NULL,
-                                  &found, &error));
+    must(oj_token_dictionary_make_sets(dictionary, &input.view, NULL, 2, NULL,
+                                       &found, &error));
     a = oj_token_sets_view(&found);
     b = oj_token_sets_view(&made);
     for (int i = 0; i < 5; i++)
@@ -399,8 +399,8 @@ TEST(degenerate_no_texts)
     const int cancel = 1;
     must(oj_token_dictionary_make(&none, NULL, &rules, 0, NULL, &dictionary,
                                   &sets, &error));
-    must(oj_token_dictionary_find(dictionary, &none, NULL, 0, NULL, &found,
-                                  &error));
+    must(oj_token_dictionary_make_sets(dictionary, &none, NULL, 0, NULL, &found,
+                                       &error));
     ck_assert(sets.n_rows == 0 && sets.offset[0] == 0 && found.n_rows == 0);
     ck_assert_int_gt(oj_token_dictionary_bytes(dictionary), 0);
     oj_token_dictionary_free(dictionary);

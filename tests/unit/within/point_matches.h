@@ -17,7 +17,7 @@ locate_by_node(const struct oj_flat *flat, int64_t feature, double x, double y)
     struct oj_relate_scratch scratch;
     enum oj_matrix_place place;
     memset(&scratch, 0, sizeof scratch);
-    must(oj_shape_place(&shape, x, y, &scratch, &place, &error));
+    must(oj_relate_locate_point(&shape, x, y, &scratch, &place, &error));
     oj_relate_scratch_free(&scratch);
     return place == OJ_PLACE_INTERIOR ? OJ_INSIDE : OJ_ON_BOUNDARY;
 }

@@ -20,7 +20,7 @@ static void check_row(const struct join_trial *t, int64_t row,
     for (int64_t f = 0; f < t->join.n_features; f++)
     {
         struct oj_box box = oj_box_of_feature(&t->join, f);
-        if (oj_box_is_empty(&box) || !oj_box_has(&box, x, y))
+        if (oj_box_is_empty(&box) || !oj_box_contains_point(&box, x, y))
             continue;
         expect(at < oj_matches_end(m, row) && m->join_row[at] == f,
                "seed %llu: row %d lacks feature %d", (unsigned long long)seed,

@@ -14,11 +14,30 @@ join side is copied to every tile whose reach meets the row's box.
     tile_join    both sides of one tile -> rows of the join
     footers      GeoParquet -> row groups with their boxes
     parquet_out  rows -> a folder of GeoParquet, complete or absent
+    parts        a tile that is too large for a task -> parts, on its disk
+    sums         counts, sums and means of zones -> partial sums, merged
     files        two folders -> tasks, run by processes of this machine
 
-ogrjoin.spark runs the tasks on a cluster.
+ogrjoin.spark runs the tasks on a cluster.  Another engine needs three calls:
+prepare_files(), run_task() for each tile, finish_files(); samples/dask_join.py does it.
 """
 
-from .files import Explanation, explain_files, join_files
+from .files import (
+    Explanation,
+    FilesPlan,
+    explain_files,
+    finish_files,
+    join_files,
+    prepare_files,
+    run_task,
+)
 
-__all__ = ["Explanation", "explain_files", "join_files"]
+__all__ = [
+    "Explanation",
+    "FilesPlan",
+    "explain_files",
+    "finish_files",
+    "join_files",
+    "prepare_files",
+    "run_task",
+]

@@ -24,13 +24,14 @@ from . import boxes as _boxes
 from .copies import tiles_of_rows
 from .footers import RowGroups, are_nested, read_row_groups
 from .parquet_out import ParquetOutput
+from .parts import MEMORY_OF_BYTES, TASK_MEMORY, SideRows, cut_tile
 from .tile_join import ROW, HeldSide, TileJoin
 from .tiles import reaches
 
 TILE_ROWS = 1_000_000
 # Memory of join rows per byte of their Parquet pages: columns, geometry arrays,
 # index, and buffers of the reader.
-_MEMORY_OF_BYTES = 4
+_MEMORY_OF_PAGES = 4
 _RUN = 1000  # consecutive input rows that share a reach (nearest without max_distance)
 _MUCH = 1.3  # copies of a byte of the join side from which a warning is printed
 
@@ -78,6 +79,7 @@ class FilesPlan:
         *,
         tile_rows: int = TILE_ROWS,
         tiles: int | None = None,
+        task_memory: int = TASK_MEMORY,
     ) -> None:
         self.token = secrets.token_hex(8)  # identifies this plan in every process
         self.left = _read_side(left, "left", options)
@@ -95,15 +97,17 @@ class FilesPlan:
             if rows and rows + n > tile_rows:
                 tile, rows = tile + 1, 0
             self._tile[i], rows = tile, rows + n
-        self.n_tiles = int(self._tile.max(initial=-1)) + 1
         self._right_boxes = self._boxes_of_right()
+        self.task_memory = task_memory
         distance = self.job.reach_distance
         if self.job.is_unbounded:
             distance = 0.0
         elif np.isnan(distance):
             distance = np.inf
-        widened = _boxes.widened(self.left.box, distance, self.job.metric)
-        self._pairs = self._meeting(widened, self._tile, self.n_tiles)
+        self._reach = _boxes.widened(self.left.box, distance, self.job.metric)
+        self._pairs: list[Any] = []
+        self._count_tiles()
+        self._halve_large_tiles()
 
     def _boxes_of_right(self) -> Any:
         return _boxes.widened(self.right.box, 0.0, self.job.metric)
@@ -119,6 +123,36 @@ class FilesPlan:
         ends = np.searchsorted(tile, np.arange(n_tiles + 1))
         return [group[a:b] for a, b in zip(ends[:-1], ends[1:])]
 
+    def _count_tiles(self) -> None:
+        self.n_tiles = int(self._tile.max(initial=-1)) + 1
+        self._pairs = self._meeting(self._reach, self._tile, self.n_tiles)
+
+    def _memory_of(self, groups: Any) -> int:
+        """Estimates the memory of the join rows of these row groups."""
+        return int(self.right.n_bytes[groups].sum()) * _MEMORY_OF_PAGES
+
+    def _halve_large_tiles(self) -> None:
+        """Halves tiles whose join rows need more than task_memory, as long as that helps
+        and they have several row groups."""
+        stays = np.zeros(len(self.left), dtype=bool)  # row groups of tiles not to halve
+        while True:
+            needed = [self._memory_of(groups) for groups in self._pairs]
+            first = np.searchsorted(self._tile, np.arange(self.n_tiles + 1))
+            halved = [
+                t for t in np.flatnonzero(np.array(needed, dtype=np.int64) > self.task_memory)
+                if first[t + 1] - first[t] > 1 and not stays[first[t]]
+            ]  # fmt: skip
+            if not halved:
+                return
+            ends = np.zeros(len(self.left), dtype=np.int64)
+            ends[[(first[t] + first[t + 1]) // 2 for t in halved]] = 1
+            self._tile = self._tile + np.cumsum(ends)
+            self._count_tiles()
+            for t in halved:
+                new = self._tile[first[t]]
+                if max(self._memory_of(self._pairs[i]) for i in (new, new + 1)) > 0.9 * needed[t]:
+                    stays[first[t] : first[t + 1]] = True
+
     def explain(self) -> Explanation:
         read = [int(self.right.n_bytes[groups].sum()) for groups in self._pairs]
         total = max(1, int(self.right.n_bytes.sum()))
@@ -128,7 +162,7 @@ class FilesPlan:
             self.n_tiles,
             (int(left.n_rows.sum()), int(right.n_rows.sum())),
             sum(read) / total,
-            max(read, default=0) * _MEMORY_OF_BYTES,
+            max(read, default=0) * _MEMORY_OF_PAGES,
             (int((~left.is_boxed).sum()), int((~right.is_boxed).sum())),
         )
 
@@ -149,8 +183,9 @@ class FilesPlan:
         The distances to join rows close by are upper bounds, which limit the reach."""
         groups = self._pairs[tile]
         bounds = np.full(len(left), np.inf)
-        if len(groups):
-            bounds = self.job.bounds(left, self.read_right(groups, threads))
+        some = groups[:: self._memory_of(groups) // self.task_memory + 1]
+        if len(some):
+            bounds = self.job.bounds(left, self.read_right(some, threads))
         reach = self.job.left_reach(left, self.job.left_boxes(left), bounds)
         # If the input is sorted by place, consecutive rows are close to each other.
         run = np.arange(len(left)) // _RUN
@@ -169,6 +204,9 @@ class FilesPlan:
             left = left.read_all()
         if self.job.is_unbounded:
             groups = self._groups_within_bounds(tile, left, threads)
+        if self._memory_of(groups) > self.task_memory:
+            yield from self._join_in_parts(tile, left, groups, threads)
+            return
         right = _held(self, groups, threads)
         if needs_numbers and not self.job.shows_pairs:
             yield None, self.job.matched(left, self.read_right(groups, threads))
@@ -176,6 +214,28 @@ class FilesPlan:
         for batch in right.joined(left):
             numbers = self.job.numbers_in(batch) if needs_numbers else None
             yield self.job.unnumbered(batch), numbers
+
+    def _join_in_parts(
+        self, tile: int, left: Any, groups: Any, threads: bool
+    ) -> Iterator[tuple[Any, Any]]:
+        """join_tile() for a tile whose join rows may need more than task_memory."""
+        rows = _numbered(self.right.batches(groups, threads=threads), self.job.right_rows)
+        limit = self.task_memory / MEMORY_OF_BYTES
+        right = SideRows(self.job.right_rows, limit, tile).extend(rows)
+        mine = SideRows(self.job.left_rows, limit, tile)
+        mine.extend(left.to_batches() if isinstance(left, pa.Table) else left)
+        parts: Any = [(mine.table(), right.table())] if not right.is_on_disk else cut_tile(
+            self.job, mine, right, self.task_memory, tile, is_ordered=True
+        )
+        needs_numbers = self.job.how in ("right", "full")
+        for left, table in parts:
+            if needs_numbers and not self.job.shows_pairs:
+                yield None, self.job.matched(left, table)
+            for batch in self.job.joined(left, table):
+                shows = needs_numbers and self.job.shows_pairs
+                yield self.job.unnumbered(batch), self.job.numbers_in(batch) if shows else None
+        mine.close()
+        right.close()
 
     def unmatched(self, numbers: Any, threads: bool = True) -> Iterator[Any]:
         """The rows of how=right and full for join rows without a match; numbers: the
@@ -260,10 +320,15 @@ def run_task(
 
 
 def explain_files(
-    left: str, right: str, *, tiles: int | None = None, **options: Any
+    left: str,
+    right: str,
+    *,
+    tiles: int | None = None,
+    task_memory: int = TASK_MEMORY,
+    **options: Any,
 ) -> Explanation:
     """How join_files() would run."""
-    return FilesPlan(left, right, options, tiles=tiles).explain()
+    return FilesPlan(left, right, options, tiles=tiles, task_memory=task_memory).explain()
 
 
 def join_files(
@@ -274,6 +339,7 @@ def join_files(
     processes: int = 1,
     tiles: int | None = None,
     overwrite: bool = False,
+    task_memory: int = TASK_MEMORY,
     **options: Any,
 ) -> int:
     """Joins two files or folders of GeoParquet into a folder of GeoParquet with the
@@ -285,6 +351,8 @@ def join_files(
                  script must make the call under if __name__ == "__main__":, since
                  each process imports the script
     tiles        number of tiles; default: a million input rows each
+    task_memory  bytes of a process for the join rows of a tile, with their index; a
+                 tile that needs more is halved, or joined in parts (1 GiB)
     overwrite    True: replaces out if it exists
     options      options of ogrjoin.join(), except fid, one_to_one, max_pairs, op
                  disjoint, and op similar without max_distance
@@ -296,7 +364,9 @@ def join_files(
     if processes > 1:
         _end_process_that_imports()
         options.setdefault("threads", max(1, len(os.sched_getaffinity(0)) // processes))
-    plan, output = prepare_files(left, right, out, options, tiles=tiles, overwrite=overwrite)
+    plan, output = prepare_files(
+        left, right, out, options, tiles=tiles, overwrite=overwrite, task_memory=task_memory
+    )
     try:
         return finish_files(plan, output, list(_run(plan, output, processes)))
     except BaseException:
@@ -312,15 +382,18 @@ def prepare_files(
     *,
     tiles: int | None,
     overwrite: bool,
+    task_memory: int = TASK_MEMORY,
 ) -> tuple[FilesPlan, ParquetOutput]:
-    """Plans a join of files and prepares its output, before the first task."""
+    """Plans a join of files and prepares its output, before the first task.  Both are
+    pickled and sent to tasks, which call run_task() for the tiles 0 .. plan.n_tiles - 1;
+    their results go to finish_files().  If a task fails, call abort() of the output."""
     for which, path in (("left", left), ("right", right)):
         if are_nested(path, out):
             raise InvalidError(
                 f"the output {out} is the {which} side {path}, holds it or lies in it: "
                 "write to a folder of its own"
             )
-    plan = FilesPlan(left, right, options, tiles=tiles)
+    plan = FilesPlan(left, right, options, tiles=tiles, task_memory=task_memory)
     copies = plan.explain().copies
     if copies > _MUCH and plan.n_tiles > 1:
         warnings.warn(

@@ -178,3 +178,11 @@ def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> Row
         np.array(box, dtype=np.float64).reshape(-1, 4),
         np.array(is_boxed, dtype=bool),
     )
+
+
+def count_rows(path: str) -> int:
+    """The number of rows of a file or folder, from footers."""
+    filesystem, inside = open_filesystem(path)
+    return int(
+        pyarrow.dataset.dataset(inside, filesystem=filesystem, format="parquet").count_rows()
+    )

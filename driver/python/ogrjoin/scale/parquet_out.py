@@ -1,11 +1,14 @@
 """Writes a folder of GeoParquet 1.1 that appears complete or not at all.
 
     .NAME.ogrjoin-JOB/        part-0000000003-TOKEN.parquet: one for each attempt of a task
-    NAME/                     part-00003.parquet: one for each task with rows
+    .NAME.ogrjoin-JOB.whole/  part-00003.parquet: one for each task with rows
+    .NAME.ogrjoin-JOB.former/ the replaced output, between two renamings
+    NAME/
 
-Tasks write() into the temporary folder, and commit() renames it to NAME.  A job that
-fails or is killed leaves the former output as it was; the next job of this user
-removes its temporary folder.  Only one job at a time may write to an output.
+Tasks write() into the first folder.  commit() moves the files of the attempts that
+count to the second one, which late attempts do not write to, and renames it to NAME.
+A job that fails or is killed leaves the former output as it was; the next job of this
+user removes its folders.  Only one job at a time may write to an output.
 """
 
 from __future__ import annotations
@@ -44,7 +47,8 @@ def _box_column(boxes: Any) -> Any:
 def _is_leftover(filesystem: Any, file: Any, name: str) -> bool:
     """True if a job of this user left the folder.  In a shared folder other users may
     create entries of such a name, also links to folders of this user."""
-    if not re.fullmatch(rf"\.{re.escape(name)}\.ogrjoin-[0-9a-f]{{16}}(\.former)?", file.base_name):
+    kinds = r"(\.whole|\.former)?"
+    if not re.fullmatch(rf"\.{re.escape(name)}\.ogrjoin-[0-9a-f]{{16}}{kinds}", file.base_name):
         return False
     if filesystem.type_name != "local":
         return True
@@ -85,7 +89,7 @@ class ParquetOutput:
         return extension_of(field) in ("", "geoarrow.wkb")
 
     def _places(self) -> tuple[Any, str, str, str]:
-        """(file system, folder, temporary folder, name for the replaced output)"""
+        """(file system, folder, folder of attempts, name for the replaced output)"""
         filesystem, folder = open_filesystem(self._path)
         folder = folder.rstrip("/")
         parent, _, name = folder.rpartition("/")
@@ -177,32 +181,48 @@ class ParquetOutput:
             kept = ["part-none.parquet"]
             with filesystem.open_output_stream(f"{temporary}/{kept[0]}") as file:
                 pyarrow.parquet.write_table(self._written_schema().empty_table(), file)
-        selector = pyarrow.fs.FileSelector(temporary)
-        for file in filesystem.get_file_info(selector):
-            if file.base_name not in kept:
-                filesystem.delete_file(file.path)
         width = max(5, len(str(len(kept))))  # the order of names is the order of parts
         parts = [f"part-{i:0{width}d}.parquet" for i in range(len(kept))]
-        for name, part in zip(kept, parts):
-            filesystem.move(f"{temporary}/{name}", f"{temporary}/{part}")
         if filesystem.type_name in _OBJECT_STORES:
             if is_there:
                 filesystem.delete_dir(folder)
-            for part in parts:
-                filesystem.move(f"{temporary}/{part}", f"{folder}/{part}")
-            filesystem.delete_dir(temporary)
-            return
-        if is_there:
+            for name, part in zip(kept, parts):
+                filesystem.move(f"{temporary}/{name}", f"{folder}/{part}")
+        else:
+            whole = f"{temporary}.whole"
+            filesystem.create_dir(whole)
+            for name, part in zip(kept, parts):
+                filesystem.move(f"{temporary}/{name}", f"{whole}/{part}")
+            self._publish(filesystem, folder, whole, former if is_there else None)
+        _remove(filesystem, temporary)
+
+    def _publish(self, filesystem: Any, folder: str, whole: str, former: str | None) -> None:
+        """Renames whole to folder; former: the name for a folder to replace."""
+        if former is not None:
             filesystem.move(folder, former)
-        filesystem.move(temporary, folder)
-        if is_there:
-            filesystem.delete_dir(former)
+        filesystem.move(whole, folder)
+        if former is not None:
+            _remove(filesystem, former)
 
     def abort(self) -> None:
-        """Removes the files that tasks have written."""
-        filesystem, _, temporary, _ = self._places()
-        if filesystem.get_file_info(temporary).type != pyarrow.fs.FileType.NotFound:
-            filesystem.delete_dir(temporary)
+        """Removes the files that tasks have written.  An output that a failed commit()
+        has renamed is there again."""
+        filesystem, folder, temporary, former = self._places()
+        kinds = [filesystem.get_file_info(path).type for path in (folder, former)]
+        if kinds == [pyarrow.fs.FileType.NotFound, pyarrow.fs.FileType.Directory]:
+            filesystem.move(former, folder)
+        for path in (temporary, f"{temporary}.whole"):
+            if filesystem.get_file_info(path).type != pyarrow.fs.FileType.NotFound:
+                _remove(filesystem, path)
+
+
+def _remove(filesystem: Any, folder: str) -> None:
+    """Removes a folder.  An attempt that has not ended yet may create a file there; what
+    cannot be removed is removed by the next job."""
+    try:
+        filesystem.delete_dir(folder)
+    except OSError:
+        pass
 
 
 def _sync(path: str) -> None:

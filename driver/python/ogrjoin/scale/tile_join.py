@@ -247,6 +247,11 @@ class TileJoin:
         return names
 
     @property
+    def right_place_columns(self) -> list[str]:
+        """Columns of join rows with their places."""
+        return [name for name in self._place("right") if name is not None]
+
+    @property
     def is_unbounded(self) -> bool:
         """True for nearest without max_distance: reaches need bounds()."""
         return self.op == "nearest" and not np.isfinite(self._distance)
@@ -265,6 +270,7 @@ class TileJoin:
         """left_boxes() widened by the maximum distance, or by bounds if these are less."""
         at_right = self._options.get("join_max_distance_field") is not None
         distance = 0.0 if at_right else self._distances(table, "max_distance_field", self._distance)
+        distance = np.nan_to_num(distance, nan=0.0, posinf=np.inf)  # as 0, see widened()
         return _boxes.widened(boxes, np.fmin(distance, bounds), self.metric)
 
     def right_boxes(self, table: Any) -> Any:
@@ -375,6 +381,10 @@ class TileJoin:
     def unmatched(self, right: Any) -> Joined:
         """The rows of how=right and full for join rows without a match in any tile."""
         return self._join(self.left_rows.empty_table(), right, "right")
+
+    def unpaired(self, left: Any) -> Any:
+        """A table of the rows of how=left for a table of input rows without any pair."""
+        return self._join(left, self.right_rows.empty_table(), "left").read_all()
 
     def unnumbered(self, rows: Any) -> Any:
         """A table, batch or schema of joined rows without ROW, as from ogrjoin.join()."""

@@ -1,0 +1,91 @@
+/** Whether a feature's text can still be among the k most similar of a row, by
+ *  the sizes and bitmaps of the two sets.
+ *
+ *  The k-th best similarity so far says how many tokens sets of two sizes must
+ *  have in common: a number that only grows while a row is searched, so it is
+ *  counted up, when it is asked for, from where it was.  Bitmaps give an upper
+ *  bound of the common tokens (oj_token_sets.h).
+ *
+ *  Everything here is inlined into functions that are compiled for several
+ *  instruction sets.  Source: ours.
+ */
+#ifndef OJ_SIMILARITY_BOUND_H
+#define OJ_SIMILARITY_BOUND_H
+
+#include "../../foundations/base/cpu_lane_loops.h"
+#include "oj_pair_filter.h"
+#include "oj_ranking.h"
+#include "oj_tie_rank_sort.h"
+
+#include <math.h>
+
+/** For one row; oj_similarity_bound_start() begins it. */
+struct oj_similarity_bound
+{
+    const struct oj_token_sets *a, *b; /**< input and join side */
+    enum oj_text_measure measure;
+    int64_t row;
+    double known[OJ_LONG_TEXT]; /**< bound of the ranking for which the numbers
+                                     of sets of this size are right */
+    int32_t as_good[OJ_LONG_TEXT]; /**< tokens in common that reach it */
+    int32_t better[OJ_LONG_TEXT];  /**< and that exceed it */
+};
+
+OJ_INLINE void oj_similarity_bound_start(struct oj_similarity_bound *bound,
+                                         const struct oj_relation *relation,
+                                         const struct oj_flat *input,
+                                         int64_t row,
+                                         const struct oj_flat *join_side)
+{
+    bound->a = &input->texts[0];
+    bound->b = &join_side->texts[0];
+    bound->measure = relation->similar[0].measure;
+    bound->row = row;
+    for (int size = 0; size < OJ_LONG_TEXT; size++)
+    {
+        bound->known[size] = (double)NAN;
+        bound->as_good[size] = bound->better[size] = 1;
+    }
+}
+
+/* Counts up to what the ranking, which holds similarities negated, asks of sets
+ * of this size. */
+static inline void oj_similarity_bound_raise(struct oj_similarity_bound *bound,
+                                             double most, int32_t size)
+{
+    int32_t of_row = bound->a->size[bound->row];
+    int32_t least = of_row < size ? of_row : size;
+    int32_t common = bound->as_good[size];
+    while (common <= least &&
+           -oj_text_similarity(bound->measure, common, of_row, size) > most)
+        common++;
+    bound->as_good[size] = common;
+    while (common <= least &&
+           -oj_text_similarity(bound->measure, common, of_row, size) >= most)
+        common++;
+    bound->better[size] = common;
+    bound->known[size] = most;
+}
+
+/** 0 if the feature cannot be in the answer of the row. */
+OJ_INLINE int oj_similarity_bound_allows(struct oj_similarity_bound *bound,
+                                         const struct oj_ranking *ranking,
+                                         int32_t feature)
+{
+    const struct oj_token_bits *s = &bound->a->bits[bound->row];
+    const struct oj_token_bits *t = &bound->b->bits[feature];
+    int32_t size = bound->b->size[feature];
+    int32_t both = bound->a->size[bound->row] + size;
+    int32_t common = (both - __builtin_popcountll(s->word[0] ^ t->word[0]) -
+                      __builtin_popcountll(s->word[1] ^ t->word[1])) /
+                     2;
+    if (size >= OJ_LONG_TEXT)
+        return 1;
+    if (bound->known[size] != ranking->bound)
+        oj_similarity_bound_raise(bound, ranking->bound, size);
+    return common >= bound->better[size] ||
+           (common >= bound->as_good[size] &&
+            oj_tie_rank(ranking->tie_rank, feature) < ranking->last_rank);
+}
+
+#endif

@@ -1,0 +1,570 @@
+/* Joins of rows in host memory with a kept index on one device or several.
+ *
+ *   rows      all of them go to every device
+ *   answer    each device finds the pairs of its rows; then, of nearest rows,
+ *             those that other devices ask it about
+ *   merge     on the host, row by row
+ */
+#include "cuda_live.cuh"
+
+#include "../../flatten/base/oj_alloc.h"
+#include "../foundations/device/cuda_copy.h"
+#include "../foundations/index/cuda_row_shares.cuh"
+
+#include <new>
+#include <stdlib.h>
+
+/* Rows that are joined at once; fewer where memory is missing. */
+#define MOST_ROWS ((int64_t)1 << 22)
+
+/* --- answers on the devices ----------------------------------------------- */
+
+static struct oj_cuda_work *work_of(struct oj_cuda_live_part_join *join)
+{
+    return (struct oj_cuda_work *)(void *)join->work;
+}
+
+oj_status oj_cuda_live_begin_join(struct oj_gpu_live *live, int number,
+                                  struct oj_cuda_live_part_join *join,
+                                  struct oj_error *err)
+{
+    struct oj_cuda_device *device = &live->part[number].device;
+    OJ_TRY(oj_cuda_live_use(&live->part[number], err));
+    new (join->work) oj_cuda_work(device, device->stream,
+                                  "joining with a kept index", &join->err);
+    join->has_work = 1;
+    return OJ_OK;
+}
+
+void oj_cuda_live_end_join(struct oj_gpu_live *live,
+                           struct oj_cuda_live_part_join *join)
+{
+    oj_cuda_thread_aside(
+        [=]()
+        {
+            struct oj_error unwanted;
+            for (int i = 0; i < live->n_parts; i++)
+            {
+                if (join[i].has_work &&
+                    oj_cuda_live_use(&live->part[i], &unwanted) == OJ_OK)
+                    work_of(&join[i])->~oj_cuda_work();
+                for (int k = 0; k < live->n_parts; k++)
+                {
+                    oj_free(join[i].asked[k].row);
+                    oj_free(join[i].asked[k].bound);
+                }
+            }
+        });
+}
+
+/* Runs body(i, work) for each device; if one fails, all fail. */
+template <typename Body>
+static oj_status run_on_parts(struct oj_gpu_live *live,
+                              struct oj_cuda_live_part_join *join, Body body,
+                              struct oj_error *err)
+{
+    oj_status status = OJ_OK;
+    oj_cuda_thread_aside(
+        [&]()
+        {
+            status = oj_cuda_try_peers(
+                &live->peers, live->n_parts,
+                [&](int i, struct oj_error *why)
+                {
+                    OJ_TRY(oj_cuda_live_use(&live->part[i], why));
+                    oj_status of_part = body(i, work_of(&join[i]));
+                    return of_part == OJ_OK ? OJ_OK
+                                            : oj_fail(why, of_part, "%s",
+                                                      join[i].err.message);
+                },
+                err);
+        });
+    return status;
+}
+
+static oj_status answer_first(struct oj_gpu_live *live, int number,
+                              const struct oj_relation *relation,
+                              struct oj_cuda_live_part_join *join,
+                              struct oj_cuda_work *work)
+{
+    const struct oj_cuda_live_part *part = &live->part[number];
+    struct oj_cuda_live_answer *answer = &join->answer[0];
+    const struct oj_box *top;
+    int64_t n;
+    answer->rows = join->rows;
+    if (live->n_parts > 1)
+    {
+        OJ_TRY(oj_cuda_live_choose_rows(part, work, &live->regions, number,
+                                        relation, &join->rows, &n,
+                                        &answer->row));
+        OJ_TRY(oj_cuda_live_take_rows(work, &join->rows, n, answer->row,
+                                      &answer->rows));
+        join->n_top = oj_cuda_live_top(part, &top);
+        if (join->n_top > 0)
+            OJ_TRY(oj_cuda_copy_out(work->device, work->stream, join->top, top,
+                                    join->n_top * (int64_t)sizeof *top,
+                                    work->err));
+    }
+    OJ_TRY(
+        oj_cuda_live_find(part, work, relation, &answer->rows, &answer->found));
+    join->n_answers = 1;
+    return work->wait();
+}
+
+/* Finds the rows about which a device asks another one. */
+static oj_status ask_part(const struct oj_cuda_live_regions *regions,
+                          int number,
+                          const struct oj_cuda_live_part_join *other,
+                          const struct oj_relation *relation,
+                          const struct oj_cuda_live_answer *answer,
+                          struct oj_cuda_work *work,
+                          struct oj_cuda_live_asked *out)
+{
+    struct oj_cuda_work own(work);
+    const int32_t *row;
+    const double *bound;
+    struct oj_box *top;
+    int64_t n;
+    if (other->n_top == 0)
+        return OJ_OK;
+    OJ_TRY(own.make(other->n_top, &top));
+    OJ_TRY(oj_cuda_copy_in(work->device, work->stream, top, other->top,
+                           other->n_top * (int64_t)sizeof *top, work->err));
+    OJ_TRY(oj_cuda_live_reaching_rows(&own, regions, number, relation, answer,
+                                      top, other->n_top, &n, &row, &bound));
+    if (n == 0)
+        return OJ_OK;
+    out->row = (int32_t *)oj_malloc(n, sizeof *row);
+    out->bound = (double *)oj_malloc(n, sizeof *bound);
+    if (out->row == NULL || out->bound == NULL)
+        return oj_fail_nomem(work->err, n, sizeof *bound);
+    out->n = n;
+    OJ_TRY(oj_cuda_copy_out(work->device, work->stream, out->row, row,
+                            n * (int64_t)sizeof *row, work->err));
+    return oj_cuda_copy_out(work->device, work->stream, out->bound, bound,
+                            n * (int64_t)sizeof *bound, work->err);
+}
+
+struct asked_row
+{
+    int32_t row;
+    double bound;
+};
+
+static int by_row(const void *left, const void *right)
+{
+    const struct asked_row *a = (const struct asked_row *)left;
+    const struct asked_row *b = (const struct asked_row *)right;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* What all devices ask one, by row. The caller frees it. */
+static oj_status collect_asked(const struct oj_gpu_live *live, int number,
+                               const struct oj_cuda_live_part_join *join,
+                               int64_t *n, struct asked_row **out,
+                               struct oj_error *err)
+{
+    struct asked_row *all;
+    int64_t n_all = 0, at = 0;
+    *n = 0;
+    *out = NULL;
+    for (int i = 0; i < live->n_parts; i++)
+        n_all += join[i].asked[number].n;
+    if (n_all == 0)
+        return OJ_OK;
+    all = (struct asked_row *)oj_malloc(n_all, sizeof *all);
+    if (all == NULL)
+        return oj_fail_nomem(err, n_all, sizeof *all);
+    for (int i = 0; i < live->n_parts; i++)
+    {
+        const struct oj_cuda_live_asked *asked = &join[i].asked[number];
+        for (int64_t k = 0; k < asked->n; k++)
+            all[at++] = {asked->row[k], asked->bound[k]};
+    }
+    qsort(all, (size_t)n_all, sizeof *all, by_row);
+    *n = n_all;
+    *out = all;
+    return OJ_OK;
+}
+
+static oj_status answer_asked(const struct oj_cuda_live_part *part,
+                              const struct oj_relation *relation,
+                              struct oj_cuda_live_part_join *join, int64_t n,
+                              const struct asked_row *asked,
+                              struct oj_cuda_work *work)
+{
+    struct oj_cuda_live_answer *answer = &join->answer[1];
+    struct asked_row *here;
+    int32_t *row;
+    double *bound;
+    OJ_TRY(work->make(n, &here));
+    OJ_TRY(work->make(n, &row));
+    OJ_TRY(work->make(n, &bound));
+    OJ_TRY(oj_cuda_copy_in(work->device, work->stream, here, asked,
+                           n * (int64_t)sizeof *asked, work->err));
+    OJ_TRY(work->each(n,
+                      [=] __device__(int64_t i)
+                      {
+                          row[i] = here[i].row;
+                          bound[i] = here[i].bound;
+                      }));
+    answer->row = row;
+    OJ_TRY(oj_cuda_live_take_rows(work, &join->rows, n, row, &answer->rows));
+    answer->rows.max_distance = bound;
+    OJ_TRY(
+        oj_cuda_live_find(part, work, relation, &answer->rows, &answer->found));
+    join->n_answers = 2;
+    return work->wait();
+}
+
+/* Asks the other devices about rows for which they may have nearer points, and
+ * answers what they ask. */
+static oj_status ask_and_answer(struct oj_gpu_live *live, int number,
+                                const struct oj_relation *relation,
+                                struct oj_cuda_live_part_join *join,
+                                struct oj_cuda_work *work)
+{
+    struct oj_cuda_live_part_join *mine = &join[number];
+    struct asked_row *asked;
+    oj_status status;
+    int64_t n;
+    OJ_TRY(oj_cuda_peers_meet(&live->peers, work->err));
+    for (int k = 0; k < live->n_parts; k++)
+    {
+        if (k != number)
+            OJ_TRY(ask_part(&live->regions, k, &join[k], relation,
+                            &mine->answer[0], work, &mine->asked[k]));
+    }
+    OJ_TRY(oj_cuda_peers_meet(&live->peers, work->err));
+    OJ_TRY(collect_asked(live, number, join, &n, &asked, work->err));
+    status = n == 0 ? OJ_OK
+                    : answer_asked(&live->part[number], relation, mine, n,
+                                   asked, work);
+    oj_free(asked);
+    return status;
+}
+
+oj_status oj_cuda_live_answer_rows(struct oj_gpu_live *live,
+                                   const struct oj_relation *relation,
+                                   struct oj_cuda_live_part_join *join,
+                                   struct oj_error *err)
+{
+    int asks = live->n_parts > 1 && oj_relation_is_nearest(relation);
+    return run_on_parts(
+        live, join,
+        [&](int i, struct oj_cuda_work *work)
+        {
+            OJ_TRY(answer_first(live, i, relation, &join[i], work));
+            return asks ? ask_and_answer(live, i, relation, join, work) : OJ_OK;
+        },
+        err);
+}
+
+/* --- pairs in host memory ------------------------------------------------- */
+
+/* The pairs of some rows of a chunk. Owner. */
+struct part_pairs
+{
+    int64_t n_rows, n;
+    int32_t *row; /* [n_rows] ascending; NULL: all rows */
+    int64_t *offset, *id;
+    double *distance; /* NULL: rows are boxes */
+    int64_t at;       /* the next of n_rows to be merged */
+};
+
+enum
+{
+    MOST_LISTS = 2 * OJ_GPU_MAX_DEVICES
+};
+
+static void free_pairs(int n_lists, struct part_pairs *pairs)
+{
+    for (int i = 0; i < n_lists; i++)
+    {
+        oj_free(pairs[i].row);
+        oj_free(pairs[i].offset);
+        oj_free(pairs[i].id);
+        oj_free(pairs[i].distance);
+        pairs[i] = {};
+    }
+}
+
+/* Makes *out [n], a copy of device memory. */
+template <typename T>
+static oj_status copy_out(struct oj_cuda_work *work, int64_t n, const T *from,
+                          T **out)
+{
+    if (from == NULL)
+        return OJ_OK;
+    *out = (T *)oj_malloc(n, sizeof **out);
+    if (*out == NULL)
+        return oj_fail_nomem(work->err, n, sizeof **out);
+    return n == 0 ? OJ_OK
+                  : oj_cuda_copy_out(work->device, work->stream, *out, from,
+                                     n * (int64_t)sizeof **out, work->err);
+}
+
+/* Host memory may be too little for the pairs: the caller asks for fewer rows
+ * then. */
+static oj_status copy_pairs_out(struct oj_cuda_work *work,
+                                const struct oj_cuda_live_answer *answer,
+                                struct part_pairs *out)
+{
+    const struct oj_cuda_live_found *found = &answer->found;
+    out->n_rows = answer->rows.n;
+    out->n = found->n;
+    OJ_TRY(copy_out(work, out->n_rows, answer->row, &out->row));
+    OJ_TRY(copy_out(work, out->n_rows + 1, (const int64_t *)found->offset,
+                    &out->offset));
+    OJ_TRY(copy_out(work, out->n, (const int64_t *)found->id, &out->id));
+    return copy_out(work, out->n, (const double *)found->distance,
+                    &out->distance);
+}
+
+static oj_status put_rows(const struct oj_gpu_live_rows *rows, int64_t first,
+                          int64_t n, struct oj_cuda_work *work,
+                          struct oj_cuda_live_rows *out)
+{
+    out->n = n;
+    if (rows->box != NULL)
+        OJ_TRY(oj_cuda_put(work, rows->box + first, n, &out->box));
+    else
+    {
+        OJ_TRY(oj_cuda_put(work, rows->x + first, n, &out->x));
+        OJ_TRY(oj_cuda_put(work, rows->y + first, n, &out->y));
+    }
+    if (rows->fid != NULL)
+        OJ_TRY(oj_cuda_put(work, rows->fid + first, n, &out->fid));
+    if (rows->max_distance != NULL)
+        OJ_TRY(oj_cuda_put(work, rows->max_distance + first, n,
+                           &out->max_distance));
+    return OJ_OK;
+}
+
+static oj_status put_rows_everywhere(struct oj_gpu_live *live,
+                                     struct oj_cuda_live_part_join *join,
+                                     const struct oj_gpu_live_rows *rows,
+                                     int64_t first, int64_t n,
+                                     struct oj_error *err)
+{
+    oj_status status = OJ_OK;
+    oj_cuda_thread_aside(
+        [&]()
+        {
+            status = oj_cuda_try_peers(
+                &live->peers, live->n_parts,
+                [&](int i, struct oj_error *why)
+                {
+                    OJ_TRY(oj_cuda_live_begin_join(live, i, &join[i], why));
+                    oj_status put = put_rows(rows, first, n, work_of(&join[i]),
+                                             &join[i].rows);
+                    return put == OJ_OK
+                               ? OJ_OK
+                               : oj_fail(why, put, "%s", join[i].err.message);
+                },
+                err);
+        });
+    return status;
+}
+
+/* --- merging -------------------------------------------------------------- */
+
+/* What has been found so far. */
+struct all_pairs
+{
+    const struct oj_relation *relation;
+    int n_lists;
+    struct part_pairs list[MOST_LISTS]; /* of the chunk */
+    int64_t max_pairs;
+    struct oj_gpu_live_pairs *out;
+};
+
+static oj_status make_room(struct oj_gpu_live_pairs *out, int64_t n,
+                           int64_t max_pairs, struct oj_error *err)
+{
+    if (max_pairs > 0 && out->n + n > max_pairs)
+        return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
+                       "the join has more pairs than max_pairs allows");
+    OJ_ROOM(out->id, out->n, out->n + n, out->cap_id, err);
+    OJ_ROOM(out->distance, out->n, out->n + n, out->cap_distance, err);
+    return OJ_OK;
+}
+
+static int comes_first(const struct part_pairs *a, int64_t at_a,
+                       const struct part_pairs *b, int64_t at_b,
+                       int by_distance)
+{
+    if (by_distance && a->distance[at_a] != b->distance[at_b])
+        return a->distance[at_a] < b->distance[at_b];
+    return a->id[at_a] < b->id[at_b];
+}
+
+/* 1: a nearest row that has n pairs ends before one at this distance. */
+static int is_complete(const struct oj_relation *relation,
+                       const struct oj_gpu_live_pairs *out, int64_t first,
+                       double distance)
+{
+    int64_t n = out->n - first;
+    return n >= relation->k &&
+           (relation->ties != OJ_TIES_ALL ||
+            distance != out->distance[first + relation->k - 1]);
+}
+
+/* Merges the sorted pairs of a row of the chunk. */
+static void merge_row(struct all_pairs *all, int64_t row)
+{
+    struct oj_gpu_live_pairs *out = all->out;
+    int is_nearest = oj_relation_is_nearest(all->relation), n_lists = 0;
+    int64_t at[MOST_LISTS], end[MOST_LISTS], first = out->n;
+    const struct part_pairs *list[MOST_LISTS];
+    for (int i = 0; i < all->n_lists; i++)
+    {
+        struct part_pairs *of = &all->list[i];
+        if (of->at == of->n_rows || (of->row != NULL && of->row[of->at] != row))
+            continue;
+        at[n_lists] = of->offset[of->at];
+        end[n_lists] = of->offset[++of->at];
+        list[n_lists++] = of;
+    }
+    for (;;)
+    {
+        int next = -1;
+        for (int i = 0; i < n_lists; i++)
+        {
+            if (at[i] < end[i] &&
+                (next < 0 ||
+                 comes_first(list[i], at[i], list[next], at[next], is_nearest)))
+                next = i;
+        }
+        if (next < 0 ||
+            (is_nearest && is_complete(all->relation, out, first,
+                                       list[next]->distance[at[next]])))
+            return;
+        out->id[out->n] = list[next]->id[at[next]];
+        out->distance[out->n++] =
+            list[next]->distance != NULL ? list[next]->distance[at[next]] : NAN;
+        at[next]++;
+    }
+}
+
+static oj_status merge_chunk(struct all_pairs *all, int64_t first,
+                             int64_t n_rows, struct oj_error *err)
+{
+    int64_t n = 0;
+    for (int i = 0; i < all->n_lists; i++)
+        n += all->list[i].n;
+    /* of several lists, pairs that are not among the k nearest go */
+    OJ_TRY(make_room(all->out, n, all->n_lists == 1 ? all->max_pairs : 0, err));
+    for (int64_t row = 0; row < n_rows; row++)
+    {
+        merge_row(all, row);
+        all->out->offset[first + row + 1] = all->out->n;
+    }
+    return make_room(all->out, 0, all->max_pairs, err);
+}
+
+/* --- a join --------------------------------------------------------------- */
+
+static oj_status join_chunk_on(struct oj_gpu_live *live,
+                               struct oj_cuda_live_part_join *join,
+                               const struct oj_gpu_live_rows *rows,
+                               int64_t first, int64_t n, struct all_pairs *all,
+                               struct oj_error *err)
+{
+    int n_of[OJ_GPU_MAX_DEVICES];
+    OJ_TRY(put_rows_everywhere(live, join, rows, first, n, err));
+    OJ_TRY(oj_cuda_live_answer_rows(live, all->relation, join, err));
+    for (int i = 0; i < live->n_parts; i++)
+    {
+        n_of[i] = all->n_lists;
+        all->n_lists += join[i].n_answers;
+    }
+    OJ_TRY(run_on_parts(
+        live, join,
+        [&](int i, struct oj_cuda_work *work)
+        {
+            for (int k = 0; k < join[i].n_answers; k++)
+                OJ_TRY(copy_pairs_out(work, &join[i].answer[k],
+                                      &all->list[n_of[i] + k]));
+            return OJ_OK;
+        },
+        err));
+    return merge_chunk(all, first, n, err);
+}
+
+static oj_status join_chunk(struct oj_gpu_live *live,
+                            const struct oj_gpu_live_rows *rows, int64_t first,
+                            int64_t n, struct all_pairs *all,
+                            struct oj_error *err)
+{
+    struct oj_cuda_live_part_join *join =
+        (struct oj_cuda_live_part_join *)oj_calloc(live->n_parts, sizeof *join);
+    oj_status status;
+    if (join == NULL)
+        return oj_fail_nomem(err, live->n_parts, sizeof *join);
+    all->n_lists = 0;
+    status = join_chunk_on(live, join, rows, first, n, all, err);
+    oj_cuda_live_end_join(live, join);
+    oj_free(join);
+    free_pairs(all->n_lists, all->list);
+    return status;
+}
+
+static oj_status join_rows(struct oj_gpu_live *live,
+                           const struct oj_relation *relation,
+                           const struct oj_gpu_live_rows *rows,
+                           int64_t max_pairs, struct oj_gpu_live_pairs *out,
+                           struct oj_error *err)
+{
+    struct all_pairs all = {};
+    int64_t most = MOST_ROWS, n;
+    all.relation = relation;
+    all.max_pairs = max_pairs;
+    all.out = out;
+    out->offset = (int64_t *)oj_malloc(rows->n + 1, sizeof *out->offset);
+    if (out->offset == NULL)
+        return oj_fail_nomem(err, rows->n + 1, sizeof *out->offset);
+    out->n_rows = rows->n;
+    out->offset[0] = 0;
+    OJ_TRY(make_room(out, 1, 0, err));
+    for (int64_t first = 0; first < rows->n; first += n)
+    {
+        oj_status status;
+        n = oj_least(most, rows->n - first);
+        status = join_chunk(live, rows, first, n, &all, err);
+        if (status == OJ_ERR_NOMEM && n > 1)
+        {
+            most = (n + 1) / 2;
+            n = 0;
+            continue;
+        }
+        OJ_TRY(status);
+    }
+    return OJ_OK;
+}
+
+oj_status oj_cuda_live_join(struct oj_gpu_live *live,
+                            const struct oj_relation *relation,
+                            const struct oj_gpu_live_rows *rows,
+                            int64_t max_pairs, struct oj_gpu_live_pairs *out,
+                            struct oj_error *err)
+{
+    struct oj_gpu_live_pairs pairs = {};
+    oj_status status;
+    if (oj_relation_is_nearest(relation) && relation->k > OJ_GPU_LIVE_MOST_K)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "a kept index on a GPU finds at most %d nearest",
+                       OJ_GPU_LIVE_MOST_K);
+    pthread_mutex_lock(&live->lock);
+    status = join_rows(live, relation, rows, max_pairs, &pairs, err);
+    pthread_mutex_unlock(&live->lock);
+    if (status == OJ_OK)
+    {
+        *out = pairs;
+        return OJ_OK;
+    }
+    oj_free(pairs.offset);
+    oj_free(pairs.id);
+    oj_free(pairs.distance);
+    return status;
+}

@@ -1,0 +1,398 @@
+/* A kept index on several devices: which changes and which rows are a device's.
+ *
+ *   changes   every device gets the whole batch. It leaves out all changes of
+ *             an id but the last one, keeps those that put points into its
+ *             region, and removes its points that go elsewhere
+ *   rows      every device gets all rows, and answers those that reach one of
+ *             the boxes at the top of its tree; nearest: those whose points are
+ *             in its region, and then those of other devices whose k-th is so
+ *             far away that a point of this device may be nearer
+ *
+ *  Source: G-PICS (Lewis and Tu 2022) deals out leaves and sends the queries of
+ *  each leaf to its device; regions along the Morton order are ours. */
+#include "cuda_live_question.cuh"
+
+#include "../../flatten/base/oj_alloc.h"
+#include "../foundations/device/cuda_reduce.cuh"
+
+#include <stdlib.h>
+
+/* Points by which the regions are chosen. */
+#define MOST_SAMPLES 65536
+
+/* --- regions -------------------------------------------------------------- */
+
+static int by_code(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Calls use(x, y) for some of n points that joins take. */
+template <typename Use>
+static void each_sample(int64_t n, const double *x, const double *y, Use use)
+{
+    int64_t step = n / MOST_SAMPLES + 1;
+    for (int64_t i = 0; i < n; i += step)
+    {
+        if (oj_live_is_joinable(x[i], y[i]))
+            use(x[i], y[i]);
+    }
+}
+
+oj_status oj_cuda_live_choose_regions(int n_regions, int64_t n, const double *x,
+                                      const double *y,
+                                      struct oj_cuda_live_regions *out,
+                                      struct oj_error *err)
+{
+    struct oj_cuda_live_regions regions = {n_regions, oj_box_empty(), {}};
+    int64_t n_samples = 0;
+    uint64_t *code = (uint64_t *)oj_malloc(MOST_SAMPLES, sizeof *code);
+    if (code == NULL)
+        return oj_fail_nomem(err, MOST_SAMPLES, sizeof *code);
+    each_sample(n, x, y,
+                [&](double at_x, double at_y)
+                { oj_box_add_point(&regions.frame, at_x, at_y); });
+    each_sample(n, x, y,
+                [&](double at_x, double at_y) {
+                    code[n_samples++] = oj_live_code(regions.frame, at_x, at_y);
+                });
+    qsort(code, (size_t)n_samples, sizeof *code, by_code);
+    for (int i = 1; i < n_regions; i++)
+        regions.first_code[i] =
+            n_samples == 0 ? UINT64_MAX : code[n_samples * i / n_regions];
+    oj_free(code);
+    *out = regions;
+    return OJ_OK;
+}
+
+/* --- changes -------------------------------------------------------------- */
+
+/* What a device does with a change. */
+enum region_change
+{
+    REGION_NONE = 0,
+    REGION_PUTS,   /* a point of its region */
+    REGION_LEAVES, /* a point of its own goes to another region */
+    REGION_REMOVES /* a point of its own */
+};
+
+/* The last change of each id: open addressing by id. */
+struct last_changes
+{
+    const int64_t *id;
+    uint32_t *table; /* [mask + 1] 1 + the last change of an id, or 0 */
+    uint32_t mask;
+
+    __device__ uint32_t place_of(int64_t change) const
+    {
+        return (uint32_t)oj_live_mix_id(id[change]) & mask;
+    }
+    __device__ void add(int64_t change) const
+    {
+        for (uint32_t at = place_of(change);; at = (at + 1) & mask)
+        {
+            uint32_t found = atomicCAS(&table[at], 0u, (uint32_t)change + 1);
+            if (found == 0)
+                return;
+            if (id[found - 1] == id[change])
+            {
+                atomicMax(&table[at], (uint32_t)change + 1);
+                return;
+            }
+        }
+    }
+    __device__ int has(int64_t change) const
+    {
+        for (uint32_t at = place_of(change);; at = (at + 1) & mask)
+        {
+            uint32_t found = table[at];
+            if (id[found - 1] == id[change])
+                return found == (uint32_t)change + 1;
+        }
+    }
+};
+
+struct region_counts
+{
+    uint32_t n_last, n_removals, n_beyond, n_left;
+};
+
+struct add_region_counts
+{
+    __device__ region_counts operator()(region_counts a,
+                                        const region_counts &b) const
+    {
+        a.n_last += b.n_last;
+        a.n_removals += b.n_removals;
+        a.n_beyond += b.n_beyond;
+        a.n_left += b.n_left;
+        return a;
+    }
+};
+
+/* A batch as a device sees it. */
+struct region_batch
+{
+    int64_t n;
+    const int64_t *id;
+    const double *x, *y;
+    uint8_t *what; /* [n] enum region_change */
+    uint8_t *is_last;
+};
+
+static oj_status find_last_changes(struct oj_cuda_work *work,
+                                   const struct region_batch &of)
+{
+    const struct region_batch b = of;
+    struct oj_cuda_work own(work);
+    struct last_changes last = {b.id, NULL, 1023};
+    while ((int64_t)last.mask < 2 * b.n)
+        last.mask = 2 * last.mask + 1;
+    OJ_TRY(own.make_zeros((int64_t)last.mask + 1, &last.table));
+    OJ_TRY(own.each(b.n, [=] __device__(int64_t i) { last.add(i); }));
+    return own.each(b.n, [=] __device__(int64_t i)
+                    { b.is_last[i] = (uint8_t)last.has(i); });
+}
+
+static oj_status sort_out_changes(const struct oj_cuda_live_part *part,
+                                  struct oj_cuda_work *work,
+                                  const struct oj_cuda_live_regions &of,
+                                  int number, const struct region_batch &batch,
+                                  struct region_counts *count)
+{
+    const struct oj_cuda_live_regions regions = of;
+    const struct oj_cuda_live_ids ids = part->ids;
+    const struct region_batch b = batch;
+    OJ_TRY(work->each(b.n,
+                      [=] __device__(int64_t i)
+                      {
+                          int puts = oj_live_is_joinable(b.x[i], b.y[i]),
+                              entry_has;
+                          int what = REGION_NONE;
+                          if (b.is_last[i] && puts &&
+                              oj_live_region(regions, b.x[i], b.y[i]) == number)
+                              what = REGION_PUTS;
+                          else if (b.is_last[i])
+                          {
+                              uint32_t entry =
+                                  oj_cuda_live_find_entry(ids, b.id[i]);
+                              entry_has = entry != OJ_LIVE_NOWHERE &&
+                                          oj_live_has_point(ids.slot[entry]);
+                              if (entry_has)
+                                  what = puts ? REGION_LEAVES : REGION_REMOVES;
+                          }
+                          b.what[i] = (uint8_t)what;
+                      }));
+    *count = {};
+    return oj_cuda_reduce(
+        work, b.n,
+        [=] __device__(ptrdiff_t i)
+        {
+            struct region_counts one = {};
+            int removes = b.is_last[i] && !oj_live_is_joinable(b.x[i], b.y[i]);
+            one.n_last = b.is_last[i];
+            one.n_removals = (uint32_t)removes;
+            one.n_beyond = (uint32_t)(removes && b.x[i] == b.x[i]);
+            one.n_left = b.what[i] == REGION_LEAVES;
+            return one;
+        },
+        add_region_counts(), count);
+}
+
+oj_status oj_cuda_live_changes_of(const struct oj_cuda_live_part *part,
+                                  struct oj_cuda_work *work,
+                                  const struct oj_cuda_live_regions *regions,
+                                  int number, int64_t n, const int64_t *id,
+                                  const double *x, const double *y,
+                                  struct oj_cuda_live_changes *out)
+{
+    struct oj_cuda_work own(work);
+    struct region_batch b = {n, id, x, y, NULL, NULL};
+    struct region_counts count;
+    uint32_t *at, n_kept;
+    int64_t *kept_id;
+    double *kept_x, *kept_y;
+    *out = {};
+    if (n == 0)
+        return OJ_OK;
+    OJ_TRY(own.make(n, &b.what, &b.is_last));
+    OJ_TRY(find_last_changes(&own, b));
+    OJ_TRY(sort_out_changes(part, &own, *regions, number, b, &count));
+    const struct region_batch all = b;
+    OJ_TRY(own.scan_computed(
+        n,
+        [=] __device__(ptrdiff_t i)
+        { return i < all.n ? (uint32_t)(all.what[i] != REGION_NONE) : 0u; },
+        &at, &n_kept));
+    OJ_TRY(work->make(n_kept, &kept_id));
+    OJ_TRY(work->make(n_kept, &kept_x, &kept_y));
+    OJ_TRY(own.each(n,
+                    [=] __device__(int64_t i)
+                    {
+                        int leaves = all.what[i] == REGION_LEAVES;
+                        if (all.what[i] == REGION_NONE)
+                            return;
+                        kept_id[at[i]] = all.id[i];
+                        kept_x[at[i]] = leaves ? NAN : all.x[i];
+                        kept_y[at[i]] = all.y[i];
+                    }));
+    *out = {n_kept,
+            kept_id,
+            kept_x,
+            kept_y,
+            n - (int64_t)count.n_last,
+            count.n_removals,
+            count.n_beyond,
+            count.n_left};
+    return OJ_OK;
+}
+
+/* --- rows ----------------------------------------------------------------- */
+
+/* Makes *row [*n_chosen], the numbers of the rows that wants() takes. */
+template <typename Wants>
+static oj_status choose_rows(struct oj_cuda_work *work, int64_t n, Wants wants,
+                             int64_t *n_chosen, const int32_t **row)
+{
+    struct oj_cuda_work own(work);
+    uint32_t *at, n_wanted;
+    int32_t *chosen;
+    OJ_TRY(own.scan_computed(
+        n,
+        [=] __device__(ptrdiff_t i)
+        { return i < n ? (uint32_t)wants((int64_t)i) : 0u; },
+        &at, &n_wanted));
+    OJ_TRY(work->make(n_wanted, &chosen));
+    OJ_TRY(own.each(n,
+                    [=] __device__(int64_t i)
+                    {
+                        if (at[i + 1] != at[i])
+                            chosen[at[i]] = (int32_t)i;
+                    }));
+    *n_chosen = n_wanted;
+    *row = chosen;
+    return OJ_OK;
+}
+
+/* 1: what a row asks for may be among the points of a region, which are in n
+ * boxes. */
+static __device__ __forceinline__ int
+reaches_region(const struct oj_cuda_live_regions &regions, int number,
+               const struct live_asker &a, const struct oj_box *box, int64_t n)
+{
+    struct live_reach reach = live_reach_of(regions.frame, a);
+    if ((number > 0 && reach.high < regions.first_code[number]) ||
+        (number + 1 < regions.n && reach.low >= regions.first_code[number + 1]))
+        return 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (live_distance2_of_boxes(a.box, box[i]) <= a.bound2)
+            return 1;
+    }
+    return 0;
+}
+
+int64_t oj_cuda_live_top(const struct oj_cuda_live_part *part,
+                         const struct oj_box **box)
+{
+    const struct oj_cuda_live_pages *pages = &part->pages;
+    int top = pages->n_levels - 1;
+    *box = NULL;
+    if (part->n_points == 0)
+        return 0;
+    *box = pages->node + pages->level_first[top];
+    return pages->level_n[top];
+}
+
+oj_status oj_cuda_live_choose_rows(const struct oj_cuda_live_part *part,
+                                   struct oj_cuda_work *work,
+                                   const struct oj_cuda_live_regions *of,
+                                   int number,
+                                   const struct oj_relation *relation,
+                                   const struct oj_cuda_live_rows *rows,
+                                   int64_t *n, const int32_t **row)
+{
+    const struct oj_cuda_live_regions regions = *of;
+    const struct live_question q = live_question_make(relation, rows);
+    const struct oj_box *top;
+    int64_t n_top = oj_cuda_live_top(part, &top);
+    if (oj_relation_is_nearest(relation))
+        return choose_rows(
+            work, rows->n,
+            [=] __device__(int64_t i) {
+                return oj_live_region(regions, q.rows.x[i], q.rows.y[i]) ==
+                       number;
+            },
+            n, row);
+    return choose_rows(
+        work, rows->n,
+        [=] __device__(int64_t i)
+        {
+            struct live_asker a;
+            live_begin_row(q, i, &a);
+            return a.bound2 >= 0.0 &&
+                   reaches_region(regions, number, a, top, n_top);
+        },
+        n, row);
+}
+
+oj_status oj_cuda_live_take_rows(struct oj_cuda_work *work,
+                                 const struct oj_cuda_live_rows *rows,
+                                 int64_t n, const int32_t *row,
+                                 struct oj_cuda_live_rows *out)
+{
+    *out = {};
+    out->n = n;
+    OJ_TRY(work->gather(n, rows->x, row, &out->x));
+    OJ_TRY(work->gather(n, rows->y, row, &out->y));
+    OJ_TRY(work->gather(n, rows->box, row, &out->box));
+    OJ_TRY(work->gather(n, rows->fid, row, &out->fid));
+    return work->gather(n, rows->max_distance, row, &out->max_distance);
+}
+
+oj_status oj_cuda_live_reaching_rows(
+    struct oj_cuda_work *work, const struct oj_cuda_live_regions *of, int other,
+    const struct oj_relation *relation,
+    const struct oj_cuda_live_answer *answer, const struct oj_box *top,
+    int64_t n_top, int64_t *n, const int32_t **row, const double **bound)
+{
+    const struct oj_cuda_live_regions regions = *of;
+    const struct live_question q = live_question_make(relation, &answer->rows);
+    const struct oj_cuda_live_found found = answer->found;
+    const int32_t *row_of = answer->row;
+    int64_t k = relation->k;
+    const int32_t *at = NULL;
+    int32_t *to;
+    double *most;
+    auto bound_of = [=] __device__(int64_t i)
+    {
+        int64_t first = found.offset[i];
+        if (found.offset[i + 1] - first >= k)
+            return found.distance[first + k - 1];
+        return q.rows.max_distance != NULL ? q.rows.max_distance[i] : q.most;
+    };
+    OJ_TRY(choose_rows(
+        work, answer->rows.n,
+        [=] __device__(int64_t i)
+        {
+            struct live_asker a;
+            live_begin_row(q, i, &a);
+            if (!(a.bound2 >= 0.0))
+                return 0;
+            a.bound2 = live_square_of_most(bound_of(i));
+            return reaches_region(regions, other, a, top, n_top);
+        },
+        n, &at));
+    OJ_TRY(work->make(*n, &to));
+    OJ_TRY(work->make(*n, &most));
+    OJ_TRY(work->each(*n,
+                      [=] __device__(int64_t i)
+                      {
+                          to[i] = row_of[at[i]];
+                          most[i] = bound_of(at[i]);
+                      }));
+    *row = to;
+    *bound = most;
+    return OJ_OK;
+}

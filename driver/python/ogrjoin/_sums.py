@@ -1,0 +1,65 @@
+"""Sums: exact sums of numbers by group, parts of which several processes may make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core, _sides
+
+
+class Sums:
+    """Exact sums of numbers, one for each of n groups.
+
+    Results equal those of one process, bit for bit, whatever the order in which
+    numbers are added and sums merged: a sum rounds once, when it is read, as the
+    aggregates sum and mean of join() do.
+
+        parts = [Sums(n) for _ in files]                  # in several processes
+        parts[0].add(group, values)
+        whole = Sums(n)
+        whole.merge(np.arange(n), *parts[0].words())
+        whole.values()
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n, self._sums = n, _core.sums(n)
+
+    def __len__(self) -> int:
+        return self._n
+
+    def add(self, group: Any, values: Any) -> None:
+        """Adds values[i] to the sum of group[i].  Integers and booleans are added exactly,
+        other numbers as float64.  NaN makes a sum NaN."""
+        values = np.asarray(values)
+        group = _sides.as_column(group, np.int64, len(values), "group", "values")
+        is_integer = values.dtype.kind in "iub"
+        if values.dtype.kind == "b":
+            values = values.astype(np.int8)
+        kind = np.int64 if is_integer else np.float64
+        values = _sides.as_column(values, kind, len(values), "values", "group")
+        _core.sums_add(self._sums, len(group), group, values, is_integer)
+
+    def words(self) -> tuple[Any, Any]:
+        """(offsets, words): the sums as words, which their exact values determine.  The
+        words of group i are words[offsets[i]:offsets[i + 1]]; a sum of zeros has none."""
+        offsets, words = _core.sums_words(self._sums)
+        return np.frombuffer(offsets, np.int64), np.frombuffer(words, np.uint64)
+
+    def merge(self, group: Any, offsets: Any, words: Any) -> None:
+        """Adds the sum with words[offsets[i]:offsets[i + 1]] to the sum of group[i]."""
+        group = np.ascontiguousarray(group, dtype=np.int64)
+        offsets = _sides.as_column(
+            offsets, np.int64, len(group) + 1, "offsets", "group, with the end,"
+        )
+        words = np.ascontiguousarray(words, dtype=np.uint64)
+        _core.sums_merge(self._sums, len(group), group, offsets, len(words), words)
+
+    def values(self) -> Any:
+        """float64: the sums, each rounded to the nearest number; 0 for sums of nothing."""
+        return np.frombuffer(_core.sums_values(self._sums, False), np.float64)
+
+    def integers(self) -> Any:
+        """int64: the sums, exact; an error if one is no integer of 64 bits."""
+        return np.frombuffer(_core.sums_values(self._sums, True), np.int64)
