@@ -36,6 +36,10 @@ static oj_status build_on_gpu(struct oj_index *wrapped,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the papers' methods on a GPU support only -op similar "
                        "with one condition on texts, and all pairs by it");
+    if (relation->n_spans > 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the papers' methods on a GPU have no conditions on "
+                       "times");
     index->args = *args;
     OJ_TRY(oj_gpu_find(&args->options, &index->module, &options.gpus, err));
     return index->module->papers_index(method, args->join_side, args->tie_rank,

@@ -449,6 +449,24 @@ static oj_status parse_vector_options(struct oj_command *command,
     return OJ_OK;
 }
 
+static oj_status parse_span_options(struct oj_command *command,
+                                    struct oj_error *err)
+{
+    static const char *const names[OJ_MOST_SPANS] = {"within_time", "during"};
+    const char *const words[OJ_MOST_SPANS] = {command->within_time,
+                                              command->during};
+    struct oj_relation *relation = &command->relation;
+    for (int i = 0; i < OJ_MOST_SPANS; i++)
+    {
+        struct oj_span_words *to = &command->span_words[relation->n_spans];
+        if (words[i] == NULL)
+            continue;
+        OJ_TRY(oj_span_words_parse("-", names[i], i == 0, words[i], to, err));
+        relation->spans[relation->n_spans++] = to->condition;
+    }
+    return OJ_OK;
+}
+
 static oj_status check_all(const struct oj_command *command,
                            struct oj_error *err)
 {
@@ -900,6 +918,7 @@ static oj_status parse_all(struct argument_reader *r, struct oj_error *err)
     OJ_TRY(set_op_and_defaults(r->command, err));
     OJ_TRY(parse_similar_options(r->command, err));
     OJ_TRY(parse_vector_options(r->command, err));
+    OJ_TRY(parse_span_options(r->command, err));
     OJ_TRY(assign_positionals(r, err));
     return check_all(r->command, err);
 }
@@ -1011,6 +1030,8 @@ void oj_command_free(struct oj_command *command)
     CSLDestroy((char **)command->exclude);
     CSLDestroy((char **)command->similar);
     oj_vector_fields_free(&command->vector_fields);
+    for (int i = 0; i < OJ_MOST_SPANS; i++)
+        oj_span_words_free(&command->span_words[i]);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
         oj_similar_fields_free(&command->similar_fields[i]);
     CSLDestroy((char **)command->input.open_options);

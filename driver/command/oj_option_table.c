@@ -63,6 +63,21 @@ static const struct oj_option options[] = {
      "double quotes); numbers are compared as numbers, other values as text; "
      "NULL equals nothing",
      VALUE(TEXT, on), .once = "write one list, as -on a=b,c=d"},
+    {join, "within_time", "LEFT[=RIGHT]:WINDOW",
+     "only pairs whose times are at most WINDOW apart: the field LEFT of the "
+     "input layer and RIGHT of the join layer (one name: both), as "
+     "seen=departed:30min; dates, times, datetimes in UTC (ms, s, min, h, d), "
+     "or numbers (a number without unit); names with : = in double quotes; "
+     "NULL matches nothing",
+     VALUE(TEXT, within_time), .once = "a pair has one window"},
+    {join, "during", "FROM..UNTIL[=FROM..UNTIL][:RELATION]",
+     "only pairs whose spans of time (or numbers) have the relation, which is "
+     "that of the input feature to the join feature: intersects (default), "
+     "before, meets, overlaps, starts, during, finishes, equals, finished_by, "
+     "contains, started_by, overlapped_by, met_by, after, or several with + "
+     "between them; as came..left=opened..closed:during; one field is an "
+     "instant; NULL is an open end",
+     VALUE(TEXT, during), .once = "a pair has one relation of spans"},
     {join, "exclude", "self|same_geometry|field=F",
      "leave out pairs with equal FIDs (always in a self join), with equal "
      "geometries (equal centroids with -centroid_of both), or with equal "

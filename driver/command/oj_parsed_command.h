@@ -125,7 +125,10 @@ struct oj_command
     const char *max_distance_field, *join_max_distance_field;
     const char **exclude; /**< self, same_geometry, field=F; NULL-terminated */
     int unordered_pairs;
-    const char *on; /**< "LEFT=RIGHT,..." or NULL */
+    const char *on;                   /**< "LEFT=RIGHT,..." or NULL */
+    const char *within_time, *during; /**< arguments, or NULL */
+    /** the fields named by them; [relation.n_spans] */
+    struct oj_span_words span_words[OJ_MOST_SPANS];
     /** the arguments of each -similar; their measures and thresholds are in
      *  `relation` */
     const char **similar;

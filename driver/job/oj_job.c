@@ -596,6 +596,9 @@ static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
                 CPLSPrintf("%d %d %d", made, fields[1].field[i].column,
                            oj_type_is_number(fields[0].field[i].type)));
     }
+    for (int i = 0; i < sides->columns.n_spans; i++)
+        *key = CSLAddNameValue(*key, "span",
+                               CPLSPrintf("%d", sides->columns.span[i].scale));
 }
 
 /* Returns 1 for options of messages and of this cache, which do not change what
@@ -650,7 +653,8 @@ static int is_join_side_cacheable(const struct oj_job *job)
 
 /* Makes the key of the cache. From the input side it includes what the join
  * side depends on: its CRS, the kinds of its features, and which of its fields
- * in -on and -exclude are numeric. */
+ * in -on and -exclude are numeric, and how those of -within_time and -during
+ * are read. */
 static struct oj_join_key make_cache_key(const struct oj_job *job)
 {
     struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};

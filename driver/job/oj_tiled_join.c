@@ -24,6 +24,7 @@
 #define HAS_MAX_DISTANCE 1
 #define HAS_ON_CLASS 2
 #define HAS_EXCLUDE_CLASS 4
+#define HAS_SPAN 8 /* and the bits above it, one for each span */
 
 /* The beginning of every record. Members for columns that are missing are 0. */
 struct head
@@ -35,6 +36,7 @@ struct head
     int64_t columns; /* bits of the columns that the record has */
     int64_t n_wkb;   /* 0: no geometry */
     int64_t n_dimensions;
+    int64_t from[OJ_MOST_SPANS], until[OJ_MOST_SPANS];
 };
 
 /* The beginning of a text in a record; its tokens follow. */
@@ -292,20 +294,27 @@ static oj_status encode_record(struct oj_tiles *tiles,
     const struct oj_table *columns = tiles->columns;
     struct oj_bytes *bytes = &tiles->held;
     const struct oj_flat *f = flat;
-    const struct head head = {
-        0,
-        ordinal,
-        f->fid != NULL ? f->fid[i] : 0,
-        f->max_distance != NULL ? f->max_distance[i] : 0.0,
-        f->on_class != NULL ? f->on_class[i] : 0,
-        f->exclude_class != NULL ? f->exclude_class[i] : 0,
-        (f->max_distance != NULL ? HAS_MAX_DISTANCE : 0) |
-            (f->on_class != NULL ? HAS_ON_CLASS : 0) |
-            (f->exclude_class != NULL ? HAS_EXCLUDE_CLASS : 0),
-        oj_wkb_size(f, i, 0),
-        f->vectors.value != NULL ? f->vectors.n_dimensions : 0};
+    struct head head = {0,
+                        ordinal,
+                        f->fid != NULL ? f->fid[i] : 0,
+                        f->max_distance != NULL ? f->max_distance[i] : 0.0,
+                        f->on_class != NULL ? f->on_class[i] : 0,
+                        f->exclude_class != NULL ? f->exclude_class[i] : 0,
+                        (f->max_distance != NULL ? HAS_MAX_DISTANCE : 0) |
+                            (f->on_class != NULL ? HAS_ON_CLASS : 0) |
+                            (f->exclude_class != NULL ? HAS_EXCLUDE_CLASS : 0),
+                        oj_wkb_size(f, i, 0),
+                        f->vectors.value != NULL ? f->vectors.n_dimensions : 0,
+                        {0},
+                        {0}};
     int64_t start = bytes->n, length;
     unsigned char *to;
+    for (int s = 0; s < f->n_spans; s++)
+    {
+        head.from[s] = f->spans[s].from[i];
+        head.until[s] = f->spans[s].until[i];
+        head.columns |= HAS_SPAN << s;
+    }
     OJ_TRY(put_bytes(bytes, &head, sizeof head, err));
     OJ_TRY(append_padded_space(bytes, head.n_wkb, &to, err));
     if (head.n_wkb > 0)
@@ -392,6 +401,9 @@ static oj_status decode_record(const struct oj_tiles *tiles,
         columns.on_class = &head.on_class;
     if (head.columns & HAS_EXCLUDE_CLASS)
         columns.exclude_class = &head.exclude_class;
+    for (int s = 0; s < OJ_MOST_SPANS && (head.columns & HAS_SPAN << s); s++)
+        columns.spans[columns.n_spans++] =
+            (struct oj_spans){&head.from[s], &head.until[s]};
     if (features->table != NULL)
         OJ_TRY(decode_attributes(at, features->table, err));
     OJ_ROOM(features->place, n, n + 1, features->cap_place, err);

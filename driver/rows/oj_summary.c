@@ -25,7 +25,7 @@ struct reason
 
 enum
 {
-    N_REASONS = 9
+    N_REASONS = 10
 };
 
 static void fill_skip_reasons(const struct oj_job *job, int side,
@@ -49,6 +49,8 @@ static void fill_skip_reasons(const struct oj_job *job, int side,
          "beyond_poles"},
         {reshape->found.missing.n_no_text, "without text", "no_text"},
         {reshape->found.missing.n_no_vector, "without vector", "no_vector"},
+        {reshape->found.missing.n_no_span, "without a time that is compared",
+         "no_time"},
     };
     memcpy(reasons, all, sizeof all);
     if (!oj_command_needs_shapes(

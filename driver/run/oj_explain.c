@@ -155,6 +155,10 @@ static void print_conditions(const struct oj_job *job)
                                           "an error at the first"};
     if (command->on != NULL)
         print_line("only where", "fields are equal: %s", command->on);
+    if (command->within_time != NULL)
+        print_line("only where", "times are near: %s", command->within_time);
+    if (command->during != NULL)
+        print_line("only where", "spans are related: %s", command->during);
     for (int i = 0; i < job->relation.n_similar; i++)
         print_similar(command, &job->relation, i);
     if (job->relation.vector.is_asked)

@@ -262,6 +262,63 @@ static oj_status make_vectors(const struct oj_side_columns *c, int side,
     return OJ_OK;
 }
 
+/* ---- spans --------------------------------------------------------------- */
+
+static struct oj_span_end read_span_end(const struct oj_span_reading *reading,
+                                        const struct oj_side_field *field,
+                                        const struct oj_attributes *values,
+                                        int64_t row)
+{
+    struct oj_value value;
+    const char *text;
+    int64_t n;
+    oj_attributes_value(values, field->column, row, &value);
+    if (!oj_value_is_there(&value))
+        return (struct oj_span_end){OJ_SPAN_END_NULL, 0, 0.0};
+    switch (field->type)
+    {
+        case OFTInteger:
+            return oj_span_end_of_integer(reading, value.raw.Integer);
+        case OFTInteger64:
+            return oj_span_end_of_integer(reading, value.raw.Integer64);
+        case OFTReal:
+            return oj_span_end_of_real(reading, value.raw.Real);
+        case OFTString:
+            text = oj_value_bytes(&value, field->type, &n);
+            return oj_span_end_of_text(reading, text, n);
+        default:
+            return oj_span_end_of_integer(
+                reading, oj_value_microseconds(&value.raw, field->type));
+    }
+}
+
+static oj_status make_spans(const struct oj_side_columns *c, int i, int side,
+                            const struct oj_attributes *values, int64_t n,
+                            struct oj_compared_columns *made,
+                            int64_t *n_without, struct oj_error *err)
+{
+    const struct oj_span_reading *reading = &c->span[i];
+    const struct oj_side_field *field = c->fields[OJ_MADE_SPAN + i][side].field;
+    int has_until = !oj_span_reading_is_of_points(reading, side);
+    OJ_ROOM(made->from[i], 0, n, made->cap_from[i], err);
+    if (has_until)
+        OJ_ROOM(made->until[i], 0, n, made->cap_until[i], err);
+    for (int64_t row = 0; row < n; row++)
+    {
+        struct oj_span_end end[2];
+        int64_t until;
+        end[0] = read_span_end(reading, &field[0], values, row);
+        end[1] = reading->is_instant[side]
+                     ? end[0]
+                     : read_span_end(reading, &field[1], values, row);
+        *n_without +=
+            !oj_span_make(reading, side, end, &made->from[i][row], &until);
+        if (has_until)
+            made->until[i][row] = until;
+    }
+    return OJ_OK;
+}
+
 /* ---- texts --------------------------------------------------------------- */
 
 /* Appends the text of a row to made->bytes and adds its length to *n. */
@@ -497,6 +554,10 @@ oj_status oj_side_columns_make(struct oj_side_columns *columns, int side,
     if (columns->fields[OJ_MADE_MAX_DISTANCE][side].n > 0)
         OJ_TRY(make_max_distances(columns, side, values, n, made,
                                   &missing->n_no_reach, err));
+    made->n_spans = columns->n_spans;
+    for (int i = 0; i < columns->n_spans; i++)
+        OJ_TRY(make_spans(columns, i, side, values, n, made,
+                          &missing->n_no_span, err));
     oj_compared_columns_view(made, flat);
     return OJ_OK;
 }
@@ -534,6 +595,14 @@ oj_status oj_compared_columns_append(struct oj_compared_columns *made,
         OJ_ROOM(made->exclude_class, n, n + 1, made->cap_exclude_class, err);
         made->exclude_class[n] = flat->exclude_class[from];
     }
+    made->n_spans = flat->n_spans;
+    for (int i = 0; i < flat->n_spans; i++)
+    {
+        OJ_ROOM(made->from[i], n, n + 1, made->cap_from[i], err);
+        OJ_ROOM(made->until[i], n, n + 1, made->cap_until[i], err);
+        made->from[i][n] = flat->spans[i].from[from];
+        made->until[i][n] = flat->spans[i].until[from];
+    }
     return OJ_OK;
 }
 
@@ -547,6 +616,11 @@ void oj_compared_columns_view(const struct oj_compared_columns *made,
     flat->texts = made->n_texts > 0 ? made->texts : NULL;
     flat->vectors.value = made->vector;
     flat->vectors.n_dimensions = made->n_dimensions;
+    flat->n_spans = made->n_spans;
+    for (int i = 0; i < made->n_spans; i++)
+        flat->spans[i] = (struct oj_spans){made->from[i], made->until[i] != NULL
+                                                              ? made->until[i]
+                                                              : made->from[i]};
 }
 
 int64_t oj_compared_columns_bytes(const struct oj_compared_columns *made)
@@ -554,6 +628,8 @@ int64_t oj_compared_columns_bytes(const struct oj_compared_columns *made)
     int64_t bytes =
         8 * (made->cap_vector + made->cap_max_distance + made->cap_offset) +
         4 * (made->cap_on_class + made->cap_exclude_class) + made->cap_bytes;
+    for (int i = 0; i < OJ_MOST_SPANS; i++)
+        bytes += 8 * (made->cap_from[i] + made->cap_until[i]);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
     {
         const struct oj_token_sets_buf *sets = &made->sets[i];
@@ -573,5 +649,10 @@ void oj_compared_columns_free(struct oj_compared_columns *made)
     oj_free(made->max_distance);
     oj_free(made->on_class);
     oj_free(made->exclude_class);
+    for (int i = 0; i < OJ_MOST_SPANS; i++)
+    {
+        oj_free(made->from[i]);
+        oj_free(made->until[i]);
+    }
     memset(made, 0, sizeof *made);
 }

@@ -1,5 +1,6 @@
 /** Columns of struct oj_flat for the conditions on attributes: made from the
- *  fields that -on, -exclude field=, -similar, -vector and the options with
+ *  fields that -on, -exclude field=, -similar, -vector, -within_time,
+ *  -during and the options with
  *  fields of distances name, on both sides.
  *
  *   fields of the inserted side --> vocabulary --> columns
@@ -36,6 +37,7 @@
 #define OJ_SIDE_COMPARED_COLUMNS_H
 
 #include "../../algs/api/rows/oj_value_classes.h"
+#include "../../algs/foundations/relation/oj_span_values.h"
 #include "../../algs/foundations/relation/oj_text_similarity_condition.h"
 #include "../../algs/foundations/relation/oj_vector_condition.h"
 #include "../../flatten/arrays/oj_flat.h"
@@ -74,6 +76,8 @@ enum oj_made_column
     OJ_MADE_EXCLUDE_CLASS,
     OJ_MADE_MAX_DISTANCE,
     OJ_MADE_VECTOR,
+    OJ_MADE_SPAN, /**< spans of the first condition; those of others follow */
+    OJ_MADE_LAST_SPAN = OJ_MADE_SPAN + OJ_MOST_SPANS - 1,
     OJ_MADE_TEXT, /**< texts of the first -similar; the columns of further ones
                        follow */
     OJ_N_MADE_COLUMNS = OJ_MADE_TEXT + OJ_MOST_TEXTS
@@ -114,6 +118,8 @@ struct oj_side_columns
     double distance_scale;
     const double *weight; /**< weight of each field of -vector */
     enum oj_vector_norm norm;
+    int n_spans; /**< number of -within_time and -during */
+    struct oj_span_reading span[OJ_MOST_SPANS];
     int n_texts;                 /**< number of -similar */
     struct oj_token_rules rules; /**< except the word map */
     int n_threads;               /**< threads for texts; 0: all */
@@ -165,12 +171,16 @@ struct oj_compared_columns
 {
     int32_t *on_class, *exclude_class;
     double *max_distance, *vector; /**< vector: n_dimensions values per row */
+    /** until NULL: from is both ends */
+    int64_t *from[OJ_MOST_SPANS], *until[OJ_MOST_SPANS];
+    int n_spans;
     /** token sets of the texts, one element per -similar */
     struct oj_token_sets_buf sets[OJ_MOST_TEXTS];
     struct oj_token_sets texts[OJ_MOST_TEXTS]; /**< views of `sets` */
     int n_texts;
     int64_t n_dimensions;
     int64_t cap_on_class, cap_exclude_class, cap_max_distance, cap_vector;
+    int64_t cap_from[OJ_MOST_SPANS], cap_until[OJ_MOST_SPANS];
     int64_t *offset; /* scratch: the texts of one -similar */
     char *bytes;
     int64_t cap_offset, cap_bytes;
@@ -183,6 +193,7 @@ struct oj_missing_values
     int64_t n_no_reach;
     int64_t n_no_text;   /**< -similar: rows without text */
     int64_t n_no_vector; /**< -vector: rows without a vector */
+    int64_t n_no_span;   /**< -within_time, -during: rows without a span */
 };
 
 /** Whether the values of rows are added to the vocabulary. */

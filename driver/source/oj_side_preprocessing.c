@@ -8,6 +8,7 @@
 #include "../base/oj_message.h"
 #include "../base/oj_shell_words.h"
 #include "../files/oj_path.h"
+#include "oj_layer_field_kind.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -265,6 +266,32 @@ static oj_status add_similar_fields(const struct oj_command *command,
     return OJ_OK;
 }
 
+static oj_status add_span_fields(const struct oj_command *command,
+                                 struct oj_source *const source[2],
+                                 struct oj_side_columns *columns,
+                                 struct oj_error *err)
+{
+    columns->n_spans = command->relation.n_spans;
+    for (int i = 0; i < columns->n_spans; i++)
+    {
+        const struct oj_span_words *words = &command->span_words[i];
+        enum oj_span_field kind[2][2];
+        for (int f = 0; f < 4; f++)
+        {
+            const int side = f / 2, end = f % 2;
+            const struct oj_side_field *field;
+            OJ_TRY(add_compared_field(source, side, words->fields[side][end],
+                                      words->option, OJ_MADE_SPAN + i, columns,
+                                      err));
+            field = &columns->fields[OJ_MADE_SPAN + i][side].field[end];
+            kind[side][end] = oj_field_kind_span(
+                oj_layer_field_kind_of(field->type, field->subtype));
+        }
+        OJ_TRY(oj_span_reading_plan(words, kind, &columns->span[i], err));
+    }
+    return OJ_OK;
+}
+
 /* Accepts fields of numbers and texts, and a list if it is the only field of
  * -vector. */
 static oj_status check_vector_field(const struct oj_source *source,
@@ -324,6 +351,7 @@ static oj_status open_compared_columns(const struct oj_command *command,
     OJ_TRY(parse_exclude_fields(command, source, columns, err));
     OJ_TRY(add_similar_fields(command, source, columns, err));
     OJ_TRY(parse_vector_fields(command, source, columns, err));
+    OJ_TRY(add_span_fields(command, source, columns, err));
     OJ_TRY(resolve_distance_field(command, source, 0, "max_distance_field",
                                   command->max_distance_field, crs, columns,
                                   err));

@@ -569,6 +569,11 @@ oj_status oj_flat_slice_make(const struct oj_flat *flat, int64_t first,
     view.texts = slice->texts;
     if (flat->vectors.value != NULL)
         view.vectors.value = oj_vector_at(&flat->vectors, first);
+    for (int i = 0; i < flat->n_spans && flat->spans[i].from != NULL; i++)
+    {
+        view.spans[i].from += first;
+        view.spans[i].until += first;
+    }
     slice->flat = view;
     return OJ_OK;
 }

@@ -28,6 +28,7 @@
 #define OJ_FLAT_H
 
 #include "../base/oj_status.h"
+#include "oj_spans.h"
 #include "oj_vectors.h"
 
 #include <stddef.h>
@@ -84,6 +85,9 @@ struct oj_flat
     int n_texts;
     /** [n_features] vectors for a condition on vectors. */
     struct oj_vectors vectors;
+    /** [n_spans], each with n_features rows: spans for conditions. */
+    struct oj_spans spans[OJ_MOST_SPANS];
+    int n_spans;
 
     /** Set by the join, for predicates: 1 if polygon parts of the feature
      *  overlap or share edges. Even-odd over all its rings would then be wrong,

@@ -1,5 +1,6 @@
 #include "oj_value.h"
 #include "../base/oj_alloc.h"
+#include "../text/oj_moment.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -228,16 +229,23 @@ oj_status oj_value_setter_set(struct oj_setter *s, OGRFeatureH feature,
     return OJ_OK;
 }
 
-/* Counts years from March, so that a leap day is the last day of a year. */
 int64_t oj_value_days(const OGRField *raw)
 {
-    int64_t month = (raw->Date.Month + 9) % 12;
-    int64_t year = (int64_t)raw->Date.Year - (raw->Date.Month < 3) + 400000;
-    int64_t leap_days = year / 4 - year / 100 + year / 400;
-    /* days from 1 March of the year -400000 to 1 January 1970 */
-    const int64_t first_of_1970 = 146816468;
-    return year * 365 + leap_days + (153 * month + 2) / 5 + raw->Date.Day - 1 -
-           first_of_1970;
+    return oj_moment_days(raw->Date.Year, raw->Date.Month, raw->Date.Day);
+}
+
+int64_t oj_value_microseconds(const OGRField *raw, OGRFieldType type)
+{
+    int64_t days = type == OFTTime ? 0 : oj_value_days(raw);
+    int64_t minutes = raw->Date.Hour * INT64_C(60) + raw->Date.Minute;
+    if (type == OFTDate)
+        return days * OJ_MICROSECONDS_PER_DAY;
+    if (type == OFTDateTime && raw->Date.TZFlag > 1)
+        minutes -= 15 * ((int64_t)raw->Date.TZFlag - 100);
+    /* seconds are a float: milliseconds are what it holds */
+    return days * OJ_MICROSECONDS_PER_DAY +
+           minutes * 60 * OJ_MICROSECONDS_PER_SECOND +
+           (int64_t)((double)raw->Date.Second * 1000.0 + 0.5) * 1000;
 }
 
 int oj_value_xml_time(const OGRField *raw, int with_milliseconds, char *text,

@@ -34,6 +34,7 @@ struct arguments
     int pinned, resident;    /* on a GPU */
     int sums;                /* 1: values are summed; 2: by way of pairs */
     int64_t n_on, n_exclude; /* classes of features; 0: none */
+    double window, period;   /* seconds; window < 0: times are not compared */
 };
 
 /* Seconds spent in one run. The processor time of sorting is its share of wall
@@ -74,6 +75,8 @@ static void print_help(void)
          "  --unordered            only pairs with input id < join id\n"
          "  --on C                 only pairs of one class of C\n"
          "  --exclude C            no pairs of one class of C\n"
+         "  --within_time S        only pairs at most S seconds apart\n"
+         "  --period S             in which their times are (2678400)\n"
          "  --any_order            pairs of a row need no order\n"
          "  --backend NAME         auto, cpu, cuda, quadrant, cuda_quadrant, "
          "geos ..\n"
@@ -193,6 +196,10 @@ static void parse_option(struct arguments *a, const char *name,
         a->n_on = to_integer(name, value);
     else if (strcmp(name, "--exclude") == 0)
         a->n_exclude = to_integer(name, value);
+    else if (strcmp(name, "--within_time") == 0)
+        a->window = to_real(name, value);
+    else if (strcmp(name, "--period") == 0)
+        a->period = to_real(name, value);
     else if (strcmp(name, "--quadrant_size") == 0)
         a->options.quadrant_size = to_integer(name, value);
     else if (strcmp(name, "--threads") == 0)
@@ -453,11 +460,37 @@ static oj_status make_classes(int64_t n_features, int64_t n, int32_t **out,
     return OJ_OK;
 }
 
-/* The classes of both sides, on which pairs depend. */
+/* The classes and times of both sides, on which pairs depend. */
 struct bench_classes
 {
     int32_t *on[2], *exclude[2];
+    int64_t *from[2], *until[2];
 };
+
+/* Times in the period by a feature's place, and windows of the input. */
+static oj_status make_times(const struct arguments *a, int is_input,
+                            struct oj_flat *side, int64_t **from,
+                            int64_t **until, struct oj_error *err)
+{
+    const int64_t window = is_input ? (int64_t)(a->window * 1e6) : 0;
+    OJ_NEW(*from, side->n_features, err);
+    if (is_input)
+        OJ_NEW(*until, side->n_features, err);
+    for (int64_t i = 0; i < side->n_features; i++)
+    {
+        uint64_t mixed = (uint64_t)(2 * i + 1) * UINT64_C(0x9E3779B97F4A7C15);
+        int64_t at;
+        mixed ^= mixed >> 29;
+        mixed *= UINT64_C(0xD6E8FEB86659FD93);
+        at = (int64_t)((double)(mixed >> 11) * 0x1p-53 * a->period * 1e6);
+        (*from)[i] = at - window;
+        if (is_input)
+            (*until)[i] = at + window;
+    }
+    side->spans[0] = (struct oj_spans){*from, is_input ? *until : *from};
+    side->n_spans = 1;
+    return OJ_OK;
+}
 
 static oj_status set_classes(const struct arguments *a, struct oj_flat *input,
                              struct oj_flat *join_side,
@@ -473,6 +506,9 @@ static oj_status set_classes(const struct arguments *a, struct oj_flat *input,
                             &classes->exclude[i], err));
         side[i]->on_class = classes->on[i];
         side[i]->exclude_class = classes->exclude[i];
+        if (a->window >= 0.0)
+            OJ_TRY(make_times(a, i == 0, side[i], &classes->from[i],
+                              &classes->until[i], err));
     }
     return OJ_OK;
 }
@@ -483,6 +519,8 @@ static void free_classes(struct bench_classes *classes)
     {
         oj_free(classes->on[i]);
         oj_free(classes->exclude[i]);
+        oj_free(classes->from[i]);
+        oj_free(classes->until[i]);
     }
 }
 
@@ -493,14 +531,18 @@ int main(int argc, char **argv)
                                    .layer = "lots",
                                    .seed = 1},
                           .relation = oj_relation_default(),
-                          .n_repeats = 1};
+                          .n_repeats = 1,
+                          .window = -1.0,
+                          .period = 31 * 86400.0};
     struct bench_layers layers = {0};
-    struct bench_classes classes = {{0}, {0}};
+    struct bench_classes classes = {{0}, {0}, {0}, {0}};
     struct oj_error err = {OJ_OK, ""};
     oj_status status;
     int different = 0;
     a.relation.max_distance = 100;
     parse(&a, argc, argv);
+    a.relation.n_spans = a.window >= 0.0;
+    a.relation.spans[0].relations = OJ_SPANS_INTERSECT;
     if (a.n_repeats < 1)
         a.n_repeats = 1;
     status = bench_data_load(&a.data, &layers, &err);

@@ -14,7 +14,8 @@ TOP = os.path.realpath(os.path.join(HERE, "..", ".."))
 PAGES = ("README.md", "CONTRIBUTING.md", "BENCHMARKS.md", "driver/qgis/README.md", "driver/python/README.md",
          *sorted(os.path.relpath(p, TOP) for p in glob.glob(f"{TOP}/driver/docs/**/*.md", recursive=True)))
 FIELDS = (("name", ogr.OFTString), ("fare", ogr.OFTReal), ("use_code", ogr.OFTInteger),
-          ("reach", ogr.OFTInteger), ("people", ogr.OFTInteger), ("lot_id", ogr.OFTInteger), ("vehicle", ogr.OFTInteger))
+          ("reach", ogr.OFTInteger), ("people", ogr.OFTInteger), ("lot_id", ogr.OFTInteger), ("vehicle", ogr.OFTInteger),
+          ("seen", ogr.OFTDateTime), ("opened", ogr.OFTDateTime), ("closed", ogr.OFTDateTime))
 
 # Sections of tables whose commands run on small layers. A page of None: all.
 TABLES = {
@@ -57,7 +58,8 @@ def sections(path, headings):
 
 def layer_file(path, shapes, srs="EPSG:2263"):
     make(path, [(shape, {"name": f"n{i}", "fare": i * 1.5, "use_code": i % 5, "reach": 30,
-                         "people": i, "lot_id": i, "vehicle": i % 3}) for i, shape in enumerate(shapes)],
+                         "people": i, "lot_id": i, "vehicle": i % 3, "seen": f"2024/03/01 12:{i:02d}:00",
+                         "opened": "2024/02/01", "closed": f"2024/03/{i % 28 + 1:02d}"}) for i, shape in enumerate(shapes)],
          fields=FIELDS, srs=srs)
 
 

@@ -287,6 +287,61 @@ static inline int plain_near(const struct oj_relation *relation,
                relation->vector.max_difference;
 }
 
+/* Allen's relation of two spans by its definition; spans without duration, too:
+ * to touch is to meet where both begins and both ends differ in order. */
+static inline int plain_span_relation_holds(int relation, int64_t a0,
+                                            int64_t a1, int64_t b0, int64_t b1)
+{
+    switch (relation)
+    {
+        case OJ_SPAN_BEFORE:
+            return a1 < b0;
+        case OJ_SPAN_AFTER:
+            return b1 < a0;
+        case OJ_SPAN_MEETS:
+            return a1 == b0 && a0 < b0 && a1 < b1;
+        case OJ_SPAN_MET_BY:
+            return b1 == a0 && b0 < a0 && b1 < a1;
+        case OJ_SPAN_OVERLAPS:
+            return a0 < b0 && b0 < a1 && a1 < b1;
+        case OJ_SPAN_OVERLAPPED_BY:
+            return b0 < a0 && a0 < b1 && b1 < a1;
+        case OJ_SPAN_STARTS:
+            return a0 == b0 && a1 < b1;
+        case OJ_SPAN_STARTED_BY:
+            return a0 == b0 && b1 < a1;
+        case OJ_SPAN_DURING:
+            return b0 < a0 && a1 < b1;
+        case OJ_SPAN_CONTAINS:
+            return a0 < b0 && b1 < a1;
+        case OJ_SPAN_FINISHES:
+            return a1 == b1 && b0 < a0;
+        case OJ_SPAN_FINISHED_BY:
+            return a1 == b1 && a0 < b0;
+        default:
+            return a0 == b0 && a1 == b1;
+    }
+}
+
+static inline int plain_spans_hold(const struct oj_span_condition *condition,
+                                   const struct oj_spans *s, int64_t a,
+                                   const struct oj_spans *t, int64_t b)
+{
+    int holds = 0, n = 0;
+    if (s->from[a] == INT64_MAX || s->until[a] == INT64_MIN ||
+        t->from[b] == INT64_MAX || t->until[b] == INT64_MIN)
+        return 0;
+    for (int i = 0; i < OJ_N_SPAN_RELATIONS; i++)
+    {
+        int is = plain_span_relation_holds(i, s->from[a], s->until[a],
+                                           t->from[b], t->until[b]);
+        n += is;
+        holds |= is && (condition->relations >> i & 1u) != 0;
+    }
+    expect(n == 1, "%d relations at once", n);
+    return holds;
+}
+
 static inline int plain_counts(const struct oj_relation *relation,
                                const struct oj_flat *f, int64_t a,
                                const struct oj_flat *g, int64_t b)
@@ -311,6 +366,12 @@ static inline int plain_counts(const struct oj_relation *relation,
     }
     if (relation->vector.is_asked && !plain_near(relation, f, a, g, b))
         return 0;
+    for (int i = 0; i < relation->n_spans; i++)
+    {
+        if (!plain_spans_hold(&relation->spans[i], &f->spans[i], a,
+                              &g->spans[i], b))
+            return 0;
+    }
     return !relation->exclude_same_geometry ||
            !oj_flat_same_geometry(f, a, g, b);
 }

@@ -16,6 +16,7 @@ struct columns
     struct oj_token_sets_buf text[2][2];
     struct oj_token_sets texts[2][2];
     double *vector[2];
+    int64_t *from[2][OJ_MOST_SPANS], *until[2][OJ_MOST_SPANS];
 };
 
 /* Sets of some of 12 tokens, some of them empty. */
@@ -98,6 +99,52 @@ static inline void pick_vectors(struct columns *c, struct oj_flat *join,
     }
 }
 
+/* Short spans between few instants, so that their ends are often equal; some
+ * are open, some instants, and some rows have none. */
+static inline void pick_span(int instants, int64_t *from, int64_t *until)
+{
+    *from = pick(8);
+    *until = *from + (instants ? 0 : pick(5));
+    if (!instants && one_in(8))
+        *from = INT64_MIN;
+    if (!instants && one_in(8))
+        *until = INT64_MAX;
+    if (one_in(12))
+    {
+        *from = INT64_MAX;
+        *until = instants ? INT64_MAX : INT64_MIN;
+    }
+}
+
+/* Once more: conditions on spans. */
+static inline void pick_spans(struct columns *c, struct oj_flat *join,
+                              struct oj_flat *input, struct oj_relation *r)
+{
+    struct oj_flat *side[2] = {join, input};
+    r->n_spans = 1 + one_in(4);
+    for (int i = 0; i < r->n_spans; i++)
+    {
+        r->spans[i].relations = 1u << pick(OJ_N_SPAN_RELATIONS);
+        while (one_in(2))
+            r->spans[i].relations |= 1u << pick(OJ_N_SPAN_RELATIONS);
+        if (one_in(2))
+            r->spans[i].relations = OJ_SPANS_INTERSECT;
+        for (int s = 0; s < 2; s++)
+        {
+            int64_t n = side[s]->n_features;
+            int instants = one_in(2);
+            c->from[s][i] = oj_malloc(n + 1, sizeof(int64_t));
+            c->until[s][i] = oj_malloc(n + 1, sizeof(int64_t));
+            ck_assert(c->from[s][i] != NULL && c->until[s][i] != NULL);
+            for (int64_t row = 0; row < n; row++)
+                pick_span(instants, &c->from[s][i][row], &c->until[s][i][row]);
+            side[s]->spans[i] = (struct oj_spans){
+                c->from[s][i], instants ? c->from[s][i] : c->until[s][i]};
+            side[s]->n_spans = r->n_spans;
+        }
+    }
+}
+
 static inline int32_t *pick_column(int64_t n)
 {
     int32_t *column = oj_malloc(n > 0 ? n : 1, sizeof *column);
@@ -158,6 +205,11 @@ static inline void columns_free(struct columns *c)
         oj_token_sets_free(&c->text[i][0]);
         oj_token_sets_free(&c->text[i][1]);
         oj_free(c->vector[i]);
+        for (int s = 0; s < OJ_MOST_SPANS; s++)
+        {
+            oj_free(c->from[i][s]);
+            oj_free(c->until[i][s]);
+        }
     }
     oj_free(c->max_distance);
 }

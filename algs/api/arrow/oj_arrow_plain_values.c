@@ -1,6 +1,7 @@
 #include "oj_arrow_plain_values.h"
 
 #include "../../../flatten/base/oj_number.h"
+#include "../../../flatten/text/oj_moment.h"
 #include "arrow_values.h"
 #include "oj_arrow_type.h"
 
@@ -401,6 +402,30 @@ oj_status oj_arrow_time_as_integer(const struct ArrowSchema *schema,
     OJ_TRY(find_value(&schema, &array, &row, err));
     if (row >= 0 && oj_field_kind_is_time(oj_arrow_kind(schema)))
         *out = oj_plain_integer(time_at(array, schema->format, row));
+    return OJ_OK;
+}
+
+oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
+                                const struct ArrowArray *array, int64_t row,
+                                struct oj_plain_value *out,
+                                struct oj_error *err)
+{
+    const int64_t most = OJ_MICROSECONDS_PER_SECOND;
+    int64_t per_second, in_a_unit;
+    OJ_TRY(oj_arrow_time_as_integer(schema, array, row, out, err));
+    if (out->form == OJ_PLAIN_NULL)
+        return OJ_OK;
+    unit_of_time(oj_arrow_value_schema(schema)->format, &per_second);
+    if (per_second > most)
+    {
+        out->integer = divide_down(out->integer, per_second / most);
+        return OJ_OK;
+    }
+    in_a_unit = per_second == 0 ? OJ_MICROSECONDS_PER_DAY : most / per_second;
+    if (__builtin_mul_overflow(out->integer, in_a_unit, &out->integer))
+        return oj_fail(err, OJ_ERR_DATA,
+                       "a time is too far from 1970 for microseconds of 64 "
+                       "bits");
     return OJ_OK;
 }
 

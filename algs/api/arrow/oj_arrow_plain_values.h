@@ -47,6 +47,14 @@ OJ_MUST_USE oj_status oj_arrow_time_as_integer(const struct ArrowSchema *schema,
                                                struct oj_plain_value *out,
                                                struct oj_error *err);
 
+/** Reads the time of a row as oj_arrow_time_as_integer(), but in microseconds;
+ * finer units are rounded down. */
+OJ_MUST_USE oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
+                                            const struct ArrowArray *array,
+                                            int64_t row,
+                                            struct oj_plain_value *out,
+                                            struct oj_error *err);
+
 /** Sets *out to 1 if the row is not NULL. */
 OJ_MUST_USE oj_status oj_arrow_has_value(const struct ArrowSchema *schema,
                                          const struct ArrowArray *array,

@@ -1,10 +1,12 @@
 #include "../../foundations/relation/oj_index.h"
+#include "oj_span_slices.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-static const struct oj_engine *const on_cpu[] = {&oj_cpu_similar_shapes,
+static const struct oj_engine *const on_cpu[] = {&oj_span_slices,
+                                                 &oj_cpu_similar_shapes,
                                                  &oj_cpu_nearest_points,
                                                  &oj_cpu_points_in_polygons,
                                                  &oj_cpu_points_in_envelopes,

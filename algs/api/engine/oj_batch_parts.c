@@ -30,6 +30,8 @@ struct oj_sampled_rows
     double max_distance[OJ_MOST_SAMPLED_ROWS];
     int32_t on_class[OJ_MOST_SAMPLED_ROWS];
     int32_t exclude_class[OJ_MOST_SAMPLED_ROWS];
+    int64_t from[OJ_MOST_SPANS][OJ_MOST_SAMPLED_ROWS];
+    int64_t until[OJ_MOST_SPANS][OJ_MOST_SAMPLED_ROWS];
 };
 
 void oj_batch_parts_free(struct oj_batch_parts *parts)
@@ -77,6 +79,11 @@ static oj_status copy_sampled_rows(const struct oj_flat *batch, int64_t n,
             rows->on_class[i] = batch->on_class[row];
         if (batch->exclude_class != NULL)
             rows->exclude_class[i] = batch->exclude_class[row];
+        for (int s = 0; s < batch->n_spans; s++)
+        {
+            rows->from[s][i] = batch->spans[s].from[row];
+            rows->until[s][i] = batch->spans[s].until[row];
+        }
     }
     *out = oj_flat_buf_view(&rows->buf);
     out->part_kinds = batch->part_kinds;
@@ -88,6 +95,9 @@ static oj_status copy_sampled_rows(const struct oj_flat *batch, int64_t n,
         out->on_class = rows->on_class;
     if (batch->exclude_class != NULL)
         out->exclude_class = rows->exclude_class;
+    out->n_spans = batch->n_spans;
+    for (int s = 0; s < batch->n_spans; s++)
+        out->spans[s] = (struct oj_spans){rows->from[s], rows->until[s]};
     return OJ_OK;
 }
 

@@ -370,6 +370,7 @@ static void install_gpu_screen(struct oj_join *join)
     if (join->has_screen >= 0)
         return;
     join->has_screen = join->module->screen_index != NULL &&
+                       join->args.relation.n_spans == 0 &&
                        !oj_flat_is_points(&join->join_side) &&
                        oj_screen_rule_of(&join->args.relation, &join->rule);
     if (!join->has_screen)
@@ -392,6 +393,7 @@ static int gpu_module_supports_join(const struct oj_join *join,
                                     const struct oj_flat *input)
 {
     return !join->is_refused && !ranks_within_distance(&join->args.relation) &&
+           join->args.relation.n_spans == 0 &&
            join->module->takes(&join->args.relation, &join->join_side, input);
 }
 
@@ -659,6 +661,8 @@ static oj_status check_gpu_can_join(const struct oj_join *join,
     const struct oj_gpu_module *module;
     uint64_t gpus;
     OJ_TRY(oj_gpu_load(&module, err));
+    if (join->args.relation.n_spans > 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
     if (!((may_input_have_points(join) ||
            gpu_join_ignores_geometry_kind(join)) &&
           !ranks_within_distance(&join->args.relation) &&
@@ -764,7 +768,8 @@ static int may_use_device(const struct oj_join *join)
  * separately. */
 static int must_find_overlapping_parts(const struct oj_join *join)
 {
-    return oj_is_points_in_polygons(&join->args.relation, &join->join_side,
+    return join->args.relation.n_spans == 0 &&
+           oj_is_points_in_polygons(&join->args.relation, &join->join_side,
                                     NULL) &&
            may_use_device(join);
 }

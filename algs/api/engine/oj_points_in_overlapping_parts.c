@@ -51,6 +51,7 @@ mark_features_without_overlaps(struct oj_overlapping_points *self,
     self->flat.on_class = self->flat.exclude_class = NULL;
     self->flat.n_texts = 0;
     self->flat.vectors = (struct oj_vectors){0};
+    self->flat.n_spans = 0;
     return OJ_OK;
 }
 

@@ -36,6 +36,7 @@ struct ogrjoin_layer
     double *own_x, *own_y, *own_max_distance;
     int64_t *own_id, *own_score;
     int32_t *own_on_class, *own_exclude_class;
+    int64_t *own_from[OJ_MOST_SPANS], *own_until[OJ_MOST_SPANS];
 };
 
 /* Columns of an Arrow schema: the geometries, and the columns to compare. */

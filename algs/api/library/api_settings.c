@@ -180,6 +180,17 @@ static const struct oj_parameter row_settings[] = {
      .help = "rows: LEFT=RIGHT,..., only pairs with equal values in these "
              "columns",
      .kind = OJ_PARAMETER_KEPT},
+    {"within_time",
+     .help = "rows: LEFT[=RIGHT]:WINDOW, only pairs whose times in these "
+             "columns are at most that far apart, as seen=departed:30min (ms, "
+             "s, min, h, d; of numbers a number)",
+     .kind = OJ_PARAMETER_KEPT},
+    {"during",
+     .help = "rows: FROM..UNTIL[=FROM..UNTIL][:RELATION], only pairs whose "
+             "spans of time or numbers have the relation: intersects "
+             "(default), before, meets, overlaps, starts, during, finishes, "
+             "equals, contains ..., or several with + between them",
+     .kind = OJ_PARAMETER_KEPT},
     {"exclude",
      .help = "rows: self, same_geometry, field=F or field=LEFT=RIGHT, with "
              "commas between them: no such pairs",
@@ -508,6 +519,25 @@ oj_status api_settings_compared(const struct ogrjoin_settings *settings,
         OJ_TRY(parse_similar(settings->similar, out, err));
     if (settings->vector != NULL)
         OJ_TRY(oj_vector_fields_parse("", settings->vector, &out->vector, err));
+    return OJ_OK;
+}
+
+oj_status api_settings_spans(const struct ogrjoin_settings *settings,
+                             struct oj_span_words words[OJ_MOST_SPANS], int *n,
+                             struct oj_error *err)
+{
+    static const char *const names[OJ_MOST_SPANS] = {"within_time", "during"};
+    memset(words, 0, OJ_MOST_SPANS * sizeof *words);
+    *n = 0;
+    for (int i = 0; i < OJ_MOST_SPANS; i++)
+    {
+        const char *word = api_setting_given(settings, names[i]);
+        if (word == NULL)
+            continue;
+        OJ_TRY(
+            oj_span_words_parse("", names[i], i == 0, word, &words[*n], err));
+        ++*n;
+    }
     return OJ_OK;
 }
 

@@ -117,6 +117,12 @@ OJ_MUST_USE oj_status
 api_settings_compared(const struct ogrjoin_settings *settings,
                       struct compared_fields *out, struct oj_error *err);
 
+/** Parses the settings within_time and during; *n of them are there. The caller
+ * frees words (oj_span_words_free()), also after an error. */
+OJ_MUST_USE oj_status api_settings_spans(
+    const struct ogrjoin_settings *settings,
+    struct oj_span_words words[OJ_MOST_SPANS], int *n, struct oj_error *err);
+
 /** Sets relation->k to the default of its op, unless the settings give k. */
 void api_settings_set_default_k(const struct ogrjoin_settings *settings,
                                 struct oj_relation *relation);

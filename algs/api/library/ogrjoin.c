@@ -90,6 +90,11 @@ void ogrjoin_layer_free(struct ogrjoin_layer *layer)
     oj_free(layer->own_score);
     oj_free(layer->own_on_class);
     oj_free(layer->own_exclude_class);
+    for (int i = 0; i < OJ_MOST_SPANS; i++)
+    {
+        oj_free(layer->own_from[i]);
+        oj_free(layer->own_until[i]);
+    }
     pthread_mutex_destroy(&layer->lock);
     ogrjoin_layer_free(layer->of);
     oj_free(layer);
@@ -685,6 +690,7 @@ int api_index_matches_settings(const struct ogrjoin_index *index,
     asked.options.n_threads = api_settings_threads(settings);
     return flat->fid == NULL && flat->on_class == NULL &&
            flat->exclude_class == NULL && flat->max_distance == NULL &&
+           flat->n_spans == 0 &&
            !oj_relation_compares_attributes(&asked.relation) &&
            complete_ranking_conditions(&asked, NULL) == OJ_OK &&
            memcmp(&mine->relation, &asked.relation, sizeof asked.relation) ==
@@ -858,6 +864,11 @@ static struct oj_flat view_points_of_piece(const struct oj_flat *all,
     piece.max_distance = FROM(all->max_distance, first);
     piece.on_class = FROM(all->on_class, first);
     piece.exclude_class = FROM(all->exclude_class, first);
+    for (int i = 0; i < all->n_spans && all->spans[i].from != NULL; i++)
+    {
+        piece.spans[i].from += first;
+        piece.spans[i].until += first;
+    }
     return piece;
 }
 

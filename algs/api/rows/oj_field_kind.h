@@ -3,6 +3,8 @@
 #ifndef OJ_FIELD_KIND_H
 #define OJ_FIELD_KIND_H
 
+#include "../../foundations/relation/oj_span_values.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -55,6 +57,18 @@ static inline int oj_field_kind_is_time(enum oj_field_kind kind)
 {
     return kind == OJ_FIELD_DATE || kind == OJ_FIELD_TIME ||
            kind == OJ_FIELD_DATETIME;
+}
+
+/** What spans can be made of a field of this kind. */
+static inline enum oj_span_field oj_field_kind_span(enum oj_field_kind kind)
+{
+    return kind == OJ_FIELD_DATE || kind == OJ_FIELD_DATETIME
+               ? OJ_SPAN_FIELD_MOMENT
+           : kind == OJ_FIELD_TIME          ? OJ_SPAN_FIELD_TIME
+           : oj_field_kind_is_integer(kind) ? OJ_SPAN_FIELD_INTEGER
+           : oj_field_kind_is_number(kind)  ? OJ_SPAN_FIELD_REAL
+           : kind == OJ_FIELD_TEXT          ? OJ_SPAN_FIELD_TEXT
+                                            : OJ_SPAN_FIELD_OTHER;
 }
 
 /** Name of a kind for messages; OGR's name if it has one, as "Integer",

@@ -160,8 +160,7 @@ static const struct clash clashes[] = {
      .why = "nearest points are those of the least distance"},
     {"window", NULL,
      "join_layer|join_geometry|join_where|join_sql|join_select|join_srs|joo|on|"
-     "exclude|"
-     "unordered_pairs|similar|vector",
+     "exclude|unordered_pairs|similar|vector|within_time|during",
      .why = "the boxes are the join side"},
     {"explain", NULL, "benchmark|validate|json_summary|q|progress",
      .why = "{explain} only says what would be done"},

@@ -189,6 +189,31 @@ static oj_status read_exclude(struct ogrjoin_settings *s, struct oj_error *err)
     return OJ_OK;
 }
 
+/* Sets the conditions within_time and during of the relation, and how the
+ * columns of both sides are read. */
+static oj_status read_span_conditions(struct ogrjoin_settings *s,
+                                      const struct rows_side *input,
+                                      const struct rows_side *join,
+                                      struct oj_span_reading *out,
+                                      struct oj_error *err)
+{
+    const struct rows_side *const side[2] = {input, join};
+    struct oj_span_words words[OJ_MOST_SPANS];
+    oj_status status = api_settings_spans(s, words, &s->relation.n_spans, err);
+    for (int i = 0; i < s->relation.n_spans && status == OJ_OK; i++)
+    {
+        enum oj_span_field kind[2][2];
+        for (int f = 0; f < 4; f++)
+            kind[f / 2][f % 2] = oj_field_kind_span(
+                rows_side_field(side[f / 2], side[f / 2]->span[i][f % 2]).kind);
+        s->relation.spans[i] = words[i].condition;
+        status = oj_span_reading_plan(&words[i], kind, &out[i], err);
+    }
+    for (int i = 0; i < OJ_MOST_SPANS; i++)
+        oj_span_words_free(&words[i]);
+    return status;
+}
+
 /* Converts the user's distances to the unit of the join. *scale: factor for
  * distances that are in a column. */
 static oj_status resolve_distances(struct ogrjoin_settings *s,
@@ -247,6 +272,11 @@ static int is_alike(const struct rows_index *a, const struct rows_index *b)
         if (n != b->side.n_compared[i] ||
             (n > 0 && memcmp(a->classes.comparison[i], b->classes.comparison[i],
                              (size_t)n * sizeof **a->classes.comparison) != 0))
+            return 0;
+    }
+    for (int i = 0; i < a->side.n_spans; i++)
+    {
+        if (a->classes.span[i].scale != b->classes.span[i].scale)
             return 0;
     }
     return in_a->max_distance == in_b->max_distance &&
@@ -309,7 +339,7 @@ static int is_for_join(const struct ogrjoin_index *given,
     const struct rows_side *side = &index->side;
     return given != NULL && side->fid < 0 && side->max_distance < 0 &&
            side->n_compared[ROWS_ON] == 0 &&
-           side->n_compared[ROWS_EXCLUDE] == 0 &&
+           side->n_compared[ROWS_EXCLUDE] == 0 && side->n_spans == 0 &&
            given->flat.n_features == rows_chunks_rows(&rows->chunks) &&
            oj_join_is_on_cpu(given->join) &&
            api_index_matches_settings(given, index->settings);
@@ -396,6 +426,7 @@ struct rows_stream
     struct ogrjoin_settings *settings; /* all settings, completed */
     double scale;                      /* factor that converts distances in a
                                           column to the unit of the join */
+    struct oj_span_reading span[OJ_MOST_SPANS]; /* within_time and during */
     struct ArrowArrayStream source;
     struct rows_side input;
     struct rows_side join; /* roles of the columns for this join */
@@ -600,8 +631,8 @@ static oj_status find_key(struct rows_stream *s, struct oj_error *err)
 static oj_status write_conditions(const struct ogrjoin_settings *settings,
                                   char *text, size_t size, struct oj_error *err)
 {
-    static const char *const names[] = {"key", "on", "exclude",
-                                        "max_distance_field"};
+    static const char *const names[] = {
+        "key", "on", "exclude", "max_distance_field", "within_time", "during"};
     size_t n = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     {
@@ -727,6 +758,7 @@ static oj_status make_index(struct rows_stream *s, struct ogrjoin_index *given,
     if (status == OJ_OK)
         status =
             choose_comparisons(&s->input, &index->side, &index->classes, err);
+    memcpy(index->classes.span, s->span, sizeof s->span);
     if (status == OJ_OK)
         status = find_or_build_index(s->rows, given, &index, s->scale, err);
     if (status == OJ_OK)
@@ -752,6 +784,8 @@ static oj_status open_rows_stream(struct rows_stream *s,
     OJ_TRY(rows_side_open(&schema, API_SIDE_LEFT, s->settings, &s->input, err));
     OJ_TRY(open_side(s->rows, s->settings, &s->join, err));
     OJ_TRY(resolve_distances(s->settings, &s->input, &s->join, &s->scale, err));
+    OJ_TRY(
+        read_span_conditions(s->settings, &s->input, &s->join, s->span, err));
     OJ_TRY(make_index(s, given, err));
     s->join_flat = s->index->index->flat;
     s->parts.max_pairs = MOST_PART_PAIRS;

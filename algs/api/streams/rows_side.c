@@ -305,6 +305,23 @@ static oj_status find_excluded(struct rows_side *side, const char *list,
     return OJ_OK;
 }
 
+/* Finds the columns of within_time and during. */
+static oj_status find_spans(struct rows_side *side,
+                            const struct ogrjoin_settings *settings,
+                            struct oj_error *err)
+{
+    const int is_right = side->side == API_SIDE_RIGHT;
+    struct oj_span_words spans[OJ_MOST_SPANS];
+    oj_status status = api_settings_spans(settings, spans, &side->n_spans, err);
+    for (int i = 0; i < 2 * side->n_spans && status == OJ_OK; i++)
+        status = rows_side_find(side, spans[i / 2].option,
+                                spans[i / 2].fields[is_right][i % 2],
+                                &side->span[i / 2][i % 2], err);
+    for (int i = 0; i < OJ_MOST_SPANS; i++)
+        oj_span_words_free(&spans[i]);
+    return status;
+}
+
 static oj_status find_distances(struct rows_side *side,
                                 const struct ogrjoin_settings *settings,
                                 struct oj_error *err)
@@ -467,6 +484,7 @@ static oj_status read_side(struct rows_side *side,
         OJ_TRY(find_compared(side, "on", on, ROWS_ON, err));
     if (exclude != NULL)
         OJ_TRY(find_excluded(side, exclude, err));
+    OJ_TRY(find_spans(side, settings, err));
     OJ_TRY(select_columns(side, settings, err));
     return read_crs(side, settings, err);
 }
@@ -705,6 +723,65 @@ static oj_status make_classes(const struct rows_side *side,
     return status;
 }
 
+static oj_status read_span_end(const struct rows_side *side,
+                               const struct rows_chunks *chunks, int64_t column,
+                               int64_t row,
+                               const struct oj_span_reading *reading,
+                               struct oj_span_end *out, struct oj_error *err)
+{
+    const struct ArrowSchema *schema = side->schema.children[column];
+    struct oj_plain_value value = {OJ_PLAIN_NULL, 0, 0, NULL, 0};
+    struct oj_arrow_room room;
+    int64_t at;
+    const struct ArrowArray *array = rows_chunks_at(chunks, column, row, &at);
+    if (at >= 0 && oj_field_kind_is_time(oj_arrow_kind(schema)))
+        OJ_TRY(oj_arrow_microseconds(schema, array, at, &value, err));
+    else if (at >= 0)
+        OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
+    if (value.form == OJ_PLAIN_INTEGER)
+        *out = oj_span_end_of_integer(reading, value.integer);
+    else if (value.form == OJ_PLAIN_REAL)
+        *out = oj_span_end_of_real(reading, value.real);
+    else if (value.form == OJ_PLAIN_TEXT)
+        *out = oj_span_end_of_text(reading, value.text, value.n);
+    else
+        *out = (struct oj_span_end){OJ_SPAN_END_NULL, 0, 0.0};
+    return OJ_OK;
+}
+
+static oj_status make_spans(const struct rows_side *side,
+                            const struct rows_chunks *chunks, int i,
+                            const struct oj_span_reading *reading,
+                            struct ogrjoin_layer *layer, struct oj_error *err)
+{
+    const int which = side->side == API_SIDE_RIGHT;
+    const int64_t n = rows_chunks_rows(chunks);
+    int64_t *from, *until;
+    OJ_NEW(from, n, err);
+    layer->own_from[i] = until = from;
+    if (!oj_span_reading_is_of_points(reading, which))
+    {
+        OJ_NEW(until, n, err);
+        layer->own_until[i] = until;
+    }
+    for (int64_t row = 0; row < n; row++)
+    {
+        struct oj_span_end end[2];
+        int64_t from_here, until_here;
+        OJ_TRY(read_span_end(side, chunks, side->span[i][0], row, reading,
+                             &end[0], err));
+        end[1] = end[0];
+        if (!reading->is_instant[which])
+            OJ_TRY(read_span_end(side, chunks, side->span[i][1], row, reading,
+                                 &end[1], err));
+        (void)oj_span_make(reading, which, end, &from_here, &until_here);
+        until[row] = until_here;
+        from[row] = from_here;
+    }
+    layer->flat.spans[i] = (struct oj_spans){from, until};
+    return OJ_OK;
+}
+
 /* ---- making layers ------------------------------------------------------- */
 
 static oj_status add_chunks(const struct rows_side *side,
@@ -800,6 +877,9 @@ oj_status rows_side_add_columns(const struct rows_side *side,
     if (side->max_distance >= 0)
         OJ_TRY(read_numbers(side, chunks, side->max_distance, scale,
                             &layer->own_max_distance, err));
+    for (int i = 0; i < side->n_spans; i++)
+        OJ_TRY(make_spans(side, chunks, i, &classes->span[i], layer, err));
+    layer->flat.n_spans = side->n_spans;
     layer->flat.on_class = layer->own_on_class;
     layer->flat.exclude_class = layer->own_exclude_class;
     layer->flat.max_distance = layer->own_max_distance;

@@ -35,6 +35,8 @@ struct rows_side
     enum oj_unit distance_unit; /**< unit of max_distance */
     int64_t *compared[ROWS_N_CLASSES];
     int n_compared[ROWS_N_CLASSES];
+    int n_spans;                    /**< conditions within_time and during */
+    int64_t span[OJ_MOST_SPANS][2]; /**< columns of begin and end */
 
     int64_t *selected; /**< [n_selected] columns in the output */
     int64_t n_selected;
@@ -115,17 +117,19 @@ OJ_MUST_USE oj_status rows_side_make_layer(
     int64_t first_row, const struct ogrjoin_settings *settings,
     struct ogrjoin_layer **out, struct oj_error *err);
 
-/** Classes of equal values for on and exclude, common to both sides. Zeroed
- * memory is a valid empty value. */
+/** Classes of equal values for on and exclude, and how the columns of
+ * within_time and during are read, common to both sides. Zeroed memory is a
+ * valid empty value. */
 struct rows_classes_of_values
 {
     struct oj_value_classes classes[ROWS_N_CLASSES];
     enum oj_value_comparison *comparison[ROWS_N_CLASSES];
+    struct oj_span_reading span[OJ_MOST_SPANS];
 };
 
-/** Adds classes and maximum distances of features to a layer of this side.
- * insert: 1 for the join side, whose values define the classes. scale: factor
- * for a column of distances. */
+/** Adds classes, spans and maximum distances of features to a layer of this
+ * side. insert: 1 for the join side, whose values define the classes. scale:
+ * factor for a column of distances. */
 OJ_MUST_USE oj_status rows_side_add_columns(
     const struct rows_side *side, const struct rows_chunks *chunks,
     struct rows_classes_of_values *classes, int insert, double scale,

@@ -169,6 +169,122 @@ oj_status oj_vector_fields_parse(const char *dash, const char *word,
     return status;
 }
 
+/* Reads "F" or "F..F" up to = or : and says whether there is one field. Returns
+ * 0 on a syntax error. */
+static int read_span_fields(const char **at, char **to, char *names[2],
+                            int *is_instant)
+{
+    for (int i = 0; i < 2; i++)
+    {
+        const char *end = *at;
+        names[i] = *to;
+        while (*end != '\0' && *end != '=' && *end != ':' &&
+               (end[0] != '.' || end[1] != '.'))
+            end++;
+        if (**at == '"' && !(oj_quoted_name_read(at, to) && *names[i] != '\0'))
+            return 0;
+        if (*to == names[i])
+        {
+            memcpy(*to, *at, (size_t)(end - *at));
+            *to += end - *at;
+            *(*to)++ = '\0';
+            *at = end;
+        }
+        if (*names[i] == '\0')
+            return 0;
+        *is_instant = i == 0 && ((*at)[0] != '.' || (*at)[1] != '.');
+        if (*is_instant)
+        {
+            names[1] = names[0];
+            return 1;
+        }
+        if (i == 0)
+            *at += 2;
+    }
+    return 1;
+}
+
+/* Reads "30min" or "0.5". Returns 0 if it is no window. */
+static int read_window(const char *text, struct oj_span_words *words)
+{
+    static const struct
+    {
+        const char *name;
+        double microseconds;
+    } units[] = {
+        {"ms", 1e3}, {"s", 1e6}, {"min", 6e7}, {"h", 3.6e9}, {"d", 8.64e10}};
+    char *end;
+    words->window = oj_number_read(text, &end);
+    if (end == text || !(words->window >= 0.0) || isinf(words->window))
+        return 0;
+    words->has_unit = *end != '\0';
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    {
+        if (strcmp(end, units[i].name) != 0)
+            continue;
+        words->window = nearbyint(words->window * units[i].microseconds);
+        return words->window < 4e18; /* a sum of two is below 2^63 */
+    }
+    return !words->has_unit;
+}
+
+static oj_status parse_span_words(const char *word, struct oj_span_words *words,
+                                  struct oj_error *err)
+{
+    const char *at = word;
+    char *to;
+    int is_good;
+    OJ_NEW(words->text, 2 * (int64_t)strlen(word) + 4, err);
+    to = words->text;
+    is_good =
+        read_span_fields(&at, &to, words->fields[0], &words->is_instant[0]);
+    memcpy(words->fields[1], words->fields[0], sizeof words->fields[0]);
+    words->is_instant[1] = words->is_instant[0];
+    if (is_good && *at == '=')
+    {
+        at++;
+        is_good =
+            read_span_fields(&at, &to, words->fields[1], &words->is_instant[1]);
+    }
+    words->condition.relations = OJ_SPANS_INTERSECT;
+    if (words->is_window &&
+        !(is_good && *at == ':' && words->is_instant[0] &&
+          words->is_instant[1] && read_window(at + 1, words)))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s%s takes LEFT[=RIGHT]:WINDOW, a field of the input "
+                       "layer, one of the join layer and how far apart they "
+                       "may be, as seen=departed:30min (ms, s, min, h, d; of "
+                       "numbers a number without unit; names with : = in "
+                       "double quotes), not '%.100s'",
+                       words->dash, words->option, word);
+    if (!is_good || (*at != '\0' && *at != ':'))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s%s takes FROM..UNTIL[=FROM..UNTIL][:RELATION], "
+                       "fields of the input layer and of the join layer, as "
+                       "came..left=opened..closed:overlaps (one field is an "
+                       "instant; names with : = or .. in double quotes), not "
+                       "'%.100s'",
+                       words->dash, words->option, word);
+    if (words->is_window || *at == '\0')
+        return OJ_OK;
+    return oj_span_relations_parse(words->dash, words->option, at + 1,
+                                   &words->condition, err);
+}
+
+oj_status oj_span_words_parse(const char *dash, const char *option,
+                              int is_window, const char *word,
+                              struct oj_span_words *out, struct oj_error *err)
+{
+    struct oj_span_words words = {
+        .is_window = is_window, .dash = dash, .option = option};
+    oj_status status = parse_span_words(word, &words, err);
+    if (status == OJ_OK)
+        *out = words;
+    else
+        oj_span_words_free(&words);
+    return status;
+}
+
 static const char *skip_spaces(const char *at)
 {
     while (*at == ' ' || *at == '\t')
@@ -334,6 +450,12 @@ void oj_vector_fields_free(struct oj_vector_words *words)
     oj_free(words->fields[0]);
     oj_free(words->fields[1]);
     oj_free(words->weight);
+    memset(words, 0, sizeof *words);
+}
+
+void oj_span_words_free(struct oj_span_words *words)
+{
+    oj_free(words->text);
     memset(words, 0, sizeof *words);
 }
 

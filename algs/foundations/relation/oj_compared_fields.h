@@ -1,6 +1,6 @@
 /** Parsers for options that name fields: -similar LEFT[=RIGHT][:T], -vector,
- *  -on, -exclude and -select; for the command and for the settings of the
- *  library.
+ *  -within_time, -during, -on, -exclude and -select; for the command and for
+ * the settings of the library.
  *
  *   name+"street:old"=NAME+ADDR:0.6
  *
@@ -12,6 +12,7 @@
 #define OJ_COMPARED_FIELDS_H
 
 #include "../../../flatten/base/oj_status.h"
+#include "oj_span_condition.h"
 
 #include <stdint.h>
 
@@ -55,6 +56,32 @@ OJ_MUST_USE oj_status oj_vector_fields_parse(const char *dash, const char *word,
                                              struct oj_error *err);
 
 void oj_vector_fields_free(struct oj_vector_words *words);
+
+/** The parsed -within_time LEFT[=RIGHT]:WINDOW or -during
+ * FROM[..UNTIL][=FROM[..UNTIL]][:RELATIONS]. Owner; zeroed memory is a valid
+ * empty one. */
+struct oj_span_words
+{
+    char *fields[2][2]; /**< [side][0: from, 1: until] names; both are equal
+                             if there is one field, an instant */
+    int is_instant[2];  /**< [side] 1: one field */
+    struct oj_span_condition condition;
+    int is_window;             /**< 1: -within_time */
+    int has_unit;              /**< 1: the window is a time, in microseconds */
+    double window;             /**< >= 0; without a unit a number */
+    char *text;                /**< holds the names that fields points to */
+    const char *dash, *option; /**< as given, for messages */
+};
+
+/** Parses -within_time (is_window 1) or -during. option: its name, which must
+ * outlive *out. OJ_ERR_ARG with the expected syntax; errors begin with dash and
+ * option. */
+OJ_MUST_USE oj_status oj_span_words_parse(const char *dash, const char *option,
+                                          int is_window, const char *word,
+                                          struct oj_span_words *out,
+                                          struct oj_error *err);
+
+void oj_span_words_free(struct oj_span_words *words);
 
 /** A parsed list LEFT=RIGHT,F,... of -on, or of -exclude after "field=". Names
  * that contain = or a comma are in double quotes. Owner; zeroed memory is a

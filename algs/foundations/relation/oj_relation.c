@@ -235,6 +235,8 @@ struct oj_relation oj_relation_transpose(const struct oj_relation *relation)
         other.distance = OJ_DISTANCE_DIRECTED_FROM_JOIN;
     else if (relation->distance == OJ_DISTANCE_DIRECTED_FROM_JOIN)
         other.distance = OJ_DISTANCE_DIRECTED_HAUSDORFF;
+    for (int i = 0; i < relation->n_spans; i++)
+        other.spans[i] = oj_span_condition_transpose(&relation->spans[i]);
     for (int i = 0; i < 9 && other.op == OJ_OP_RELATE; i++)
         other.mask[i] = mask[i % 3 * 3 + i / 3];
     return other;
@@ -300,6 +302,12 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
     for (int i = 0; i < r->n_similar; i++)
         OJ_TRY(oj_text_condition_check(&r->similar[i], err));
     OJ_TRY(oj_vector_condition_check(&r->vector, err));
+    if (r->n_spans < 0 || r->n_spans > OJ_MOST_SPANS)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a join has at most %d conditions on spans",
+                       (int)OJ_MOST_SPANS);
+    for (int i = 0; i < r->n_spans; i++)
+        OJ_TRY(oj_span_condition_check(&r->spans[i], err));
     if (r->op == OJ_OP_RELATE)
         return oj_mask_read("", "relate", r->mask, mask, err);
     return OJ_OK;

@@ -6,6 +6,7 @@
 #define OJ_RELATION_H
 
 #include "../../../flatten/base/oj_status.h"
+#include "oj_span_condition.h"
 #include "oj_text_similarity_condition.h"
 #include "oj_vector_condition.h"
 
@@ -116,6 +117,9 @@ struct oj_relation
     struct oj_vector_condition vector; /**< condition on vectors; both sides
                                             need vectors (struct
                                             oj_flat.vectors) */
+    int n_spans; /**< conditions on spans; both sides have the spans (struct
+                      oj_flat.spans) */
+    struct oj_span_condition spans[OJ_MOST_SPANS]; /**< [n_spans] */
     int any_order; /**< 1: the pairs of a row may be in any order (not with
                         nearest), which saves sorting; *matches may then be
                         scattered (oj_matches.h), which saves copying */

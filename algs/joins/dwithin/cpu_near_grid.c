@@ -314,6 +314,32 @@ oj_status oj_near_hood_fill(struct oj_near_hood *hood,
     return OJ_OK;
 }
 
+oj_status oj_near_hood_add(struct oj_near_hood *hood,
+                           const struct oj_near_grid *grid, int64_t first,
+                           int64_t n, struct oj_error *err)
+{
+    int64_t at = hood->n, capacity = at + n + 2 * OJ_NEAR_LANES;
+    if (capacity > hood->cap_x || capacity > hood->cap_y ||
+        capacity > hood->cap_id)
+    {
+        OJ_ROOM(hood->x, at, capacity, hood->cap_x, err);
+        OJ_ROOM(hood->y, at, capacity, hood->cap_y, err);
+        OJ_ROOM(hood->id, at, capacity, hood->cap_id, err);
+    }
+    copy_cell_points_to_hood(hood, at, grid, first, n);
+    hood->n = at + n;
+    return OJ_OK;
+}
+
+void oj_near_hood_end(struct oj_near_hood *hood)
+{
+    for (int64_t i = hood->n; hood->n > 0 && i < hood->n + OJ_NEAR_LANES; i++)
+    {
+        hood->x[i] = hood->y[i] = NAN;
+        hood->id[i] = 0;
+    }
+}
+
 void oj_near_hood_free(struct oj_near_hood *hood)
 {
     oj_free(hood->x);

@@ -156,6 +156,22 @@ OJ_MUST_USE oj_status oj_near_hood_fill(struct oj_near_hood *hood,
                                         double x, double y,
                                         struct oj_error *err);
 
+/** Makes hood one of no cell and no points; then points are added to it. */
+static inline void oj_near_hood_clear(struct oj_near_hood *hood)
+{
+    hood->cell = NULL;
+    hood->n = 0;
+}
+
+/** Adds n points of the grid, which lie side by side from `first` on. */
+OJ_MUST_USE oj_status oj_near_hood_add(struct oj_near_hood *hood,
+                                       const struct oj_near_grid *grid,
+                                       int64_t first, int64_t n,
+                                       struct oj_error *err);
+
+/** Called after the last points were added. */
+void oj_near_hood_end(struct oj_near_hood *hood);
+
 void oj_near_hood_free(struct oj_near_hood *hood);
 
 /** The implementation for all processors. */

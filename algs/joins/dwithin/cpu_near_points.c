@@ -10,12 +10,20 @@
  * Where more is asked of pairs than their distance, they are asked in one visit
  * and gathered, for few stay as a rule.  Of texts, sizes and bits are in the
  * order of the cells, too, and are asked before distances (shops within 200 m
- * of similar names: half of the time). */
+ * of similar names: half of the time).
+ *
+ * Spans that must have an instant in common: the points of a cell are in the
+ * order of the begins of their spans, so that those that can meet the span of a
+ * row are a run of it.  The rows of a cell come in the order of their spans,
+ * too, so that each run is found from the one before.  With a window of half an
+ * hour on reports of a month this leaves one of some hundred points. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
+#include "../../../flatten/base/oj_clones.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/cpu_spatial_order.h"
 #include "../../foundations/base/cpu_token_bitmaps.h"
+#include "../../foundations/base/oj_radix.h"
 #include "../../foundations/kernels/oj_square_limit.h"
 #include "../../foundations/relation/oj_index.h"
 #include "../../pairs/selection/oj_pair_filter.h"
@@ -33,9 +41,13 @@
 #define SCATTER_FROM 65536
 
 #define POINTS_PER_TASK 4096
+#define CELLS_PER_TASK 1024
 
 /* Points that a thread looks at between two looks at the cancel flag. */
 #define LOOK_AFTER (1 << 22)
+
+/* Points between one that is searched for and one whose span is fetched. */
+#define PREFETCH_AHEAD 12
 
 /* Squares that wait for their roots: within the nearest cache. */
 #define SQUARES_AT_ONCE 2048
@@ -74,6 +86,14 @@ struct near_points_worker
     int64_t squares_from;        /* entries from here to block_at are squares */
     int64_t n_pairs, n_matched, n_seen, n_unlooked;
     int64_t n_pairs_counted; /* in the budget of the batch */
+
+    /* The runs of the last row in the cells around its own. */
+    const uint32_t *cell_of_runs; /* its cell; NULL: there are none */
+    int64_t begin_of_runs;        /* of the row's span */
+    int64_t run[9];
+    struct oj_keyed *key; /* [2 n] of a bucket */
+    struct oj_ordered_point *sorted;
+    int64_t cap_key, cap_sorted;
 };
 
 /* What a visit of the points is for. */
@@ -101,6 +121,11 @@ struct close_points_index
     uint32_t *class;
     int has_long_texts;
     oj_token_planes_near *near;
+    int span;       /* number of the condition that orders the points of a cell;
+                       -1: none does */
+    int64_t *begin; /* [grid.n] begins of these spans, ascending in a cell */
+    int64_t *end;   /* [grid.n] the last end of the spans of the cell up to
+                       here; begin, where spans are instants */
     struct oj_index *general; /* data that cells do not serve: by the family
                                  that measures anything */
 
@@ -122,6 +147,10 @@ struct near_points_batch
     struct near_marks marks;
     int is_join_side; /* the input is the join side: visited in its order */
     int asks_filter;  /* pairs one by one */
+    /* of the rows' spans, except open ones; the begins less this are sorted by
+     * so many bits, without the lowest */
+    int64_t first_begin;
+    int begin_bits, begin_shift;
     enum near_visit visit;
     struct oj_near_query query; /* what all points ask alike */
     struct oj_pair_budget budget;
@@ -147,6 +176,15 @@ static int same_fids(const int64_t *a, const int64_t *b, int64_t n)
     return a == b || memcmp(a, b, (size_t)n * sizeof *a) == 0;
 }
 
+/* 1 when more is asked of pairs than distance, ids and spans. */
+static int asks_more_than_spans(const struct oj_pair_filter *filter)
+{
+    const struct oj_relation *relation = filter->relation;
+    return relation->exclude_same_geometry || filter->input->on_class != NULL ||
+           filter->input->exclude_class != NULL ||
+           oj_relation_compares_attributes(relation);
+}
+
 /* is_join_side  1 when the two sides have the same points, row by row
  * *asks_filter  1 when more has to be asked of each pair than its id */
 static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
@@ -163,9 +201,7 @@ static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
     *asks_filter = filter->is_needed;
     if (!asks_fids || fids->n == 0)
         return OJ_OK;
-    *asks_filter = relation->exclude_same_geometry || input->on_class != NULL ||
-                   input->exclude_class != NULL ||
-                   oj_relation_compares_attributes(relation);
+    *asks_filter = relation->n_spans > 0 || asks_more_than_spans(filter);
     out->kind = relation->unordered_pairs > 0   ? MARK_FROM
                 : relation->unordered_pairs < 0 ? MARK_TO
                                                 : MARK_EXCEPT;
@@ -326,6 +362,67 @@ static oj_status search_cells_by_similar_text(struct near_points_batch *b,
     return check_cancel_and_pair_limit(b, worker, n_seen, err);
 }
 
+/* First place from `first` to end whose number is at least this; numbers
+ * ascend. Fast where it is near `first`: steps are doubled, then halved. */
+static int64_t find_first_at_least(const int64_t *numbers, int64_t first,
+                                   int64_t end, int64_t number)
+{
+    int64_t below = first - 1, step = 1;
+    while (first < end && numbers[first] < number)
+    {
+        below = first;
+        first += step;
+        step *= 2;
+    }
+    first = first < end ? first : end;
+    while (first - below > 1)
+    {
+        int64_t middle = below + (first - below) / 2;
+        if (numbers[middle] < number)
+            below = middle;
+        else
+            first = middle;
+    }
+    return first;
+}
+
+/* Makes the worker's hood the points around a row's cell whose spans can meet
+ * that of the row. */
+static oj_status move_hood_to_runs_of_span(const struct near_points_batch *b,
+                                           struct near_points_worker *worker,
+                                           double x, double y, int64_t row,
+                                           struct oj_error *err)
+{
+    const struct close_points_index *self = b->self;
+    const struct oj_near_grid *grid = &self->grid;
+    const struct oj_spans *spans = &b->input->spans[self->span];
+    const uint32_t *cell = oj_near_cell(grid, x, y);
+    int64_t from = spans->from[row], until = spans->until[row];
+    int goes_on = cell == worker->cell_of_runs && from >= worker->begin_of_runs;
+    oj_near_hood_clear(&worker->hood);
+    if (!oj_span_exists(from, until))
+        return OJ_OK;
+    /* begins of INT64_MAX are those of features without a span */
+    until = until < INT64_MAX ? until : INT64_MAX - 1;
+    worker->cell_of_runs = cell;
+    worker->begin_of_runs = from;
+    for (int i = 0; i < 9; i++)
+    {
+        const uint32_t *at = cell + (i / 3 - 1) * grid->n_columns + (i % 3 - 1);
+        int64_t end = at[1], last;
+        int64_t first = goes_on ? worker->run[i] : at[0];
+        first = find_first_at_least(self->end, first, end, from);
+        worker->run[i] = last = first;
+        while (last < end && self->begin[last] <= until)
+            last++;
+        if (first < last)
+            OJ_TRY(oj_near_hood_add(&worker->hood, grid, first, last - first,
+                                    err));
+    }
+    oj_near_hood_end(&worker->hood);
+    return OJ_OK;
+}
+
 static oj_status write_sorted_pairs_of_row(const struct near_points_batch *b,
                                            struct near_points_worker *worker,
                                            const struct oj_near_query *q,
@@ -421,7 +518,10 @@ static oj_status search_near_points_of_one(struct near_points_batch *b,
     apply_id_limit_to_query(&b->marks, row, id, &q);
     if (b->visit == VISIT_ASK && b->self->word != NULL)
         return search_cells_by_similar_text(b, worker, &q, row, err);
-    OJ_TRY(oj_near_hood_fill(&worker->hood, &b->self->grid, x, y, err));
+    if (b->self->span >= 0)
+        OJ_TRY(move_hood_to_runs_of_span(b, worker, x, y, row, err));
+    else
+        OJ_TRY(oj_near_hood_fill(&worker->hood, &b->self->grid, x, y, err));
     OJ_TRY(check_cancel_and_pair_limit(b, worker, worker->hood.n, err));
     if (b->visit == VISIT_FILL)
         return write_sorted_pairs_of_row(b, worker, &q, row, err);
@@ -444,6 +544,21 @@ static int64_t row_of_visited_point(const struct near_points_batch *b,
     return b->self->order.point[i].index;
 }
 
+/* Rows are visited in an order of places, so that each of their spans is a
+ * cache miss: has that of a later point come near. */
+OJ_INLINE void prefetch_span_of_later_point(const struct near_points_batch *b,
+                                            int64_t i, int64_t end)
+{
+    const struct oj_spans *spans;
+    int64_t row;
+    if (b->self->span < 0 || i + PREFETCH_AHEAD >= end)
+        return;
+    spans = &b->input->spans[b->self->span];
+    row = row_of_visited_point(b, i + PREFETCH_AHEAD);
+    __builtin_prefetch(&spans->from[row]);
+    __builtin_prefetch(&spans->until[row]);
+}
+
 static oj_status search_near_points_of_task(int64_t task, int thread,
                                             void *user, struct oj_error *err)
 {
@@ -458,6 +573,7 @@ static oj_status search_near_points_of_task(int64_t task, int thread,
     for (int64_t i = first; i < end; i++)
     {
         double x, y;
+        prefetch_span_of_later_point(b, i, end);
         x = b->is_join_side ? self->grid.x[i] : self->order.point[i].x;
         y = b->is_join_side ? self->grid.y[i] : self->order.point[i].y;
         OJ_TRY(search_near_points_of_one(
@@ -495,6 +611,7 @@ static oj_status search_near_points_in_parallel(struct near_points_batch *b,
         worker->n_pairs = worker->n_pairs_counted = worker->n_matched = 0;
         worker->block_at = worker->block_end = worker->squares_from = -1;
         worker->n_unlooked = LOOK_AFTER;
+        worker->cell_of_runs = NULL;
     }
     return oj_parallel_try(self->options.n_threads,
                            (count_points_to_visit(b) + step - 1) / step, 1,
@@ -524,6 +641,8 @@ static void free_batches(struct oj_index *wrapped)
         oj_free(self->worker[t].id);
         oj_free(self->worker[t].d2);
         oj_free(self->worker[t].near);
+        oj_free(self->worker[t].key);
+        oj_free(self->worker[t].sorted);
         oj_row_order_free(&self->worker[t].order);
         oj_near_hood_free(&self->worker[t].hood);
         if (self->answers != NULL)
@@ -543,6 +662,9 @@ static void free_side(struct oj_index *wrapped)
     oj_sorted_fids_free(&self->fids);
     oj_free(self->word);
     oj_free(self->class);
+    if (self->end != self->begin)
+        oj_free(self->end);
+    oj_free(self->begin);
     oj_near_grid_free(&self->grid);
     oj_reach_mask_free(&self->reach);
 }
@@ -576,6 +698,125 @@ static oj_status make_text_bits_in_cell_order(struct close_points_index *self,
     return OJ_OK;
 }
 
+/* --- spans in the order of cells ------------------------------------------ */
+
+/* The condition whose spans order the points; -1: none. */
+static int choose_span_to_order_by(const struct oj_relation *relation,
+                                   const struct oj_flat *join_side)
+{
+    int i = 0;
+    while (i < relation->n_spans &&
+           !oj_span_condition_needs_contact(&relation->spans[i]))
+        i++;
+    return i < relation->n_spans && i < join_side->n_spans &&
+                   relation->n_similar == 0 && join_side->n_features > 0
+               ? i
+               : -1;
+}
+
+static void copy_begins_in_cell_order(int64_t first, int64_t end, void *user)
+{
+    struct close_points_index *self = user;
+    const int64_t *from = self->join_side->spans[self->span].from;
+    for (int64_t i = first; i < end; i++)
+        self->begin[i] = from[feature_of_point_id(self, self->grid.id[i])];
+}
+
+/* Puts n points of a cell in the order of their begins. copy: [n] */
+static void sort_cell_by_begin(struct close_points_index *self, int64_t first,
+                               int64_t n, struct oj_keyed *key,
+                               struct oj_ordered_point *copy)
+{
+    struct oj_near_grid *grid = &self->grid;
+    struct oj_keyed *sorted;
+    for (int64_t i = 0; i < n; i++)
+    {
+        key[i] = (struct oj_keyed){
+            (uint64_t)self->begin[first + i] ^ UINT64_C(1) << 63, i};
+        copy[i] =
+            (struct oj_ordered_point){.x = grid->x[first + i],
+                                      .y = grid->y[first + i],
+                                      .index = (uint32_t)grid->id[first + i]};
+    }
+    sorted = oj_radix_sort(key, key + n, n);
+    for (int64_t i = 0; i < n; i++)
+    {
+        const struct oj_ordered_point *point = &copy[sorted[i].value];
+        grid->x[first + i] = point->x;
+        grid->y[first + i] = point->y;
+        grid->id[first + i] = (int32_t)point->index;
+        self->begin[first + i] = (int64_t)(sorted[i].key ^ UINT64_C(1) << 63);
+    }
+}
+
+/* Of spans with a duration: the last end up to each point. */
+static void note_last_ends(struct close_points_index *self, int64_t first,
+                           int64_t end)
+{
+    const int64_t *until = self->join_side->spans[self->span].until;
+    int64_t last = INT64_MIN;
+    for (int64_t i = first; i < end; i++)
+    {
+        int64_t here = until[feature_of_point_id(self, self->grid.id[i])];
+        last = here > last ? here : last;
+        self->end[i] = last;
+    }
+}
+
+static oj_status sort_cells_of_task(int64_t task, int thread, void *user,
+                                    struct oj_error *err)
+{
+    struct close_points_index *self = user;
+    const struct oj_near_grid *grid = &self->grid;
+    const uint32_t *start = grid->cell_start;
+    int64_t first = task * CELLS_PER_TASK, most = 0;
+    int64_t end = first + CELLS_PER_TASK, n_cells;
+    struct oj_keyed *key;
+    struct oj_ordered_point *copy;
+    (void)thread;
+    n_cells = grid->n_columns * grid->n_rows;
+    end = end < n_cells ? end : n_cells;
+    for (int64_t c = first; c < end; c++)
+        most = start[c + 1] - start[c] > most ? start[c + 1] - start[c] : most;
+    OJ_NEW(key, 2 * most, err);
+    copy = oj_malloc(most + 1, sizeof *copy);
+    for (int64_t c = first; c < end && copy != NULL; c++)
+    {
+        if (start[c + 1] - start[c] > 1)
+            sort_cell_by_begin(self, start[c], start[c + 1] - start[c], key,
+                               copy);
+        if (self->end != self->begin)
+            note_last_ends(self, start[c], start[c + 1]);
+    }
+    oj_free(key);
+    if (copy == NULL)
+        return oj_fail_nomem(err, most, sizeof *copy);
+    oj_free(copy);
+    return OJ_OK;
+}
+
+/* Puts the points of each cell in the order of the begins of their spans. */
+static oj_status sort_cells_by_span(struct close_points_index *self,
+                                    struct oj_error *err)
+{
+    const struct oj_near_grid *grid = &self->grid;
+    const struct oj_spans *spans = &self->join_side->spans[self->span];
+    int n_threads = self->options.n_threads;
+    int64_t n_cells = grid->n_columns * grid->n_rows;
+    OJ_NEW(self->begin, grid->n, err);
+    oj_parallel_slices(n_threads, grid->n, POINTS_PER_TASK,
+                       copy_begins_in_cell_order, self);
+    self->end = self->begin;
+    if (spans->until != spans->from)
+    {
+        self->end = NULL;
+        OJ_NEW(self->end, grid->n, err);
+    }
+    return oj_parallel_try(n_threads,
+                           (n_cells + CELLS_PER_TASK - 1) / CELLS_PER_TASK, 1,
+                           sort_cells_of_task, self, err);
+}
+
 static oj_status invert_tie_rank(struct close_points_index *self,
                                  struct oj_error *err)
 {
@@ -598,6 +839,7 @@ static oj_status build_near_points(struct oj_index *wrapped,
     self->join_side = args->join_side;
     self->tie_rank = args->tie_rank;
     self->kernel = oj_near_kernel();
+    self->span = choose_span_to_order_by(&self->relation, self->join_side);
     OJ_TRY(oj_near_grid_build(&self->grid, self->join_side, self->tie_rank,
                               self->relation.max_distance,
                               self->options.n_threads, err));
@@ -611,9 +853,14 @@ static oj_status build_near_points(struct oj_index *wrapped,
                               self->relation.max_distance, err));
     OJ_TRY(invert_tie_rank(self, err));
     OJ_TRY(make_text_bits_in_cell_order(self, err));
+    if (self->span >= 0)
+        OJ_TRY(sort_cells_by_span(self, err));
     OJ_TRY(oj_sorted_fids_make(&self->relation, self->join_side, self->tie_rank,
                                &self->fids, err));
-    stats->index_bytes += oj_near_grid_bytes(&self->grid);
+    stats->index_bytes += oj_near_grid_bytes(&self->grid) +
+                          (self->begin == NULL        ? 0
+                           : self->end == self->begin ? 8 * self->grid.n
+                                                      : 16 * self->grid.n);
     return OJ_OK;
 }
 
@@ -626,6 +873,80 @@ static oj_status order_input(const struct near_points_batch *b,
                                  b->input->x, b->input->y, &b->self->reach,
                                  err));
     return oj_order_sort(order, n_threads, NULL, NULL, err);
+}
+
+/* Chooses by what numbers begins of spans are sorted together with cells. */
+static void choose_begins_to_sort_by(struct near_points_batch *b)
+{
+    const struct oj_near_grid *grid = &b->self->grid;
+    const int64_t *from = b->input->spans[b->self->span].from;
+    uint64_t cells = (uint64_t)(grid->n_columns * grid->n_rows), range;
+    int64_t last = INT64_MIN;
+    int cell_bits = 64 - __builtin_clzll(cells), bits;
+    b->first_begin = INT64_MAX;
+    for (int64_t row = 0; row < b->input->n_features; row++)
+    {
+        if (from[row] == INT64_MIN || from[row] == INT64_MAX)
+            continue;
+        b->first_begin =
+            from[row] < b->first_begin ? from[row] : b->first_begin;
+        last = from[row] > last ? from[row] : last;
+    }
+    range =
+        last > b->first_begin ? (uint64_t)last - (uint64_t)b->first_begin : 0;
+    bits = range > 0 ? 64 - __builtin_clzll(range) : 1;
+    b->begin_shift = bits + cell_bits > 64 ? bits + cell_bits - 64 : 0;
+    b->begin_bits = bits - b->begin_shift;
+}
+
+static uint64_t cell_and_begin_of_point(const struct near_points_batch *b,
+                                        const struct oj_ordered_point *point)
+{
+    const struct oj_near_grid *grid = &b->self->grid;
+    int64_t from = b->input->spans[b->self->span].from[point->index];
+    uint64_t cell = (uint64_t)oj_near_cell_number(grid, point->x, point->y);
+    uint64_t begin = 0;
+    if (from != INT64_MIN && from != INT64_MAX)
+        begin = ((uint64_t)from - (uint64_t)b->first_begin) >> b->begin_shift;
+    return cell << b->begin_bits | begin;
+}
+
+/* Puts the points of a bucket in the order of their cells, those of a cell in
+ * the order of the begins of their spans. */
+static oj_status sort_bucket_by_cell_and_begin(int64_t bucket, int thread,
+                                               void *user, struct oj_error *err)
+{
+    const struct near_points_batch *b = user;
+    struct near_points_worker *worker = &b->self->worker[thread];
+    const struct oj_order *order = &b->self->order;
+    int64_t first = order->bucket_offset[bucket];
+    int64_t n = order->bucket_offset[bucket + 1] - first;
+    struct oj_ordered_point *point = order->point + first;
+    struct oj_keyed *sorted;
+    OJ_ROOM(worker->key, 0, 2 * n, worker->cap_key, err);
+    OJ_ROOM(worker->sorted, 0, n, worker->cap_sorted, err);
+    for (int64_t i = 0; i < n; i++)
+        worker->key[i] =
+            (struct oj_keyed){cell_and_begin_of_point(b, &point[i]), i};
+    sorted = oj_radix_sort(worker->key, worker->key + n, n);
+    for (int64_t i = 0; i < n; i++)
+        worker->sorted[i] = point[sorted[i].value];
+    if (n > 0)
+        memcpy(point, worker->sorted, (size_t)n * sizeof *point);
+    return OJ_OK;
+}
+
+static oj_status order_input_by_span(struct near_points_batch *b,
+                                     struct oj_error *err)
+{
+    struct oj_order *order = &b->self->order;
+    int n_threads = b->self->options.n_threads;
+    OJ_TRY(oj_order_build_masked(order, n_threads, b->input->n_features,
+                                 b->input->x, b->input->y, &b->self->reach,
+                                 err));
+    choose_begins_to_sort_by(b);
+    return oj_parallel_try(n_threads, order->n_buckets, 1,
+                           sort_bucket_by_cell_and_begin, b, err);
 }
 
 static oj_status check_pair_limit(const struct near_points_batch *b, int64_t n,
@@ -698,6 +1019,20 @@ static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
     return check_pair_limit(b, b->out->n_pairs, err);
 }
 
+/* 1 when pairs are asked for nothing but their spans, and the runs of a row are
+ * all that meet its span: those of features whose spans are instants. */
+static int runs_decide_spans(const struct near_points_batch *b)
+{
+    const struct close_points_index *self = b->self;
+    const struct oj_relation *relation = &self->relation;
+    return self->span >= 0 && self->end == self->begin &&
+           relation->n_spans == 1 &&
+           relation->spans[0].relations == OJ_SPANS_INTERSECT &&
+           !asks_more_than_spans(&b->filter) &&
+           (b->marks.kind != NO_MARK ||
+            (!relation->exclude_self && relation->unordered_pairs == 0));
+}
+
 /* Lists of the pairs that the filter passes. */
 static oj_status join_with_pair_filter(struct near_points_batch *b,
                                        struct oj_error *err)
@@ -744,8 +1079,11 @@ static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
                                &b->filter, err));
     OJ_TRY(make_id_limits_per_row(&b->filter, &self->fids, b->is_join_side,
                                   &b->marks, &b->asks_filter, err));
+    if (b->asks_filter && runs_decide_spans(b))
+        b->asks_filter = 0;
     if (!b->is_join_side)
-        OJ_TRY(order_input(b, err));
+        OJ_TRY(self->span >= 0 ? order_input_by_span(b, err)
+                               : order_input(b, err));
     sorted = oj_clock_seconds();
     stats->sort_s += sorted - start;
     if (b->asks_filter)

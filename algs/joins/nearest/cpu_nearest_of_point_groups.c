@@ -1647,7 +1647,7 @@ static int has_reaches_of_rows(const struct oj_pair_filter *filter)
 {
     return filter != NULL &&
            (filter->input->max_distance != NULL || filter->input->n_texts > 0 ||
-            filter->input->vectors.value != NULL);
+            filter->input->n_spans > 0 || filter->input->vectors.value != NULL);
 }
 
 /* All segments, or those of a class, without a run of them. */

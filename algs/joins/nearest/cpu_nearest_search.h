@@ -262,7 +262,7 @@ oj_filter_leaves_out_one_class(const struct oj_cpu_index *index,
     if (relation->exclude_same_geometry || relation->min_distance > 0.0 ||
         filter->input->n_features == 0 || filter->join_side->n_features == 0 ||
         filter->input->max_distance != NULL || relation->unordered_pairs != 0 ||
-        oj_relation_compares_attributes(relation))
+        relation->n_spans > 0 || oj_relation_compares_attributes(relation))
         return 0;
     return relation->exclude_self ? !by_class && index->fids_ascend : by_class;
 }

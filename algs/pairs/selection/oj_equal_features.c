@@ -20,7 +20,7 @@ static int has_other_conditions(const struct oj_relation *relation,
                                 const struct oj_flat *join_side)
 {
     if (relation->unordered_pairs != 0 || join_side->max_distance != NULL ||
-        oj_relation_compares_attributes(relation))
+        relation->n_spans > 0 || oj_relation_compares_attributes(relation))
         return 1;
     /* These conditions look at whole geometries: of two features with an equal
      * segment they may exclude one and keep the other.  Points are their only

@@ -59,7 +59,12 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
         return oj_fail(err, OJ_ERR_ARG,
                        "a condition on vectors needs vectors of equally many "
                        "dimensions on both sides");
+    if (input->n_spans < relation->n_spans ||
+        join_side->n_spans < relation->n_spans)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a condition on spans needs the spans of both sides");
     filter.is_needed = oj_relation_compares_attributes(relation) || asks_fids ||
+                       relation->n_spans > 0 ||
                        relation->exclude_same_geometry ||
                        input->on_class != NULL || input->exclude_class != NULL;
     if (relation->n_similar > 0)
@@ -196,6 +201,12 @@ OJ_COUNT_CLONES int oj_pair_filter_passes(const struct oj_pair_filter *filter,
     if (a->exclude_class != NULL && a->exclude_class[row] >= 0 &&
         a->exclude_class[row] == b->exclude_class[feature])
         return 0;
+    for (int i = 0; i < relation->n_spans; i++)
+    {
+        if (!oj_span_condition_holds(&relation->spans[i], &a->spans[i], row,
+                                     &b->spans[i], feature))
+            return 0;
+    }
     if (relation->n_similar > 0 && !may_be_similar(filter, row, feature))
         return 0;
     for (int i = 0; i < relation->n_similar; i++)

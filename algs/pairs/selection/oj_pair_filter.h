@@ -1,5 +1,5 @@
 /** Conditions on a pair besides the join itself: equal attributes, similar
- * texts and vectors, self joins, exclusions. */
+ * texts and vectors, spans of time, self joins, exclusions. */
 #ifndef OJ_PAIR_FILTER_H
 #define OJ_PAIR_FILTER_H
 
@@ -87,7 +87,7 @@ uint64_t oj_flat_geometry_hash(const struct oj_flat *flat, int64_t feature);
 
 /** Returns 0 if no pair of the feature can pass: its class is below 0, its own
  * maximum distance is negative or NaN, one of its texts has no token, or its
- * vector is missing. */
+ * vector or a span is missing. */
 static inline int oj_feature_may_pair(const struct oj_flat *flat,
                                       int64_t feature)
 {
@@ -99,6 +99,11 @@ static inline int oj_feature_may_pair(const struct oj_flat *flat,
     if (flat->vectors.value != NULL &&
         !oj_vector_is_there(&flat->vectors, feature))
         return 0;
+    for (int i = 0; i < flat->n_spans; i++)
+    {
+        if (!oj_span_is_there(&flat->spans[i], feature))
+            return 0;
+    }
     return (flat->on_class == NULL || flat->on_class[feature] >= 0) &&
            (flat->max_distance == NULL || flat->max_distance[feature] >= 0.0);
 }

@@ -116,6 +116,10 @@ def join(
     similar       "LEFT=RIGHT:0.6", or a list: only pairs with similar texts; + joins
                   two columns into one text.  With op="similar", without
                   max_distance, place does not matter: geometries are not needed
+    within_time   "seen=departed:30min": only pairs whose times in these columns are
+                  at most that far apart (ms, s, min, h, d; of numbers a number)
+    during        "came..left=opened..closed:overlaps": only pairs whose spans of time
+                  have one of Allen's relations; default: intersects
     vector        "price:0.001+area=PRICE+AREA", or a column of lists: only pairs
                   of vectors that differ by at most max_difference (norm: l2, l1,
                   linf, cosine), or with op="similar" the k most similar

@@ -513,7 +513,8 @@ TEST(no_option_is_without_effect)
         const char *run, *reads;
     } cases[] = {
         {"-benchmark",
-         "op on exclude unordered_pairs centroid_of point_on_surface_of "
+         "op on within_time during exclude unordered_pairs centroid_of "
+         "point_on_surface_of "
          "invalid "
          "input_layer input_geometry where sql dialect spat limit oo "
          "join_layer join_geometry join_where "
@@ -524,7 +525,8 @@ TEST(no_option_is_without_effect)
          "vector norm max_difference name_similarity name_difference "
          "key state flush skipfailures"},
         {"-in_place -pick first",
-         "op on exclude unordered_pairs centroid_of point_on_surface_of "
+         "op on within_time during exclude unordered_pairs centroid_of "
+         "point_on_surface_of "
          "invalid how "
          "pick prefix name_fid name_distance name_rank name_count overlap "
          "nearest_point_fields bearing_field along_field along_percent_field "

@@ -416,6 +416,8 @@ static void check_layers(int kind)
                          scene.scale, kinds[kind].conditions);
         if (kinds[kind].conditions > 0 && one_in(4))
             pick_texts(&t.columns, &t.join, &t.input, &t.relation);
+        if (kinds[kind].conditions > 0 && one_in(3))
+            pick_spans(&t.columns, &t.join, &t.input, &t.relation);
         d = &matrix[t.relation.distance_to];
         if (*d == NULL)
             *d = plain_matrix(&t.input, &t.join, t.relation.distance_to);

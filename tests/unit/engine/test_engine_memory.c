@@ -175,6 +175,8 @@ static void run_sweep(const struct sweep *s, int i)
         r->distance = (enum oj_distance_kind)(OJ_DISTANCE_HAUSDORFF + i);
     if (s->each == COLUMNS)
         pick_columns(&t.columns, &t.join, &t.input, r, 4.0, 1);
+    if (s->each == COLUMNS)
+        pick_spans(&t.columns, &t.join, &t.input, r);
     if (r->n_similar > 0)
         pick_texts(&t.columns, &t.join, &t.input, r);
     if (r->vector.is_asked)

@@ -77,6 +77,8 @@ static void make_trial(struct join_trial *t)
                  s.scale * (1 + s.extent / 20), 5);
     if (one_in(6))
         pick_texts(&t->columns, &t->join, &t->input, &t->relation);
+    if (one_in(4))
+        pick_spans(&t->columns, &t->join, &t->input, &t->relation);
     if (one_in(6))
         pick_vectors(&t->columns, &t->join, &t->input, &t->relation);
 }

@@ -96,6 +96,11 @@ static inline struct oj_flat part_of(const struct oj_flat *flat, int64_t first,
         view.on_class += first;
     if (view.exclude_class != NULL)
         view.exclude_class += first;
+    for (int i = 0; i < flat->n_spans; i++)
+    {
+        view.spans[i].from += first;
+        view.spans[i].until += first;
+    }
     return view;
 }
 

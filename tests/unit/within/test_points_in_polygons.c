@@ -322,6 +322,8 @@ TEST_LOOP(same_as_ring_by_ring, 0, N_KINDS)
         {
             int32_t *rank = pick_ranks(t.join.n_features);
             pick_columns(&t.columns, &t.join, &t.input, &t.relation, 1.0, 2);
+            if (one_in(3))
+                pick_spans(&t.columns, &t.join, &t.input, &t.relation);
             t.relation.exclude_same_geometry = 0;
             check_relation(&t.join, &t.input, &t.relation,
                            pick(2) ? rank : NULL);

@@ -1,0 +1,858 @@
+#include "oj_span_slices.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_clock.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../../foundations/base/oj_radix.h"
+#include "../../pairs/selection/oj_pair_filter.h"
+#include "../../pairs/selection/oj_ranking.h"
+#include "../../pairs/selection/oj_tie_rank_sort.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* Levels of 4, 16, 64, 256 and 1024 slices. */
+#define N_LEVELS 5
+
+#define LEAST_FEATURES 256 /* of a slice, on average */
+#define LEAST_ROWS 64      /* of a slice in a batch, on average */
+#define ROWS_PER_TASK 8192 /* of one slice */
+#define N_SAMPLES 1024     /* rows whose spans are measured */
+#define MOST_VISITS 6      /* slices of a row, on average */
+
+/* A span is long if it is as long as so many slices. */
+#define LONG_SPAN 4
+
+/* ---- features by number -------------------------------------------------- */
+
+/* Copies of some features, with their columns. Owner; zeroed memory is a valid
+ * empty one. */
+struct gathered
+{
+    struct oj_flat flat;
+    struct oj_flat_buf buf; /* of features that are not all points */
+    double *x, *y, *max_distance;
+    int64_t *fid, *from[OJ_MOST_SPANS], *until[OJ_MOST_SPANS];
+    int32_t *on_class, *exclude_class;
+    int64_t cap_x, cap_y, cap_max_distance, cap_fid, cap_on, cap_exclude;
+    int64_t cap_from[OJ_MOST_SPANS], cap_until[OJ_MOST_SPANS];
+};
+
+static void gathered_free(struct gathered *g)
+{
+    oj_flat_buf_free(&g->buf);
+    oj_free(g->x);
+    oj_free(g->y);
+    oj_free(g->max_distance);
+    oj_free(g->fid);
+    oj_free(g->on_class);
+    oj_free(g->exclude_class);
+    for (int i = 0; i < OJ_MOST_SPANS; i++)
+    {
+        oj_free(g->from[i]);
+        oj_free(g->until[i]);
+    }
+    memset(g, 0, sizeof *g);
+}
+
+/* Copy which[0 .. n) of a column to *to; nothing if the column is NULL. */
+static oj_status gather_doubles(const double *column, const int32_t *which,
+                                int64_t n, double **to, int64_t *capacity,
+                                struct oj_error *err)
+{
+    if (column == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_reserve(to, 0, n, capacity, sizeof **to, err));
+    for (int64_t i = 0; i < n; i++)
+        (*to)[i] = column[which[i]];
+    return OJ_OK;
+}
+
+static oj_status gather_int64s(const int64_t *column, const int32_t *which,
+                               int64_t n, int64_t **to, int64_t *capacity,
+                               struct oj_error *err)
+{
+    if (column == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_reserve(to, 0, n, capacity, sizeof **to, err));
+    for (int64_t i = 0; i < n; i++)
+        (*to)[i] = column[which[i]];
+    return OJ_OK;
+}
+
+static oj_status gather_int32s(const int32_t *column, const int32_t *which,
+                               int64_t n, int32_t **to, int64_t *capacity,
+                               struct oj_error *err)
+{
+    if (column == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_reserve(to, 0, n, capacity, sizeof **to, err));
+    for (int64_t i = 0; i < n; i++)
+        (*to)[i] = column[which[i]];
+    return OJ_OK;
+}
+
+static oj_status gather_columns(const struct oj_flat *flat,
+                                const int32_t *which, int64_t n,
+                                struct gathered *g, struct oj_error *err)
+{
+    struct oj_flat *out = &g->flat;
+    OJ_TRY(gather_int64s(flat->fid, which, n, &g->fid, &g->cap_fid, err));
+    OJ_TRY(gather_doubles(flat->max_distance, which, n, &g->max_distance,
+                          &g->cap_max_distance, err));
+    OJ_TRY(
+        gather_int32s(flat->on_class, which, n, &g->on_class, &g->cap_on, err));
+    OJ_TRY(gather_int32s(flat->exclude_class, which, n, &g->exclude_class,
+                         &g->cap_exclude, err));
+    out->fid = flat->fid != NULL ? g->fid : NULL;
+    out->max_distance = flat->max_distance != NULL ? g->max_distance : NULL;
+    out->on_class = flat->on_class != NULL ? g->on_class : NULL;
+    out->exclude_class = flat->exclude_class != NULL ? g->exclude_class : NULL;
+    out->n_spans = flat->n_spans;
+    for (int s = 0; s < flat->n_spans; s++)
+    {
+        int is_instant = flat->spans[s].from == flat->spans[s].until;
+        OJ_TRY(gather_int64s(flat->spans[s].from, which, n, &g->from[s],
+                             &g->cap_from[s], err));
+        if (!is_instant)
+            OJ_TRY(gather_int64s(flat->spans[s].until, which, n, &g->until[s],
+                                 &g->cap_until[s], err));
+        out->spans[s] = (struct oj_spans){g->from[s], is_instant ? g->from[s]
+                                                                 : g->until[s]};
+    }
+    return OJ_OK;
+}
+
+static oj_status gather_features(const struct oj_flat *flat,
+                                 const int32_t *which, int64_t n,
+                                 struct gathered *g, struct oj_error *err)
+{
+    memset(&g->flat, 0, sizeof g->flat);
+    if (oj_flat_is_points(flat))
+    {
+        g->flat.part_kinds = flat->part_kinds;
+        OJ_TRY(gather_doubles(flat->x, which, n, &g->x, &g->cap_x, err));
+        OJ_TRY(gather_doubles(flat->y, which, n, &g->y, &g->cap_y, err));
+        g->flat.n_features = g->flat.n_vertices = n;
+        g->flat.n_parts = g->flat.n_rings = n;
+        g->flat.x = g->x;
+        g->flat.y = g->y;
+    }
+    else
+    {
+        oj_flat_buf_clear(&g->buf);
+        for (int64_t i = 0; i < n; i++)
+            OJ_TRY(oj_flat_buf_copy(&g->buf, flat, which[i], i, err));
+        g->flat = oj_flat_buf_view(&g->buf);
+    }
+    return gather_columns(flat, which, n, g, err);
+}
+
+/* ---- slices -------------------------------------------------------------- */
+
+struct slice
+{
+    int64_t first, n;    /* features of the level */
+    int64_t from, until; /* the first begin and the last end of their spans */
+    struct oj_flat_slice flat;
+    struct oj_index *of[OJ_MOST_ENGINES]; /* NULL: not used yet */
+};
+
+/* The join side in slices: n_short by begin, then those of long spans. */
+struct slice_level
+{
+    int is_made;
+    int64_t n, n_short;
+    struct slice *slice;       /* [n] */
+    int64_t *last;             /* [n_short] last end up to this slice */
+    int32_t *feature_of;       /* [features] ordinals in the join side */
+    struct gathered join_side; /* in this order */
+};
+
+/* What copies of the index share. */
+struct shared_slices
+{
+    pthread_mutex_t lock; /* held while levels and indexes are made */
+    struct slice_level level[N_LEVELS];
+    int64_t n_begins;
+    int64_t *begin; /* [n_begins] of all spans, ascending */
+    struct oj_index *whole[OJ_MOST_ENGINES]; /* of the whole join side */
+};
+
+struct span_slices_index
+{
+    struct oj_index_args args;
+    int span; /* number of the condition by which slices are made */
+    struct shared_slices *shared;
+};
+
+static const struct oj_engine *const *engines_of_cpu(void)
+{
+    return oj_backend_find("cpu")->engines;
+}
+
+/* The engine that answers the join without slices; -1: none. */
+static int choose_inner_engine(const struct oj_relation *relation,
+                               const struct oj_flat *join_side,
+                               const struct oj_flat *input)
+{
+    const struct oj_engine *const *engine = engines_of_cpu();
+    for (int i = 0; engine[i] != NULL; i++)
+    {
+        if (engine[i] != &oj_span_slices &&
+            (engine[i]->takes == NULL
+                 ? oj_relation_is_of_shapes(relation)
+                 : engine[i]->takes(relation, join_side, input)))
+            return i;
+    }
+    return -1;
+}
+
+static int choose_span_for_slices(const struct oj_relation *relation,
+                                  const struct oj_flat *join_side)
+{
+    int i = 0;
+    while (i < relation->n_spans && i < join_side->n_spans &&
+           !oj_span_condition_needs_contact(&relation->spans[i]))
+        i++;
+    return i < relation->n_spans && i < join_side->n_spans ? i : -1;
+}
+
+/* Points within a distance of points have spans in their cells, and texts and
+ * vectors are not copied. */
+static int takes_span_slices(const struct oj_relation *relation,
+                             const struct oj_flat *join_side,
+                             const struct oj_flat *input)
+{
+    return relation->n_spans > 0 &&
+           !oj_relation_compares_attributes(relation) &&
+           join_side->overlaps == NULL && join_side->n_texts == 0 &&
+           (input == NULL || input->n_texts == 0) &&
+           join_side->n_features >= 4 * LEAST_FEATURES &&
+           choose_span_for_slices(relation, join_side) >= 0 &&
+           !oj_cpu_near_points.takes(relation, join_side, input);
+}
+
+static int64_t duration(int64_t from, int64_t until)
+{
+    int64_t difference;
+    return __builtin_sub_overflow(until, from, &difference) ? INT64_MAX
+                                                            : difference;
+}
+
+/* The part of the features, sorted by begin, that have neither of the extreme
+ * twentieths has this duration, 20 / 18 of it. */
+static int64_t duration_of_begins(const struct shared_slices *shared)
+{
+    int64_t n = shared->n_begins;
+    return n > 0
+               ? duration(shared->begin[n / 20], shared->begin[n - 1 - n / 20])
+               : 0;
+}
+
+/* Order of the features: short spans by begin, then long ones by begin. Returns
+ * how many have a span. */
+static int64_t order_features_by_span(const struct span_slices_index *self,
+                                      int64_t n_slices, int32_t *feature_of,
+                                      int64_t *n_short, struct oj_error *err,
+                                      oj_status *status)
+{
+    const struct oj_flat *flat = self->args.join_side;
+    const struct oj_spans *spans = &flat->spans[self->span];
+    int64_t most = duration_of_begins(self->shared) / n_slices;
+    int64_t n = 0, n_long = 0, n_all = flat->n_features;
+    struct oj_keyed *keyed = oj_malloc(2 * n_all, sizeof *keyed), *sorted;
+    most = most > INT64_MAX / LONG_SPAN ? INT64_MAX : LONG_SPAN * most;
+    if (keyed == NULL)
+    {
+        *status = oj_fail_nomem(err, n_all, sizeof *keyed);
+        return 0;
+    }
+    for (int64_t f = 0; f < n_all; f++)
+    {
+        if (oj_span_is_there(spans, f))
+            keyed[n++] = (struct oj_keyed){
+                (uint64_t)spans->from[f] ^ UINT64_C(1) << 63, f};
+    }
+    sorted = oj_radix_sort(keyed, keyed + n, n);
+    *n_short = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t f = sorted[i].value;
+        if (duration(spans->from[f], spans->until[f]) <= most)
+            feature_of[(*n_short)++] = (int32_t)f;
+        else /* the long ones at the other end, backwards */
+            feature_of[n - ++n_long] = (int32_t)f;
+    }
+    for (int64_t i = 0; i < n_long / 2; i++)
+    {
+        int32_t f = feature_of[*n_short + i];
+        feature_of[*n_short + i] = feature_of[n - 1 - i];
+        feature_of[n - 1 - i] = f;
+    }
+    oj_free(keyed);
+    *status = OJ_OK;
+    return n;
+}
+
+static void cut_slices(struct slice_level *level, int64_t first, int64_t end,
+                       int64_t at_once)
+{
+    for (; first < end; first += at_once)
+    {
+        struct slice *slice = &level->slice[level->n++];
+        slice->first = first;
+        slice->n = end - first < at_once ? end - first : at_once;
+    }
+}
+
+/* Puts the features of a slice in tie order, so that their numbers are their
+ * ranks, and notes the ends of their spans. */
+static oj_status finish_slice(const struct span_slices_index *self,
+                              struct slice_level *level, struct slice *slice,
+                              struct oj_error *err)
+{
+    const struct oj_spans *spans = &self->args.join_side->spans[self->span];
+    int32_t *feature = level->feature_of + slice->first;
+    struct oj_keyed *keyed, *sorted;
+    OJ_NEW(keyed, 2 * slice->n, err);
+    slice->from = INT64_MAX;
+    slice->until = INT64_MIN;
+    for (int64_t i = 0; i < slice->n; i++)
+    {
+        int64_t from = spans->from[feature[i]],
+                until = spans->until[feature[i]];
+        slice->from = from < slice->from ? from : slice->from;
+        slice->until = until > slice->until ? until : slice->until;
+        keyed[i] = (struct oj_keyed){
+            (uint64_t)oj_tie_rank(self->args.tie_rank, feature[i]), feature[i]};
+    }
+    sorted = oj_radix_sort(keyed, keyed + slice->n, slice->n);
+    for (int64_t i = 0; i < slice->n; i++)
+        feature[i] = (int32_t)sorted[i].value;
+    oj_free(keyed);
+    return OJ_OK;
+}
+
+static oj_status fill_level(const struct span_slices_index *self,
+                            int64_t n_slices, struct slice_level *level,
+                            struct oj_error *err)
+{
+    const struct oj_flat *flat = self->args.join_side;
+    int64_t n, n_short, at_once;
+    oj_status status;
+    OJ_NEW(level->feature_of, flat->n_features, err);
+    n = order_features_by_span(self, n_slices, level->feature_of, &n_short, err,
+                               &status);
+    OJ_TRY(status);
+    at_once = n / n_slices + 1;
+    OJ_NEW_ZEROED(level->slice, n / at_once + 2, err);
+    cut_slices(level, 0, n_short, at_once);
+    level->n_short = level->n;
+    cut_slices(level, n_short, n, at_once);
+    OJ_NEW(level->last, level->n_short + 1, err);
+    for (int64_t s = 0; s < level->n; s++)
+        OJ_TRY(finish_slice(self, level, &level->slice[s], err));
+    for (int64_t s = 0; s < level->n_short; s++)
+    {
+        int64_t until = level->slice[s].until;
+        level->last[s] =
+            s > 0 && level->last[s - 1] > until ? level->last[s - 1] : until;
+    }
+    OJ_TRY(gather_features(flat, level->feature_of, n, &level->join_side, err));
+    for (int64_t s = 0; s < level->n; s++)
+        OJ_TRY(oj_flat_slice_make(&level->join_side.flat, level->slice[s].first,
+                                  level->slice[s].n, &level->slice[s].flat,
+                                  err));
+    level->is_made = 1;
+    return OJ_OK;
+}
+
+static void free_indexes(struct oj_index *of[OJ_MOST_ENGINES])
+{
+    for (int i = 0; i < OJ_MOST_ENGINES; i++)
+    {
+        if (of[i] != NULL)
+            oj_index_free(engines_of_cpu()[i], of[i]);
+    }
+}
+
+static void free_level(struct slice_level *level)
+{
+    for (int64_t s = 0; level->slice != NULL && s < level->n; s++)
+    {
+        free_indexes(level->slice[s].of);
+        oj_flat_slice_free(&level->slice[s].flat);
+    }
+    oj_free(level->slice);
+    oj_free(level->last);
+    oj_free(level->feature_of);
+    gathered_free(&level->join_side);
+    memset(level, 0, sizeof *level);
+}
+
+/* ---- index --------------------------------------------------------------- */
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct span_slices_index *self = (void *)wrapped;
+    struct shared_slices *shared = self->shared;
+    if (shared == NULL)
+        return;
+    for (int i = 0; i < N_LEVELS; i++)
+        free_level(&shared->level[i]);
+    free_indexes(shared->whole);
+    pthread_mutex_destroy(&shared->lock);
+    oj_free(shared->begin);
+    oj_free(shared);
+}
+
+/* All state of a batch is the batch's own. */
+static void free_batches(struct oj_index *index)
+{
+    (void)index;
+}
+
+static oj_status sort_begins(struct span_slices_index *self,
+                             struct oj_error *err)
+{
+    const struct oj_flat *flat = self->args.join_side;
+    const struct oj_spans *spans = &flat->spans[self->span];
+    int64_t n = 0;
+    struct oj_keyed *keyed, *sorted;
+    OJ_NEW(self->shared->begin, flat->n_features, err);
+    OJ_NEW(keyed, 2 * flat->n_features, err);
+    for (int64_t f = 0; f < flat->n_features; f++)
+    {
+        if (oj_span_is_there(spans, f))
+            keyed[n++] = (struct oj_keyed){
+                (uint64_t)spans->from[f] ^ UINT64_C(1) << 63, f};
+    }
+    sorted = oj_radix_sort(keyed, keyed + n, n);
+    for (int64_t i = 0; i < n; i++)
+        self->shared->begin[i] = spans->from[sorted[i].value];
+    self->shared->n_begins = n;
+    oj_free(keyed);
+    return OJ_OK;
+}
+
+static oj_status build_span_slices(struct oj_index *wrapped,
+                                   const struct oj_index_args *args,
+                                   struct oj_stats *stats, struct oj_error *err)
+{
+    struct span_slices_index *self = (void *)wrapped;
+    self->args = *args;
+    self->span = choose_span_for_slices(&args->relation, args->join_side);
+    OJ_NEW_ZEROED(self->shared, 1, err);
+    pthread_mutex_init(&self->shared->lock, NULL);
+    OJ_TRY(sort_begins(self, err));
+    stats->index_bytes += 8 * self->shared->n_begins;
+    return OJ_OK;
+}
+
+static void set_options(struct oj_index *wrapped,
+                        const struct oj_options *options)
+{
+    struct span_slices_index *self = (void *)wrapped;
+    oj_options_set_batches(&self->args.options, options);
+}
+
+/* ---- a batch ------------------------------------------------------------- */
+
+/* Some rows that are joined with a slice. */
+struct slice_task
+{
+    int64_t slice, first, n; /* of rows in visit */
+};
+
+struct slices_worker
+{
+    struct gathered rows;
+    struct oj_matches matches;
+    struct oj_ranking ranking;
+    struct oj_stats stats;
+};
+
+struct slices_batch
+{
+    const struct span_slices_index *self;
+    const struct oj_flat *input;
+    struct slice_level *level;
+    int engine;
+    int64_t *first; /* [level->n + 1] of the rows of a slice in visit */
+    int32_t *visit; /* [first[level->n]] rows, slice by slice */
+    int64_t n_tasks;
+    struct slice_task *task;
+    struct slices_worker *worker; /* [n_threads] */
+    struct oj_answers *answers;   /* [n_threads] */
+    struct oj_pair_budget budget;
+};
+
+static int64_t count_begins_up_to(const struct shared_slices *shared,
+                                  int64_t number)
+{
+    int64_t low = 0, high = shared->n_begins;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (shared->begin[middle] <= number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The share of the join side that a row's span has, on average. */
+static double share_of_a_row(const struct slices_batch *b)
+{
+    const struct shared_slices *shared = b->self->shared;
+    const struct oj_spans *spans = &b->input->spans[b->self->span];
+    int64_t n = b->input->n_features, step = n / N_SAMPLES + 1, n_rows = 0;
+    double sum = 0.0;
+    for (int64_t row = 0; row < n; row += step)
+    {
+        if (!oj_span_is_there(spans, row))
+            continue;
+        sum += (double)(count_begins_up_to(shared, spans->until[row]) -
+                        count_begins_up_to(shared,
+                                           spans->from[row] -
+                                               (spans->from[row] > INT64_MIN)));
+        n_rows++;
+    }
+    return n_rows > 0 && shared->n_begins > 0
+               ? sum / (double)n_rows / (double)shared->n_begins
+               : 1.0;
+}
+
+static int64_t slices_of_level(int i)
+{
+    return INT64_C(4) << 2 * i;
+}
+
+/* The level for a batch; -1: none, the whole join side. */
+static int choose_level(const struct slices_batch *b)
+{
+    double share = share_of_a_row(b);
+    int found = -1;
+    for (int i = 0; i < N_LEVELS; i++)
+    {
+        int64_t n = slices_of_level(i);
+        if ((double)n * share <= 1.5 &&
+            n * LEAST_FEATURES <= b->self->shared->n_begins &&
+            (n * LEAST_ROWS <= b->input->n_features ||
+             b->self->shared->level[i].is_made))
+            found = i;
+    }
+    return found;
+}
+
+/* Visits the slices whose spans can meet that of a row: counts them in count,
+ * or writes the row to visit, at count. */
+static void visit_slices_of_row(const struct slices_batch *b, int64_t row,
+                                int64_t *count, int32_t *visit)
+{
+    const struct slice_level *level = b->level;
+    const struct oj_spans *spans = &b->input->spans[b->self->span];
+    int64_t from = spans->from[row], until = spans->until[row];
+    int64_t low = 0, high = level->n_short;
+    if (!oj_span_is_there(spans, row))
+        return;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (level->slice[middle].from <= until)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (int64_t s = level->n_short; s < level->n; s++)
+    {
+        if (level->slice[s].from <= until && level->slice[s].until >= from)
+        {
+            if (visit != NULL)
+                visit[count[s]] = (int32_t)row;
+            count[s]++;
+        }
+    }
+    while (low-- > 0 && level->last[low] >= from)
+    {
+        if (level->slice[low].until < from)
+            continue;
+        if (visit != NULL)
+            visit[count[low]] = (int32_t)row;
+        count[low]++;
+    }
+}
+
+/* Lists the rows of each slice. */
+static oj_status list_rows_of_slices(struct slices_batch *b,
+                                     struct oj_error *err)
+{
+    int64_t n = b->level->n, *at;
+    OJ_NEW_ZEROED(b->first, n + 1, err);
+    for (int64_t row = 0; row < b->input->n_features; row++)
+        visit_slices_of_row(b, row, b->first + 1, NULL);
+    for (int64_t s = 0; s < n; s++)
+        b->first[s + 1] += b->first[s];
+    OJ_NEW(b->visit, b->first[n], err);
+    OJ_NEW(at, n + 1, err);
+    memcpy(at, b->first, (size_t)(n + 1) * sizeof *at);
+    for (int64_t row = 0; row < b->input->n_features; row++)
+        visit_slices_of_row(b, row, at, b->visit);
+    oj_free(at);
+    return OJ_OK;
+}
+
+static oj_status list_tasks(struct slices_batch *b, struct oj_error *err)
+{
+    int64_t n = b->level->n, n_tasks = 0;
+    for (int64_t s = 0; s < n; s++)
+        n_tasks +=
+            (b->first[s + 1] - b->first[s] + ROWS_PER_TASK - 1) / ROWS_PER_TASK;
+    OJ_NEW(b->task, n_tasks, err);
+    for (int64_t s = 0; s < n; s++)
+    {
+        for (int64_t at = b->first[s]; at < b->first[s + 1];
+             at += ROWS_PER_TASK)
+        {
+            int64_t left = b->first[s + 1] - at;
+            b->task[b->n_tasks++] = (struct slice_task){
+                s, at, left < ROWS_PER_TASK ? left : ROWS_PER_TASK};
+        }
+    }
+    return OJ_OK;
+}
+
+static struct oj_index_args args_of_inner(const struct span_slices_index *self,
+                                          const struct oj_flat *join_side)
+{
+    struct oj_index_args args = self->args;
+    args.join_side = join_side;
+    args.gets_candidates = 0;
+    return args;
+}
+
+static oj_status make_index_of_slice(int64_t i, int thread, void *user,
+                                     struct oj_error *err)
+{
+    struct slices_batch *b = user;
+    struct slice *slice = &b->level->slice[i];
+    struct oj_index_args args = args_of_inner(b->self, &slice->flat.flat);
+    if (slice->of[b->engine] != NULL || b->first[i] == b->first[i + 1])
+        return OJ_OK;
+    args.tie_rank = NULL;
+    args.options.n_threads = 1;
+    return oj_index_make(engines_of_cpu()[b->engine], &args,
+                         &slice->of[b->engine], &b->worker[thread].stats, err);
+}
+
+/* Adds the pairs of row i of the task to the answers. */
+static oj_status add_pairs_of_row(const struct slices_batch *b, int thread,
+                                  const struct slice_task *task, int64_t i,
+                                  struct oj_error *err)
+{
+    struct slices_worker *worker = &b->worker[thread];
+    const struct oj_matches *found = &worker->matches;
+    struct oj_answers *answers = &b->answers[thread];
+    const int32_t *feature_of =
+        b->level->feature_of + b->level->slice[task->slice].first;
+    int64_t first = oj_matches_first(found, i), end = oj_matches_end(found, i);
+    int32_t row = b->visit[task->first + i];
+    if (first == end)
+        return OJ_OK;
+    if (!oj_relation_sorts_by_measure(&b->self->args.relation))
+    {
+        OJ_TRY(oj_answers_reserve(answers, end - first, err));
+        for (int64_t p = first; p < end; p++)
+            oj_answers_put(answers, row, feature_of[found->join_row[p]],
+                           found->measure[p]);
+        return OJ_OK;
+    }
+    oj_ranking_start(&worker->ranking);
+    for (int64_t p = first; p < end; p++)
+        OJ_TRY(oj_ranking_add(&worker->ranking, feature_of[found->join_row[p]],
+                              found->measure[p], err));
+    oj_ranking_finish(&worker->ranking);
+    return oj_answers_add(answers, row, &worker->ranking, err);
+}
+
+static oj_status join_rows_with_slice(int64_t i, int thread, void *user,
+                                      struct oj_error *err)
+{
+    const struct slices_batch *b = user;
+    const struct span_slices_index *self = b->self;
+    const struct slice_task *task = &b->task[i];
+    const struct oj_engine *engine = engines_of_cpu()[b->engine];
+    struct slices_worker *worker = &b->worker[thread];
+    struct oj_index *copy;
+    oj_status status;
+    OJ_TRY(oj_check_cancel(self->args.options.cancel, err));
+    OJ_TRY(gather_features(b->input, b->visit + task->first, task->n,
+                           &worker->rows, err));
+    OJ_TRY(oj_index_copy(engine, b->level->slice[task->slice].of[b->engine],
+                         &self->args.options, &copy, err));
+    status = engine->join(copy, &worker->rows.flat, &worker->matches,
+                          &worker->stats, err);
+    oj_index_copy_free(engine, copy);
+    for (int64_t row = 0; row < task->n && status == OJ_OK; row++)
+        status = add_pairs_of_row(b, thread, task, row, err);
+    return status;
+}
+
+static oj_status start_workers(struct slices_batch *b, struct oj_error *err)
+{
+    const struct oj_index_args *args = &b->self->args;
+    int n_threads = args->options.n_threads;
+    OJ_NEW_ZEROED(b->worker, n_threads, err);
+    OJ_NEW_ZEROED(b->answers, n_threads, err);
+    oj_pair_budget_start(&b->budget, args->options.max_batch_pairs,
+                         b->input->n_features, n_threads);
+    for (int t = 0; t < n_threads; t++)
+    {
+        b->worker[t].ranking = oj_ranking_make(&args->relation, args->tie_rank);
+        oj_answers_start(&b->answers[t], &b->budget);
+    }
+    return OJ_OK;
+}
+
+static void end_batch(struct slices_batch *b, struct oj_stats *stats)
+{
+    int n_threads = b->self->args.options.n_threads;
+    for (int t = 0; b->worker != NULL && t < n_threads; t++)
+    {
+        stats->n_candidates += b->worker[t].stats.n_candidates;
+        stats->index_bytes += b->worker[t].stats.index_bytes;
+        gathered_free(&b->worker[t].rows);
+        oj_matches_free(&b->worker[t].matches);
+        oj_ranking_free(&b->worker[t].ranking);
+    }
+    for (int t = 0; b->answers != NULL && t < n_threads; t++)
+        oj_answers_free(&b->answers[t]);
+    oj_free(b->worker);
+    oj_free(b->answers);
+    oj_free(b->first);
+    oj_free(b->visit);
+    oj_free(b->task);
+}
+
+static oj_status make_level_once(struct slices_batch *b, int level,
+                                 struct oj_error *err)
+{
+    struct shared_slices *shared = b->self->shared;
+    oj_status status = OJ_OK;
+    b->level = &shared->level[level];
+    pthread_mutex_lock(&shared->lock);
+    if (!b->level->is_made)
+        status = fill_level(b->self, slices_of_level(level), b->level, err);
+    if (status != OJ_OK)
+        free_level(b->level);
+    pthread_mutex_unlock(&shared->lock);
+    return status;
+}
+
+static int has_few_visits(const struct slices_batch *b)
+{
+    return b->first[b->level->n] <= MOST_VISITS * b->input->n_features;
+}
+
+/* Makes the level and the indexes that the batch needs, and lists its rows;
+ * *is_worth_it 0: the whole join side is faster. */
+static oj_status prepare_slices(struct slices_batch *b, int level,
+                                int *is_worth_it, struct oj_error *err)
+{
+    struct shared_slices *shared = b->self->shared;
+    oj_status status;
+    OJ_TRY(make_level_once(b, level, err));
+    OJ_TRY(list_rows_of_slices(b, err));
+    *is_worth_it = has_few_visits(b);
+    if (!*is_worth_it)
+        return OJ_OK;
+    pthread_mutex_lock(&shared->lock);
+    status = oj_parallel_try(b->self->args.options.n_threads, b->level->n, 1,
+                             make_index_of_slice, b, err);
+    pthread_mutex_unlock(&shared->lock);
+    return status;
+}
+
+static oj_status join_with_slices(struct slices_batch *b,
+                                  struct oj_matches *out, struct oj_error *err)
+{
+    const struct oj_index_args *args = &b->self->args;
+    int n_threads = args->options.n_threads;
+    OJ_TRY(list_tasks(b, err));
+    OJ_TRY(oj_parallel_try(n_threads, b->n_tasks, 1, join_rows_with_slice, b,
+                           err));
+    return oj_answers_to_matches(b->answers, n_threads, b->input->n_features,
+                                 &args->relation, args->tie_rank, out, err);
+}
+
+/* Joins the batch with the whole join side. */
+static oj_status join_with_whole(const struct span_slices_index *self,
+                                 int engine_number, const struct oj_flat *input,
+                                 struct oj_matches *out, struct oj_stats *stats,
+                                 struct oj_error *err)
+{
+    const struct oj_engine *engine = engines_of_cpu()[engine_number];
+    struct shared_slices *shared = self->shared;
+    struct oj_index_args args = args_of_inner(self, self->args.join_side);
+    struct oj_index *copy;
+    oj_status status = OJ_OK;
+    pthread_mutex_lock(&shared->lock);
+    if (shared->whole[engine_number] == NULL)
+        status = oj_index_make(engine, &args, &shared->whole[engine_number],
+                               stats, err);
+    pthread_mutex_unlock(&shared->lock);
+    OJ_TRY(status);
+    OJ_TRY(oj_index_copy(engine, shared->whole[engine_number],
+                         &self->args.options, &copy, err));
+    status = engine->join(copy, input, out, stats, err);
+    oj_index_copy_free(engine, copy);
+    return status;
+}
+
+static oj_status join_span_slices(struct oj_index *wrapped,
+                                  const struct oj_flat *input,
+                                  struct oj_matches *out,
+                                  struct oj_stats *stats, struct oj_error *err)
+{
+    struct span_slices_index *self = (void *)wrapped;
+    struct slices_batch b = {.self = self, .input = input};
+    double start = oj_clock_seconds(), ready;
+    struct oj_pair_filter filter;
+    int level, uses_slices = 0;
+    oj_status status;
+    OJ_TRY(oj_pair_filter_make(&self->args.relation, input,
+                               self->args.join_side, &filter, err));
+    b.engine =
+        choose_inner_engine(&self->args.relation, self->args.join_side, input);
+    if (b.engine < 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "-op %s is not possible between these kinds of features",
+                       oj_op_get(self->args.relation.op)->name);
+    level = input->n_features > 0 ? choose_level(&b) : -1;
+    if (level < 0)
+        return join_with_whole(self, b.engine, input, out, stats, err);
+    status = start_workers(&b, err);
+    if (status == OJ_OK)
+        status = prepare_slices(&b, level, &uses_slices, err);
+    ready = oj_clock_seconds();
+    if (status == OJ_OK && uses_slices)
+        status = join_with_slices(&b, out, err);
+    end_batch(&b, stats);
+    stats->sort_s += ready - start;
+    stats->refine_s += oj_clock_seconds() - ready;
+    return status != OJ_OK || uses_slices
+               ? status
+               : join_with_whole(self, b.engine, input, out, stats, err);
+}
+
+const struct oj_engine oj_span_slices = {.name = "slices of time",
+                                         .takes = takes_span_slices,
+                                         .index_size =
+                                             sizeof(struct span_slices_index),
+                                         .build = build_span_slices,
+                                         .join = join_span_slices,
+                                         .free_side = free_side,
+                                         .free_batches = free_batches,
+                                         .set_options = set_options};

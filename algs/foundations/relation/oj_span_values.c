@@ -1,0 +1,227 @@
+#include "oj_span_values.h"
+
+#include "../../../flatten/base/oj_number.h"
+#include "../../../flatten/text/oj_moment.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- how fields are read ------------------------------------------------- */
+
+static const char *const side_names[2] = {"input", "join"};
+
+static const char *name_of_field_kind(enum oj_span_field kind)
+{
+    static const char *const names[] = {"dates or datetimes",
+                                        "times of a day",
+                                        "numbers",
+                                        "numbers",
+                                        "texts",
+                                        "neither times nor numbers"};
+    return names[kind];
+}
+
+/* Integers and reals are compared with each other. */
+static int is_of_one_kind(enum oj_span_field a, enum oj_span_field b)
+{
+    return a == b || (a == OJ_SPAN_FIELD_INTEGER && b == OJ_SPAN_FIELD_REAL) ||
+           (a == OJ_SPAN_FIELD_REAL && b == OJ_SPAN_FIELD_INTEGER);
+}
+
+/* The kind that all fields but texts have; OJ_SPAN_FIELD_TEXT: all are
+ * texts. */
+static oj_status find_common_kind(const struct oj_span_words *words,
+                                  enum oj_span_field kind[2][2],
+                                  enum oj_span_field *out, struct oj_error *err)
+{
+    int first = -1;
+    *out = OJ_SPAN_FIELD_TEXT;
+    for (int i = 0; i < 4; i++)
+    {
+        enum oj_span_field of = kind[i / 2][i % 2];
+        if (of == OJ_SPAN_FIELD_OTHER)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "%s%s: the field '%.100s' of the %s layer holds %s",
+                           words->dash, words->option,
+                           words->fields[i / 2][i % 2], side_names[i / 2],
+                           name_of_field_kind(of));
+        if (of == OJ_SPAN_FIELD_TEXT)
+            continue;
+        if (first >= 0 && !is_of_one_kind(*out, of))
+            return oj_fail(err, OJ_ERR_ARG,
+                           "%s%s: the field '%.100s' of the %s layer holds %s, "
+                           "'%.100s' of the %s layer %s: only fields of one "
+                           "kind are compared",
+                           words->dash, words->option,
+                           words->fields[first / 2][first % 2],
+                           side_names[first / 2], name_of_field_kind(*out),
+                           words->fields[i / 2][i % 2], side_names[i / 2],
+                           name_of_field_kind(of));
+        *out = first >= 0 && *out == OJ_SPAN_FIELD_REAL ? *out : of;
+        first = first >= 0 ? first : i;
+    }
+    return OJ_OK;
+}
+
+oj_status oj_span_reading_plan(const struct oj_span_words *words,
+                               enum oj_span_field kind[2][2],
+                               struct oj_span_reading *out,
+                               struct oj_error *err)
+{
+    struct oj_span_reading reading = {.is_window = words->is_window};
+    enum oj_span_field common;
+    int is_number;
+    OJ_TRY(find_common_kind(words, kind, &common, err));
+    reading.is_of_texts = common == OJ_SPAN_FIELD_TEXT;
+    if (common == OJ_SPAN_FIELD_TEXT)
+        common = words->is_window && !words->has_unit ? OJ_SPAN_FIELD_REAL
+                                                      : OJ_SPAN_FIELD_MOMENT;
+    for (int i = 0; i < 4; i++) /* a text can hold any number */
+    {
+        if (common == OJ_SPAN_FIELD_INTEGER &&
+            kind[i / 2][i % 2] == OJ_SPAN_FIELD_TEXT)
+            common = OJ_SPAN_FIELD_REAL;
+    }
+    is_number = common == OJ_SPAN_FIELD_INTEGER || common == OJ_SPAN_FIELD_REAL;
+    if (words->is_window && is_number && words->has_unit)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s%s: the field '%.100s' holds numbers: write the "
+                       "window as a number without a unit",
+                       words->dash, words->option, words->fields[0][0]);
+    if (words->is_window && !is_number && !words->has_unit)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s%s: the field '%.100s' holds %s: write the window "
+                       "with a unit, as 30min (ms, s, min, h, d)",
+                       words->dash, words->option, words->fields[0][0],
+                       name_of_field_kind(common));
+    memcpy(reading.is_instant, words->is_instant, sizeof reading.is_instant);
+    reading.scale = (enum oj_span_scale)common;
+    reading.real_window = words->window;
+    /* of integers, a part of 1 adds no partner */
+    reading.window =
+        words->window < 9e18 ? (int64_t)floor(words->window) : INT64_MAX;
+    *out = reading;
+    return OJ_OK;
+}
+
+_Static_assert((int)OJ_SPAN_FIELD_REAL == (int)OJ_SPAN_REALS &&
+                   (int)OJ_SPAN_FIELD_INTEGER == (int)OJ_SPAN_INTEGERS &&
+                   (int)OJ_SPAN_FIELD_TIME == (int)OJ_SPAN_TIMES_OF_DAY,
+               "a scale for each kind");
+
+/* ---- ends ---------------------------------------------------------------- */
+
+/* A number whose order is that of doubles; 0 and -0 are equal. */
+static int64_t number_in_order_of_double(double value)
+{
+    int64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits < 0 ? INT64_MIN - bits : bits;
+}
+
+struct oj_span_end oj_span_end_of_integer(const struct oj_span_reading *reading,
+                                          int64_t value)
+{
+    if (reading->scale == OJ_SPAN_REALS)
+        return oj_span_end_of_real(reading, (double)value);
+    /* the outermost numbers stand for open ends and for none */
+    value = value == INT64_MAX ? INT64_MAX - 1 : value;
+    value = value == INT64_MIN ? INT64_MIN + 1 : value;
+    return (struct oj_span_end){OJ_SPAN_END_IS_THERE, value, 0.0};
+}
+
+struct oj_span_end oj_span_end_of_real(const struct oj_span_reading *reading,
+                                       double value)
+{
+    struct oj_span_end end = {OJ_SPAN_END_IS_THERE, 0, value};
+    if (isnan(value))
+        return (struct oj_span_end){OJ_SPAN_END_NULL, 0, 0.0};
+    if (reading->scale == OJ_SPAN_REALS)
+        end.at = number_in_order_of_double(value);
+    else /* an unsigned integer of 64 bits */
+        end.at = value < 0x1p63 ? (int64_t)value : INT64_MAX - 1;
+    return end;
+}
+
+struct oj_span_end oj_span_end_of_text(const struct oj_span_reading *reading,
+                                       const char *text, int64_t n)
+{
+    struct oj_span_end end = {OJ_SPAN_END_IS_NONE, 0, 0.0};
+    double number;
+    if (n == 0)
+        end.state = OJ_SPAN_END_NULL;
+    else if (reading->scale == OJ_SPAN_MOMENTS)
+    {
+        if (oj_moment_read(text, n, &end.at) ||
+            (reading->is_of_texts && oj_moment_of_day_read(text, n, &end.at)))
+            end.state = OJ_SPAN_END_IS_THERE;
+    }
+    else if (reading->scale == OJ_SPAN_TIMES_OF_DAY)
+    {
+        if (oj_moment_of_day_read(text, n, &end.at))
+            end.state = OJ_SPAN_END_IS_THERE;
+    }
+    else if (!isnan(number = oj_text_number(text, n)))
+        return oj_span_end_of_real(reading, number);
+    return end;
+}
+
+/* ---- spans --------------------------------------------------------------- */
+
+/* a + b without overflow. */
+static int64_t add_within_bounds(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (!__builtin_add_overflow(a, b, &sum))
+        return sum;
+    return a < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* The greatest double that is not above a + b as it is without rounding: the
+ * error of a rounded sum is exact (Knuth's TwoSum). */
+static double greatest_double_up_to_sum(double a, double b)
+{
+    double sum = a + b, of_b = sum - a;
+    double error = (a - (sum - of_b)) + (b - of_b);
+    return error < 0.0 ? nextafter(sum, -(double)INFINITY) : sum;
+}
+
+static void make_window(const struct oj_span_reading *reading,
+                        const struct oj_span_end *end, int64_t *from,
+                        int64_t *until)
+{
+    double w = reading->real_window;
+    if (reading->scale == OJ_SPAN_REALS)
+    {
+        *until =
+            number_in_order_of_double(greatest_double_up_to_sum(end->real, w));
+        *from = number_in_order_of_double(
+            -greatest_double_up_to_sum(-end->real, w));
+        return;
+    }
+    *from = add_within_bounds(end->at, -reading->window);
+    *until = add_within_bounds(end->at, reading->window);
+}
+
+int oj_span_make(const struct oj_span_reading *reading, int side,
+                 const struct oj_span_end end[2], int64_t *from, int64_t *until)
+{
+    const struct oj_span_end *last = &end[reading->is_instant[side] ? 0 : 1];
+    int is_there =
+        end[0].state != OJ_SPAN_END_IS_NONE &&
+        last->state != OJ_SPAN_END_IS_NONE &&
+        !(reading->is_instant[side] && end[0].state == OJ_SPAN_END_NULL);
+    if (is_there && reading->is_window && side == 0)
+        make_window(reading, &end[0], from, until);
+    else if (is_there)
+    {
+        *from = end[0].state == OJ_SPAN_END_NULL ? INT64_MIN : end[0].at;
+        *until = last->state == OJ_SPAN_END_NULL ? INT64_MAX : last->at;
+        is_there = *from <= *until;
+    }
+    if (is_there)
+        return 1;
+    *from = INT64_MAX;
+    *until = INT64_MIN;
+    return 0;
+}

@@ -1,0 +1,241 @@
+/* Slices of time: the pairs of the join without conditions on spans, made by
+ * other engines, that fulfil them by the definition of Allen's relations, and
+ * of a nearest join the first k of these.  Many equal begins, open and long
+ * spans, rows and features without one; small batches after a large one.
+ * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+ * OGRJOIN_TEST_SEED=n begins with the round that failed. */
+#include "../references.h"
+
+#include "../join_trial.h"
+#include "../plain_pairs.h"
+#include "../run_tests.h"
+
+#define N_ROUNDS 24
+
+/* Distances that are at most so large are found for every pair. */
+#define REACH 9.0
+
+static int64_t n_pairs_seen, n_of_slices;
+
+static void add_feature(struct oj_flat_buf *buf, unsigned kind, int64_t fid)
+{
+    double x = pick(40), y = pick(40);
+    double w = 1 + pick(3), h = 1 + pick(3), *xs, *ys;
+    if (one_in(50))
+        must(oj_flat_buf_add_null(buf, fid, &error));
+    else if (kind == OJ_PART_POINT)
+        must(oj_flat_buf_add_point(buf, fid, x, y, &error));
+    else if (kind == OJ_PART_POLYGON)
+        must(oj_flat_buf_add_box(buf, fid, x, y, x + w, y + h, &error));
+    else
+    {
+        must(oj_flat_buf_begin(buf, fid, &error));
+        must(oj_flat_buf_part(buf, OJ_PART_LINE, &error));
+        must(oj_flat_buf_ring(buf, &error));
+        must(oj_flat_buf_vertices(buf, 2, &xs, &ys, &error));
+        xs[0] = x;
+        ys[0] = y;
+        xs[1] = x + w;
+        ys[1] = y + h;
+        must(oj_flat_buf_end(buf, &error));
+    }
+}
+
+static void add_side(struct oj_flat_buf *buf, unsigned kind, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        add_feature(buf, kind, one_in(2) ? i : 5 * n - i);
+}
+
+/* Instants, windows around few instants, or spans that are seldom long. */
+static void pick_times(int64_t n, int how, struct oj_spans *out, int64_t **from,
+                       int64_t **until)
+{
+    int64_t most = one_in(3) ? 30 : 4000;
+    *from = oj_malloc(n + 1, sizeof **from);
+    *until = oj_malloc(n + 1, sizeof **until);
+    ck_assert(*from != NULL && *until != NULL);
+    for (int64_t i = 0; i < n; i++)
+    {
+        int64_t at = pick((int)most), *f = &(*from)[i], *u = &(*until)[i];
+        *f = how == 1 ? at - 5 : at;
+        *u = how == 0 ? at : how == 1 ? at + 5 : at + pick(8);
+        if (how == 2 && one_in(60))
+            *u = one_in(2) ? INT64_MAX : *f + most / 2;
+        if (how == 2 && one_in(60))
+            *f = INT64_MIN;
+        if (one_in(25))
+        {
+            *f = INT64_MAX;
+            *u = how == 0 ? INT64_MAX : INT64_MIN;
+        }
+    }
+    *out = (struct oj_spans){*from, how == 0 ? *from : *until};
+}
+
+/* Row a of the answer without conditions, filtered. */
+static void check_row(const struct join_trial *t, const struct oj_matches *all,
+                      const struct oj_matches *got, int64_t a)
+{
+    const struct oj_relation *r = &t->relation;
+    int64_t n = 0, at = oj_matches_first(got, a), end = oj_matches_end(got, a);
+    double last = NAN;
+    for (int64_t i = oj_matches_first(all, a); i < oj_matches_end(all, a); i++)
+    {
+        int32_t b = all->join_row[i];
+        if (!plain_spans_hold(&r->spans[0], &t->input.spans[0], a,
+                              &t->join.spans[0], b))
+            continue;
+        if (r->op == OJ_OP_NEAREST && n >= r->k &&
+            !(r->ties == OJ_TIES_ALL && all->measure[i] == last))
+            break;
+        expect(at < end && got->join_row[at] == b &&
+                   bits_of(got->measure[at]) == bits_of(all->measure[i]),
+               "seed %llu, %s: row %d, pair %d is not %d",
+               (unsigned long long)seed, oj_op_get(r->op)->name, (int)a, (int)n,
+               (int)b);
+        last = all->measure[i];
+        at++;
+        n++;
+    }
+    expect(at == end, "seed %llu, %s: row %d has %d pairs more",
+           (unsigned long long)seed, oj_op_get(r->op)->name, (int)a,
+           (int)(end - at));
+    n_pairs_seen += n;
+}
+
+static void check_batch(struct oj_join *join, const struct join_trial *t)
+{
+    struct join_trial plain = *t;
+    MATCHES all = {0}, got = {0};
+    plain.relation.n_spans = 0;
+    plain.relation.k = OJ_EVERY_PAIR;
+    plain.relation.ties = OJ_TIES_FIRST;
+    trial_answer(&plain, "cpu", 2, &all);
+    must(oj_join_batch(join, &t->input, &got, &error));
+    for (int64_t a = 0; a < t->input.n_features; a++)
+        check_row(t, &all, &got, a);
+    n_of_slices +=
+        strcmp(oj_join_method(join, &t->input), "slices of time") == 0;
+}
+
+static void try_join(unsigned input_kind, unsigned join_kind, enum oj_op op)
+{
+    struct join_trial t = {0};
+    const struct oj_options options = {.n_threads = 1 + pick(3)};
+    struct oj_flat_slice part = {.texts = NULL};
+    struct oj_join *join;
+    int64_t *from[2], *until[2];
+    int64_t n = 1100 + pick(2500);
+    int of_join = pick(3), of_input = of_join == 0 ? 1 : pick(3);
+    add_side(&t.join_buf, join_kind, n);
+    add_side(&t.input_buf, input_kind, 300 + pick(2000));
+    t.join = oj_flat_buf_view(&t.join_buf);
+    t.input = oj_flat_buf_view(&t.input_buf);
+    pick_times(t.join.n_features, of_join, &t.join.spans[0], &from[0],
+               &until[0]);
+    pick_times(t.input.n_features, of_input, &t.input.spans[0], &from[1],
+               &until[1]);
+    t.join.n_spans = t.input.n_spans = 1;
+    t.relation = oj_relation_default();
+    t.relation.op = op;
+    t.relation.max_distance = REACH * (1 + pick(2)) / 2;
+    t.relation.k = 1 + pick(3);
+    t.relation.ties = one_in(3) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+    t.relation.n_spans = 1;
+    t.relation.spans[0].relations = OJ_SPANS_INTERSECT;
+    if (one_in(4))
+        t.relation.spans[0].relations = 1u << (OJ_SPAN_MEETS + pick(11));
+    must(oj_join_open(&t.join, &t.relation, "cpu", &options, &join, &error));
+    check_batch(join, &t);
+    must(oj_flat_slice_make(&t.input, 7, 90, &part, &error));
+    t.input = part.flat;
+    check_batch(join, &t);
+    oj_join_close(join);
+    oj_flat_slice_free(&part);
+    for (int i = 0; i < 2; i++)
+    {
+        oj_free(from[i]);
+        oj_free(until[i]);
+    }
+    t.input = oj_flat_buf_view(&t.input_buf);
+    trial_free(&t);
+}
+
+static const struct
+{
+    unsigned input, join;
+    enum oj_op op;
+} joins[] = {
+    {OJ_PART_POINT, OJ_PART_POINT, OJ_OP_NEAREST},
+    {OJ_PART_POINT, OJ_PART_LINE, OJ_OP_NEAREST},
+    {OJ_PART_POINT, OJ_PART_POLYGON, OJ_OP_NEAREST},
+    {OJ_PART_LINE, OJ_PART_POLYGON, OJ_OP_NEAREST},
+    {OJ_PART_POINT, OJ_PART_POLYGON, OJ_OP_INTERSECTS},
+    {OJ_PART_POLYGON, OJ_PART_POLYGON, OJ_OP_OVERLAPS},
+    {OJ_PART_LINE, OJ_PART_POINT, OJ_OP_DWITHIN},
+    {OJ_PART_POINT, OJ_PART_LINE, OJ_OP_DWITHIN},
+    {OJ_PART_POINT, OJ_PART_POINT, OJ_OP_DWITHIN},
+    {OJ_PART_POLYGON, OJ_PART_LINE, OJ_OP_BBOX},
+};
+
+#define N_JOINS ((int)(sizeof joins / sizeof *joins))
+
+TEST_LOOP(as_filtered, 0, N_JOINS)
+{
+    n_pairs_seen = n_of_slices = 0;
+    EACH_ROUND(N_ROUNDS)
+    {
+        random_state = 77 * (uint64_t)(_i + 1) + seed;
+        try_join(joins[_i].input, joins[_i].join, joins[_i].op);
+    }
+    printf("%s: %lld pairs, %lld batches by slices\n",
+           oj_op_get(joins[_i].op)->name, (long long)n_pairs_seen,
+           (long long)n_of_slices);
+    ck_assert_int_gt(n_pairs_seen, 20);
+    ck_assert(joins[_i].op == OJ_OP_DWITHIN || n_of_slices > 0);
+}
+
+/* Too many pairs, and a join that is cancelled. */
+TEST(bounds)
+{
+    struct join_trial t = {0};
+    int cancel = 0;
+    struct oj_options options = {
+        .n_threads = 2, .max_batch_pairs = 50, .cancel = &cancel};
+    int64_t *from[2], *until[2];
+    MATCHES out = {0};
+    random_state = 4;
+    add_side(&t.join_buf, OJ_PART_POLYGON, 3000);
+    add_side(&t.input_buf, OJ_PART_POINT, 2000);
+    t.join = oj_flat_buf_view(&t.join_buf);
+    t.input = oj_flat_buf_view(&t.input_buf);
+    pick_times(3000, 0, &t.join.spans[0], &from[0], &until[0]);
+    pick_times(2000, 1, &t.input.spans[0], &from[1], &until[1]);
+    t.join.n_spans = t.input.n_spans = t.relation.n_spans = 1;
+    t.relation = oj_relation_default();
+    t.relation.op = OJ_OP_INTERSECTS;
+    t.relation.n_spans = 1;
+    t.relation.spans[0].relations = OJ_SPANS_INTERSECT;
+    ck_assert_int_eq(trial_ask(&t, "cpu", &options, NULL, &out),
+                     OJ_ERR_TOO_MANY_PAIRS);
+    options.max_batch_pairs = 0;
+    cancel = 1;
+    ck_assert_int_eq(trial_ask(&t, "cpu", &options, NULL, &out),
+                     OJ_ERR_CANCELLED);
+    t.input.n_spans = 0;
+    cancel = 0;
+    ck_assert_int_eq(trial_ask(&t, "cpu", &options, NULL, &out), OJ_ERR_ARG);
+    for (int i = 0; i < 2; i++)
+    {
+        oj_free(from[i]);
+        oj_free(until[i]);
+    }
+    trial_free(&t);
+}
+
+int main(void)
+{
+    tests_open("slices of time");
+    return tests_run();
+}
