@@ -375,11 +375,17 @@ TEST(unit_check_finds_what_is_wrong)
     int64_t vertex_offset[] = {0, 4, 6};
     uint8_t kind[] = {OJ_PART_POLYGON, OJ_PART_LINE};
     double x[] = {0, 1, 2, 0, 5, 6}, y[] = {0, 1, 0, 0, 5, 6};
-    struct oj_flat good = {
-        2,    2,           2,    6,           OJ_PART_POLYGON | OJ_PART_LINE,
-        NULL, part_offset, kind, ring_offset, vertex_offset,
-        x,    y,           NULL, NULL,        NULL,
-        NULL, 0,           {0},  NULL};
+    struct oj_flat good = {.n_features = 2,
+                           .n_parts = 2,
+                           .n_rings = 2,
+                           .n_vertices = 6,
+                           .part_kinds = OJ_PART_POLYGON | OJ_PART_LINE,
+                           .part_offset = part_offset,
+                           .part_kind = kind,
+                           .ring_offset = ring_offset,
+                           .vertex_offset = vertex_offset,
+                           .x = x,
+                           .y = y};
     struct oj_flat bad;
     ck_assert_int_eq(oj_flat_check(&good, NULL), OJ_OK);
 #define REFUSES(change, back)                                                  \
