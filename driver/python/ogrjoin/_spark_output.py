@@ -46,7 +46,7 @@ def arrow_schema(struct: Any) -> tuple[Any, str | None]:
     return schema, primary
 
 
-class _Written(WriterCommitMessage):
+class _Written(WriterCommitMessage):  # type: ignore[misc, unused-ignore]
     """What a task has written: (file name, rows, numbers of join rows with pairs)."""
 
     def __init__(self, made: list[tuple[str, int, Any]]) -> None:
@@ -57,7 +57,7 @@ def _made(messages: Any) -> list[tuple[str, int, Any]]:
     return [made for message in messages if message is not None for made in message.made]
 
 
-class GeoParquetSource(DataSource):
+class GeoParquetSource(DataSource):  # type: ignore[misc, unused-ignore]
     """DataFrame.write.format("ogrjoin"): mode append makes a folder, and an existing one
     is an error; mode overwrite replaces it."""
 
@@ -75,7 +75,7 @@ class GeoParquetSource(DataSource):
         return _RowsWriter(output)
 
 
-class _RowsWriter(DataSourceArrowWriter):
+class _RowsWriter(DataSourceArrowWriter):  # type: ignore[misc, unused-ignore]
     def __init__(self, output: ParquetOutput) -> None:
         self._output = output
 
@@ -101,7 +101,7 @@ class _RowsWriter(DataSourceArrowWriter):
         self._output.abort()
 
 
-class FilesSource(DataSource):
+class FilesSource(DataSource):  # type: ignore[misc, unused-ignore]
     """Rows with the number of a tile; the task that gets one joins and writes the tile."""
 
     @classmethod
@@ -116,7 +116,7 @@ class FilesSource(DataSource):
         return _FilesWriter(*pickle.loads(base64.b64decode(self.options["job"])))
 
 
-class _FilesWriter(DataSourceArrowWriter):
+class _FilesWriter(DataSourceArrowWriter):  # type: ignore[misc, unused-ignore]
     def __init__(self, plan: FilesPlan, output: ParquetOutput) -> None:
         self._plan, self._output = plan, output
 
