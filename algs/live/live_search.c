@@ -87,8 +87,8 @@ static oj_status sort_points_by_id(struct live_points *points,
     return OJ_OK;
 }
 
-oj_status live_search_all(const struct live_state *state,
-                          struct live_points *out, struct oj_error *err)
+oj_status live_search_list_points(const struct live_state *state,
+                                  struct live_points *out, struct oj_error *err)
 {
     struct live_points all = {0};
     oj_status status = OJ_OK;

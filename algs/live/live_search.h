@@ -32,9 +32,9 @@ struct live_points
 void live_points_free(struct live_points *points);
 
 /** Returns all points of a state. O(n). */
-OJ_MUST_USE oj_status live_search_all(const struct live_state *state,
-                                      struct live_points *out,
-                                      struct oj_error *err);
+OJ_MUST_USE oj_status live_search_list_points(const struct live_state *state,
+                                              struct live_points *out,
+                                              struct oj_error *err);
 
 /** 1 if only kept points near a feature can be in pairs with it, so that
  *  live_search_candidates() need not return all points. */

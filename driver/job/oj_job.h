@@ -139,7 +139,8 @@ struct oj_answer_side
     const struct oj_table *table;
     const int64_t
         *ordinal; /**< index in the join layer; NULL: equals join_row */
-    /** argument of oj_join_tiles_fetch(); NULL: the join side is not in tiles
+    /** argument of oj_join_tiles_read_features(); NULL: the join side is not in
+     * tiles
      */
     const int64_t *place;
 };

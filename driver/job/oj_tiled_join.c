@@ -599,10 +599,11 @@ static oj_status read_join_side_tile(const struct oj_tiles *tiles, int64_t t,
     return OJ_OK;
 }
 
-oj_status oj_join_tiles_fetch(const struct oj_tiles *tiles,
-                              const int64_t *place, int64_t n,
-                              int with_attributes, struct oj_feature_set *side,
-                              struct oj_error *err)
+oj_status oj_join_tiles_read_features(const struct oj_tiles *tiles,
+                                      const int64_t *place, int64_t n,
+                                      int with_attributes,
+                                      struct oj_feature_set *side,
+                                      struct oj_error *err)
 {
     OJ_TRY(clear_features(side, with_attributes ? tiles->columns : NULL, err));
     for (int64_t i = 0; i < n; i++)
@@ -922,8 +923,8 @@ static oj_status reload_found_features_from_tiles(struct oj_tiled_join *join,
     OJ_NEW(place, join->n_found, err);
     for (int64_t i = 0; i < join->n_found; i++)
         place[i] = join->found[i].place;
-    status = oj_join_tiles_fetch(join->tiles, place, join->n_found,
-                                 with_attributes, side, err);
+    status = oj_join_tiles_read_features(join->tiles, place, join->n_found,
+                                         with_attributes, side, err);
     oj_free(place);
     return status;
 }

@@ -113,11 +113,9 @@ OJ_MUST_USE oj_status oj_join_tiles_finish(struct oj_tiles *tiles,
 
 /** Loads the n features whose records are at these offsets into *side.
  *  Thread-safe if each thread has its own side. */
-OJ_MUST_USE oj_status oj_join_tiles_fetch(const struct oj_tiles *tiles,
-                                          const int64_t *place, int64_t n,
-                                          int with_attributes,
-                                          struct oj_feature_set *side,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_join_tiles_read_features(
+    const struct oj_tiles *tiles, const int64_t *place, int64_t n,
+    int with_attributes, struct oj_feature_set *side, struct oj_error *err);
 
 void oj_join_tiles_close(struct oj_tiles *tiles);
 

@@ -209,7 +209,8 @@ oj_status oj_schema_plan(const struct oj_schema_request *request,
 
 /* ---- fields in a layer --------------------------------------------------- */
 
-/* Replaces a type that the format lacks by text, as ogr2ogr does. */
+/* Replaces a type that the format lacks: 64-bit integers by reals, other types
+ * by text, as ogr2ogr does. */
 static void fit_type(GDALDriverH driver, OGRFieldDefnH defn)
 {
     OGRFieldType type = OGR_Fld_GetType(defn);

@@ -79,7 +79,9 @@ static int wait_done_with_timeout(struct side_call *w)
 }
 
 /* Waits for the worker without the GIL. If a signal handler raises an exception
- * (Ctrl-C), *cancel is incremented until the worker has ended. */
+ * (Ctrl-C), *cancel is raised by 1, and lowered again once the worker has
+ * ended.
+ */
 static void wait_handling_signals(struct side_call *w, int *cancel)
 {
     int is_interrupted = 0;

@@ -102,8 +102,8 @@ static oj_status fetch_answer_features(struct oj_pass_choice *choice,
         choice->found_place[i] = (int64_t)found[i].key;
         out->join_row[found[i].value] = (int32_t)i;
     }
-    return oj_join_tiles_fetch(&job->tiles, choice->found_place, n, 1,
-                               &job->answer_side[answer], err);
+    return oj_join_tiles_read_features(&job->tiles, choice->found_place, n, 1,
+                                       &job->answer_side[answer], err);
 }
 
 oj_status oj_pass_choice_answer(struct oj_pass_choice *choice,

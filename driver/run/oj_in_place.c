@@ -302,8 +302,8 @@ static oj_status load_join_feature_from_tiles(struct update *u, int64_t place,
     struct oj_flat side;
     if (u->fetched.buf.n_features > 0 && place == u->fetched.place[0])
         return OJ_OK;
-    OJ_TRY(oj_join_tiles_fetch(&u->pass->job.tiles, &place, 1, 1, &u->fetched,
-                               err));
+    OJ_TRY(oj_join_tiles_read_features(&u->pass->job.tiles, &place, 1, 1,
+                                       &u->fetched, err));
     side = oj_feature_set_view(&u->fetched);
     oj_row_cursor_set_join_side(u->cursor, &side, u->fetched.table);
     return OJ_OK;

@@ -91,8 +91,9 @@ struct oj_side_fields
     struct oj_side_field *field; /**< [n] */
 };
 
-/** The values of the inserted rows, numbered, whichever field they came from.
- *  After the last insert it is read-only: any number of struct oj_side_columns
+/** The values of the side that is read first, numbered, whichever of its fields
+ *  they came from; values of the other side are looked up in it. After the last
+ *  insert it is read-only: any number of struct oj_side_columns
  *  may look up values in it, each on its own thread. */
 struct oj_vocabulary
 {

@@ -617,8 +617,10 @@ static oj_status check_part(const struct oj_flat *flat, int64_t part,
     int64_t n_rings = flat->ring_offset[part + 1] - first_ring;
     if (kind != OJ_PART_POINT && kind != OJ_PART_LINE &&
         kind != OJ_PART_POLYGON)
-        return oj_fail(err, OJ_ERR_ARG, "part %lld has the unknown kind %d",
-                       (long long)part, kind);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "part_kind[%lld] is %d, not 1 (point), 2 (line) or 4 (polygon)",
+            (long long)part, kind);
     if ((flat->part_kinds & (unsigned)kind) == 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "part_kinds lacks the kind %d of part %lld", kind,

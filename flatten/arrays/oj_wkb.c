@@ -82,9 +82,10 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     if (bytes_left(in) < 5)
         return fail_short(in);
     if (in->at[0] > 1)
-        return oj_fail(in->err, OJ_ERR_DATA,
-                       "broken WKB: byte order %d at byte %lld", in->at[0],
-                       (long long)(in->at - in->start));
+        return oj_fail(
+            in->err, OJ_ERR_DATA,
+            "broken WKB: the byte order is %d at byte %lld, not 0 or 1",
+            in->at[0], (long long)(in->at - in->start));
     out->big_endian = in->at[0] == 0;
     type = get_u32(in->at + 1, out->big_endian);
     dimensions = (type & ~EWKB_FLAGS) / 1000;

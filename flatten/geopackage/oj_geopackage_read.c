@@ -67,8 +67,8 @@ struct record_layout
     size_t n_head; /* bytes of the types in head; 0: no layout known, or the
                       types do not fit */
     int64_t end;   /* end in the record of the last wanted value */
-    /* maximum size of such a record: `end` if it has no unwanted columns behind
-     */
+    /* maximum size of a record with this layout: `end` if the last wanted
+     * column is the record's last; INT64_MAX if other columns follow */
     int64_t most;
     int n_values;
     struct stored_value *value;       /* [n_columns] owned */

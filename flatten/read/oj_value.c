@@ -248,8 +248,8 @@ int64_t oj_value_microseconds(const OGRField *raw, OGRFieldType type)
            (int64_t)((double)raw->Date.Second * 1000.0 + 0.5) * 1000;
 }
 
-int oj_value_xml_time(const OGRField *raw, int with_milliseconds, char *text,
-                      size_t size)
+int oj_value_format_xml_time(const OGRField *raw, int with_milliseconds,
+                             char *text, size_t size)
 {
     int zone = raw->Date.TZFlag;
     float second = raw->Date.Second;

@@ -160,7 +160,7 @@ int64_t oj_value_microseconds(const OGRField *raw, OGRFieldType type);
 /** Formats a date, a time or both as in XML, 2026-01-31T10:20:30.500+02:00;
  *  milliseconds are written if there are any, or if with_milliseconds is set.
  *  Returns the length of text. */
-int oj_value_xml_time(const OGRField *raw, int with_milliseconds, char *text,
-                      size_t size);
+int oj_value_format_xml_time(const OGRField *raw, int with_milliseconds,
+                             char *text, size_t size);
 
 #endif

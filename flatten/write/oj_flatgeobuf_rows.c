@@ -627,7 +627,7 @@ static void add_value(struct bytes *to, int i, const struct file_field *field,
     else
     {
         if (oj_type_is_time(field->column.type))
-            n = oj_value_xml_time(at, 0, (char *)out + 4, MOST_TIME);
+            n = oj_value_format_xml_time(at, 0, (char *)out + 4, MOST_TIME);
         else if (n > 0)
             memcpy(out + 4, at, (size_t)n);
         set_uint32(out, n);

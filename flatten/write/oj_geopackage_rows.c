@@ -239,7 +239,7 @@ static void return_time_to_sqlite(const struct row_column *column,
                                   sqlite3_context *to)
 {
     char text[80];
-    int n = oj_value_xml_time(column->at, 1, text, sizeof text);
+    int n = oj_value_format_xml_time(column->at, 1, text, sizeof text);
     if (column->from.type == OFTDate)
         n = (int)strcspn(text, "T");
     sqlite3_result_text(to, text, n, SQLITE_TRANSIENT);

@@ -1,15 +1,15 @@
 /** Builds an Arrow column row by row: numbers, bits, texts, binaries or lists.
  *  Used by the Arrow streams of JOIN: and of the library.
  *
- *   storage   values                            others
+ *   storage   values                            other memory
  *   bits      one bit per row
  *   fixed     1, 2, 4 or 8 bytes per row
  *   bytes     offsets of 4 or 8 bytes, rows + 1  bytes
  *   lists     likewise                           item, the column of the values
  *
  *    0 1 2 3 4 5 6 7 | 8 9 ...      rows
- *   [1 1 0 1 1 1 1 1]               valid: made with the first NULL; rows
- *                                   beyond it have a value
+ *   [1 1 0 1 1 1 1 1]               valid: bitmap, made with the first NULL;
+ *                                   rows after its end are not NULL
  *
  *  Rows are written in order, without gaps. A row may be written again, if the
  *  caller discards the rows from there on. NULL is stored as zero, or as no

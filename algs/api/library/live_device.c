@@ -112,7 +112,7 @@ static oj_status replace_points(struct oj_live *host, int64_t n,
     const struct live_state *state = oj_live_read(host);
     struct live_points old = {0};
     struct copy_batch batch = {0};
-    oj_status status = live_search_all(state, &old, err);
+    oj_status status = live_search_list_points(state, &old, err);
     oj_live_give_back(host, state);
     if (status == OJ_OK)
         status = make_copy_batch(&old, n, id, x, y, &batch, err);

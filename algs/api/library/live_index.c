@@ -247,7 +247,7 @@ static oj_status make_layer_of_all(const struct live_state *state,
                                    struct oj_error *err)
 {
     struct live_points points = {0};
-    oj_status status = live_search_all(state, &points, err);
+    oj_status status = live_search_list_points(state, &points, err);
     if (status == OJ_OK)
         status = make_layer(&points, out, err);
     live_points_free(&points);
@@ -800,7 +800,7 @@ static oj_status read_points(struct ogrjoin_live *live, struct live_points *out,
     const struct live_state *state;
     oj_status status;
     OJ_TRY(read_state(live, &state, err));
-    status = live_search_all(state, out, err);
+    status = live_search_list_points(state, out, err);
     oj_live_give_back(live->live, state);
     return status;
 }

@@ -36,10 +36,10 @@ struct oj_distance_frame
     double unit;           /**< unit of its axes, see struct oj_crs_text */
     const char *unit_name;
     const char *crs;         /**< name of the CRS for messages */
-    int takes_plain_numbers; /**< 1: the user wants coordinates to be used as
-                                  they are: plain numbers are allowed in degrees
-                                  and unknown units, and -metric sphere without
-                                  a CRS */
+    int takes_plain_numbers; /**< 1: the user asked to take coordinates as they
+                                  are: a distance without a unit is accepted
+                                  also if the CRS is in degrees or its unit is
+                                  unknown, and -metric sphere without a CRS */
 };
 
 /** The distances that the user gave; NULL: not given. */
@@ -48,7 +48,9 @@ struct oj_distance_request
     const struct oj_distance *max_distance, *min_distance, *densify;
 };
 
-/** Makes the frame for a CRS; crs is borrowed. */
+/** Makes the frame of a join in this CRS. dash: as the member. dash and the
+ *  texts of crs are borrowed as long as the frame is used. takes_plain_numbers
+ *  is 0. */
 struct oj_distance_frame
 oj_distance_frame_of_crs_text(const char *dash, enum oj_metric metric,
                               const struct oj_crs_text *crs);

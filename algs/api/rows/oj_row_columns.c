@@ -227,7 +227,8 @@ static int find_pair_column(const struct oj_computed_columns *columns,
 }
 
 /* Fails because an aggregate uses an unknown name. The message lists the
- * columns of pairs, or explains how different values are counted. */
+ * columns of pairs; for a name that begins with "distinct ", as in SQL, it
+ * names unique(). */
 static oj_status fail_operand(const struct pair_columns *p, const char *name,
                               struct oj_error *err)
 {

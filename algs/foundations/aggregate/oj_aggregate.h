@@ -44,7 +44,8 @@ enum oj_aggregate_kind
     OJ_AGG_CONCAT,       /**< values joined in the order of (FID, reading
                               position) */
     OJ_AGG_WEIGHTED_SUM, /**< sum of value times share; the share is the part of
-                              the feature that the row overlaps */
+                              the join feature, 0 to 1, that the input row
+                              overlaps */
     OJ_AGG_VARIANCE,     /**< sample variance; NULL for n < 2 */
     OJ_AGG_PERCENTILE,   /**< linear interpolation at the position (n - 1) *
                               percent / 100 of the sorted values, counted

@@ -298,7 +298,8 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
                        (int)OJ_MOST_TEXTS);
     if (r->op == OJ_OP_SIMILAR && !oj_relation_compares_attributes(r))
         return oj_fail(err, OJ_ERR_ARG,
-                       "-op similar needs texts or vectors to compare");
+                       "op similar needs texts or vectors to compare: give "
+                       "similar (NAME or NAME:0.6) or vector");
     for (int i = 0; i < r->n_similar; i++)
         OJ_TRY(oj_text_condition_check(&r->similar[i], err));
     OJ_TRY(oj_vector_condition_check(&r->vector, err));

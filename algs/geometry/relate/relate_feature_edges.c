@@ -797,7 +797,7 @@ static int lines_have_length(const struct oj_shape *shape)
     const double *x = shape->flat->x, *y = shape->flat->y;
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
-        int64_t n, first = oj_shape_ring_start(shape, r, &n), v = first;
+        int64_t n, first = oj_shape_ring_vertices(shape, r, &n), v = first;
         while (v < first + n && x[v] == x[first] && y[v] == y[first])
             v++;
         if (v == first + n)

@@ -244,7 +244,7 @@ static oj_status list_border(struct oj_border *border,
             err);
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
-        int64_t n, first = oj_shape_ring_start(shape, r, &n);
+        int64_t n, first = oj_shape_ring_vertices(shape, r, &n);
         first -= shape->first_vertex;
         border->n +=
             list_edges_in_window(border->x, border->y, first, first + n - 1,
@@ -296,7 +296,7 @@ static int are_edges_apart(const struct oj_edge *e, const struct oj_edge *f)
  * direction. */
 static int do_edges_of_ring_go_on(const struct oj_shape *shape, int64_t ring)
 {
-    int64_t n, first = oj_shape_ring_start(shape, ring, &n);
+    int64_t n, first = oj_shape_ring_vertices(shape, ring, &n);
     const double *x = shape->flat->x + first, *y = shape->flat->y + first;
     if (n < 4 || x[0] != x[n - 1] || y[0] != y[n - 1])
         return 0;
@@ -508,7 +508,8 @@ static int64_t ring_of_vertex(const struct oj_shape *shape, int64_t v)
 {
     int64_t n, ring = 0;
     while (ring + 1 < shape->n_rings &&
-           oj_shape_ring_start(shape, ring + 1, &n) - shape->first_vertex <= v)
+           oj_shape_ring_vertices(shape, ring + 1, &n) - shape->first_vertex <=
+               v)
         ring++;
     return ring;
 }
@@ -531,7 +532,7 @@ static int is_ring_a_hole(const struct oj_shape *shape, int64_t ring)
  * its edges touch only at successive vertices. */
 static int is_interior_left(const struct oj_shape *shape, int64_t ring)
 {
-    int64_t n, first = oj_shape_ring_start(shape, ring, &n), least = 0;
+    int64_t n, first = oj_shape_ring_vertices(shape, ring, &n), least = 0;
     const double *x = shape->flat->x + first, *y = shape->flat->y + first;
     struct oj_edge into;
     int64_t before;
@@ -776,7 +777,7 @@ static void add_facts_of_border(struct oj_border_pair *p, int of,
     struct border_ring ring = {border, &p->border[1 - of], &p->window, 0, 0, 0};
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
-        int64_t n, first = oj_shape_ring_start(shape, r, &n);
+        int64_t n, first = oj_shape_ring_vertices(shape, r, &n);
         int64_t last;
         first -= shape->first_vertex;
         last = first + n - 2;

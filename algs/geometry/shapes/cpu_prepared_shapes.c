@@ -555,7 +555,7 @@ static int is_point_on_lines_or_points(const struct oj_shape *shape, double px,
 {
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
-        int64_t n, v = oj_shape_ring_start(shape, r, &n);
+        int64_t n, v = oj_shape_ring_vertices(shape, r, &n);
         if (is_point_on_any_edge(px, py, shape->flat->x + v, shape->flat->y + v,
                                  n > 1 ? n - 1 : n, n > 1))
             return 1;
@@ -666,7 +666,7 @@ static enum oj_contact contact_of_edge_with_shape(const struct edge *e,
     enum oj_contact best = OJ_APART;
     for (int64_t r = 0; r < shape->n_rings && best < enough; r++)
     {
-        int64_t n, first = oj_shape_ring_start(shape, r, &n);
+        int64_t n, first = oj_shape_ring_vertices(shape, r, &n);
         enum oj_contact contact = contact_with_edge_run(
             e, box, shape->flat->x + first, shape->flat->y + first,
             n > 1 ? n - 1 : 1, n > 1, enough);
@@ -729,7 +729,7 @@ static enum oj_contact contact_of_all_edges_with_shape(
     enum oj_contact best = OJ_APART;
     for (int64_t r = 0; r < from->n_rings; r++)
     {
-        int64_t n, first = oj_shape_ring_start(from, r, &n);
+        int64_t n, first = oj_shape_ring_vertices(from, r, &n);
         const double *x = from->flat->x + first, *y = from->flat->y + first;
         int64_t last = n > 1 ? n - 1 : 1, step = n > 1;
         for (int64_t i = 0; i < last; i++)

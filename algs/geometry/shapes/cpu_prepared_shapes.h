@@ -71,8 +71,8 @@ static inline int64_t oj_shape_part_start(const struct oj_shape *shape,
 
 /** First vertex of ring r of a shape, 0 <= r < n_rings; sets *n to its number
  * of vertices. */
-static inline int64_t oj_shape_ring_start(const struct oj_shape *shape,
-                                          int64_t r, int64_t *n)
+static inline int64_t oj_shape_ring_vertices(const struct oj_shape *shape,
+                                             int64_t r, int64_t *n)
 {
     const int64_t *offset;
     if (shape->n_rings == 1)
@@ -196,8 +196,9 @@ void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
 
 /* --- intersection of two shapes -------------------------------------------
  *
- *  Exact tests of the vertices and edges within both boxes: by cells first
- *  (edge_grid.h), then edges by exact orientation
+ *  Exact tests of the vertices and edges that lie in the boxes of both shapes.
+ *  Where a shape has an edge grid (edge_grid.h), only edges in the cells
+ *  concerned are tested, by exact orientation
  *  (kernels/oj_segment_intersection.h). Source: ours.
  */
 

@@ -489,7 +489,7 @@ OJ_CLONES static oj_status search_row(struct oj_row_index *shared,
     worker->scratch.cancel = shared->args.options.cancel;
     worker->scratch.listed = worker->scratch.n_refined = 0;
     s.reach2 = oj_tree_reach2(&self->tree, max_distance_of_row(shared, row));
-    s.ranks = oj_equal_groups_range(&self->groups, shared, row);
+    s.ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row);
     status = oj_relation_is_similar(&shared->args.relation)
                  ? rank_all_in_reach(&s, &box, err)
                  : walk(&s, &box, err);

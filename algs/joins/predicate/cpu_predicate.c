@@ -128,7 +128,7 @@ static int has_ring_starting_in(const struct oj_shape *b,
 {
     for (int64_t r = 0; r < b->n_rings; r++)
     {
-        int64_t n, v = oj_shape_ring_start(b, r, &n);
+        int64_t n, v = oj_shape_ring_vertices(b, r, &n);
         if (oj_shape_locate(a, b->flat->x[v], b->flat->y[v]) != OJ_OUTSIDE)
             return 1;
     }

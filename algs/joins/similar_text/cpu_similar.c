@@ -98,8 +98,9 @@ OJ_INLINE struct oj_equal_run find_equal_sets(const struct similar_batch *b,
     if (group < 0 || oj_equal_groups_count(groups, group) == 1)
         return (struct oj_equal_run){
             0, oj_pair_may_count(&shared->filter, row, feature)};
-    return oj_equal_groups_run(groups, shared, row, group,
-                               oj_equal_groups_range(groups, shared, row));
+    return oj_equal_groups_run(
+        groups, shared, row, group,
+        oj_equal_groups_ranks_of_row(groups, shared, row));
 }
 
 /* Adds the pairs of row with a listed feature and its equals, if they have that

@@ -219,7 +219,7 @@ static oj_status search_row(struct oj_row_index *shared,
         .worker = worker,
         .row = row,
         .limit2 = shared->args.relation.max_distance,
-        .ranks = oj_equal_groups_range(&self->groups, shared, row)};
+        .ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row)};
     /* all parts are points */
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)

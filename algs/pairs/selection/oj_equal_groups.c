@@ -245,9 +245,9 @@ void oj_equal_groups_free(struct oj_equal_groups *groups)
 
 /* --- one row -------------------------------------------------------------- */
 
-struct oj_rank_range oj_equal_groups_range(const struct oj_equal_groups *groups,
-                                           const struct oj_row_index *index,
-                                           int64_t row)
+struct oj_rank_range
+oj_equal_groups_ranks_of_row(const struct oj_equal_groups *groups,
+                             const struct oj_row_index *index, int64_t row)
 {
     struct oj_rank_range range = {0, INT32_MAX};
     const struct oj_sorted_fids *fids = &groups->fids;

@@ -79,9 +79,9 @@ struct oj_rank_range
 
 /** The range that the order of FIDs leaves to a row; all ranks where none is
  * asked for. */
-struct oj_rank_range oj_equal_groups_range(const struct oj_equal_groups *groups,
-                                           const struct oj_row_index *index,
-                                           int64_t row);
+struct oj_rank_range
+oj_equal_groups_ranks_of_row(const struct oj_equal_groups *groups,
+                             const struct oj_row_index *index, int64_t row);
 
 /** The features of an entry that can be pairs of a row, as places in feature.
  */

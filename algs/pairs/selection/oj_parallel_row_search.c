@@ -53,7 +53,7 @@ void oj_row_batches_free(struct oj_index *wrapped)
 struct feature_places
 {
     const void *side;
-    oj_row_place place;
+    oj_row_locate place;
     double *x, *y; /* [features] */
 };
 
@@ -68,7 +68,7 @@ static void set_feature_positions(int64_t first, int64_t end, void *user)
 }
 
 oj_status oj_row_order(const struct oj_flat *flat, const void *side,
-                       oj_row_place place, int n_threads,
+                       oj_row_locate place, int n_threads,
                        struct oj_order *order, struct oj_error *err)
 {
     struct feature_places places = {side, place, NULL, NULL};
@@ -92,7 +92,7 @@ oj_status oj_row_order(const struct oj_flat *flat, const void *side,
 }
 
 oj_status oj_row_order_input(struct oj_row_index *index, const void *side,
-                             oj_row_place place, struct oj_error *err)
+                             oj_row_locate place, struct oj_error *err)
 {
     OJ_TRY(oj_row_order(index->input, side, place, index->n_threads,
                         &index->order, err));

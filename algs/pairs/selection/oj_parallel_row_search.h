@@ -120,23 +120,23 @@ oj_row_worker(const struct oj_row_index *index, int thread)
                     (size_t)thread * index->method->worker_size);
 }
 
-/** Sets the location by which a feature is sorted; returns 0 if it has no
- * pairs. */
-typedef int (*oj_row_place)(const void *side, int64_t feature, double *x,
-                            double *y);
+/** Sets the location by which a feature is sorted. Returns 0 if the feature
+ * cannot be in a pair, for example because it is empty; it is left out then. */
+typedef int (*oj_row_locate)(const void *side, int64_t feature, double *x,
+                             double *y);
 
 /** Sorts the features of flat in Morton order of their locations; leaves out
  * those for which place() returns 0.  place NULL: flat has points, and all of
  * them are sorted. */
 OJ_MUST_USE oj_status oj_row_order(const struct oj_flat *flat, const void *side,
-                                   oj_row_place place, int n_threads,
+                                   oj_row_locate place, int n_threads,
                                    struct oj_order *order,
                                    struct oj_error *err);
 
 /** Sorts the rows of the batch in Morton order; oj_row_in_order() then returns
  * them. Called by start(). */
 OJ_MUST_USE oj_status oj_row_order_input(struct oj_row_index *index,
-                                         const void *side, oj_row_place place,
+                                         const void *side, oj_row_locate place,
                                          struct oj_error *err);
 int64_t oj_row_in_order(const struct oj_row_index *index, int64_t i);
 

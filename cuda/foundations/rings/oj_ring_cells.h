@@ -35,8 +35,9 @@ enum oj_ring_units
                            inside or on their boundary */
 };
 
-/* The two top bits of a slot. The other bits are, for COVERED: a rank; LEAF:
- * number of the leaf; INNER: index of the first child's slot / 16. */
+/* What a cell is: the two top bits of its slot. The other 30 bits are, for
+ * COVERED: the rank of the feature that covers the cell; LEAF: the number of
+ * the leaf; INNER: the index of its first child's slot, divided by 16. */
 enum oj_ring_slot
 {
     OJ_RING_EMPTY = 0,
