@@ -91,8 +91,8 @@ oj_status oj_group_sums_integers(const struct oj_group_sums *sums,
 void oj_group_sums_write_words(const struct oj_group_sums *sums,
                                int64_t *offset, uint64_t *word)
 {
-    uint64_t unused[OJ_SUM_MOST_LONG_WORDS] = {
-        0}; /* where only sizes are asked */
+    /* takes the words where only sizes are asked for */
+    uint64_t unused[OJ_SUM_MOST_LONG_WORDS] = {0};
     offset[0] = 0;
     for (int64_t i = 0; i < sums->n; i++)
         offset[i + 1] =
