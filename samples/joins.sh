@@ -99,6 +99,8 @@ join "Which five names are most like that of each shop, wherever they are?" \
 join "Which five other pickups are most like each one in fare and hour?" \
     -op similar -vector fare:0.1+hour -k 5 -how inner \
     like.fgb pickups.fgb pickups.fgb
+join "Which zone has the number that each lot names? Neither needs a geometry" \
+    -op attributes -on use_code=zone_id -how inner numbers.csv lots.fgb zones.fgb
 
 printf '\n== One row per feature\n'
 join "In which zone does most of each lot lie?" \

@@ -215,14 +215,13 @@ static int is_csv(const struct oj_source *s)
 static const char *hint_for_tables(const struct oj_command *command)
 {
     const char *on = command->on;
-    int n = on != NULL ? (int)strcspn(on, ",") : 0;
     if (oj_command_given(command, "op"))
         return "";
-    if (n == 0 || strchr(on, '"') != NULL)
-        return "; tables are joined by a field with -on F -similar F:1";
-    return CPLSPrintf("; tables are joined by fields with -on %s -similar "
-                      "%s:1",
-                      on, oj_words_start(on, (size_t)n));
+    if (on == NULL)
+        return "; tables are joined by a field with -op attributes -on F";
+    return CPLSPrintf("; tables are joined by fields with -op attributes -on "
+                      "%s",
+                      on);
 }
 
 static oj_status check_geometry(const struct oj_source *s,

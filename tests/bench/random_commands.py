@@ -295,7 +295,7 @@ def is_large(now):
 # others as the odd one of a line.
 OPTIONS = {
     "op": (0, "nearest dwithin intersects within contains covers coveredby contains_properly touches crosses "
-              "overlaps equals disjoint relate bbox window similar".split(), always),
+              "overlaps equals disjoint relate bbox window similar attributes".split(), always),
     "relate": (0, [f"'{m}'" for m in MASKS] + ["!T*x", "!''"], always),
     "window": (0, [BOX, f"{X0} {Y0} {X0} {Y0}", "0 0 1 1", f"{BOX} -window {X0 + 100} {Y0} {X0 + 300} {Y0 + 300}",
                    "!9 9 1 1", "!0 0 nan 1"], always),
@@ -513,6 +513,8 @@ def options(r, shares=0.6, dst=None):
     if op == "similar" and r.random() < 0.95:
         option = r.choice(("similar", "similar", "vector"))
         words += [f"-{option}", *value(r, option, now)]
+    if op == "attributes" and r.random() < 0.95:
+        words += ["-on", *value(r, "on", now)]
     if op == "window" and r.random() < 0.6:
         words += ["-window", *value(r, "window", now)]
         now["right"] = None

@@ -290,18 +290,18 @@ def check_tables_without_geometry():
     with open("stats.csv", "w") as file:
         file.write("name,v\n" "a,1\n")
     fails("-on", "name", "o.gpkg", "points.gpkg", "stats.csv", op=False,
-          says=["X_POSSIBLE_NAMES=lon", "with -on name -similar name:1"])
+          says=["X_POSSIBLE_NAMES=lon", "with -op attributes -on name"])
     fails("-on", "name=a,b", "o.gpkg", "points.gpkg", "stats.csv", op=False,
-          says="with -on name=a,b -similar name=a:1")
-    fails("o.gpkg", "points.gpkg", "stats.csv", op=False, says="-on F -similar F:1")
+          says="with -op attributes -on name=a,b")
+    fails("o.gpkg", "points.gpkg", "stats.csv", op=False, says="-op attributes -on F")
     message = fails("-on", "name", "o.gpkg", "points.gpkg", "stats.csv", says="has no geometry")
-    true("-similar" not in message, message)
+    true("attributes" not in message, message)
     # What the message names is the join of equal fields, row by row.
     make("keys.gpkg", [("POINT (0 0)", {"key": 1}), ("POINT (0 0)", {"key": 12}), (None, {"key": 3})],
          fields=[("key", ogr.OFTInteger)])
     with open("more.csv", "w") as file:
         file.write("key,v\n" "12,a\n" "1,b\n" "12,c\n" "121,d\n" ",e\n")
-    succeeds("-on", "key", "-similar", "key:1", "o.gpkg", "keys.gpkg", "more.csv")
+    succeeds("-op", "attributes", "-on", "key", "o.gpkg", "keys.gpkg", "more.csv")
     same([(row[2]["key"], row[2]["v"]) for row in Layer("o.gpkg").rows],
          [(1, "b"), (12, "a"), (12, "c"), (3, None)])
 

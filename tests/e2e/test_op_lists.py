@@ -10,7 +10,7 @@ from meeting_shapes import PREDICATE_OPS
 
 TOP = os.path.join(HERE, "..", "..")
 BY_DISTANCE = {"nearest", "dwithin"}
-BY_ATTRIBUTES = {"similar"}
+BY_ATTRIBUTES = {"similar", "attributes"}
 
 
 def ops():
@@ -62,7 +62,7 @@ def check_tests_against_geos():
 
 
 def check_tests_of_python():
-    """Joins by attributes have tests of their own (test_similar.py)."""
+    """Joins by attributes have tests of their own (test_similar.py, test_tables.py)."""
     joins = ast.literal_eval(assigned("tests/python/test_command.py", "JOINS"))
     names_all("JOINS of tests/python/test_command.py", [join[0] for join in joins], BY_ATTRIBUTES)
 

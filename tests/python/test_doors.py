@@ -55,7 +55,7 @@ def line(r):
     op = r.choice(
         ("intersects", "intersects", "nearest", "nearest", "dwithin", "within", "contains",
          "covers", "coveredby", "touches", "crosses", "overlaps", "equals", "disjoint",
-         "bbox", "relate", "contains_properly", "similar")
+         "bbox", "relate", "contains_properly", "similar", "attributes")
     )  # fmt: skip
     o = {}
 
@@ -83,7 +83,7 @@ def line(r):
         if op == "similar" and r.random() < 0.4:
             o["k"] = r.choice((1, 3))
     maybe(0.8, "how", "left", "inner", "semi", "anti", "right", "full")
-    maybe(0.15, "on", "code", "code=id", "name", "name,code", "id=name", "v=v", "day=day")
+    maybe(0.95 if op == "attributes" else 0.15, "on", "code", "code=id", "name", "name,code", "id=name", "v=v", "day=day")
     maybe(0.12, "exclude", "self", "same_geometry", "field=code")
     maybe(0.15, "within_time", "day:30d", "moment:400h", "day=moment:20d", "v:1.5", "id=code:2", "v=id:0")
     maybe(0.12, "during", "code..id=id..code", "v=code..id:starts+during", "day..moment=day", "moment=day..moment:after",

@@ -14,6 +14,7 @@ static const struct oj_engine *const on_cpu[] = {&oj_span_slices,
                                                  &oj_cpu_distance,
                                                  &oj_cpu_sphere,
                                                  &oj_cpu_equal_points,
+                                                 &oj_cpu_equal_attributes,
                                                  &oj_cpu_predicate,
                                                  &oj_cpu_similar,
                                                  &oj_cpu_similar_vectors,
@@ -83,10 +84,12 @@ static const struct oj_backend backends[] = {
      OJ_NO_DEVICE, ONLY(oj_cuda_cut_points_engine)},
     {"lists",
      "reference for similar texts, and the papers' method: inverted lists, all "
-     "common tokens counted; for similar vectors: all pairs; one thread",
+     "common tokens counted; for similar vectors and equal attributes: all "
+     "pairs; one thread",
      1, 0, 0, OJ_NO_DEVICE,
      (const struct oj_engine *const[]){&oj_lists_engine,
-                                       &oj_plain_vectors_engine, NULL}},
+                                       &oj_plain_vectors_engine,
+                                       &oj_plain_attributes_engine, NULL}},
     {"cuda_zlists",
      "the paper's method for similar vectors, and for nearest and dwithin of "
      "points, on an NVIDIA GPU: shifted Z-orders of the join side",

@@ -148,6 +148,8 @@ extern const struct oj_engine oj_cpu_distance;
 extern const struct oj_engine oj_cpu_sphere;
 /** Points with equal coordinates. */
 extern const struct oj_engine oj_cpu_equal_points;
+/** Features with equal values of -on, whatever their geometry. */
+extern const struct oj_engine oj_cpu_equal_attributes;
 /** Predicates between features of any kinds. */
 extern const struct oj_engine oj_cpu_predicate;
 /** similar with texts. The next two are its two methods alone, for tests and
@@ -167,6 +169,7 @@ extern const struct oj_engine oj_spatialindex_collective_engine;
 extern const struct oj_engine oj_sphere_engine;
 extern const struct oj_engine oj_lists_engine;
 extern const struct oj_engine oj_plain_vectors_engine;
+extern const struct oj_engine oj_plain_attributes_engine;
 extern const struct oj_engine oj_zlists_engine;
 /** takes() of oj_zlists_engine, also used by its GPU version, which takes only
  * some of these joins. */

@@ -91,6 +91,7 @@ int oj_matrix_decides_pair(const struct oj_matrix *m,
         case OJ_OP_DWITHIN:
         case OJ_OP_BBOX:
         case OJ_OP_SIMILAR:
+        case OJ_OP_ATTRIBUTES:
         case OJ_N_OPS:
             break;
     }

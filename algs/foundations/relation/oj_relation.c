@@ -87,6 +87,15 @@ static const struct oj_op_info ops[OJ_N_OPS] = {
          .needs_text =
              "fields to compare: texts, as -similar FIELD[=JOIN_FIELD]:T,"
              " or numbers, as -vector FIELD+FIELD -max_difference D"},
+    [OJ_OP_ATTRIBUTES] =
+        {"attributes",
+         "their fields of -on are equal, wherever they are: tables need no "
+         "geometry",
+         .synonyms = "attribute|field|fields|equi|merge",
+         .takes = OJ_TAKES_ATTRIBUTES, .transposed = OJ_OP_ATTRIBUTES,
+         .reference = "lists", .needs = "on",
+         .needs_text = "the fields that must be equal: -on "
+                       "FIELD[=JOIN_FIELD],..."},
 };
 
 #define VALUE(type, field)                                                     \

@@ -36,6 +36,8 @@ enum oj_op
     OJ_OP_RELATE,  /**< the DE-9IM pattern oj_relation.mask matches */
     OJ_OP_BBOX,    /**< envelopes intersect */
     OJ_OP_SIMILAR, /**< similar texts or vectors */
+    OJ_OP_ATTRIBUTES, /**< equal values of the fields of -on (struct
+                           oj_flat.on_class); geometries do not matter */
     OJ_N_OPS
 };
 
@@ -134,10 +136,11 @@ enum oj_op_takes
                                  kept */
     OJ_TAKES_SHAPES = 4,    /**< decided by whether shapes or their envelopes
                                  intersect */
-    OJ_TAKES_ATTRIBUTES = 8 /**< decided by texts or vectors. The measure is
-                                 that of the first condition on texts, otherwise
-                                 on vectors. Geometries only matter with a
-                                 maximum distance */
+    OJ_TAKES_ATTRIBUTES = 8 /**< decided by texts, vectors or equal values. The
+                                 measure, if there is one, is that of the first
+                                 condition on texts, otherwise on vectors.
+                                 Geometries only matter with a maximum distance
+                               */
 };
 
 /** A row of the table of joins. Texts may be NULL unless stated. */
@@ -288,6 +291,12 @@ static inline int oj_relation_is_by_distance(const struct oj_relation *r)
 static inline int oj_relation_is_similar(const struct oj_relation *r)
 {
     return r->op == OJ_OP_SIMILAR;
+}
+
+/** 1 if equal values of -on alone decide. */
+static inline int oj_relation_is_of_equal_attributes(const struct oj_relation *r)
+{
+    return r->op == OJ_OP_ATTRIBUTES;
 }
 
 /** 1 if envelopes alone decide. */

@@ -58,6 +58,7 @@ static int do_overlapping_areas_decide(enum oj_op op)
         case OJ_OP_DWITHIN:
         case OJ_OP_BBOX:
         case OJ_OP_SIMILAR:
+        case OJ_OP_ATTRIBUTES:
         case OJ_N_OPS:
             return 0;
     }

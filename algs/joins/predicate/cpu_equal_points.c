@@ -1,11 +1,13 @@
-/* The engine for joins of points with points by predicates: a pair are two
- * points with equal coordinates. The join side is a hash table; rows are looked
- * up in groups, so that the memory of a whole group is fetched at once.
+/* The engines of pairs that are equal: points with points by predicates, whose
+ * pairs have equal coordinates, and op attributes, whose pairs have equal values
+ * of -on wherever they are. The join side is a hash table; rows are looked up in
+ * groups, so that the memory of a whole group is fetched at once.
  *
  *      first[bucket] .. first[bucket + 1] - 1 -> entry: x, y, class, feature
  *
  *  Classes of -on are part of the key: a thousand points on one place with
- * other classes cost nothing. Source: ours. */
+ * other classes cost nothing. For op attributes they are the whole key: x and y
+ * are 0. Source: ours. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_hash_mix.h"
 #include "../../foundations/relation/oj_index.h"
@@ -18,7 +20,7 @@
 
 struct located_point
 {
-    double x, y;
+    double x, y; /* 0, where attributes alone are compared */
     int32_t on_class, feature;
 };
 
@@ -32,30 +34,45 @@ struct equal_points_index
 
 /* --- keys ----------------------------------------------------------------- */
 
-static int32_t on_class_of(const struct oj_flat *flat, int64_t feature)
+/* The key of a feature of either side. */
+static struct located_point key_of(const struct equal_points_index *self,
+                                   const struct oj_flat *flat, int64_t feature)
 {
-    return flat->on_class != NULL ? flat->on_class[feature] : NO_CLASS;
+    struct located_point key = {0.0, 0.0, NO_CLASS, (int32_t)feature};
+    if (flat->on_class != NULL)
+        key.on_class = flat->on_class[feature];
+    if (oj_relation_is_of_equal_attributes(&self->shared.args.relation))
+        return key;
+    key.x = flat->x[feature];
+    key.y = flat->y[feature];
+    return key;
 }
 
-/* 1 if the feature may be in a pair. */
-static int has_point(const struct oj_flat *flat, int64_t feature)
+/* 1 if the feature may be in a pair: no coordinate is NaN, no value NULL. */
+static int is_key(const struct oj_flat *flat, const struct located_point *key)
 {
-    return flat->x[feature] == flat->x[feature] &&
-           flat->y[feature] == flat->y[feature] &&
-           (flat->on_class == NULL || flat->on_class[feature] >= 0);
+    return key->x == key->x && key->y == key->y &&
+           (flat->on_class == NULL || key->on_class >= 0);
 }
 
-static uint64_t hash_point(const struct oj_flat *flat, int64_t feature)
+static int are_equal(const struct located_point *a,
+                     const struct located_point *b)
 {
-    uint64_t on_class = (uint64_t)(int64_t)on_class_of(flat, feature);
-    double x = flat->x[feature] + 0.0, y = flat->y[feature] + 0.0; /* no -0 */
+    return a->x == b->x && a->y == b->y && a->on_class == b->on_class;
+}
+
+static uint64_t hash_key(const struct located_point *key)
+{
+    uint64_t on_class = (uint64_t)(int64_t)key->on_class;
+    double x = key->x + 0.0, y = key->y + 0.0; /* no -0 */
     return oj_hash_mix(oj_hash_mix(on_class, &x), &y);
 }
 
-static uint32_t bucket_of(const struct equal_points_index *self, uint64_t hash)
+static uint32_t bucket_of(const struct equal_points_index *self,
+                          const struct located_point *key)
 {
     /* the product's upper bits depend on all bits of the key */
-    return (uint32_t)(hash * UINT64_C(0x9E3779B97F4A7C15) >>
+    return (uint32_t)(hash_key(key) * UINT64_C(0x9E3779B97F4A7C15) >>
                       (64 - self->bucket_bits));
 }
 
@@ -90,8 +107,9 @@ static void fill_buckets(struct equal_points_index *self,
     uint32_t total = 0;
     for (int64_t f = 0; f < flat->n_features; f++)
     {
-        if (has_point(flat, f))
-            self->first[bucket_of(self, hash_point(flat, f))]++;
+        struct located_point key = key_of(self, flat, f);
+        if (is_key(flat, &key))
+            self->first[bucket_of(self, &key)]++;
     }
     for (int64_t bucket = 0; bucket <= n_buckets; bucket++)
     {
@@ -101,11 +119,9 @@ static void fill_buckets(struct equal_points_index *self,
     for (int64_t rank = flat->n_features - 1; rank >= 0; rank--)
     {
         int64_t f = feature_of != NULL ? feature_of[rank] : rank;
-        if (!has_point(flat, f))
-            continue;
-        self->entry[--self->first[bucket_of(self, hash_point(flat, f))]] =
-            (struct located_point){flat->x[f], flat->y[f], on_class_of(flat, f),
-                                   (int32_t)f};
+        struct located_point key = key_of(self, flat, f);
+        if (is_key(flat, &key))
+            self->entry[--self->first[bucket_of(self, &key)]] = key;
     }
 }
 
@@ -145,20 +161,20 @@ static oj_status start_batch(struct oj_row_index *index, struct oj_error *err)
     return OJ_OK;
 }
 
+/* key: that of an input row. */
 static oj_status add_pairs_of_row(const struct equal_points_index *self,
-                                  struct oj_row_worker *worker, int64_t row,
+                                  struct oj_row_worker *worker,
+                                  const struct located_point *key,
                                   uint32_t bucket, struct oj_error *err)
 {
     const struct oj_row_index *index = &self->shared;
-    const struct oj_flat *input = index->input;
-    double x = input->x[row], y = input->y[row];
-    int32_t on_class = on_class_of(input, row);
+    int64_t row = key->feature;
     for (uint32_t i = self->first[bucket]; i < self->first[bucket + 1]; i++)
     {
         const struct located_point *e = &self->entry[i];
         OJ_TRY(oj_row_poll_cancel(index, worker, err));
         worker->n_candidates++;
-        if (e->x == x && e->y == y && e->on_class == on_class &&
+        if (are_equal(e, key) &&
             oj_pair_may_count(&index->filter, row, e->feature))
             OJ_TRY(oj_row_put_pair(index, worker, row, e->feature, NAN, err));
     }
@@ -172,19 +188,21 @@ static oj_status answer_group(struct oj_row_index *index,
     const struct equal_points_index *self = (void *)index;
     const struct oj_flat *input = index->input;
     int64_t first = i * ROWS_PER_GROUP, n = input->n_features - first;
+    struct located_point key[ROWS_PER_GROUP];
     uint32_t bucket[ROWS_PER_GROUP];
     n = n < ROWS_PER_GROUP ? n : ROWS_PER_GROUP;
     for (int64_t r = 0; r < n; r++)
     {
-        bucket[r] = bucket_of(self, hash_point(input, first + r));
+        key[r] = key_of(self, input, first + r);
+        bucket[r] = bucket_of(self, &key[r]);
         __builtin_prefetch(&self->first[bucket[r]]);
     }
     for (int64_t r = 0; r < n; r++)
         __builtin_prefetch(&self->entry[self->first[bucket[r]]]);
     for (int64_t r = 0; r < n; r++)
     {
-        if (has_point(input, first + r))
-            OJ_TRY(add_pairs_of_row(self, worker, first + r, bucket[r], err));
+        if (is_key(input, &key[r]))
+            OJ_TRY(add_pairs_of_row(self, worker, &key[r], bucket[r], err));
     }
     return OJ_OK;
 }
@@ -216,3 +234,22 @@ const struct oj_engine oj_cpu_equal_points = {
     .free_batches = oj_row_batches_free,
     .set_options = oj_row_set_options,
     .points_cost = &points_cost};
+
+static int takes_equal_attributes(const struct oj_relation *relation,
+                                  const struct oj_flat *join_side,
+                                  const struct oj_flat *input)
+{
+    (void)join_side;
+    (void)input;
+    return oj_relation_is_of_equal_attributes(relation);
+}
+
+const struct oj_engine oj_cpu_equal_attributes = {
+    .name = "equal attributes by hash",
+    .takes = takes_equal_attributes,
+    .index_size = sizeof(struct equal_points_index),
+    .build = build_equal_points,
+    .join = oj_row_join,
+    .free_side = free_side,
+    .free_batches = oj_row_batches_free,
+    .set_options = oj_row_set_options};

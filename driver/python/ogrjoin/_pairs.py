@@ -374,6 +374,10 @@ def _of_both(name: str, values: Any) -> tuple[Any, Any]:
     return values[0], values[1]
 
 
+#: joins that need no geometries
+BY_ATTRIBUTES = ("similar", "attributes")
+
+
 def _is_values(side: Any, settings: dict[str, Any], texts: Any) -> bool:
     """Returns True if side is texts or vectors, which are compared without geometries."""
     is_alone = settings.get("max_distance") is None and not len(texts)
@@ -482,7 +486,7 @@ class Index:
     similar, vector
            columns that joins compare, as in pairs(); they are read with the
            geometries
-    op     "similar" if the joins will need no geometries
+    op     "similar" or "attributes" if the joins will need no geometries
 
     Several threads may join with it at once.
     """
@@ -548,7 +552,7 @@ class Index:
         names = ("op", "max_distance", "similar", "vector")
         asked = {name: settings.get(name) for name in names}
         reading = {"threads": self._settings["threads"]}
-        if asked["similar"] or asked["vector"] or (asked["op"] or "").lower() == "similar":
+        if asked["similar"] or asked["vector"] or (asked["op"] or "").lower() in BY_ATTRIBUTES:
             reading.update(asked, side=side)
         return reading
 
@@ -943,7 +947,7 @@ def pairs(
               (an array of two dimensions, or lists)
     op        nearest, dwithin, intersects, within, contains, covers, coveredby,
               contains_properly, touches, crosses, overlaps, equals, disjoint,
-              relate, bbox, similar
+              relate, bbox, similar, attributes (equal values of on)
     settings  settings of the C library, by name: max_distance (for dwithin also an
               array with one for each left row), k, ties, metric, relate, exclude_self, pick,
               one_to_one, overlap_area, bearing, line_along, line_offset,

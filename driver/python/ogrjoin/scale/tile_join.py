@@ -137,6 +137,11 @@ class TileJoin:
                 "op=similar without max_distance pairs rows wherever they are, so "
                 "every tile would need the whole join side: give max_distance"
             )
+        if self.op == "attributes":
+            raise UnsupportedError(
+                "op=attributes pairs rows wherever they are: the engine joins equal "
+                "values itself, as left.join(right, on=...) does in Spark"
+            )
         for schema, which in ((self.left, "left"), (self.right, "right")):
             if ROW in schema.names:
                 raise InvalidError(f"the {which} side has a column {ROW}: rename it")

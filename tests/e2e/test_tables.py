@@ -1,0 +1,100 @@
+"""Joins by equal fields alone (-op attributes): tables with and without geometry,
+against every pair asked one by one."""
+
+from e2e import *
+
+CRS = "EPSG:2263"
+FIELDS = (("id", ogr.OFTInteger), ("key", ogr.OFTString), ("code", ogr.OFTInteger), ("v", ogr.OFTReal))
+
+
+def places(seed, n):
+    r = random.Random(seed)
+    return [(f"POINT ({r.randint(0, 9)} {r.randint(0, 9)})",
+             {"id": i, "key": r.choice(("a", "-", "Ä", "12", "a b", None)), "code": r.choice((1, 2, 12, None)),
+              "v": r.choice((1.0, 2.5, None))}) for i in range(n)]
+
+
+def made(extension, n=40):
+    sides = []
+    for seed, name in ((1, "a"), (2, "b")):
+        rows_ = places(seed, n)
+        has_shapes = extension != ".csv"
+        if not has_shapes:  # which has empty texts in place of NULL
+            rows_ = [(None, {f: "" if v is None else v for f, v in row[1].items()}) for row in rows_]
+        lco = ["SPATIAL_INDEX=NO"] if extension == ".fgb" else []
+        sides += [make(name + extension, rows_, FIELDS,
+                       CRS if has_shapes else None, ogr.wkbPoint if has_shapes else ogr.wkbNone, lco=lco), rows_]
+    return sides
+
+
+def are_equal(x, y, fields):
+    return all(None not in (x[1][f], y[1][g]) and str(x[1][f]) == str(y[1][g]) for f, g in fields)
+
+
+def wanted_pairs(a_rows, b_rows, fields):
+    """(id, join_id) in the order of the output."""
+    return [(x[1]["id"], y[1]["id"]) for x in a_rows for y in b_rows if are_equal(x, y, fields)]
+
+
+def pairs_in(path):
+    return [(int(v["id"]), int(v["join_id"])) for _, _, v in rows(path)]
+
+
+def check_every_pair():
+    """Texts, numbers, a number with a text, several fields; any threads and batches."""
+    for extension in (".gpkg", ".fgb", ".csv"):
+        a, a_rows, b, b_rows = made(extension)
+        for on, fields in (("key", [("key", "key")]), ("code", [("code", "code")]), ("code=key", [("code", "key")]),
+                           ("key,v", [("key", "key"), ("v", "v")])):
+            wanted = wanted_pairs(a_rows, b_rows, fields)
+            true(len(wanted) > 20, f"{len(wanted)} pairs")
+            for how in ((), ("-threads", 1, "-batch", 7), ("-backend", "lists"), ("-validate",)):
+                r = succeeds("-op", "attributes", "-on", on, "-how", "inner", "-overwrite", *how, "o.gpkg", a, b)
+                same(pairs_in("o.gpkg"), wanted, f"{extension} {on} {how}: {r}")
+                true(how != ("-validate",) or "no difference" in r.err, str(r))
+        os.remove(a), os.remove(b)
+
+
+def check_a_table_gives_its_columns():
+    """The usual use: shapes with a table of numbers, which has no geometry."""
+    _, _, b, b_rows = made(".csv")
+    a, a_rows, _, _ = made(".gpkg")
+    succeeds("-op", "attributes", "-on", "key", "-agg", "count, sum(v)", "-joo", "AUTODETECT_TYPE=YES", "-overwrite",
+             "o.gpkg", a, b)
+    for (_, _, found), row in zip(Layer("o.gpkg").rows, a_rows):
+        equal = [y[1]["v"] for y in b_rows if are_equal(row, y, [("key", "key")])]
+        same(found["count"], len(equal))
+        numbers = [v for v in equal if v != ""]
+        same(found["sum_v"], sum(numbers) if numbers else None)
+    true(all(fid is not None for fid, _, _ in Layer("o.gpkg").rows), "every input row is written")
+    succeeds("-op", "attributes", "-on", "key", "-how", "anti", "-overwrite", "o.gpkg", a, b)
+    same([v["id"] for _, _, v in Layer("o.gpkg").rows],
+         [x[1]["id"] for x in a_rows if not any(are_equal(x, y, [("key", "key")]) for y in b_rows)])
+
+
+def check_with_conditions():
+    """Each other condition of a pair; a layer with itself."""
+    a, a_rows, b, b_rows = made(".gpkg")
+    base = ("-op", "attributes", "-on", "key", "-how", "inner", "-overwrite")
+    wanted = wanted_pairs(a_rows, b_rows, [("key", "key")])
+    code = {side: {row[1]["id"]: row[1]["code"] for row in rows_} for side, rows_ in (("a", a_rows), ("b", b_rows))}
+    succeeds(*base, "-exclude", "field=code", "o.gpkg", a, b)
+    same(pairs_in("o.gpkg"), [(i, j) for i, j in wanted
+                              if None in (code["a"][i], code["b"][j]) or code["a"][i] != code["b"][j]])
+    succeeds(*base, "-unordered_pairs", "-validate", "o.gpkg", a, a)
+    same(pairs_in("o.gpkg"), [(i, j) for i, j in wanted_pairs(a_rows, a_rows, [("key", "key")]) if i < j])
+    succeeds(*base, "-one_to_one", "o.gpkg", a, b)
+    found = pairs_in("o.gpkg")
+    true(set(found) <= set(wanted) and len({i for i, _ in found}) == len(found) == len({j for _, j in found}),
+         "each feature in one pair at most")
+
+
+def check_what_is_refused():
+    a, _, b, _ = made(".gpkg")
+    fails("-op", "attributes", "o.gpkg", a, b, op=False, says="-on FIELD[=JOIN_FIELD]")
+    fails("-op", "attributes", "-on", "key", "-max_distance", 5, "o.gpkg", a, b, op=False, says="no meaning")
+    fails("-op", "attributes", "-on", "key", "-k", 5, "o.gpkg", a, b, op=False, says="no meaning")
+
+
+if __name__ == "__main__":
+    main(globals())
