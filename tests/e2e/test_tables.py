@@ -19,11 +19,13 @@ def made(extension, n=40):
     for seed, name in ((1, "a"), (2, "b")):
         rows_ = places(seed, n)
         has_shapes = extension != ".csv"
-        if not has_shapes:  # which has empty texts in place of NULL
-            rows_ = [(None, {f: "" if v is None else v for f, v in row[1].items()}) for row in rows_]
+        if not has_shapes:
+            rows_ = [(None, row[1]) for row in rows_]
         lco = ["SPATIAL_INDEX=NO"] if extension == ".fgb" else []
         sides += [make(name + extension, rows_, FIELDS,
                        CRS if has_shapes else None, ogr.wkbPoint if has_shapes else ogr.wkbNone, lco=lco), rows_]
+        if not has_shapes:  # it is read with empty texts in place of NULL
+            sides[-1] = [(None, {f: "" if v is None else v for f, v in row[1].items()}) for row in rows_]
     return sides
 
 

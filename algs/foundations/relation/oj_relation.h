@@ -33,9 +33,9 @@ enum oj_op
     OJ_OP_OVERLAPS,
     OJ_OP_EQUALS,
     OJ_OP_DISJOINT,
-    OJ_OP_RELATE,  /**< the DE-9IM pattern oj_relation.mask matches */
-    OJ_OP_BBOX,    /**< envelopes intersect */
-    OJ_OP_SIMILAR, /**< similar texts or vectors */
+    OJ_OP_RELATE,     /**< the DE-9IM pattern oj_relation.mask matches */
+    OJ_OP_BBOX,       /**< envelopes intersect */
+    OJ_OP_SIMILAR,    /**< similar texts or vectors */
     OJ_OP_ATTRIBUTES, /**< equal values of the fields of -on (struct
                            oj_flat.on_class); geometries do not matter */
     OJ_N_OPS
@@ -294,7 +294,8 @@ static inline int oj_relation_is_similar(const struct oj_relation *r)
 }
 
 /** 1 if equal values of -on alone decide. */
-static inline int oj_relation_is_of_equal_attributes(const struct oj_relation *r)
+static inline int
+oj_relation_is_of_equal_attributes(const struct oj_relation *r)
 {
     return r->op == OJ_OP_ATTRIBUTES;
 }

@@ -1,7 +1,7 @@
 /* The engines of pairs that are equal: points with points by predicates, whose
- * pairs have equal coordinates, and op attributes, whose pairs have equal values
- * of -on wherever they are. The join side is a hash table; rows are looked up in
- * groups, so that the memory of a whole group is fetched at once.
+ * pairs have equal coordinates, and op attributes, whose pairs have equal
+ * values of -on wherever they are. The join side is a hash table; rows are
+ * looked up in groups, so that the memory of a whole group is fetched at once.
  *
  *      first[bucket] .. first[bucket + 1] - 1 -> entry: x, y, class, feature
  *

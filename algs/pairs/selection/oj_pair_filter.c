@@ -49,6 +49,10 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
         return oj_fail(err, OJ_ERR_ARG,
                        "attributes that are compared must be given for both "
                        "sides, or for neither");
+    if (oj_relation_is_of_equal_attributes(relation) && input->on_class == NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "op attributes needs the values that must be equal: "
+                       "give on");
     if (input->n_texts < relation->n_similar ||
         join_side->n_texts < relation->n_similar)
         return oj_fail(err, OJ_ERR_ARG,

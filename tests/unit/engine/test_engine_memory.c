@@ -121,6 +121,11 @@ static const struct sweep
     {{"cpu", "lists"}, POINTS, PLACES, ONE, {FIRST(4), TEXTS}},
     {{"cpu"}, POINTS, PLACES, ONE, {FIRST(OJ_EVERY_PAIR), TEXTS}},
     {{"cpu", "lists", "zlists"}, POINTS, PLACES, ONE, {FIRST(4), VECTORS}},
+    {{"cpu", "lists"},
+     POINTS,
+     PLACES,
+     COLUMNS,
+     {.op = OJ_OP_ATTRIBUTES, .k = 1, .max_distance = INFINITY}},
 };
 
 /* After 100 failures only every 17th allocation fails, since arrays grow in
