@@ -290,9 +290,17 @@ def test_columns_of_texts():
             assert zones_of(rows) == expected
             joined = ogrjoin.join(ZONES, table, how="inner", right_column="where", right_crs=4326)
             assert joined.read_all().num_rows == sum(e is not None for e in expected)
-    table = pa.table({"where": ["POINT (1 2)", "no text of a geometry"]})
-    with pytest.raises(ogrjoin.Error, match="is no WKT"):
-        ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
+    unclosed = "01030000000100000003000000" + "0" * 32 + "000000000000F03F" * 2 + "000000000000F03F" + "0" * 16
+    degenerate = ("0102000000010000000000000000000000" + "0" * 16, unclosed)  # a line of one point
+    table = pa.table({"where": pa.array(degenerate)})
+    at = pa.table({"geometry": [shapely.Point(0, 0).wkb]})
+    assert len(ogrjoin.join(table, at, left_column="where", how="inner").read_all()) == 2
+    for text in ("no text of a geometry", "POINT (1", "CIRCULARSTRING (0 0, 1 1, 2 0)", "01010", "0101000000"):
+        table = pa.table({"where": pa.chunked_array([["POINT (1 2)"], [None, text]])})
+        with pytest.raises(ogrjoin.Error) as error:
+            ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
+        if text != "0101000000":  # bytes are read by the library
+            assert f"row 2: the column where holds no WKT that shapely reads" in str(error.value)
     wkb = pa.table({"a": pa.array([b"x"] * len(shapes)), "where": [None if s is None else s.wkb for s in shapes]})
     assert zones_of(ogrjoin.join(wkb, ZONES, left_column="where", left_crs=4326)) == expected
 
