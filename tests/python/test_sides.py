@@ -5,6 +5,8 @@ import decimal
 import json
 import os
 import pickle
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -29,6 +31,7 @@ ZONES = gpd.GeoDataFrame(
     {"z": ["a", "b"]}, geometry=[box(0, 0, 10, 10), box(11, 11, 13, 13)], crs="EPSG:4326"
 )
 FOUND = ["a", None, None, "b"]
+COMMAND = os.environ.get("OGRJOIN_COMMAND") or shutil.which("ogrjoin")
 
 
 def zones_of(rows):
@@ -454,3 +457,24 @@ def test_the_commands_spelling():
         a, a, "dwithin", max_distance=1, unordered_pairs=True, exclude="self", how="inner"
     ).read_all()
     assert rows["join_fid"].to_pylist() == [1, 2]
+
+
+@pytest.mark.skipif(not COMMAND, reason="no command (OGRJOIN_COMMAND)")
+@pytest.mark.parametrize("layers", ["P", "T", "PT", "TP", "PP", "TT", "PTP"])
+def test_layer_of_a_file(layers, tmp_path):
+    """Of several layers the only one with geometries is read, as by the command."""
+    path, out = tmp_path / "some.gpkg", tmp_path / "o.csv"
+    plain = pd.DataFrame({"v": [1]})
+    for i, kind in enumerate(layers):
+        frame = plain if kind == "T" else gpd.GeoDataFrame(plain, geometry=[shapely.Point(1, 2)], crs=2263)
+        pyogrio.write_dataframe(frame, path, layer=f"l{i}", append=path.exists())
+    words = ("-op", "intersects", "-on", "v=v", "-f", "CSV", out, path, path)
+    run = subprocess.run([COMMAND, *words], capture_output=True, text=True)
+    try:
+        rows = ogrjoin.join(path, path, on="v=v").read_all()
+    except ogrjoin.Error as error:
+        says = str(error).split(",")[0]
+        assert run.returncode == 1
+        assert says in run.stderr or (layers == "T" and "geometr" in says)
+    else:
+        assert run.returncode == 0 and len(rows) == 1, run.stderr
