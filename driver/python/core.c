@@ -204,6 +204,29 @@ static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
     return err.status == OGRJOIN_OK ? 0 : -1;
 }
 
+/* Asks pyproj whether two texts are one CRS, where the library cannot decide.
+ * Called with or without the GIL. */
+static int compare_crs(void *user, const char *a, const char *b)
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *module = PyImport_ImportModule("ogrjoin._crs"), *answer = NULL;
+    int is_one = -1;
+    (void)user;
+    if (module != NULL)
+        answer = PyObject_CallMethod(module, "compare", "ss", a, b);
+    if (answer != NULL)
+        is_one = (int)PyLong_AsLong(answer);
+    if (PyErr_Occurred() != NULL)
+    {
+        PyErr_Clear();
+        is_one = -1;
+    }
+    Py_XDECREF(answer);
+    Py_XDECREF(module);
+    PyGILState_Release(state);
+    return is_one;
+}
+
 /* Makes settings from a dict of texts and numbers; a value None means that the
  * setting is not given. */
 static struct ogrjoin_settings *make_settings(PyObject *dict, const int *cancel)
@@ -214,7 +237,10 @@ static struct ogrjoin_settings *make_settings(PyObject *dict, const int *cancel)
     if (settings == NULL)
         PyErr_NoMemory();
     else
+    {
         ogrjoin_settings_cancel(settings, cancel);
+        ogrjoin_settings_crs(settings, NULL, compare_crs, NULL);
+    }
     while (settings != NULL && PyDict_Next(dict, &at, &key, &value))
     {
         if (apply_setting(settings, key, value) != 0)
@@ -243,11 +269,17 @@ struct layer_handle
     int n_views;
 };
 
+static void release_views(struct layer_handle *self)
+{
+    for (int i = 0; i < self->n_views; i++)
+        PyBuffer_Release(&self->view[i]);
+    self->n_views = 0;
+}
+
 static void free_layer(struct layer_handle *self)
 {
     ogrjoin_layer_free(self->layer);
-    for (int i = 0; i < self->n_views; i++)
-        PyBuffer_Release(&self->view[i]);
+    release_views(self);
     free(self);
 }
 
@@ -1878,8 +1910,7 @@ static PyObject *py_live_apply(PyObject *module, PyObject *args)
         (w.x = borrow_buffer(&columns, x, n, sizeof *w.x)) != NULL &&
         (w.y = borrow_buffer(&columns, y, n, sizeof *w.y)) != NULL)
         code = run_interruptible(apply_to_live, &w, &self->cancel);
-    for (int i = 0; i < columns.n_views; i++)
-        PyBuffer_Release(&columns.view[i]);
+    release_views(&columns);
     return code == 0 ? Py_BuildValue("") : NULL;
 }
 
@@ -2130,8 +2161,7 @@ static PyObject *py_sums_add(PyObject *module, PyObject *args)
             w.real = value;
         code = run_interruptible(add_to_sums, &w, &cancel);
     }
-    for (int i = 0; i < columns.n_views; i++)
-        PyBuffer_Release(&columns.view[i]);
+    release_views(&columns);
     return code == 0 ? Py_BuildValue("") : NULL;
 }
 
@@ -2169,8 +2199,7 @@ static PyObject *py_sums_merge(PyObject *module, PyObject *args)
                             "offsets begin at 0, ascend, and end at the number "
                             "of words");
     }
-    for (int i = 0; i < columns.n_views; i++)
-        PyBuffer_Release(&columns.view[i]);
+    release_views(&columns);
     return code == 0 ? Py_BuildValue("") : NULL;
 }
 

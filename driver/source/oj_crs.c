@@ -1,8 +1,10 @@
 #include "oj_crs.h"
 
+#include "../../algs/api/rows/oj_crs_text.h"
 #include "../../algs/api/rows/oj_distance_scale.h"
 #include "../base/oj_message.h"
 
+#include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_string.h>
 
@@ -74,6 +76,53 @@ static int is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
     return OSRIsSame(a, b);
 }
 
+struct two_crs
+{
+    OGRSpatialReferenceH a, b;
+};
+
+/* oj_crs_callbacks.compare: GDAL's answer for user, a struct two_crs. */
+static int compare_by_gdal(void *user, const char *a, const char *b)
+{
+    const struct two_crs *both = user;
+    (void)a;
+    (void)b;
+    return is_same(both->a, both->b);
+}
+
+/* 1 if both state a shift to WGS 84, and not one. */
+static int have_different_shifts(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
+{
+    double of_a[7], of_b[7];
+    return OSRGetTOWGS84(a, of_a, 7) == OGRERR_NONE &&
+           OSRGetTOWGS84(b, of_b, 7) == OGRERR_NONE &&
+           memcmp(of_a, of_b, sizeof of_a) != 0;
+}
+
+/* 1 if a and b are one plane for -crs strict, by the rule of the library: order
+ * of axes and heights play no part.  GDAL decides by what no text states: order
+ * of x and y in the data, epochs, shifts to WGS 84. */
+static int is_one_plane(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
+{
+    const char *const format[] = {"FORMAT=WKT2_2019", NULL};
+    struct two_crs both = {a, b};
+    const struct oj_crs_callbacks callbacks = {NULL, compare_by_gdal, &both};
+    enum oj_crs_equality equality = OJ_CRS_NOT_KNOWN;
+    struct oj_error unwanted = {OJ_OK, ""};
+    char *text_a = NULL, *text_b = NULL;
+    oj_status status = OJ_ERR_DATA;
+    if (has_x_y_axis_order(a) && has_x_y_axis_order(b) &&
+        OSRGetCoordinateEpoch(a) == OSRGetCoordinateEpoch(b) &&
+        !have_different_shifts(a, b) &&
+        OSRExportToWktEx(a, &text_a, format) == OGRERR_NONE &&
+        OSRExportToWktEx(b, &text_b, format) == OGRERR_NONE)
+        status = oj_crs_text_compare(text_a, text_b, &callbacks, &equality,
+                                     &unwanted);
+    CPLFree(text_a);
+    CPLFree(text_b);
+    return status == OJ_OK ? equality == OJ_CRS_EQUAL : is_same(a, b);
+}
+
 static oj_status make_transformation(struct oj_source *source,
                                      OGRSpatialReferenceH from,
                                      OGRSpatialReferenceH to,
@@ -133,7 +182,7 @@ static oj_status transform_both_to_target_crs(const struct oj_command *command,
                        "into %s; name its CRS with -s_srs",
                        input->name, command->t_srs);
     if (!has_boxes && command->crs == OJ_CRS_STRICT &&
-        !is_same(input->srs, join->srs))
+        !is_one_plane(input->srs, join->srs))
         return oj_fail(err, OJ_ERR_DATA,
                        "the two layers have different CRS, and -crs strict "
                        "allows no reprojection of one of them alone");
@@ -157,10 +206,12 @@ static oj_status transform_join_to_input_crs(const struct oj_command *command,
         return OJ_OK;
     crs->join = OSRClone(input->srs);
     if (command->n_windows > 0 || command->crs == OJ_CRS_IGNORE ||
-        join->srs == NULL || is_same(input->srs, join->srs))
+        join->srs == NULL)
         return OJ_OK;
     if (command->crs == OJ_CRS_AUTO)
         return make_transformation(join, join->srs, crs->join, err);
+    if (is_one_plane(input->srs, join->srs))
+        return OJ_OK;
     return oj_fail(err, OJ_ERR_DATA,
                    "the layers have different CRS, and -crs strict forbids to "
                    "reproject: input %s, join %s",

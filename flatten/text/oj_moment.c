@@ -45,6 +45,7 @@ static int64_t read_fraction(struct letters *l)
 
 static int read_time(struct letters *l, int64_t *out)
 {
+    const int64_t most = OJ_MICROSECONDS_PER_DAY;
     int hour, minute, second = 0;
     int64_t microseconds = 0;
     if (!read_digits(l, 1, 2, &hour) || !read_letter(l, ':', ':') ||
@@ -60,7 +61,7 @@ static int read_time(struct letters *l, int64_t *out)
     *out = (hour * INT64_C(3600) + minute * 60 + second) *
                OJ_MICROSECONDS_PER_SECOND +
            microseconds;
-    return hour <= 24 && minute < 60 && second <= 60;
+    return *out <= most && minute < 60 && second <= 60;
 }
 
 /* Reads "+01", "+01:30" or "+0130", or nothing. */

@@ -27,8 +27,8 @@ static inline int64_t oj_moment_days(int64_t year, int month, int day)
  *  Ignores white space around it. Returns 0 if it is none. */
 int oj_moment_read(const char *text, int64_t n, int64_t *out);
 
-/** Parses n bytes as a time of a day, 18:00[:00[.123456]]: microseconds since
- *  midnight. Returns 0 if it is none. */
+/** Parses n bytes as a time of a day, 18:00[:00[.123456]], at most 24:00:00:
+ *  microseconds since midnight. Returns 0 if it is none. */
 int oj_moment_of_day_read(const char *text, int64_t n, int64_t *out);
 
 #endif

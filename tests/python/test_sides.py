@@ -5,6 +5,8 @@ import decimal
 import json
 import os
 import pickle
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -29,6 +31,7 @@ ZONES = gpd.GeoDataFrame(
     {"z": ["a", "b"]}, geometry=[box(0, 0, 10, 10), box(11, 11, 13, 13)], crs="EPSG:4326"
 )
 FOUND = ["a", None, None, "b"]
+COMMAND = os.environ.get("OGRJOIN_COMMAND") or shutil.which("ogrjoin")
 
 
 def zones_of(rows):
@@ -290,9 +293,17 @@ def test_columns_of_texts():
             assert zones_of(rows) == expected
             joined = ogrjoin.join(ZONES, table, how="inner", right_column="where", right_crs=4326)
             assert joined.read_all().num_rows == sum(e is not None for e in expected)
-    table = pa.table({"where": ["POINT (1 2)", "no text of a geometry"]})
-    with pytest.raises(ogrjoin.Error, match="is no WKT"):
-        ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
+    unclosed = "01030000000100000003000000" + "0" * 32 + "000000000000F03F" * 2 + "000000000000F03F" + "0" * 16
+    degenerate = ("0102000000010000000000000000000000" + "0" * 16, unclosed)  # a line of one point
+    table = pa.table({"where": pa.array(degenerate)})
+    at = pa.table({"geometry": [shapely.Point(0, 0).wkb]})
+    assert len(ogrjoin.join(table, at, left_column="where", how="inner").read_all()) == 2
+    for text in ("no text of a geometry", "POINT (1", "CIRCULARSTRING (0 0, 1 1, 2 0)", "01010", "0101000000"):
+        table = pa.table({"where": pa.chunked_array([["POINT (1 2)"], [None, text]])})
+        with pytest.raises(ogrjoin.Error) as error:
+            ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
+        if text != "0101000000":  # bytes are read by the library
+            assert f"row 2: the column where holds no WKT that shapely reads" in str(error.value)
     wkb = pa.table({"a": pa.array([b"x"] * len(shapes)), "where": [None if s is None else s.wkb for s in shapes]})
     assert zones_of(ogrjoin.join(wkb, ZONES, left_column="where", left_crs=4326)) == expected
 
@@ -446,3 +457,24 @@ def test_the_commands_spelling():
         a, a, "dwithin", max_distance=1, unordered_pairs=True, exclude="self", how="inner"
     ).read_all()
     assert rows["join_fid"].to_pylist() == [1, 2]
+
+
+@pytest.mark.skipif(not COMMAND, reason="no command (OGRJOIN_COMMAND)")
+@pytest.mark.parametrize("layers", ["P", "T", "PT", "TP", "PP", "TT", "PTP"])
+def test_layer_of_a_file(layers, tmp_path):
+    """Of several layers the only one with geometries is read, as by the command."""
+    path, out = tmp_path / "some.gpkg", tmp_path / "o.csv"
+    plain = pd.DataFrame({"v": [1]})
+    for i, kind in enumerate(layers):
+        frame = plain if kind == "T" else gpd.GeoDataFrame(plain, geometry=[shapely.Point(1, 2)], crs=2263)
+        pyogrio.write_dataframe(frame, path, layer=f"l{i}", append=path.exists())
+    words = ("-op", "intersects", "-on", "v=v", "-f", "CSV", out, path, path)
+    run = subprocess.run([COMMAND, *words], capture_output=True, text=True)
+    try:
+        rows = ogrjoin.join(path, path, on="v=v").read_all()
+    except ogrjoin.Error as error:
+        says = str(error).split(",")[0]
+        assert run.returncode == 1
+        assert says in run.stderr or (layers == "T" and "geometr" in says)
+    else:
+        assert run.returncode == 0 and len(rows) == 1, run.stderr

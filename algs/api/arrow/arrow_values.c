@@ -22,6 +22,27 @@ oj_status arrow_fail_limit(struct oj_error *err)
                    "a row is too large for an Arrow array with 32-bit offsets");
 }
 
+int64_t arrow_integer_at(char format, const void *integers, int64_t i)
+{
+    switch (format)
+    {
+        case 'c':
+            return ((const int8_t *)integers)[i];
+        case 'C':
+            return ((const uint8_t *)integers)[i];
+        case 's':
+            return ((const int16_t *)integers)[i];
+        case 'S':
+            return ((const uint16_t *)integers)[i];
+        case 'i':
+            return ((const int32_t *)integers)[i];
+        case 'I':
+            return ((const uint32_t *)integers)[i];
+        default:
+            return ((const int64_t *)integers)[i];
+    }
+}
+
 int64_t arrow_count_bits(const uint8_t *bits, int64_t n)
 {
     int64_t n_set = 0;

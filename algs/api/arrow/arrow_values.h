@@ -73,6 +73,10 @@ static inline int arrow_is_valid(const struct arrow_presence *p, int64_t row)
            arrow_bit(p->outer_valid, p->skipped + row);
 }
 
+/** Integer i of an array of one of Arrow's formats c C s S i I l L. Those of L
+ * beyond INT64_MAX become negative. */
+int64_t arrow_integer_at(char format, const void *integers, int64_t i);
+
 /** Finds a child of a struct, or array itself if child is -1. Checks that it
  * has at least as many rows as array. */
 OJ_MUST_USE oj_status arrow_find_column(const struct ArrowArray *array,

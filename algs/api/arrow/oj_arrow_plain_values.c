@@ -99,30 +99,6 @@ enum oj_field_kind oj_arrow_kind(const struct ArrowSchema *schema)
 
 /* ---- dictionaries and run ends ------------------------------------------- */
 
-static int64_t integer_at(const struct ArrowArray *array, char format,
-                          int64_t row)
-{
-    const void *values = array->buffers[1];
-    row += array->offset;
-    switch (format)
-    {
-        case 'c':
-            return ((const int8_t *)values)[row];
-        case 'C':
-            return ((const uint8_t *)values)[row];
-        case 's':
-            return ((const int16_t *)values)[row];
-        case 'S':
-            return ((const uint16_t *)values)[row];
-        case 'i':
-            return ((const int32_t *)values)[row];
-        case 'I':
-            return ((const uint32_t *)values)[row];
-        default:
-            return ((const int64_t *)values)[row];
-    }
-}
-
 static int is_null_at(const struct ArrowArray *array, int64_t row)
 {
     return array->n_buffers > 0 &&
@@ -157,7 +133,8 @@ static oj_status find_value(const struct ArrowSchema **schema,
         }
         else
         {
-            *row = integer_at(here, (*schema)->format[0], *row);
+            *row = arrow_integer_at((*schema)->format[0], here->buffers[1],
+                                    here->offset + *row);
             *array = here->dictionary;
             *schema = (*schema)->dictionary;
         }
@@ -262,7 +239,8 @@ static struct oj_plain_value number_at(const struct ArrowArray *array,
     if (format[0] == 'b')
         return oj_plain_integer(
             arrow_bit(array->buffers[1], array->offset + row));
-    integer = integer_at(array, format[0], row);
+    integer =
+        arrow_integer_at(format[0], array->buffers[1], array->offset + row);
     if (format[0] == 'L' && integer < 0)
         return oj_plain_real((double)(uint64_t)integer);
     return oj_plain_integer(integer);

@@ -9,6 +9,7 @@
 #include "../../pairs/selection/oj_tie_rank_sort.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Levels of 4, 16, 64, 256 and 1024 slices. */
@@ -25,100 +26,88 @@
 
 /* ---- features by number -------------------------------------------------- */
 
+/* Copies of some values of a column. */
+struct gathered_column
+{
+    void *value;
+    int64_t capacity;
+};
+
 /* Copies of some features, with their columns. Owner; zeroed memory is a valid
  * empty one. */
 struct gathered
 {
     struct oj_flat flat;
     struct oj_flat_buf buf; /* of features that are not all points */
-    double *x, *y, *max_distance;
-    int64_t *fid, *from[OJ_MOST_SPANS], *until[OJ_MOST_SPANS];
-    int32_t *on_class, *exclude_class;
-    int64_t cap_x, cap_y, cap_max_distance, cap_fid, cap_on, cap_exclude;
-    int64_t cap_from[OJ_MOST_SPANS], cap_until[OJ_MOST_SPANS];
+    struct gathered_column x, y, fid, max_distance, on_class, exclude_class;
+    struct gathered_column from[OJ_MOST_SPANS], until[OJ_MOST_SPANS];
 };
 
 static void gathered_free(struct gathered *g)
 {
     oj_flat_buf_free(&g->buf);
-    oj_free(g->x);
-    oj_free(g->y);
-    oj_free(g->max_distance);
-    oj_free(g->fid);
-    oj_free(g->on_class);
-    oj_free(g->exclude_class);
+    oj_free(g->x.value);
+    oj_free(g->y.value);
+    oj_free(g->fid.value);
+    oj_free(g->max_distance.value);
+    oj_free(g->on_class.value);
+    oj_free(g->exclude_class.value);
     for (int i = 0; i < OJ_MOST_SPANS; i++)
     {
-        oj_free(g->from[i]);
-        oj_free(g->until[i]);
+        oj_free(g->from[i].value);
+        oj_free(g->until[i].value);
     }
     memset(g, 0, sizeof *g);
 }
 
-/* Copy which[0 .. n) of a column to *to; nothing if the column is NULL. */
-static oj_status gather_doubles(const double *column, const int32_t *which,
-                                int64_t n, double **to, int64_t *capacity,
-                                struct oj_error *err)
+/* Copies which[0 .. n) of a column, whose values have `size` bytes, 4 or 8;
+ * nothing if the column is NULL. */
+static oj_status gather_column(const void *column, size_t size,
+                               const int32_t *which, int64_t n,
+                               struct gathered_column *to, struct oj_error *err)
 {
+    const char *from = column;
+    char *copy;
     if (column == NULL)
         return OJ_OK;
-    OJ_TRY(oj_reserve(to, 0, n, capacity, sizeof **to, err));
+    OJ_TRY(oj_reserve(&to->value, 0, n, &to->capacity, size, err));
+    copy = to->value;
     for (int64_t i = 0; i < n; i++)
-        (*to)[i] = column[which[i]];
+    {
+        if (size == 8)
+            memcpy(copy + 8 * i, from + 8 * (int64_t)which[i], 8);
+        else
+            memcpy(copy + 4 * i, from + 4 * (int64_t)which[i], 4);
+    }
     return OJ_OK;
 }
 
-static oj_status gather_int64s(const int64_t *column, const int32_t *which,
-                               int64_t n, int64_t **to, int64_t *capacity,
-                               struct oj_error *err)
-{
-    if (column == NULL)
-        return OJ_OK;
-    OJ_TRY(oj_reserve(to, 0, n, capacity, sizeof **to, err));
-    for (int64_t i = 0; i < n; i++)
-        (*to)[i] = column[which[i]];
-    return OJ_OK;
-}
-
-static oj_status gather_int32s(const int32_t *column, const int32_t *which,
-                               int64_t n, int32_t **to, int64_t *capacity,
-                               struct oj_error *err)
-{
-    if (column == NULL)
-        return OJ_OK;
-    OJ_TRY(oj_reserve(to, 0, n, capacity, sizeof **to, err));
-    for (int64_t i = 0; i < n; i++)
-        (*to)[i] = column[which[i]];
-    return OJ_OK;
-}
+#define GATHER(column, to)                                                     \
+    OJ_TRY(gather_column((column), sizeof *(column), which, n, (to), err))
 
 static oj_status gather_columns(const struct oj_flat *flat,
                                 const int32_t *which, int64_t n,
                                 struct gathered *g, struct oj_error *err)
 {
     struct oj_flat *out = &g->flat;
-    OJ_TRY(gather_int64s(flat->fid, which, n, &g->fid, &g->cap_fid, err));
-    OJ_TRY(gather_doubles(flat->max_distance, which, n, &g->max_distance,
-                          &g->cap_max_distance, err));
-    OJ_TRY(
-        gather_int32s(flat->on_class, which, n, &g->on_class, &g->cap_on, err));
-    OJ_TRY(gather_int32s(flat->exclude_class, which, n, &g->exclude_class,
-                         &g->cap_exclude, err));
-    out->fid = flat->fid != NULL ? g->fid : NULL;
-    out->max_distance = flat->max_distance != NULL ? g->max_distance : NULL;
-    out->on_class = flat->on_class != NULL ? g->on_class : NULL;
-    out->exclude_class = flat->exclude_class != NULL ? g->exclude_class : NULL;
+    GATHER(flat->fid, &g->fid);
+    GATHER(flat->max_distance, &g->max_distance);
+    GATHER(flat->on_class, &g->on_class);
+    GATHER(flat->exclude_class, &g->exclude_class);
+    out->fid = g->fid.value;
+    out->max_distance = g->max_distance.value;
+    out->on_class = g->on_class.value;
+    out->exclude_class = g->exclude_class.value;
     out->n_spans = flat->n_spans;
     for (int s = 0; s < flat->n_spans; s++)
     {
         int is_instant = flat->spans[s].from == flat->spans[s].until;
-        OJ_TRY(gather_int64s(flat->spans[s].from, which, n, &g->from[s],
-                             &g->cap_from[s], err));
+        GATHER(flat->spans[s].from, &g->from[s]);
         if (!is_instant)
-            OJ_TRY(gather_int64s(flat->spans[s].until, which, n, &g->until[s],
-                                 &g->cap_until[s], err));
-        out->spans[s] = (struct oj_spans){g->from[s], is_instant ? g->from[s]
-                                                                 : g->until[s]};
+            GATHER(flat->spans[s].until, &g->until[s]);
+        out->spans[s].from = g->from[s].value;
+        out->spans[s].until =
+            is_instant ? out->spans[s].from : g->until[s].value;
     }
     return OJ_OK;
 }
@@ -131,12 +120,12 @@ static oj_status gather_features(const struct oj_flat *flat,
     if (oj_flat_is_points(flat))
     {
         g->flat.part_kinds = flat->part_kinds;
-        OJ_TRY(gather_doubles(flat->x, which, n, &g->x, &g->cap_x, err));
-        OJ_TRY(gather_doubles(flat->y, which, n, &g->y, &g->cap_y, err));
+        GATHER(flat->x, &g->x);
+        GATHER(flat->y, &g->y);
         g->flat.n_features = g->flat.n_vertices = n;
         g->flat.n_parts = g->flat.n_rings = n;
-        g->flat.x = g->x;
-        g->flat.y = g->y;
+        g->flat.x = g->x.value;
+        g->flat.y = g->y.value;
     }
     else
     {
@@ -161,7 +150,7 @@ struct slice
 /* The join side in slices: n_short by begin, then those of long spans. */
 struct slice_level
 {
-    int is_made;
+    atomic_int is_made; /* read without the lock */
     int64_t n, n_short;
     struct slice *slice;       /* [n] */
     int64_t *last;             /* [n_short] last end up to this slice */

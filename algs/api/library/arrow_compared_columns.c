@@ -241,27 +241,6 @@ static oj_status read_field_values(const struct ArrowArray *array,
                                                    : arrow_fail_mismatch(err);
 }
 
-static int64_t integer_of_format_at(char format, const void *number, int64_t i)
-{
-    switch (format)
-    {
-        case 'c':
-            return ((const int8_t *)number)[i];
-        case 'C':
-            return ((const uint8_t *)number)[i];
-        case 's':
-            return ((const int16_t *)number)[i];
-        case 'S':
-            return ((const uint16_t *)number)[i];
-        case 'i':
-            return ((const int32_t *)number)[i];
-        case 'I':
-            return ((const uint32_t *)number)[i];
-        default: /* Arrow's l and L: 8 bytes */
-            return ((const int64_t *)number)[i];
-    }
-}
-
 static double number_at(char format, const void *number, int64_t i)
 {
     switch (format)
@@ -273,7 +252,7 @@ static double number_at(char format, const void *number, int64_t i)
         case 'L':
             return (double)((const uint64_t *)number)[i];
         default:
-            return (double)integer_of_format_at(format, number, i);
+            return (double)arrow_integer_at(format, number, i);
     }
 }
 
@@ -293,7 +272,7 @@ static oj_status text_of_field_in_row(const struct field_values *v, int64_t row,
         return OJ_OK;
     if (!is_text(v->field->format))
     {
-        at = integer_of_format_at(format, v->number, v->is.first + row);
+        at = arrow_integer_at(format, v->number, v->is.first + row);
         *text = written;
         *n = (size_t)(format == 'L'
                           ? snprintf(written, 24, "%" PRIu64, (uint64_t)at)
@@ -302,8 +281,7 @@ static oj_status text_of_field_in_row(const struct field_values *v, int64_t row,
     }
     if (v->field->index != 0)
     {
-        at =
-            integer_of_format_at(v->field->index, v->number, v->is.first + row);
+        at = arrow_integer_at(v->field->index, v->number, v->is.first + row);
         if (at < 0 || at >= v->n_words)
             return arrow_fail_mismatch(err);
         if (!arrow_bit(v->word_valid, v->bytes.first + at))

@@ -1073,23 +1073,26 @@ static enum oj_crs_equality compare_definitions(const struct crs_reading *x,
     return are_parameters_equal(a, b) ? OJ_CRS_EQUAL : OJ_CRS_DIFFERENT;
 }
 
-/* Compares the CRS of two texts without the caller's callbacks. */
+/* Compares by what the texts state. */
 static enum oj_crs_equality compare_readings(const struct crs_reading *x,
                                              const struct crs_reading *y)
 {
-    size_t n = strcspn(x->text.identity, ":") + 1;
-    enum oj_crs_equality equality;
     if (x->text.kind != y->text.kind && x->text.kind != OJ_CRS_KIND_UNKNOWN &&
         y->text.kind != OJ_CRS_KIND_UNKNOWN)
         return OJ_CRS_DIFFERENT;
     if (x->text.is_wgs84 ? y->definition.is_complete
                          : y->text.is_wgs84 && x->definition.is_complete)
         return OJ_CRS_DIFFERENT;
-    equality = compare_definitions(x, y);
-    if (equality == OJ_CRS_NOT_KNOWN && x->text.identity[0] != '\0' &&
-        strncasecmp(x->text.identity, y->text.identity, n) == 0)
-        return OJ_CRS_DIFFERENT; /* two different codes of one authority */
-    return equality;
+    return compare_definitions(x, y);
+}
+
+/* 1 if both are codes of one authority. */
+static int have_one_authority(const struct crs_reading *x,
+                              const struct crs_reading *y)
+{
+    size_t n = strcspn(x->text.identity, ":") + 1;
+    return x->text.identity[0] != '\0' &&
+           strncasecmp(x->text.identity, y->text.identity, n) == 0;
 }
 
 static oj_status compare_texts(const char *a, const char *b,
@@ -1097,7 +1100,6 @@ static oj_status compare_texts(const char *a, const char *b,
                                enum oj_crs_equality *out, struct oj_error *err)
 {
     struct crs_reading x, y;
-    int answer = -1;
     OJ_TRY(read_text(a, "the first CRS", callbacks, &x, err));
     OJ_TRY(read_text(b, "the second CRS", callbacks, &y, err));
     if (x.text.kind == OJ_CRS_KIND_NONE || y.text.kind == OJ_CRS_KIND_NONE)
@@ -1107,13 +1109,17 @@ static oj_status compare_texts(const char *a, const char *b,
              are_identities_equal(x.horizontal, y.horizontal))
         *out = OJ_CRS_EQUAL;
     else
+        *out = compare_readings(&x, &y);
+    if (*out == OJ_CRS_NOT_KNOWN && callbacks != NULL &&
+        callbacks->compare != NULL)
     {
-        if (callbacks != NULL && callbacks->compare != NULL)
-            answer = callbacks->compare(callbacks->user, a, b);
+        int answer = callbacks->compare(callbacks->user, a, b);
         *out = answer > 0    ? OJ_CRS_EQUAL
                : answer == 0 ? OJ_CRS_DIFFERENT
-                             : compare_readings(&x, &y);
+                             : OJ_CRS_NOT_KNOWN;
     }
+    if (*out == OJ_CRS_NOT_KNOWN && have_one_authority(&x, &y))
+        *out = OJ_CRS_DIFFERENT; /* two different codes */
     return OJ_OK;
 }
 

@@ -97,11 +97,12 @@ OJ_MUST_USE oj_status oj_crs_text_read(const char *text, const char *whose,
  *  order of axes and heights.
  *
  *  They are equal if both are WGS 84 in any spelling, or if texts or identities
- *  are equal. Otherwise callbacks->compare decides, if it can. Otherwise the
- *  definitions do, if both texts have them: datum, ellipsoid, prime meridian,
- *  units, method and its parameters (names, identities, remarks and areas of
- *  use are ignored). OJ_CRS_NOT_KNOWN: for example for WKT 1 methods and ESRI
- *  names without known equivalent. callbacks may be NULL.
+ *  are equal. Otherwise the definitions decide, if both texts have them: datum,
+ *  ellipsoid, prime meridian, units, method and its parameters (names,
+ *  identities, remarks and areas of use are ignored). They do not for example
+ *  for WKT 1 methods and ESRI names without known equivalent; then
+ *  callbacks->compare is asked. If it has no answer either, two codes of one
+ *  authority differ, and others are OJ_CRS_NOT_KNOWN. callbacks may be NULL.
  */
 OJ_MUST_USE oj_status oj_crs_text_compare(
     const char *a, const char *b, const struct oj_crs_callbacks *callbacks,

@@ -159,7 +159,8 @@ static void set_cells(struct oj_reach_mask *mask, double reach)
     double width = mask->frame.x1 - mask->frame.x0;
     double height = mask->frame.y1 - mask->frame.y0;
     double size = oj_larger(sqrt(width * height / MOST_CELLS), 0.5 * reach);
-    size = oj_larger(size, oj_larger(width, height) / MOST_CELLS);
+    /* a row of cells takes whole words */
+    size = oj_larger(size, oj_larger(width, 64.0 * height) / MOST_CELLS);
     mask->scale = 1.0 / size;
     mask->nx = (int32_t)(width * mask->scale) + 1;
     mask->ny = (int32_t)(height * mask->scale) + 1;

@@ -3,6 +3,7 @@
 #include "../../../flatten/base/oj_number.h"
 #include "../../../flatten/text/oj_moment.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -183,6 +184,8 @@ static double greatest_double_up_to_sum(double a, double b)
 {
     double sum = a + b, of_b = sum - a;
     double error = (a - (sum - of_b)) + (b - of_b);
+    if (isinf(sum) && !isinf(a)) /* the sum is beyond all doubles */
+        return DBL_MAX;
     return error < 0.0 ? nextafter(sum, -(double)INFINITY) : sum;
 }
 

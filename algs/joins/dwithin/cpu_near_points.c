@@ -864,17 +864,6 @@ static oj_status build_near_points(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-static oj_status order_input(const struct near_points_batch *b,
-                             struct oj_error *err)
-{
-    struct oj_order *order = &b->self->order;
-    int n_threads = b->self->options.n_threads;
-    OJ_TRY(oj_order_build_masked(order, n_threads, b->input->n_features,
-                                 b->input->x, b->input->y, &b->self->reach,
-                                 err));
-    return oj_order_sort(order, n_threads, NULL, NULL, err);
-}
-
 /* Chooses by what numbers begins of spans are sorted together with cells. */
 static void choose_begins_to_sort_by(struct near_points_batch *b)
 {
@@ -936,14 +925,16 @@ static oj_status sort_bucket_by_cell_and_begin(int64_t bucket, int thread,
     return OJ_OK;
 }
 
-static oj_status order_input_by_span(struct near_points_batch *b,
-                                     struct oj_error *err)
+/* Puts the points within the reach in the order in which they are visited. */
+static oj_status order_input(struct near_points_batch *b, struct oj_error *err)
 {
     struct oj_order *order = &b->self->order;
     int n_threads = b->self->options.n_threads;
     OJ_TRY(oj_order_build_masked(order, n_threads, b->input->n_features,
                                  b->input->x, b->input->y, &b->self->reach,
                                  err));
+    if (b->self->span < 0)
+        return oj_order_sort(order, n_threads, NULL, NULL, err);
     choose_begins_to_sort_by(b);
     return oj_parallel_try(n_threads, order->n_buckets, 1,
                            sort_bucket_by_cell_and_begin, b, err);
@@ -1082,8 +1073,7 @@ static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
     if (b->asks_filter && runs_decide_spans(b))
         b->asks_filter = 0;
     if (!b->is_join_side)
-        OJ_TRY(self->span >= 0 ? order_input_by_span(b, err)
-                               : order_input(b, err));
+        OJ_TRY(order_input(b, err));
     sorted = oj_clock_seconds();
     stats->sort_s += sorted - start;
     if (b->asks_filter)

@@ -359,6 +359,21 @@ OJ_INLINE void measure_pairs(const struct oj_cpu_index *index,
     p->n = 0;
 }
 
+/* Adds the pairs of candidate j with the points of the group that are within
+ * their limits of it. */
+OJ_INLINE void add_close_pairs(const struct oj_nearest_scratch *s,
+                               const struct oj_group *g, const float *limit2,
+                               int32_t j, struct oj_group_pairs *p)
+{
+    uint32_t close =
+        oj_points_within_limit(s->matrix + (int64_t)j * OJ_GROUP, limit2, g->n);
+    for (; close != 0; close &= close - 1)
+    {
+        p->point[p->n] = __builtin_ctz(close);
+        p->candidate[p->n++] = j;
+    }
+}
+
 /* Decides the nearest of each point of the group among the candidates; best:
  * what is around the points. */
 OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
@@ -385,13 +400,7 @@ OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
     /* all that rounding might have put in the wrong order */
     for (int32_t j = 0; j < s->n_candidates; j++)
     {
-        uint32_t close = oj_points_within_limit(
-            s->matrix + (int64_t)j * OJ_GROUP, limit2, g->n);
-        for (; close != 0; close &= close - 1)
-        {
-            pairs.point[pairs.n] = __builtin_ctz(close);
-            pairs.candidate[pairs.n++] = j;
-        }
+        add_close_pairs(s, g, limit2, j, &pairs);
         if (pairs.n > OJ_PAIRS_AT_ONCE)
             measure_pairs(index, s, g, marks_ties, &pairs, best);
     }
@@ -894,13 +903,7 @@ OJ_INLINE int find_few_within(const struct nearest_search *search,
     pairs.n = 0;
     for (int32_t j = 0; j < s->n_candidates && fits; j++)
     {
-        uint32_t close = oj_points_within_limit(
-            s->matrix + (int64_t)j * OJ_GROUP, limit2, g->n);
-        for (; close != 0; close &= close - 1)
-        {
-            pairs.point[pairs.n] = __builtin_ctz(close);
-            pairs.candidate[pairs.n++] = j;
-        }
+        add_close_pairs(s, g, limit2, j, &pairs);
         if (pairs.n > OJ_PAIRS_AT_ONCE)
             fits = measure_pairs_within(search, g, reach, &pairs, w);
     }
@@ -1105,13 +1108,7 @@ OJ_INLINE void find_few_nearest(const struct nearest_search *search,
     pairs.n = 0;
     for (int32_t j = 0; j < s->n_candidates; j++)
     {
-        uint32_t close = oj_points_within_limit(
-            s->matrix + (int64_t)j * OJ_GROUP, limit2, g->n);
-        for (; close != 0; close &= close - 1)
-        {
-            pairs.point[pairs.n] = __builtin_ctz(close);
-            pairs.candidate[pairs.n++] = j;
-        }
+        add_close_pairs(s, g, limit2, j, &pairs);
         if (pairs.n > OJ_PAIRS_AT_ONCE)
             measure_pairs_nearest(search, g, reach, &pairs, w);
     }

@@ -1,15 +1,14 @@
-"""Coordinate reference systems as texts for the C library.  pyproj, where it is
-installed, compares two CRS, expands codes and transforms coordinates."""
+"""Coordinate reference systems as texts for the C library, which decides whether two
+are one.  pyproj, where it is installed, makes PROJJSON of other forms, compares what
+the texts leave open, and transforms coordinates."""
 
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from ._errors import InvalidError
 
-_CODE = re.compile(r"\w+:\w+")
 _KNOWN = ("EPSG:4326", "OGC:CRS84")  # codes that the C library reads without pyproj
 
 
@@ -64,23 +63,20 @@ def _proj(crs: str) -> Any:
         return None
 
 
-def _expand(crs: str | None) -> str | None:
-    """Returns the PROJJSON of a code. Returns crs unchanged if it is not a code, or if
-    pyproj cannot read it."""
-    if crs is None or crs.upper() in _KNOWN or not _CODE.fullmatch(crs):
+def expand(crs: str | None) -> str | None:
+    """Returns the PROJJSON of a code, a name, WKT or a PROJ string. Returns crs unchanged
+    if the C library reads it without pyproj, or if pyproj cannot read it."""
+    if crs is None or crs.upper() in _KNOWN or crs.lstrip()[:1] == "{":
         return crs
     known = _proj(crs)
     return crs if known is None else str(known.to_json())
 
 
-def agree(left: str | None, right: str | None) -> tuple[str | None, str | None]:
-    """Returns both CRS in a form that the C library reads without pyproj: codes as
-    PROJJSON, and one text for both if they are equal but written differently."""
-    if left is not None and right is not None and left != right:
-        one, other = _proj(left), _proj(right)
-        if one is not None and one.equals(other, ignore_axis_order=True):
-            right = left
-    return _expand(left), _expand(right)
+def compare(one: str, other: str) -> int:
+    """Returns 1 if two texts are one CRS, 0 if not, -1 if it is not known. The C library
+    asks it where the texts do not decide."""
+    a, b = _proj(one), _proj(other)
+    return -1 if a is None or b is None else int(a.equals(b, ignore_axis_order=True))
 
 
 def projjson(crs: str | None) -> Any:

@@ -33,11 +33,11 @@ def _words(settings: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in settings.items() if v is not None and v is not False}
 
 
-def _agree(left: TableSide, right_crs: str | None, settings: dict[str, Any]) -> None:
+def _set_crs(left: TableSide, right_crs: str | None, settings: dict[str, Any]) -> None:
     """Sets the CRS of both sides in the settings."""
     if settings.get("crs") != "ignore":
-        crs = _crs.agree(left.crs(settings["left_crs"]), right_crs)
-        settings.update(left_crs=crs[0], right_crs=crs[1])
+        of_left = _crs.expand(left.crs(settings["left_crs"]))
+        settings.update(left_crs=of_left, right_crs=_crs.expand(right_crs))
 
 
 def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
@@ -58,7 +58,7 @@ def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
     settings.update(index._of_right)
     side = TableSide(left, "left", settings)
     settings["input_rows"] = side.n_rows
-    _agree(side, index._crs, settings)
+    _set_crs(side, index._crs, settings)
     words = _words(settings)
     return Joined(index._rows, side, words, progress, index._index_of_rows(side, words))
 
@@ -136,7 +136,7 @@ def join(
                   x, y: columns of coordinates of left, if it has points without
                   geometries (right_x, right_y: of right)
     left_crs      CRS of left, if the data do not state it: "EPSG:2263", PROJJSON,
-                  WKT, or a CRS of pyproj; right_crs likewise
+                  WKT, a PROJ string, or a CRS of pyproj; right_crs likewise
     crs           "check": different CRS are an error, and a side without CRS takes
                   that of the other; "reproject": right is transformed to the CRS of
                   left by pyproj; "ignore"
@@ -167,7 +167,7 @@ def join(
         stream = right.moved(settings)
     else:
         stream = right.reader()
-    _agree(left, right.crs(settings["right_crs"]), settings)
+    _set_crs(left, right.crs(settings["right_crs"]), settings)
     rows = _core.rows(stream.__arrow_c_stream__(), _words(settings))[0]
     return Joined(rows, left, _words(settings), progress, None)
 

@@ -124,7 +124,7 @@ class Live:
         if threads is not None:
             asked["threads"] = threads
         layer = _sides.make_layer(left, {"threads": asked["threads"]}, column)
-        crs = _crs.agree(_crs.of_side(left), self._crs)
+        crs = _crs.expand(_crs.of_side(left)), _crs.expand(self._crs)
         made = _core.live_join(self._live, asked, layer, *crs)
         return _of_buffers(made, op.lower() in _ARE_MEASURED)
 
@@ -139,7 +139,7 @@ class Live:
         """
         asked = {**self._settings, **settings, "max_distance": max_distance}
         asked = _asked({**asked, "changes": changes})
-        crs = _crs.agree(self._crs, self._crs)
+        crs = (_crs.expand(self._crs),) * 2
         made = _core.live_join(self._live, asked, None, *crs)
         return _of_buffers(made, True)
 

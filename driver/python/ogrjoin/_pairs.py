@@ -582,7 +582,7 @@ class Index:
         or None."""
         pair = crs, self._crs
         if settings["crs"] != "ignore":
-            pair = _crs.agree(*pair)
+            pair = _crs.expand(crs), _crs.expand(self._crs)
         words = {k: str(v) for k, v in settings.items() if v is not None}
         key = (pair, id(layer), *sorted(words.items()))
         index = self._indexes.pop(key, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -34,22 +34,39 @@ def _shapes_of(table: Any) -> Any:
     return geopandas.GeoDataFrame.from_arrow(table).geometry.values
 
 
-def _wkb_of_texts(texts: Any) -> Any:
-    """WKB of a column of WKT, or of WKB in hexadecimal digits; empty: NULL."""
+def _wkb_of_words(words: Any) -> Any:
+    """WKB of an array of WKT, WKB in hexadecimal digits, and None."""
     import shapely
 
+    is_hex = np.array([w is not None and w[0] == "0" for w in words], dtype=bool)
+    made = np.empty(len(words), dtype=object)
+    made[is_hex] = [bytes.fromhex(word) for word in words[is_hex]]
+    made[~is_hex] = shapely.to_wkb(shapely.from_wkt(words[~is_hex]))
+    return made
+
+
+def _wkb_of_texts(texts: Any, name: str, first: int) -> Any:
+    """WKB of a column of WKT, or of WKB in hexadecimal digits; empty: NULL.  name: of the
+    column; first: number of the row of its first text, for errors."""
+    import shapely
+
+    refused = (shapely.errors.GEOSException, NotImplementedError, ValueError)
     words = np.empty(len(texts), dtype=object)
     for i, text in enumerate(texts.to_pylist()):
         text = text.strip() if text is not None else ""
-        words[i] = (text.split(";", 1)[-1] if text[:5].upper() == "SRID=" else text) or None
-    is_hex = np.array([w is not None and w[0] == "0" for w in words], dtype=bool)
-    shapes = np.empty(len(words), dtype=object)
+        words[i] = (text.split(";", 1)[-1].strip() if text[:5].upper() == "SRID=" else text) or None
     try:
-        shapes[is_hex] = shapely.from_wkb(words[is_hex])
-        shapes[~is_hex] = shapely.from_wkt(words[~is_hex])
-    except shapely.errors.GEOSException as why:
-        raise InvalidError(f"a text of the column of geometries is no WKT: {why}") from None
-    return pa.array(shapely.to_wkb(shapes, include_srid=False), pa.binary())
+        return pa.array(_wkb_of_words(words), pa.binary())
+    except refused:
+        for i in range(len(words)):
+            try:
+                _wkb_of_words(words[i : i + 1])
+            except refused as why:
+                raise InvalidError(
+                    f"row {first + i}: the column {name} holds no WKT that shapely reads, nor "
+                    f"WKB in hexadecimal digits: '{words[i][:40]}' ({why})"
+                ) from None
+        raise
 
 
 class TableSide:
@@ -149,15 +166,18 @@ class TableSide:
             self._schema, check_metadata=True
         ):
             return reader
-        texts = self._texts
-        made = (
-            pa.RecordBatch.from_arrays(
-                [_wkb_of_texts(c) if i == texts else c for i, c in enumerate(b.columns)],
-                schema=self._schema,
-            )
-            for b in reader
-        )
-        return pa.RecordBatchReader.from_batches(self._schema, made)
+        return pa.RecordBatchReader.from_batches(self._schema, self._marked(reader))
+
+    def _marked(self, reader: Any) -> Iterator[Any]:
+        """The batches with the metadata of mark_geometries(), and geometries of texts."""
+        first = 0
+        for batch in reader:
+            columns = batch.columns
+            if self._texts >= 0:
+                texts = columns[self._texts]
+                columns[self._texts] = _wkb_of_texts(texts, str(self.geometry), first)
+            yield pa.RecordBatch.from_arrays(columns, schema=self._schema)
+            first += len(batch)
 
     def moved(self, settings: dict[str, Any]) -> Any:
         """Returns a table of all rows, transformed to the CRS left_crs by pyproj."""

@@ -110,6 +110,27 @@ TEST(layers_that_fill_their_frame_have_no_mask)
     oj_reach_mask_free(&mask);
 }
 
+/* Two points far apart along one axis: few columns of cells, or few rows. */
+TEST(long_frames_have_small_masks)
+{
+    for (int is_tall = 0; is_tall < 2; is_tall++)
+    {
+        LAYER buf = {0};
+        struct oj_flat flat;
+        struct oj_reach_mask mask;
+        add_point(&buf, 0, 0);
+        add_point(&buf, is_tall ? 0 : 1000, is_tall ? 1000 : 0);
+        flat = oj_flat_buf_view(&buf);
+        must(oj_reach_mask_make(&mask, &flat, 1e-9, &error));
+        ck_assert_ptr_nonnull(mask.bit);
+        ck_assert_int_le((int64_t)mask.ny * mask.row_words, (1 << 20) / 8 + 64);
+        ck_assert(oj_reach_mask_has(&mask, 0, 0));
+        ck_assert(
+            !oj_reach_mask_has(&mask, is_tall ? 0 : 500, is_tall ? 500 : 0));
+        oj_reach_mask_free(&mask);
+    }
+}
+
 TEST(layers_without_features_have_no_mask)
 {
     LAYER buf = {0};

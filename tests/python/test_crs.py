@@ -1,0 +1,149 @@
+"""Which CRS are one: the library decides for the package as for the command, whatever
+form the texts have.  pyproj only translates them, and answers what they leave open."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import ogrjoin
+from ogrjoin import _crs
+
+pa = pytest.importorskip("pyarrow")
+pyproj = pytest.importorskip("pyproj")
+shapely = pytest.importorskip("shapely")
+
+COMMAND = os.environ.get("OGRJOIN_COMMAND") or shutil.which("ogrjoin")
+SITE = 'ENGCRS["{0}",EDATUM["{0}"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]'
+
+
+def wkt(code, form="WKT2_2019"):
+    return pyproj.CRS(code).to_wkt(form)
+
+
+def renamed(code):
+    """The definition without its code."""
+    text = pyproj.CRS(code).to_json_dict()
+    del text["id"]
+    return json.dumps({**text, "name": "another name"})
+
+
+ONE = [
+    ("EPSG:4326", "EPSG:4326"),
+    ("EPSG:4326", "OGC:CRS84"),
+    ("EPSG:4326", wkt(4326)),
+    ("EPSG:4326", wkt(4326, "WKT1_GDAL")),
+    ("EPSG:4326", wkt(4326, "WKT1_ESRI")),
+    ("EPSG:4269", "OGC:CRS83"),
+    ("EPSG:2263", wkt(2263)),
+    ("EPSG:2263", wkt(2263, "WKT1_GDAL")),
+    ("EPSG:2263", wkt(2263, "WKT1_ESRI")),
+    (wkt(2263, "WKT1_GDAL"), wkt(2263, "WKT1_ESRI")),
+    ("EPSG:2263", renamed(2263)),
+    ("EPSG:3857", "ESRI:102100"),
+    ("EPSG:3857", wkt(3857, "WKT1_ESRI")),
+    ("EPSG:28992", wkt(28992, "WKT1_ESRI")),
+    ("+proj=utm +zone=32 +datum=WGS84 +units=m +no_defs", "EPSG:32632"),
+    # order of axes
+    ("EPSG:31467", wkt(31467, "WKT1_GDAL")),
+    ("EPSG:31467", wkt(31467, "WKT1_ESRI")),
+    ("EPSG:31467", "EPSG:5677"),
+    ("EPSG:25832", "EPSG:3044"),
+    # heights
+    ("EPSG:4326", "EPSG:4979"),
+    ("EPSG:27700", "EPSG:7405"),
+    ("EPSG:4326+5773", "EPSG:4326"),
+    (SITE.format("a"), SITE.format("a")),
+]
+TWO = [
+    ("EPSG:4326", "EPSG:3857"),
+    ("EPSG:4326", "EPSG:4269"),
+    ("EPSG:4258", "EPSG:4326"),
+    ("EPSG:2263", "EPSG:32118"),  # feet and metres
+    ("EPSG:2263", wkt(32118, "WKT1_ESRI")),
+    ("EPSG:25832", "EPSG:32632"),  # another datum
+    ("EPSG:25832", "EPSG:4647"),  # the zone before the easting
+    ("EPSG:3034", "EPSG:3035"),
+    ("EPSG:4807", "EPSG:4275"),  # another prime meridian
+    ("EPSG:7405", "EPSG:28992"),
+    (SITE.format("a"), SITE.format("b")),
+    (SITE.format("a"), "EPSG:3857"),
+]
+PAIRS = [(a, b, True) for a, b in ONE] + [(a, b, False) for a, b in TWO]
+
+
+def point():
+    return pa.table({"geometry": [shapely.to_wkb(shapely.Point(0.5, 0.5))]})
+
+
+def is_one(left, right):
+    """What the package decides, by join() and by pairs() both ways round."""
+
+    def joins(call, a, b):
+        try:
+            call(a, b)
+        except ogrjoin.Error as error:
+            assert "two CRS" in str(error), error
+            return False
+        return True
+
+    def rows(a, b):
+        assert len(ogrjoin.join(point(), point(), left_crs=a, right_crs=b, how="inner").read_all()) == 1
+
+    def index(a, b):
+        marked = [
+            point().cast(pa.schema([pa.field("geometry", pa.binary(), metadata={
+                "ARROW:extension:name": "geoarrow.wkb",
+                "ARROW:extension:metadata": json.dumps({"crs": crs}),
+            })]))
+            for crs in (a, b)
+        ]  # fmt: skip
+        assert len(ogrjoin.pairs(*marked)) == 1
+
+    found = {joins(call, *pair) for call in (rows, index) for pair in ((left, right), (right, left))}
+    assert len(found) == 1
+    return found.pop()
+
+
+@pytest.mark.parametrize("left, right, one", PAIRS)
+def test_package(left, right, one):
+    assert is_one(left, right) == one
+
+
+@pytest.mark.skipif(not COMMAND, reason="no command (OGRJOIN_COMMAND)")
+@pytest.mark.parametrize("left, right, one", PAIRS)
+def test_command(left, right, one, tmp_path):
+    side, out = tmp_path / "a.csv", tmp_path / "o.csv"
+    side.write_text("id,WKT\n1,POINT (0.5 0.5)\n")
+    words = ("-op", "intersects", "-crs", "strict", "-s_srs", left, "-join_srs", right, out, side, side)
+    run = subprocess.run([COMMAND, *words], capture_output=True, text=True)
+    assert (run.returncode == 0) == one, run.stderr
+    assert one or "different CRS" in run.stderr
+
+
+@pytest.mark.parametrize("left, right", [("EPSG:2263", None), (None, wkt(2263, "WKT1_ESRI"))])
+def test_side_without_crs(left, right):
+    with pytest.warns(UserWarning, match="has no CRS: it is taken to be"):
+        joined = ogrjoin.join(point(), point(), left_crs=left, right_crs=right, how="inner")
+        assert len(joined.read_all()) == 1
+
+
+def test_without_pyproj(monkeypatch):
+    """The decisions are those where the texts suffice; nothing is joined by guess."""
+    whole = {text: str(pyproj.CRS(text).to_json()) for pair in ONE + TWO for text in pair}
+    monkeypatch.setattr(_crs, "_proj", lambda crs: None)
+    for left, right, one in PAIRS:
+        if "ENGCRS" not in left:
+            assert is_one(whole[left], whole[right]) == one, (left, right)
+    with pytest.raises(ogrjoin.Error, match="is not known"):
+        ogrjoin.join(point(), point(), left_crs="EPSG:2263", right_crs=wkt(2263, "WKT1_ESRI")).read_all()
+
+
+def test_pyproj_does_not_overrule(monkeypatch):
+    """It is not asked about texts that the library can read."""
+    monkeypatch.setattr(_crs, "compare", lambda a, b: 1)
+    assert not is_one("EPSG:2263", "EPSG:32118")
+    monkeypatch.setattr(_crs, "compare", lambda a, b: 0)
+    assert is_one("EPSG:2263", renamed(2263))
