@@ -31,10 +31,11 @@ struct gathered
 {
     struct oj_flat flat;
     struct oj_flat_buf buf; /* of features that are not all points */
-    double *x, *y, *max_distance;
+    double *x, *y, *max_distance, *heading;
     int64_t *fid, *from[OJ_MOST_SPANS], *until[OJ_MOST_SPANS];
     int32_t *on_class, *exclude_class;
-    int64_t cap_x, cap_y, cap_max_distance, cap_fid, cap_on, cap_exclude;
+    int64_t cap_x, cap_y, cap_max_distance, cap_heading;
+    int64_t cap_fid, cap_on, cap_exclude;
     int64_t cap_from[OJ_MOST_SPANS], cap_until[OJ_MOST_SPANS];
 };
 
@@ -44,6 +45,7 @@ static void gathered_free(struct gathered *g)
     oj_free(g->x);
     oj_free(g->y);
     oj_free(g->max_distance);
+    oj_free(g->heading);
     oj_free(g->fid);
     oj_free(g->on_class);
     oj_free(g->exclude_class);
@@ -100,12 +102,15 @@ static oj_status gather_columns(const struct oj_flat *flat,
     OJ_TRY(gather_int64s(flat->fid, which, n, &g->fid, &g->cap_fid, err));
     OJ_TRY(gather_doubles(flat->max_distance, which, n, &g->max_distance,
                           &g->cap_max_distance, err));
+    OJ_TRY(gather_doubles(flat->heading, which, n, &g->heading, &g->cap_heading,
+                          err));
     OJ_TRY(
         gather_int32s(flat->on_class, which, n, &g->on_class, &g->cap_on, err));
     OJ_TRY(gather_int32s(flat->exclude_class, which, n, &g->exclude_class,
                          &g->cap_exclude, err));
     out->fid = flat->fid != NULL ? g->fid : NULL;
     out->max_distance = flat->max_distance != NULL ? g->max_distance : NULL;
+    out->heading = flat->heading != NULL ? g->heading : NULL;
     out->on_class = flat->on_class != NULL ? g->on_class : NULL;
     out->exclude_class = flat->exclude_class != NULL ? g->exclude_class : NULL;
     out->n_spans = flat->n_spans;
@@ -200,9 +205,7 @@ static int choose_inner_engine(const struct oj_relation *relation,
     for (int i = 0; engine[i] != NULL; i++)
     {
         if (engine[i] != &oj_span_slices &&
-            (engine[i]->takes == NULL
-                 ? oj_relation_is_of_shapes(relation)
-                 : engine[i]->takes(relation, join_side, input)))
+            oj_engine_takes(engine[i], relation, join_side, input))
             return i;
     }
     return -1;
@@ -230,7 +233,7 @@ static int takes_span_slices(const struct oj_relation *relation,
            (input == NULL || input->n_texts == 0) &&
            join_side->n_features >= 4 * LEAST_FEATURES &&
            choose_span_for_slices(relation, join_side) >= 0 &&
-           !oj_cpu_near_points.takes(relation, join_side, input);
+           !oj_engine_takes(&oj_cpu_near_points, relation, join_side, input);
 }
 
 static int64_t duration(int64_t from, int64_t until)
@@ -855,4 +858,5 @@ const struct oj_engine oj_span_slices = {.name = "slices of time",
                                          .join = join_span_slices,
                                          .free_side = free_side,
                                          .free_batches = free_batches,
-                                         .set_options = set_options};
+                                         .set_options = set_options,
+                                         .takes_headings = 1};
