@@ -467,6 +467,18 @@ static oj_status parse_span_options(struct oj_command *command,
     return OJ_OK;
 }
 
+static oj_status parse_heading_option(struct oj_command *command,
+                                      struct oj_error *err)
+{
+    struct oj_heading_condition *heading = &command->relation.heading;
+    if (command->heading == NULL)
+        return OJ_OK;
+    heading->is_asked = 1;
+    return oj_heading_words_parse("-", command->heading,
+                                  &command->heading_field, &heading->tolerance,
+                                  err);
+}
+
 static oj_status check_all(const struct oj_command *command,
                            struct oj_error *err)
 {
@@ -919,6 +931,7 @@ static oj_status parse_all(struct argument_reader *r, struct oj_error *err)
     OJ_TRY(parse_similar_options(r->command, err));
     OJ_TRY(parse_vector_options(r->command, err));
     OJ_TRY(parse_span_options(r->command, err));
+    OJ_TRY(parse_heading_option(r->command, err));
     OJ_TRY(assign_positionals(r, err));
     return check_all(r->command, err);
 }
@@ -1030,6 +1043,7 @@ void oj_command_free(struct oj_command *command)
     CSLDestroy((char **)command->exclude);
     CSLDestroy((char **)command->similar);
     oj_vector_fields_free(&command->vector_fields);
+    oj_free(command->heading_field);
     for (int i = 0; i < OJ_MOST_SPANS; i++)
         oj_span_words_free(&command->span_words[i]);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)

@@ -78,6 +78,17 @@ static const struct oj_option options[] = {
      "between them; as came..left=opened..closed:during; one field is an "
      "instant; NULL is an open end",
      VALUE(TEXT, during), .once = "a pair has one relation of spans"},
+    {join, "heading", "F[:TOLERANCE]",
+     "of lines and rings of the join layer only the segments count whose "
+     "direction differs from this field of the input layer, degrees clockwise "
+     "from north, by at most TOLERANCE degrees (default 45), as course:30; "
+     "NULL: all segments count",
+     VALUE(TEXT, heading), .ops = "nearest|dwithin",
+     .once = "a point has one heading"},
+    {join, "heading_both_ways", "",
+     "with -heading: the reverse direction of a segment may fit, too",
+     VALUE(FLAG, relation.heading.both_ways), .ops = "nearest|dwithin",
+     .needs = "heading"},
     {join, "exclude", "self|same_geometry|field=F",
      "leave out pairs with equal FIDs (always in a self join), with equal "
      "geometries (equal centroids with -centroid_of both), or with equal "

@@ -129,6 +129,9 @@ struct oj_command
     const char *within_time, *during; /**< arguments, or NULL */
     /** the fields named by them; [relation.n_spans] */
     struct oj_span_words span_words[OJ_MOST_SPANS];
+    const char *heading; /**< argument, or NULL */
+    /** the field named by it, or NULL; its tolerance is in `relation` */
+    char *heading_field;
     /** the arguments of each -similar; their measures and thresholds are in
      *  `relation` */
     const char **similar;

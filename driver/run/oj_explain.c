@@ -157,6 +157,10 @@ static void print_conditions(const struct oj_job *job)
         print_line("only where", "fields are equal: %s", command->on);
     if (command->within_time != NULL)
         print_line("only where", "times are near: %s", command->within_time);
+    if (command->heading != NULL)
+        print_line(
+            "only where", "segments fit the heading: %s%s", command->heading,
+            command->relation.heading.both_ways ? ", or its reverse" : "");
     if (command->during != NULL)
         print_line("only where", "spans are related: %s", command->during);
     for (int i = 0; i < job->relation.n_similar; i++)

@@ -160,6 +160,23 @@ static oj_status make_max_distances(const struct oj_side_columns *c, int side,
     return OJ_OK;
 }
 
+/* A heading that is NULL becomes NaN: the row has none. */
+static oj_status make_headings(const struct oj_side_columns *c, int side,
+                               const struct oj_attributes *values, int64_t n,
+                               struct oj_compared_columns *made,
+                               struct oj_error *err)
+{
+    const struct oj_side_field *field = c->fields[OJ_MADE_HEADING][side].field;
+    OJ_ROOM(made->heading, 0, n, made->cap_heading, err);
+    for (int64_t row = 0; row < n; row++)
+    {
+        struct oj_value value;
+        oj_attributes_value(values, field->column, row, &value);
+        made->heading[row] = number_of_value(field->type, &value);
+    }
+    return OJ_OK;
+}
+
 /* ---- vectors ------------------------------------------------------------- */
 
 /* Reads the list of numbers of a field, or its single number. Returns how many
@@ -554,6 +571,8 @@ oj_status oj_side_columns_make(struct oj_side_columns *columns, int side,
     if (columns->fields[OJ_MADE_MAX_DISTANCE][side].n > 0)
         OJ_TRY(make_max_distances(columns, side, values, n, made,
                                   &missing->n_no_reach, err));
+    if (columns->fields[OJ_MADE_HEADING][side].n > 0)
+        OJ_TRY(make_headings(columns, side, values, n, made, err));
     made->n_spans = columns->n_spans;
     for (int i = 0; i < columns->n_spans; i++)
         OJ_TRY(make_spans(columns, i, side, values, n, made,
@@ -585,6 +604,11 @@ oj_status oj_compared_columns_append(struct oj_compared_columns *made,
         OJ_ROOM(made->max_distance, n, n + 1, made->cap_max_distance, err);
         made->max_distance[n] = flat->max_distance[from];
     }
+    if (flat->heading != NULL)
+    {
+        OJ_ROOM(made->heading, n, n + 1, made->cap_heading, err);
+        made->heading[n] = flat->heading[from];
+    }
     if (flat->on_class != NULL)
     {
         OJ_ROOM(made->on_class, n, n + 1, made->cap_on_class, err);
@@ -610,6 +634,7 @@ void oj_compared_columns_view(const struct oj_compared_columns *made,
                               struct oj_flat *flat)
 {
     flat->max_distance = made->max_distance;
+    flat->heading = made->heading;
     flat->on_class = made->on_class;
     flat->exclude_class = made->exclude_class;
     flat->n_texts = made->n_texts;
@@ -625,9 +650,10 @@ void oj_compared_columns_view(const struct oj_compared_columns *made,
 
 int64_t oj_compared_columns_bytes(const struct oj_compared_columns *made)
 {
-    int64_t bytes =
-        8 * (made->cap_vector + made->cap_max_distance + made->cap_offset) +
-        4 * (made->cap_on_class + made->cap_exclude_class) + made->cap_bytes;
+    int64_t bytes = 8 * (made->cap_vector + made->cap_max_distance +
+                         made->cap_heading + made->cap_offset) +
+                    4 * (made->cap_on_class + made->cap_exclude_class) +
+                    made->cap_bytes;
     for (int i = 0; i < OJ_MOST_SPANS; i++)
         bytes += 8 * (made->cap_from[i] + made->cap_until[i]);
     for (int i = 0; i < OJ_MOST_TEXTS; i++)
@@ -647,6 +673,7 @@ void oj_compared_columns_free(struct oj_compared_columns *made)
     oj_free(made->bytes);
     oj_free(made->vector);
     oj_free(made->max_distance);
+    oj_free(made->heading);
     oj_free(made->on_class);
     oj_free(made->exclude_class);
     for (int i = 0; i < OJ_MOST_SPANS; i++)

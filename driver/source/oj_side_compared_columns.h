@@ -75,6 +75,7 @@ enum oj_made_column
     OJ_MADE_ON_CLASS,
     OJ_MADE_EXCLUDE_CLASS,
     OJ_MADE_MAX_DISTANCE,
+    OJ_MADE_HEADING,
     OJ_MADE_VECTOR,
     OJ_MADE_SPAN, /**< spans of the first condition; those of others follow */
     OJ_MADE_LAST_SPAN = OJ_MADE_SPAN + OJ_MOST_SPANS - 1,
@@ -171,7 +172,8 @@ void oj_vocabulary_free(struct oj_vocabulary *vocabulary);
 struct oj_compared_columns
 {
     int32_t *on_class, *exclude_class;
-    double *max_distance, *vector; /**< vector: n_dimensions values per row */
+    double *max_distance, *heading;
+    double *vector; /**< vector: n_dimensions values per row */
     /** until NULL: from is both ends */
     int64_t *from[OJ_MOST_SPANS], *until[OJ_MOST_SPANS];
     int n_spans;
@@ -181,6 +183,7 @@ struct oj_compared_columns
     int n_texts;
     int64_t n_dimensions;
     int64_t cap_on_class, cap_exclude_class, cap_max_distance, cap_vector;
+    int64_t cap_heading;
     int64_t cap_from[OJ_MOST_SPANS], cap_until[OJ_MOST_SPANS];
     int64_t *offset; /* scratch: the texts of one -similar */
     char *bytes;

@@ -91,8 +91,11 @@ static oj_status check_rows_have_fids(const struct oj_sides *sides, int side,
 
 /* ---- the sphere ---------------------------------------------------------- */
 
-static const char points_only[] =
+static const char points_of_sphere[] =
     "-metric sphere measures from points and multipoints of the input layer; "
+    "-centroid_of input or -point_on_surface_of input makes points of others";
+static const char points_of_heading[] =
+    "-heading is that of points and multipoints of the input layer; "
     "-centroid_of input or -point_on_surface_of input makes points of others";
 
 int oj_reshape_makes_points(const struct oj_reshape *reshape)
@@ -105,19 +108,20 @@ static oj_status check_input_holds_points(const struct oj_sides *sides,
                                           const struct oj_source *input,
                                           struct oj_error *err)
 {
-    if (!sides->needs_points || oj_reshape_makes_points(&sides->reshape[0]) ||
+    if (sides->points_only == NULL ||
+        oj_reshape_makes_points(&sides->reshape[0]) ||
         oj_source_can_hold_points(input))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_DATA, "input layer '%s' holds %s features; %s",
                    input->name, OGRGeometryTypeToName(input->type),
-                   points_only);
+                   sides->points_only);
 }
 
 static oj_status check_rows_are_points(const struct oj_sides *sides,
                                        const struct oj_flat *flat,
                                        struct oj_error *err)
 {
-    if (!sides->needs_points || oj_flat_is_points(flat) ||
+    if (sides->points_only == NULL || oj_flat_is_points(flat) ||
         (flat->part_kinds & ~(unsigned)OJ_PART_POINT) == 0)
         return OJ_OK;
     for (int64_t i = 0; i < flat->n_features; i++)
@@ -127,7 +131,7 @@ static oj_status check_rows_are_points(const struct oj_sides *sides,
                 err, OJ_ERR_DATA,
                 "feature %lld of input layer '%s' is not a point; %s",
                 (long long)(flat->fid != NULL ? flat->fid[i] : i),
-                sides->reshape[0].name, points_only);
+                sides->reshape[0].name, sides->points_only);
     }
     return OJ_OK;
 }
@@ -186,15 +190,15 @@ static int has_field(const void *layer, const char *name)
            0;
 }
 
-static oj_status add_distance_field(struct oj_source *const source[2], int side,
-                                    const char *option, const char *name,
-                                    struct oj_side_columns *columns,
-                                    struct oj_error *err)
+/* Adds a field of numbers, from which the column `made` is made. */
+static oj_status add_number_field(struct oj_source *const source[2], int side,
+                                  const char *option, const char *name,
+                                  int made, struct oj_side_columns *columns,
+                                  struct oj_error *err)
 {
     OGRFieldType type;
-    OJ_TRY(add_compared_field(source, side, name, option, OJ_MADE_MAX_DISTANCE,
-                              columns, err));
-    type = columns->fields[OJ_MADE_MAX_DISTANCE][side].field->type;
+    OJ_TRY(add_compared_field(source, side, name, option, made, columns, err));
+    type = columns->fields[made][side].field->type;
     if (type != OFTInteger && type != OFTInteger64 && type != OFTReal &&
         type != OFTString)
         return oj_fail(err, OJ_ERR_ARG,
@@ -219,7 +223,8 @@ static oj_status resolve_distance_field(
     status = oj_distance_field_parse("-", option, word, has_field,
                                      source[side]->layer, name, &unit, err);
     if (status == OJ_OK)
-        status = add_distance_field(source, side, option, name, columns, err);
+        status = add_number_field(source, side, option, name,
+                                  OJ_MADE_MAX_DISTANCE, columns, err);
     if (status == OJ_OK)
         status = oj_crs_scale(command, crs, option, word, unit,
                               &columns->distance_scale, err);
@@ -352,6 +357,9 @@ static oj_status open_compared_columns(const struct oj_command *command,
     OJ_TRY(add_similar_fields(command, source, columns, err));
     OJ_TRY(parse_vector_fields(command, source, columns, err));
     OJ_TRY(add_span_fields(command, source, columns, err));
+    if (command->heading_field != NULL)
+        OJ_TRY(add_number_field(source, 0, "heading", command->heading_field,
+                                OJ_MADE_HEADING, columns, err));
     OJ_TRY(resolve_distance_field(command, source, 0, "max_distance_field",
                                   command->max_distance_field, crs, columns,
                                   err));
@@ -535,8 +543,11 @@ oj_status oj_sides_open(const struct oj_command *command,
     struct oj_source *const source[2] = {input, join};
     sides->reshape[0] = shape_options_of_side(command, 0, input->name);
     sides->reshape[1] = shape_options_of_side(command, 1, join->name);
-    sides->needs_points = command->relation.metric == OJ_METRIC_SPHERE &&
+    sides->is_on_sphere = command->relation.metric == OJ_METRIC_SPHERE &&
                           !oj_relation_compares_shapes(&command->relation);
+    sides->points_only = sides->is_on_sphere        ? points_of_sphere
+                         : command->heading != NULL ? points_of_heading
+                                                    : NULL;
     OJ_TRY(check_input_holds_points(sides, input, err));
     OJ_TRY(check_self_join(command, input, join, sides, relation, err));
     return open_compared_columns(command, source, crs, &sides->columns, err);
@@ -559,7 +570,7 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
     OJ_TRY(check_rows_have_fids(sides, side, flat, err));
     if (side == 0)
         OJ_TRY(check_rows_are_points(sides, flat, err));
-    if (sides->needs_points)
+    if (sides->is_on_sphere)
         found->n_beyond_poles += count_beyond_poles(flat);
     return oj_side_columns_make(&sides->columns, side, insert, values,
                                 &work->columns, flat, &found->missing, err);

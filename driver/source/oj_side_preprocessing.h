@@ -73,9 +73,11 @@ struct oj_sides
     struct oj_reshape reshape[2];
     struct oj_side_columns columns;
     int is_self_join; /**< both sides are one layer */
-    /** 1: -metric sphere, for which the input side must consist of points */
-    int needs_points;
-    int needs_fids; /**< 1: -exclude self, for which both sides need FIDs */
+    /** why the input side must consist of points (-metric sphere, -heading), as
+     *  a message says it; NULL: it need not */
+    const char *points_only;
+    int is_on_sphere; /**< 1: least distances with -metric sphere */
+    int needs_fids;   /**< 1: -exclude self, for which both sides need FIDs */
 };
 
 /** Preprocessed rows. Owner; zeroed memory is a valid empty one and may be

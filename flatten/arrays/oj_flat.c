@@ -557,6 +557,8 @@ oj_status oj_flat_slice_make(const struct oj_flat *flat, int64_t first,
         view.fid = flat->fid + first;
     if (flat->max_distance != NULL)
         view.max_distance = flat->max_distance + first;
+    if (flat->heading != NULL)
+        view.heading = flat->heading + first;
     if (flat->on_class != NULL)
         view.on_class = flat->on_class + first;
     if (flat->exclude_class != NULL)

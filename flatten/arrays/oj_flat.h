@@ -72,6 +72,10 @@ struct oj_flat
     /** dwithin: maximum distance of the feature, which replaces the join's (at
      *  most one side has this column); NaN or negative: it matches nothing. */
     const double *max_distance;
+    /** Input side of a join with a condition on headings: degrees clockwise
+     *  from north; NaN, or beyond 360 on either side of 0: the feature has no
+     *  heading. */
+    const double *heading;
     /** Only features of equal class match; a class < 0 matches nothing. Both
      *  sides have the column, or none. */
     const int32_t *on_class;

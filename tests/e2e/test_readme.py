@@ -15,7 +15,8 @@ PAGES = ("README.md", "CONTRIBUTING.md", "BENCHMARKS.md", "driver/qgis/README.md
          *sorted(os.path.relpath(p, TOP) for p in glob.glob(f"{TOP}/driver/docs/**/*.md", recursive=True)))
 FIELDS = (("name", ogr.OFTString), ("fare", ogr.OFTReal), ("use_code", ogr.OFTInteger),
           ("reach", ogr.OFTInteger), ("people", ogr.OFTInteger), ("lot_id", ogr.OFTInteger), ("vehicle", ogr.OFTInteger),
-          ("seen", ogr.OFTDateTime), ("opened", ogr.OFTDateTime), ("closed", ogr.OFTDateTime))
+          ("seen", ogr.OFTDateTime), ("opened", ogr.OFTDateTime), ("closed", ogr.OFTDateTime),
+          ("course", ogr.OFTReal))
 
 # Sections of tables whose commands run on small layers. A page of None: all.
 TABLES = {
@@ -59,7 +60,7 @@ def sections(path, headings):
 def layer_file(path, shapes, srs="EPSG:2263"):
     make(path, [(shape, {"name": f"n{i}", "fare": i * 1.5, "use_code": i % 5, "reach": 30,
                          "people": i, "lot_id": i, "vehicle": i % 3, "seen": f"2024/03/01 12:{i:02d}:00",
-                         "opened": "2024/02/01", "closed": f"2024/03/{i % 28 + 1:02d}"}) for i, shape in enumerate(shapes)],
+                         "course": i * 9.5, "opened": "2024/02/01", "closed": f"2024/03/{i % 28 + 1:02d}"}) for i, shape in enumerate(shapes)],
          fields=FIELDS, srs=srs)
 
 
@@ -72,7 +73,8 @@ def layers():
         file.write("name,jobs\n" "n1,10\n" "n2,20\n")
     for path, like in (("input.gpkg", "zones.gpkg"), ("join.gpkg", "lots.gpkg"),
                        ("places_a.gpkg", "pickups.gpkg"), ("places_b.gpkg", "pickups.gpkg"),
-                       ("reports.gpkg", "pickups.gpkg"), ("fences.gpkg", "zones.gpkg")):
+                       ("reports.gpkg", "pickups.gpkg"), ("fences.gpkg", "zones.gpkg"),
+                       ("streets.gpkg", "lots.gpkg")):
         shutil.copy(like, path)
 
 

@@ -86,6 +86,10 @@ def line(r):
     maybe(0.95 if op == "attributes" else 0.15, "on", "code", "code=id", "name", "name,code", "id=name", "v=v", "day=day")
     maybe(0.12, "exclude", "self", "same_geometry", "field=code")
     maybe(0.15, "within_time", "day:30d", "moment:400h", "day=moment:20d", "v:1.5", "id=code:2", "v=id:0")
+    if op in FAR:
+        maybe(0.15, "heading", "v:30", "code", "id:170", "reach:0")
+        if "heading" in o:
+            maybe(0.4, "heading_both_ways", True)
     maybe(0.12, "during", "code..id=id..code", "v=code..id:starts+during", "day..moment=day", "moment=day..moment:after",
           "id..v:overlaps", "moment:before", "code:equals")
     if left == right:

@@ -28,6 +28,7 @@ struct oj_sampled_rows
     struct oj_flat_buf buf;
     int64_t row[OJ_MOST_SAMPLED_ROWS];
     double max_distance[OJ_MOST_SAMPLED_ROWS];
+    double heading[OJ_MOST_SAMPLED_ROWS];
     int32_t on_class[OJ_MOST_SAMPLED_ROWS];
     int32_t exclude_class[OJ_MOST_SAMPLED_ROWS];
     int64_t from[OJ_MOST_SPANS][OJ_MOST_SAMPLED_ROWS];
@@ -75,6 +76,8 @@ static oj_status copy_sampled_rows(const struct oj_flat *batch, int64_t n,
                                 err));
         if (batch->max_distance != NULL)
             rows->max_distance[i] = batch->max_distance[row];
+        if (batch->heading != NULL)
+            rows->heading[i] = batch->heading[row];
         if (batch->on_class != NULL)
             rows->on_class[i] = batch->on_class[row];
         if (batch->exclude_class != NULL)
@@ -91,6 +94,8 @@ static oj_status copy_sampled_rows(const struct oj_flat *batch, int64_t n,
         out->fid = NULL;
     if (batch->max_distance != NULL)
         out->max_distance = rows->max_distance;
+    if (batch->heading != NULL)
+        out->heading = rows->heading;
     if (batch->on_class != NULL)
         out->on_class = rows->on_class;
     if (batch->exclude_class != NULL)

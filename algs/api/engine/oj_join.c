@@ -194,9 +194,8 @@ static int choose_engine(const struct oj_join *join,
     const struct oj_engine *engine;
     for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
     {
-        if (engine->takes == NULL
-                ? oj_relation_is_of_shapes(&join->args.relation)
-                : engine->takes(&join->args.relation, &join->join_side, input))
+        if (oj_engine_takes(engine, &join->args.relation, &join->join_side,
+                            input))
             return i;
     }
     return -1;
@@ -348,6 +347,11 @@ static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
     const struct oj_engine *engine;
     int i = choose_engine(join, input), are_found;
     OJ_TRY(build_cpu_index_if_needed(join, err));
+    if (i < 0 && join->args.relation.heading.is_asked)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "a heading is one of points, by the backends auto, cpu, "
+                       "cuda, geos and spatialindex: join lines and polygons "
+                       "by their centroids (centroid_of input)");
     if (i < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-op %s is not possible between these kinds of features "
@@ -389,11 +393,17 @@ static int ranks_within_distance(const struct oj_relation *relation)
            relation->max_distance < INFINITY;
 }
 
+/* 1 for conditions that no kernel asks. */
+static int has_conditions_for_cpu_only(const struct oj_relation *relation)
+{
+    return relation->n_spans > 0 || relation->heading.is_asked;
+}
+
 static int gpu_module_supports_join(const struct oj_join *join,
                                     const struct oj_flat *input)
 {
     return !join->is_refused && !ranks_within_distance(&join->args.relation) &&
-           join->args.relation.n_spans == 0 &&
+           !has_conditions_for_cpu_only(&join->args.relation) &&
            join->module->takes(&join->args.relation, &join->join_side, input);
 }
 
@@ -661,7 +671,7 @@ static oj_status check_gpu_can_join(const struct oj_join *join,
     const struct oj_gpu_module *module;
     uint64_t gpus;
     OJ_TRY(oj_gpu_load(&module, err));
-    if (join->args.relation.n_spans > 0)
+    if (has_conditions_for_cpu_only(&join->args.relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
     if (!((may_input_have_points(join) ||
            gpu_join_ignores_geometry_kind(join)) &&

@@ -39,7 +39,8 @@ struct gathered
 {
     struct oj_flat flat;
     struct oj_flat_buf buf; /* of features that are not all points */
-    struct gathered_column x, y, fid, max_distance, on_class, exclude_class;
+    struct gathered_column x, y, fid, max_distance, heading, on_class,
+        exclude_class;
     struct gathered_column from[OJ_MOST_SPANS], until[OJ_MOST_SPANS];
 };
 
@@ -50,6 +51,7 @@ static void gathered_free(struct gathered *g)
     oj_free(g->y.value);
     oj_free(g->fid.value);
     oj_free(g->max_distance.value);
+    oj_free(g->heading.value);
     oj_free(g->on_class.value);
     oj_free(g->exclude_class.value);
     for (int i = 0; i < OJ_MOST_SPANS; i++)
@@ -92,10 +94,12 @@ static oj_status gather_columns(const struct oj_flat *flat,
     struct oj_flat *out = &g->flat;
     GATHER(flat->fid, &g->fid);
     GATHER(flat->max_distance, &g->max_distance);
+    GATHER(flat->heading, &g->heading);
     GATHER(flat->on_class, &g->on_class);
     GATHER(flat->exclude_class, &g->exclude_class);
     out->fid = g->fid.value;
     out->max_distance = g->max_distance.value;
+    out->heading = g->heading.value;
     out->on_class = g->on_class.value;
     out->exclude_class = g->exclude_class.value;
     out->n_spans = flat->n_spans;
@@ -189,9 +193,7 @@ static int choose_inner_engine(const struct oj_relation *relation,
     for (int i = 0; engine[i] != NULL; i++)
     {
         if (engine[i] != &oj_span_slices &&
-            (engine[i]->takes == NULL
-                 ? oj_relation_is_of_shapes(relation)
-                 : engine[i]->takes(relation, join_side, input)))
+            oj_engine_takes(engine[i], relation, join_side, input))
             return i;
     }
     return -1;
@@ -219,7 +221,7 @@ static int takes_span_slices(const struct oj_relation *relation,
            (input == NULL || input->n_texts == 0) &&
            join_side->n_features >= 4 * LEAST_FEATURES &&
            choose_span_for_slices(relation, join_side) >= 0 &&
-           !oj_cpu_near_points.takes(relation, join_side, input);
+           !oj_engine_takes(&oj_cpu_near_points, relation, join_side, input);
 }
 
 static int64_t duration(int64_t from, int64_t until)
@@ -844,4 +846,5 @@ const struct oj_engine oj_span_slices = {.name = "slices of time",
                                          .join = join_span_slices,
                                          .free_side = free_side,
                                          .free_batches = free_batches,
-                                         .set_options = set_options};
+                                         .set_options = set_options,
+                                         .takes_headings = 1};

@@ -33,7 +33,7 @@ struct ogrjoin_layer
                                  adds columns to it; otherwise NULL */
 
     /* Columns that this layer owns, or NULL. */
-    double *own_x, *own_y, *own_max_distance;
+    double *own_x, *own_y, *own_max_distance, *own_heading;
     int64_t *own_id, *own_score;
     int32_t *own_on_class, *own_exclude_class;
     int64_t *own_from[OJ_MOST_SPANS], *own_until[OJ_MOST_SPANS];

@@ -191,6 +191,16 @@ static const struct oj_parameter row_settings[] = {
              "(default), before, meets, overlaps, starts, during, finishes, "
              "equals, contains ..., or several with + between them",
      .kind = OJ_PARAMETER_KEPT},
+    {"heading",
+     .help =
+         "rows: F[:TOLERANCE], of lines and rings of the join side only the "
+         "segments count whose direction differs from this column of the "
+         "input, degrees clockwise from north, by at most TOLERANCE (45)",
+     .kind = OJ_PARAMETER_KEPT, .ops = "nearest|dwithin"},
+    {"heading_both_ways",
+     .help = "rows: 1: the reverse direction of a segment may fit, too (0)",
+     VALUE(INT, relation.heading.both_ways), .most = 1,
+     .ops = "nearest|dwithin"},
     {"exclude",
      .help = "rows: self, same_geometry, field=F or field=LEFT=RIGHT, with "
              "commas between them: no such pairs",
@@ -539,6 +549,17 @@ oj_status api_settings_spans(const struct ogrjoin_settings *settings,
         ++*n;
     }
     return OJ_OK;
+}
+
+oj_status api_settings_heading(const struct ogrjoin_settings *settings,
+                               char **field, double *tolerance,
+                               struct oj_error *err)
+{
+    const char *word = api_setting_given(settings, "heading");
+    *field = NULL;
+    return word == NULL
+               ? OJ_OK
+               : oj_heading_words_parse("", word, field, tolerance, err);
 }
 
 static oj_status set_similar(struct ogrjoin_settings *settings,
@@ -1013,6 +1034,7 @@ static const struct
     {"max_difference", "vector", NULL},
     {"norm", "vector", NULL},
     {"name_difference", "vector", NULL},
+    {"heading_both_ways", "heading", NULL},
     {"key", "events", NULL},
     {"state", "events", NULL},
     {"left_x", "left_y", NULL},

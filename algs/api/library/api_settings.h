@@ -123,6 +123,12 @@ OJ_MUST_USE oj_status api_settings_spans(
     const struct ogrjoin_settings *settings,
     struct oj_span_words words[OJ_MOST_SPANS], int *n, struct oj_error *err);
 
+/** Parses the setting heading: *field is the column, which the caller frees
+ * (oj_free()), or NULL without the setting. */
+OJ_MUST_USE oj_status
+api_settings_heading(const struct ogrjoin_settings *settings, char **field,
+                     double *tolerance, struct oj_error *err);
+
 /** Sets relation->k to the default of its op, unless the settings give k. */
 void api_settings_set_default_k(const struct ogrjoin_settings *settings,
                                 struct oj_relation *relation);

@@ -86,6 +86,7 @@ void ogrjoin_layer_free(struct ogrjoin_layer *layer)
     oj_free(layer->own_x);
     oj_free(layer->own_y);
     oj_free(layer->own_max_distance);
+    oj_free(layer->own_heading);
     oj_free(layer->own_id);
     oj_free(layer->own_score);
     oj_free(layer->own_on_class);
@@ -862,6 +863,7 @@ static struct oj_flat view_points_of_piece(const struct oj_flat *all,
     piece.y += first;
     piece.fid = FROM(all->fid, first);
     piece.max_distance = FROM(all->max_distance, first);
+    piece.heading = FROM(all->heading, first);
     piece.on_class = FROM(all->on_class, first);
     piece.exclude_class = FROM(all->exclude_class, first);
     for (int i = 0; i < all->n_spans && all->spans[i].from != NULL; i++)

@@ -78,6 +78,11 @@ static int is_planar(const struct oj_given_options *given)
     return given->relation->metric != OJ_METRIC_SPHERE;
 }
 
+static int is_not_planar_or_least(const struct oj_given_options *given)
+{
+    return !is_planar(given) || oj_relation_compares_shapes(given->relation);
+}
+
 static int compares_shapes(const struct oj_given_options *given)
 {
     return oj_relation_compares_shapes(given->relation);
@@ -128,6 +133,11 @@ static const struct clash clashes[] = {
      .text = "{distance_to boundary} is possible with {metric planar} only"},
     {"metric", "sphere", "matrix_field|relation_field",
      .why = "matrices are of features in the plane"},
+    {"heading", .when = is_not_planar_or_least,
+     .text = "{heading} goes with {metric planar} and {distance least}: join "
+             "in a projected CRS"},
+    {"heading", NULL, "min_distance",
+     .why = "the nearest segment that fits decides how far a line is"},
     {"geometry", "nearest_point|connection", .when = compares_shapes,
      .text = "{geometry nearest_point} and connection go with "
              "{distance least} only: nearest points are those of it"},
@@ -160,7 +170,7 @@ static const struct clash clashes[] = {
      .why = "nearest points are those of the least distance"},
     {"window", NULL,
      "join_layer|join_geometry|join_where|join_sql|join_select|join_srs|joo|on|"
-     "exclude|unordered_pairs|similar|vector|within_time|during",
+     "exclude|unordered_pairs|similar|vector|within_time|during|heading",
      .why = "the boxes are the join side"},
     {"explain", NULL, "benchmark|validate|json_summary|q|progress",
      .why = "{explain} only says what would be done"},

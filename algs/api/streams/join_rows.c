@@ -214,6 +214,17 @@ static oj_status read_span_conditions(struct ogrjoin_settings *s,
     return status;
 }
 
+static oj_status read_heading_condition(struct ogrjoin_settings *s,
+                                        struct oj_error *err)
+{
+    struct oj_heading_condition *heading = &s->relation.heading;
+    char *name;
+    OJ_TRY(api_settings_heading(s, &name, &heading->tolerance, err));
+    heading->is_asked = name != NULL;
+    oj_free(name);
+    return OJ_OK;
+}
+
 /* Converts the user's distances to the unit of the join. *scale: factor for
  * distances that are in a column. */
 static oj_status resolve_distances(struct ogrjoin_settings *s,
@@ -632,7 +643,8 @@ static oj_status write_conditions(const struct ogrjoin_settings *settings,
                                   char *text, size_t size, struct oj_error *err)
 {
     static const char *const names[] = {
-        "key", "on", "exclude", "max_distance_field", "within_time", "during"};
+        "key",         "on",     "exclude", "max_distance_field",
+        "within_time", "during", "heading", "heading_both_ways"};
     size_t n = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     {
@@ -778,6 +790,7 @@ static oj_status open_rows_stream(struct rows_stream *s,
     struct ArrowSchema schema;
     OJ_TRY(api_settings_check_rows(s->settings, err));
     OJ_TRY(read_exclude(s->settings, err));
+    OJ_TRY(read_heading_condition(s->settings, err));
     if (api_setting_given(s->settings, "events") != NULL)
         s->settings->rows.how = OJ_HOW_INNER;
     OJ_TRY(api_stream_schema(&s->source, &schema, err));

@@ -346,6 +346,27 @@ static oj_status find_distances(struct rows_side *side,
                : status;
 }
 
+/* Finds the column of headings, which only the input has. */
+static oj_status find_heading(struct rows_side *side,
+                              const struct ogrjoin_settings *settings,
+                              struct oj_error *err)
+{
+    char *name;
+    double tolerance;
+    oj_status status;
+    side->heading = -1;
+    if (side->side == API_SIDE_RIGHT)
+        return OJ_OK;
+    OJ_TRY(api_settings_heading(settings, &name, &tolerance, err));
+    if (name == NULL)
+        return OJ_OK;
+    status = rows_side_find(side, "heading", name, &side->heading, err);
+    oj_free(name);
+    return status == OJ_OK
+               ? check_is_number(side, side->heading, "heading", err)
+               : status;
+}
+
 static oj_status find_fid(struct rows_side *side,
                           const struct ogrjoin_settings *settings,
                           struct oj_error *err)
@@ -480,6 +501,7 @@ static oj_status read_side(struct rows_side *side,
     OJ_TRY(status);
     OJ_TRY(find_fid(side, settings, err));
     OJ_TRY(find_distances(side, settings, err));
+    OJ_TRY(find_heading(side, settings, err));
     if (on != NULL)
         OJ_TRY(find_compared(side, "on", on, ROWS_ON, err));
     if (exclude != NULL)
@@ -877,11 +899,15 @@ oj_status rows_side_add_columns(const struct rows_side *side,
     if (side->max_distance >= 0)
         OJ_TRY(read_numbers(side, chunks, side->max_distance, scale,
                             &layer->own_max_distance, err));
+    if (side->heading >= 0)
+        OJ_TRY(read_numbers(side, chunks, side->heading, 1.0,
+                            &layer->own_heading, err));
     for (int i = 0; i < side->n_spans; i++)
         OJ_TRY(make_spans(side, chunks, i, &classes->span[i], layer, err));
     layer->flat.n_spans = side->n_spans;
     layer->flat.on_class = layer->own_on_class;
     layer->flat.exclude_class = layer->own_exclude_class;
     layer->flat.max_distance = layer->own_max_distance;
+    layer->flat.heading = layer->own_heading;
     return OJ_OK;
 }

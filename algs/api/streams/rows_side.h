@@ -31,7 +31,7 @@ struct rows_side
     struct arrow_record record;
 
     /* Index of the column in the schema for each role; -1: none. */
-    int64_t geometry, x, y, fid, max_distance;
+    int64_t geometry, x, y, fid, max_distance, heading;
     enum oj_unit distance_unit; /**< unit of max_distance */
     int64_t *compared[ROWS_N_CLASSES];
     int n_compared[ROWS_N_CLASSES];

@@ -4,6 +4,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_number.h"
 #include "../../../flatten/base/oj_quoted_name.h"
+#include "../kernels/oj_heading.h"
 #include "oj_text_similarity_condition.h"
 
 #include <math.h>
@@ -283,6 +284,43 @@ oj_status oj_span_words_parse(const char *dash, const char *option,
     else
         oj_span_words_free(&words);
     return status;
+}
+
+/* Reads ":30", the tolerance of a heading. Returns 0 if it is no number from 0
+ * to 180. */
+static int read_tolerance(const char *at, double *tolerance)
+{
+    char *end;
+    *tolerance = OJ_HEADING_TOLERANCE;
+    if (*at == '\0')
+        return 1;
+    *tolerance = oj_number_read(at + 1, &end);
+    return *at == ':' && end != at + 1 && *end == '\0' && *tolerance >= 0.0 &&
+           *tolerance <= 180.0;
+}
+
+oj_status oj_heading_words_parse(const char *dash, const char *word,
+                                 char **field, double *tolerance,
+                                 struct oj_error *err)
+{
+    const char *at = word;
+    char *name, *to;
+    double degrees;
+    OJ_NEW(name, (int64_t)strlen(word) + 1, err);
+    to = name;
+    if (!read_name(&at, ":", &to) || !read_tolerance(at, &degrees))
+    {
+        oj_free(name);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%sheading takes FIELD[:TOLERANCE], a field of the "
+                       "input layer and degrees from 0 to 180 (default %g), as "
+                       "course:30 (a name with : in double quotes), not "
+                       "'%.100s'",
+                       dash, OJ_HEADING_TOLERANCE, word);
+    }
+    *field = name;
+    *tolerance = degrees;
+    return OJ_OK;
 }
 
 static const char *skip_spaces(const char *at)

@@ -1,6 +1,6 @@
 /** Parsers for options that name fields: -similar LEFT[=RIGHT][:T], -vector,
- *  -within_time, -during, -on, -exclude and -select; for the command and for
- * the settings of the library.
+ *  -within_time, -during, -heading, -on, -exclude and -select; for the command
+ *  and for the settings of the library.
  *
  *   name+"street:old"=NAME+ADDR:0.6
  *
@@ -82,6 +82,13 @@ OJ_MUST_USE oj_status oj_span_words_parse(const char *dash, const char *option,
                                           struct oj_error *err);
 
 void oj_span_words_free(struct oj_span_words *words);
+
+/** Parses -heading FIELD[:TOLERANCE]: *field is the name, which the caller
+ * frees by oj_free(); *tolerance is in degrees, OJ_HEADING_TOLERANCE without
+ * one. OJ_ERR_ARG with the expected syntax; the message begins with dash. */
+OJ_MUST_USE oj_status oj_heading_words_parse(const char *dash, const char *word,
+                                             char **field, double *tolerance,
+                                             struct oj_error *err);
 
 /** A parsed list LEFT=RIGHT,F,... of -on, or of -exclude after "field=". Names
  * that contain = or a comma are in double quotes. Owner; zeroed memory is a

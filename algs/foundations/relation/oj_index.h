@@ -104,9 +104,20 @@ struct oj_engine
     /** NULL: no device supports the joins of this engine */
     const struct oj_engine_cost *points_cost;
 
+    /** 1: answers relations with a condition on headings, which other engines
+     * do not get. */
+    int takes_headings;
+
     /** Selects the variant, if several engines share one build function. */
     int variant;
 };
+
+/** 1 if the engine answers the relation for this join side and batch (see
+ * takes). */
+int oj_engine_takes(const struct oj_engine *engine,
+                    const struct oj_relation *relation,
+                    const struct oj_flat *join_side,
+                    const struct oj_flat *input);
 
 /** Builds an index; free *out with oj_index_free(). */
 OJ_MUST_USE oj_status oj_index_make(const struct oj_engine *engine,
@@ -136,6 +147,9 @@ void oj_index_copy_free(const struct oj_engine *engine, struct oj_index *copy);
 extern const struct oj_engine oj_cpu_similar_shapes;
 /** Nearest features of points, for any k (cpu_nearest_search.h). */
 extern const struct oj_engine oj_cpu_nearest_points;
+/** Nearest and dwithin of points among segments whose direction fits a
+ * heading. */
+extern const struct oj_engine oj_cpu_nearest_by_heading;
 /** Points in polygons: intersects, within, coveredby. */
 extern const struct oj_engine oj_cpu_points_in_polygons;
 /** Points in envelopes of lines and polygons. */

@@ -266,6 +266,25 @@ int oj_relation_needs_contact(const struct oj_relation *relation)
     return 0;
 }
 
+static oj_status check_heading(const struct oj_relation *r,
+                               struct oj_error *err)
+{
+    const struct oj_heading_condition *heading = &r->heading;
+    if (!heading->is_asked)
+        return OJ_OK;
+    if (!(heading->tolerance >= 0.0 && heading->tolerance <= 180.0))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the tolerance of a heading must be from 0 to 180 "
+                       "degrees, not %g",
+                       heading->tolerance);
+    if (!oj_relation_is_by_distance(r) || oj_relation_compares_shapes(r) ||
+        r->metric != OJ_METRIC_PLANAR || r->min_distance > 0.0)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a heading goes with the least distance in the plane, "
+                       "of nearest or dwithin, without a minimum distance");
+    return OJ_OK;
+}
+
 oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
 {
     char mask[sizeof r->mask];
@@ -318,6 +337,7 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
                        (int)OJ_MOST_SPANS);
     for (int i = 0; i < r->n_spans; i++)
         OJ_TRY(oj_span_condition_check(&r->spans[i], err));
+    OJ_TRY(check_heading(r, err));
     if (r->op == OJ_OP_RELATE)
         return oj_mask_read("", "relate", r->mask, mask, err);
     return OJ_OK;

@@ -6,6 +6,7 @@
 #define OJ_RELATION_H
 
 #include "../../../flatten/base/oj_status.h"
+#include "../kernels/oj_heading.h"
 #include "oj_span_condition.h"
 #include "oj_text_similarity_condition.h"
 #include "oj_vector_condition.h"
@@ -122,6 +123,10 @@ struct oj_relation
     int n_spans; /**< conditions on spans; both sides have the spans (struct
                       oj_flat.spans) */
     struct oj_span_condition spans[OJ_MOST_SPANS]; /**< [n_spans] */
+    struct oj_heading_condition heading; /**< nearest, dwithin: the segments of
+                                              lines and rings that count; the
+                                              input has struct
+                                              oj_flat.heading */
     int any_order; /**< 1: the pairs of a row may be in any order (not with
                         nearest), which saves sorting; *matches may then be
                         scattered (oj_matches.h), which saves copying */

@@ -203,6 +203,14 @@ static void project_on_segment(const struct oj_plain_segment *s, double x,
     }
 }
 
+void oj_nearest_point_of_segment(double x, double y, double ax, double ay,
+                                 double bx, double by, double *to_x,
+                                 double *to_y)
+{
+    const struct oj_plain_segment segment = {ax, ay, bx, by};
+    project_on_segment(&segment, x, y, to_x, to_y);
+}
+
 static int is_point_on_segment(const struct oj_plain_segment *s, double x,
                                double y)
 {

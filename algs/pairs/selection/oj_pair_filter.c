@@ -67,6 +67,9 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
         join_side->n_spans < relation->n_spans)
         return oj_fail(err, OJ_ERR_ARG,
                        "a condition on spans needs the spans of both sides");
+    if (relation->heading.is_asked && input->heading == NULL)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a condition on headings needs those of the input");
     filter.is_needed = oj_relation_compares_attributes(relation) || asks_fids ||
                        relation->n_spans > 0 ||
                        relation->exclude_same_geometry ||

@@ -4,6 +4,7 @@
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/kernels/oj_segment.h"
 #include "../../joins/sphere/sphere_pair_closest_points.h"
+#include "../selection/oj_nearest_points.h"
 
 #include <float.h>
 #include <math.h>
@@ -145,6 +146,8 @@ struct nearest_segment
     int64_t v;       /* first vertex of the segment; -1: none found */
     int64_t ring;    /* ring of the segment; -1: the feature is a struct
                         oj_short_line */
+    const struct oj_heading_range *heading; /* segments must fit it; NULL: all
+                                               count */
 };
 
 /* Returns 1 if every segment in the box has a computed distance above best. The
@@ -175,8 +178,10 @@ static void find_nearest_of_segments(const struct oj_along_side *side,
                            x, y, best->distance))
             continue;
         distance = oj_segment_distance(x, y, a->x, a->y, b->x, b->y);
-        if (distance < best->distance)
-            *best = (struct nearest_segment){distance, v, ring};
+        if (distance < best->distance &&
+            (best->heading == NULL ||
+             oj_heading_fits(best->heading, b->x - a->x, b->y - a->y)))
+            *best = (struct nearest_segment){distance, v, ring, best->heading};
     }
 }
 
@@ -216,7 +221,7 @@ static void find_nearest_arc_of_ring(const struct oj_along_side *side,
     {
         double chord2 = oj_sphere_arc_chord2(p, at[v], at[v + 1]);
         if (chord2 < best->distance)
-            *best = (struct nearest_segment){chord2, v, ring};
+            *best = (struct nearest_segment){chord2, v, ring, NULL};
     }
 }
 
@@ -231,7 +236,7 @@ find_nearest_arc_by_trees(const struct oj_along_side *side, int64_t feature,
         oj_sphere_nearest_edge(&side->sphere, feature, p, INFINITY);
     struct nearest_segment best = {
         place.chord2, place.vertex,
-        flat->ring_offset[flat->part_offset[feature]]};
+        flat->ring_offset[flat->part_offset[feature]], NULL};
     while (best.v >= flat->vertex_offset[best.ring + 1])
         best.ring++;
     if (best.v + 1 == flat->vertex_offset[best.ring + 1])
@@ -241,13 +246,14 @@ find_nearest_arc_by_trees(const struct oj_along_side *side, int64_t feature,
 
 static struct nearest_segment
 find_nearest_segment(const struct oj_along_side *side, int64_t feature,
-                     double x, double y, double most)
+                     double x, double y, double most,
+                     const struct oj_heading_range *heading)
 {
     const struct oj_flat *flat = side->flat;
     /* slightly above `most`, because only a distance below the start value is
      * accepted */
     struct nearest_segment best = {most * (1.0 + 0x1p-40) + OJ_LEAST_DISTANCE,
-                                   -1, 0};
+                                   -1, 0, heading};
     struct oj_vec3 p = {0.0, 0.0, 0.0};
     if (!side->is_on_sphere && side->line[feature].n_segments > 0)
     {
@@ -479,7 +485,9 @@ static void fill_along(const struct place *q, int64_t feature,
 }
 
 struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
-                              double x, double y, double most, unsigned want)
+                              double x, double y, double most,
+                              const struct oj_heading_range *heading,
+                              unsigned want)
 {
     struct oj_along out = {NAN, NAN, NAN, NAN, NAN, NAN};
     struct oj_vec3 p = {0.0, 0.0, 0.0};
@@ -488,10 +496,10 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
     double distance;
     if (isnan(x) || oj_flat_is_points(side->flat))
         return out;
-    nearest = find_nearest_segment(side, feature, x, y, most);
+    nearest = find_nearest_segment(side, feature, x, y, most, heading);
     if (nearest.v < 0) /* all distances are above `most`, which another formula
                           rounded down */
-        nearest = find_nearest_segment(side, feature, x, y, INFINITY);
+        nearest = find_nearest_segment(side, feature, x, y, INFINITY, heading);
     if (nearest.v < 0)
         return out;
     if (nearest.ring < 0)
@@ -522,4 +530,22 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
         out.offset = out.side * distance;
     }
     return out;
+}
+
+double oj_along_nearest_point(const struct oj_along_side *side, int64_t feature,
+                              double x, double y,
+                              const struct oj_heading_range *heading,
+                              double *to_x, double *to_y)
+{
+    const struct nearest_segment nearest =
+        oj_flat_is_points(side->flat)
+            ? (struct nearest_segment){INFINITY, -1, 0, heading}
+            : find_nearest_segment(side, feature, x, y, INFINITY, heading);
+    if (nearest.v < 0)
+        return (double)INFINITY;
+    oj_nearest_point_of_segment(x, y, side->vertex[nearest.v].x,
+                                side->vertex[nearest.v].y,
+                                side->vertex[nearest.v + 1].x,
+                                side->vertex[nearest.v + 1].y, to_x, to_y);
+    return nearest.distance;
 }

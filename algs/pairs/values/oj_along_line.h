@@ -36,6 +36,7 @@
 
 #include "../../../flatten/arrays/oj_flat.h"
 #include "../../foundations/kernels/oj_box.h"
+#include "../../foundations/kernels/oj_heading.h"
 #include "../../joins/sphere/cpu_sphere_side.h"
 
 /** Position of a point along a feature. Lengths are in units of the
@@ -116,11 +117,21 @@ enum oj_along_want
  *  has no line or ring, or x is NaN.
  *  most   an upper bound of the distance from the path, or INFINITY. A small
  *         one saves time in the plane
+ *  heading  only segments that fit it count, or NULL; in the plane only
  *  want   enum oj_along_want or'ed; the other members are NaN
  *  Cost: O(vertices of the feature), 16 at a time where they are far away; on
  *  the sphere O(log) of them.
  */
 struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
-                              double x, double y, double most, unsigned want);
+                              double x, double y, double most,
+                              const struct oj_heading_range *heading,
+                              unsigned want);
+
+/** The distance, in the plane, from (x, y) to the nearest segment of a feature
+ * that fits the heading, and the point there; INFINITY: no segment fits. */
+double oj_along_nearest_point(const struct oj_along_side *side, int64_t feature,
+                              double x, double y,
+                              const struct oj_heading_range *heading,
+                              double *to_x, double *to_y);
 
 #endif

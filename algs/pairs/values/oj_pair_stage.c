@@ -187,11 +187,13 @@ static oj_status prepare_lines_and_matrices(struct oj_pair_stage *stage,
                                             const struct oj_pair_side *side,
                                             struct oj_error *err)
 {
-    if (wants_along(&stage->request))
+    if (wants_along(&stage->request) ||
+        (stage->request.relation.heading.is_asked &&
+         wants_nearest_points(&stage->request)))
     {
         const unsigned char *want = stage->request.want;
         stage->along_wants =
-            OJ_ALONG_MEASURE |
+            (wants_along(&stage->request) ? OJ_ALONG_MEASURE : 0U) |
             (want[OJ_PAIR_ALONG_PERCENT] ? OJ_ALONG_PERCENT : 0U) |
             (want[OJ_PAIR_OFFSET] || want[OJ_PAIR_SIDE] ? OJ_ALONG_SIDE : 0U) |
             (want[OJ_PAIR_LINE_BEARING] ? OJ_ALONG_BEARING : 0U);
@@ -621,11 +623,53 @@ static oj_status set_cover_values_of_pair(struct pair_stage_worker *worker,
 
 /* ---- nearest points ----------------------------------------------------- */
 
+/* The range of directions that fit the row's heading; is_all without one, and
+ * where the join asks for none. */
+static struct oj_heading_range
+range_of_row(const struct pair_stage_worker *worker)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_heading_condition *condition =
+        &stage->request.relation.heading;
+    return oj_heading_range_of(condition,
+                               condition->is_asked
+                                   ? stage->input.joined->heading[worker->row]
+                                   : (double)NAN);
+}
+
+/* Finds the point of the row that is nearest to a segment that fits, and the
+ * point of this segment. */
+static void find_points_by_heading(const struct pair_stage_worker *worker,
+                                   const struct oj_heading_range *range,
+                                   struct oj_nearest_points *points)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_flat *input = stage->input.joined;
+    int64_t v, end;
+    oj_flat_vertices(input, worker->row, &v, &end);
+    for (; v < end; v++)
+    {
+        struct oj_nearest_points here = {INFINITY, input->x[v], input->y[v],
+                                         NAN, NAN};
+        here.distance =
+            oj_along_nearest_point(&stage->along, worker->feature, here.ax,
+                                   here.ay, range, &here.bx, &here.by);
+        if (here.distance < points->distance)
+            *points = here;
+    }
+}
+
 static oj_status find_closest_points(struct pair_stage_worker *worker,
                                      struct oj_nearest_points *points,
                                      struct oj_error *err)
 {
     const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_heading_range range = range_of_row(worker);
+    if (!range.is_all)
+    {
+        find_points_by_heading(worker, &range, points);
+        return OJ_OK;
+    }
     if (is_on_sphere(stage))
     {
         *points = oj_sphere_points_find(stage->input.joined, worker->row,
@@ -634,7 +678,9 @@ static oj_status find_closest_points(struct pair_stage_worker *worker,
     }
     return oj_nearest_points_find(stage->input.joined, worker->row,
                                   stage->join_side.joined, worker->feature,
-                                  stage->request.relation.distance_to,
+                                  stage->request.relation.heading.is_asked
+                                      ? OJ_TO_BOUNDARY
+                                      : stage->request.relation.distance_to,
                                   &worker->nearest, points, err);
 }
 
@@ -681,7 +727,7 @@ static oj_status find_point_beside_line(struct pair_stage_worker *worker,
         return OJ_OK;
     }
     OJ_TRY(find_closest_points(worker, p, err));
-    if (p->distance > 0.0 ||
+    if (p->distance > 0.0 || stage->request.relation.heading.is_asked ||
         (oj_flat_kinds(side, worker->feature) & OJ_PART_POLYGON) == 0)
         return OJ_OK;
     return oj_nearest_points_find(input, worker->row, side, worker->feature,
@@ -729,12 +775,14 @@ static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
 {
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
     struct oj_along place = {NAN, NAN, NAN, NAN, NAN, NAN};
+    const struct oj_heading_range range = range_of_row(worker);
     prefetch_lines_of_next_pairs(worker);
     if (worker->feature >= 0)
     {
         OJ_TRY(find_point_beside_line(worker, &p, err));
         place = oj_along_find(&worker->stage->along, worker->feature, p.ax,
                               p.ay, most_distance_of_place(worker),
+                              range.is_all ? NULL : &range,
                               worker->stage->along_wants);
     }
     if (!isnan(place.along) && are_crossing(worker, &p))

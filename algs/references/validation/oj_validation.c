@@ -211,13 +211,14 @@ static int is_distance_join(const struct oj_validation *v)
     return (oj_op_get(v->relation->op)->takes & OJ_TAKES_DISTANCE) != 0;
 }
 
-/* 1 if exact arithmetic can decide this join: planar, of geometries, not by
- * Hausdorff or Frechet distance; and the layers are set. */
+/* 1 if exact arithmetic can decide this join: planar, of whole geometries, not
+ * by Hausdorff or Frechet distance; and the layers are set. */
 static int can_be_proved_by_exact_arithmetic(const struct oj_validation *v)
 {
     return has_layers_and_relation(v) && !is_on_sphere(v) &&
            oj_relation_is_of_shapes(v->relation) &&
-           !oj_relation_compares_shapes(v->relation);
+           !oj_relation_compares_shapes(v->relation) &&
+           !v->relation->heading.is_asked;
 }
 
 /* Compares the exact distance of a pair with limit: *order is -1, 0 or 1. */

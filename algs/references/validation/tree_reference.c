@@ -40,6 +40,7 @@
 #include "../../pairs/selection/oj_tie_rank_sort.h"
 #include "../geos/geos_handle.h"
 #include "../geos/geos_pairs.h"
+#include "plain_point_distance.h"
 #include "plain_shape_distances.h"
 #include "plain_sphere.h"
 
@@ -529,6 +530,24 @@ static enum oj_geos_verdict measure_shape_distance(struct box_batch *run,
     return oj_geos_pairs_shape_distance(index->pairs, row, feature, distance);
 }
 
+/* The rows are points or multipoints. */
+static enum oj_geos_verdict measure_by_heading(const struct box_batch *run,
+                                               int64_t row, int64_t feature,
+                                               double *distance)
+{
+    const struct oj_index_args *args = &run->index->args;
+    int64_t v, end;
+    oj_flat_vertices(run->input, row, &v, &end);
+    *distance = INFINITY;
+    for (; v < end; v++)
+        *distance =
+            fmin(*distance, oj_flat_distance_by_heading(
+                                args->join_side, feature, run->input->x[v],
+                                run->input->y[v], &args->relation.heading,
+                                run->input->heading[row]));
+    return OJ_GEOS_YES;
+}
+
 /* Decides a pair: OJ_GEOS_YES if it is a result. Sets *distance if the join
  * measures distances. */
 static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
@@ -548,6 +567,8 @@ static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
         return oj_geos_pairs_decide(index->pairs, row, feature);
     if (index->visit == VISIT_SPHERE)
         verdict = measure_on_sphere(run, row, feature, distance);
+    else if (relation->heading.is_asked)
+        verdict = measure_by_heading(run, row, feature, distance);
     else if (oj_relation_compares_shapes(relation))
         verdict = measure_shape_distance(run, row, feature, distance);
     else
@@ -943,11 +964,22 @@ static oj_status build_tree_index(struct oj_index *wrapped,
     return build_tree(index, err);
 }
 
+static int takes_by_tree(const struct oj_relation *relation,
+                         const struct oj_flat *join_side,
+                         const struct oj_flat *input)
+{
+    (void)join_side;
+    return oj_relation_is_of_shapes(relation) &&
+           (!relation->heading.is_asked || input == NULL ||
+            (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
+}
+
 #define TREE_ENGINE(method_name, method)                                       \
     {                                                                          \
         .name = method_name, .index_size = sizeof(struct box_index),           \
         .build = build_tree_index, .join = join_by_tree,                       \
-        .free_side = free_side, .variant = method                              \
+        .free_side = free_side, .variant = method, .takes = takes_by_tree,     \
+        .takes_headings = 1                                                    \
     }
 
 const struct oj_engine oj_geos_engine = TREE_ENGINE("geos", 0);

@@ -120,6 +120,9 @@ def join(
                   at most that far apart (ms, s, min, h, d; of numbers a number)
     during        "came..left=opened..closed:overlaps": only pairs whose spans of time
                   have one of Allen's relations; default: intersects
+    heading       "course:30": of lines and rings only the segments count whose direction
+                  differs from this column of left, degrees clockwise from north, by
+                  at most 30 (default 45); heading_both_ways=True: or its reverse
     vector        "price:0.001+area=PRICE+AREA", or a column of lists: only pairs
                   of vectors that differ by at most max_difference (norm: l2, l1,
                   linf, cosine), or with op="similar" the k most similar

@@ -232,7 +232,7 @@ _MOST_INDEXES = 4
 # Settings of join() for which the index needs columns of the right side.
 _OF_COLUMNS = (
     "on", "exclude", "right_fid", "max_distance_field", "join_max_distance_field",
-    "similar", "vector", "within_time", "during",
+    "similar", "vector", "within_time", "during", "heading", "heading_both_ways",
 )  # fmt: skip
 
 # Settings that do not affect the index: they only concern the values and rows of pairs.

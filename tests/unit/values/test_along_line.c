@@ -52,8 +52,8 @@ TEST(truth_places)
     must(oj_along_side_build(&side, &line.flat, 0, 1, &error));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     {
-        const struct oj_along got =
-            oj_along_find(&side, 0, known[i].x, known[i].y, INFINITY, ALL);
+        const struct oj_along got = oj_along_find(
+            &side, 0, known[i].x, known[i].y, INFINITY, NULL, ALL);
         ck_assert_msg(
             got.along == known[i].along && got.offset == known[i].offset &&
                 got.side == known[i].side && got.segment == known[i].segment &&
@@ -62,8 +62,8 @@ TEST(truth_places)
             "place %d: %g %g %g %g %g", (int)i, got.along, got.offset, got.side,
             got.segment, got.bearing);
     }
-    ck_assert(
-        isnan(oj_along_find(&side, 0, (double)NAN, 0, INFINITY, ALL).along));
+    ck_assert(isnan(
+        oj_along_find(&side, 0, (double)NAN, 0, INFINITY, NULL, ALL).along));
     oj_along_side_free(&side);
 }
 
@@ -108,7 +108,7 @@ TEST_LOOP(property_first_of_the_nearest_segments, 0, 40)
                                                       bound == 0   ? INFINITY
                                                       : bound == 1 ? least
                                                                    : least / 2,
-                                                      ALL);
+                                                      NULL, ALL);
             ck_assert(got.segment == (double)(first + 1));
             ck_assert(fabs(got.offset) == least);
         }

@@ -42,7 +42,7 @@ _IN_TILE = {"right": "inner", "full": "left"}
 _OF_PAIRS = """
     op exclude exclude_self unordered unordered_pairs exclude_same_geometry backend
     threads gpus gpu_memory similar min_similarity vector max_difference norm measure
-    tokens fold word_map on within_time during left_column left_x left_y right_column right_x right_y
+    tokens fold word_map on within_time during heading heading_both_ways left_column left_x left_y right_column right_x right_y
     left_fid right_fid left_crs right_crs crs max_distance_field
     join_max_distance_field batch_rows relate max_distance min_distance metric k ties
     distance_to distance densify

@@ -1,0 +1,148 @@
+/** Which directions fit a heading: those that differ from it by at most a
+ *  tolerance.
+ *
+ *  Directions are compared by the signs of cross products with the two bounds,
+ *  heading - tolerance and heading + tolerance, so no angle of a segment is
+ *  computed.  The bounds themselves come from a polynomial of this file and are
+ *  exact for multiples of 45 degrees, the only bounds (in whole fractions of
+ *  degrees) on which a direction with rational coordinates can lie.  A result
+ *  does not depend on the C library.
+ *
+ *  Source: ours.
+ */
+#ifndef OJ_HEADING_H
+#define OJ_HEADING_H
+
+#include "oj_kernel.h"
+
+/** The tolerance where none is given, degrees. */
+#define OJ_HEADING_TOLERANCE 45.0
+
+/** The condition of a join: only segments of the join side whose direction fits
+ * the input feature's heading (struct oj_flat.heading) count. */
+struct oj_heading_condition
+{
+    int is_asked;
+    int both_ways;    /**< 1: the reverse direction may fit instead */
+    double tolerance; /**< degrees, 0 to 180 */
+};
+
+/** The directions that fit one heading. */
+struct oj_heading_range
+{
+    double x, y;                             /**< the heading as a vector */
+    double first_x, first_y, last_x, last_y; /**< its bounds, clockwise */
+    double degrees, tolerance;
+    int is_all;    /**< 1: there is no heading, so every segment fits */
+    int is_wide;   /**< 1: more than half of all directions fit */
+    int is_single; /**< 1: the tolerance is 0 */
+    int both_ways;
+};
+
+/** 1 for a heading that counts; NaN, infinite numbers and numbers beyond 360
+ * are none (511 in reports of ships, for example). */
+OJ_FN int oj_heading_is_there(double degrees)
+{
+    return degrees >= -360.0 && degrees <= 360.0;
+}
+
+/** Sine and cosine of an angle from 0 to 45 degrees. Taylor polynomials; their
+ * remainder is below 2^-54. */
+OJ_FN void oj_heading_sine_cosine(double degrees, double *sine, double *cosine)
+{
+    double t = degrees * 0.017453292519943295, u = t * t;
+    double s = 1.0, c = 1.0;
+    if (degrees == 45.0)
+    {
+        *sine = *cosine = 0.7071067811865476;
+        return;
+    }
+    for (int i = 16; i >= 2; i -= 2)
+    {
+        s = 1.0 - u / (double)(i * (i + 1)) * s;
+        c = 1.0 - u / (double)(i * (i - 1)) * c;
+    }
+    *sine = t * s;
+    *cosine = c;
+}
+
+/** The unit vector of a direction, degrees clockwise from north (+y), from -540
+ * to 540. */
+OJ_FN void oj_heading_vector(double degrees, double *x, double *y)
+{
+    double rest = degrees, sine, cosine;
+    int quarter, is_steep;
+    while (rest < 0.0)
+        rest += 360.0;
+    while (rest >= 360.0)
+        rest -= 360.0;
+    quarter = (int)(rest / 90.0);
+    rest -= 90.0 * (double)quarter;
+    is_steep = rest > 45.0;
+    oj_heading_sine_cosine(is_steep ? 90.0 - rest : rest, &sine, &cosine);
+    if (is_steep)
+    {
+        double swap = sine;
+        sine = cosine;
+        cosine = swap;
+    }
+    *x = quarter == 0   ? sine
+         : quarter == 1 ? cosine
+         : quarter == 2 ? -sine
+                        : -cosine;
+    *y = quarter == 0   ? cosine
+         : quarter == 1 ? -sine
+         : quarter == 2 ? -cosine
+                        : sine;
+}
+
+/** The directions that fit a heading, degrees clockwise from north (+y). */
+OJ_FN struct oj_heading_range
+oj_heading_range_of(const struct oj_heading_condition *condition,
+                    double degrees)
+{
+    struct oj_heading_range r;
+    double tolerance = condition->tolerance;
+    r.degrees = degrees;
+    r.tolerance = tolerance;
+    r.both_ways = condition->both_ways;
+    r.is_all = !oj_heading_is_there(degrees);
+    r.is_wide = tolerance > 90.0 || (tolerance == 90.0 && r.both_ways);
+    r.is_single = tolerance == 0.0;
+    r.x = r.first_x = r.last_x = 0.0;
+    r.y = r.first_y = r.last_y = 1.0;
+    if (r.is_all)
+        return r;
+    oj_heading_vector(degrees, &r.x, &r.y);
+    oj_heading_vector(degrees - tolerance, &r.first_x, &r.first_y);
+    oj_heading_vector(degrees + tolerance, &r.last_x, &r.last_y);
+    return r;
+}
+
+/** 1 if the direction (dx, dy) of a segment fits. A segment of length 0 has no
+ * direction and fits no heading. */
+OJ_FN int oj_heading_fits(const struct oj_heading_range *r, double dx,
+                          double dy)
+{
+    /* above 0: clockwise of the first bound, counterclockwise of the last */
+    double from = dx * r->first_y - dy * r->first_x;
+    double to = r->last_x * dy - r->last_y * dx;
+    int fits, fits_back;
+    if (r->is_all)
+        return 1;
+    if (dx == 0.0 && dy == 0.0)
+        return 0;
+    if (r->is_wide)
+        return r->both_ways || !(from < 0.0 && to < 0.0);
+    fits = from >= 0.0 && to >= 0.0;
+    fits_back = from <= 0.0 && to <= 0.0;
+    if (r->is_single) /* the bounds are one line: which end of it */
+    {
+        double along = dx * r->x + dy * r->y;
+        fits = fits && along > 0.0;
+        fits_back = fits_back && along < 0.0;
+    }
+    return fits || (r->both_ways && fits_back);
+}
+
+#endif

@@ -1,0 +1,455 @@
+/* The engine for nearest and dwithin with a condition on headings: of lines and
+ * rings only those segments count whose direction fits the input feature's
+ * heading (oj_heading.h). The input is points.
+ *
+ *  The segments of the join side are in bundles under a packed tree
+ *  (cpu_layer_segment_tree.h), which is searched best-first for each point. A
+ *  child of a node has a set of 32 sectors of directions, those of the segments
+ *  below it:
+ *
+ *    directions[node * OJ_FANOUT + child]   bit i: a segment with a direction
+ *                                           from i to i + 1 times 11.25 degrees
+ *
+ *  A child without a sector of the row is skipped. The sets only select
+ *  candidates; each segment of a bundle in reach is asked itself, and measured
+ *  if it fits. A feature has the distance of its nearest segment that fits: the
+ *  ranking keeps the least of its distances.
+ *
+ *  Rows without a heading ask nothing of directions.
+ *
+ *  Source: ours. */
+#include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_parallel.h"
+#include "../../foundations/base/cpu_tree_walk.h"
+#include "../../foundations/kernels/oj_heading.h"
+#include "../../foundations/kernels/oj_segment.h"
+#include "../../geometry/rings/cpu_layer_segment_tree.h"
+#include "../../pairs/selection/oj_parallel_row_search.h"
+
+#define N_SECTORS 32
+#define DEGREES_OF_SECTOR (360.0 / N_SECTORS)
+#define EVERY_SECTOR UINT32_MAX
+
+/* Degrees by which ranges of sectors are widened: more than the rounding errors
+ * of directions. */
+#define SECTOR_SLACK 1e-6
+
+/* Components of a direction below this size lose digits in products. */
+#define LEAST_COMPONENT 1e-290
+
+#define BUNDLES_PER_TASK 1024
+
+struct heading_index
+{
+    struct oj_row_index shared;
+    struct oj_segments segments; /* of the join side */
+    uint32_t *directions;        /* [n_nodes * OJ_FANOUT] of segments.tree */
+    double most; /* greatest maximum distance of the join side's features; -1:
+                    they have none of their own */
+};
+
+/* State of a thread. */
+struct heading_worker
+{
+    struct oj_row_worker shared;
+    struct oj_ranking in_reach; /* dwithin: the features of the row */
+    int64_t last_slot; /* segment of the nearest feature of the row before */
+};
+
+/* --- sectors -------------------------------------------------------------- */
+
+/* The sectors from one direction to another, clockwise. */
+static uint32_t sectors_between(double first, double last)
+{
+    int from = (int)floor((first - SECTOR_SLACK) / DEGREES_OF_SECTOR);
+    int to = (int)floor((last + SECTOR_SLACK) / DEGREES_OF_SECTOR);
+    uint32_t sectors = 0;
+    if (to - from >= N_SECTORS - 1)
+        return EVERY_SECTOR;
+    for (int i = from; i <= to; i++)
+        sectors |= UINT32_C(1) << ((unsigned)i % N_SECTORS);
+    return sectors;
+}
+
+static uint32_t sectors_of_heading(const struct oj_heading_range *range)
+{
+    uint32_t sectors;
+    if (range->is_all)
+        return EVERY_SECTOR;
+    sectors = sectors_between(range->degrees - range->tolerance,
+                              range->degrees + range->tolerance);
+    if (range->both_ways)
+        sectors |= sectors >> N_SECTORS / 2 | sectors << N_SECTORS / 2;
+    return sectors;
+}
+
+static uint32_t sectors_of_segment(double dx, double dy)
+{
+    double degrees;
+    if (dx == 0.0 && dy == 0.0)
+        return 0;
+    if (fabs(dx) < LEAST_COMPONENT && fabs(dy) < LEAST_COMPONENT)
+        return EVERY_SECTOR;
+    degrees = atan2(dx, dy) * (180.0 / 3.14159265358979323846);
+    return sectors_between(degrees, degrees);
+}
+
+/* --- index ---------------------------------------------------------------- */
+
+static int takes_headings(const struct oj_relation *relation,
+                          const struct oj_flat *join_side,
+                          const struct oj_flat *input)
+{
+    (void)join_side;
+    return relation->heading.is_asked && oj_relation_is_by_distance(relation) &&
+           !oj_relation_compares_shapes(relation) &&
+           relation->metric == OJ_METRIC_PLANAR &&
+           (input == NULL ||
+            (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
+}
+
+static void free_side(struct oj_index *wrapped)
+{
+    struct heading_index *self = (void *)wrapped;
+    oj_segments_free(&self->segments);
+    oj_free(self->directions);
+}
+
+static void set_directions_of_bundles(int64_t first, int64_t end, void *user)
+{
+    struct heading_index *self = user;
+    for (int64_t i = first; i < end; i++)
+    {
+        const struct oj_bundle *b = &self->segments.bundle[i];
+        for (int c = 0; c < OJ_BUNDLE; c++)
+            self->directions[i] |=
+                sectors_of_segment(b->bx[c] - b->ax[c], b->by[c] - b->ay[c]);
+    }
+}
+
+/* The nodes of level 0 come first, so that the sets of bundles begin the
+ * array. */
+static oj_status fill_directions(struct heading_index *self,
+                                 struct oj_error *err)
+{
+    const struct oj_tree *tree = &self->segments.tree;
+    OJ_NEW_ZEROED(self->directions, tree->n_nodes * OJ_FANOUT, err);
+    oj_parallel_slices(self->shared.n_threads, self->segments.n_bundles,
+                       BUNDLES_PER_TASK, set_directions_of_bundles, self);
+    for (int level = 1; level < tree->n_levels; level++)
+    {
+        int64_t below = tree->level_first[level - 1] * OJ_FANOUT;
+        int64_t first = tree->level_first[level] * OJ_FANOUT;
+        for (int64_t i = 0; i < first - below; i++)
+            self->directions[first + i / OJ_FANOUT] |=
+                self->directions[below + i];
+    }
+    return OJ_OK;
+}
+
+static double greatest_own_distance(const struct oj_flat *join_side)
+{
+    double most = -1.0;
+    for (int64_t f = 0;
+         join_side->max_distance != NULL && f < join_side->n_features; f++)
+    {
+        if (join_side->max_distance[f] > most)
+            most = join_side->max_distance[f];
+    }
+    return most;
+}
+
+/* --- one row -------------------------------------------------------------- */
+
+/* State of the search for an input row. */
+struct heading_row_search
+{
+    struct heading_index *self;
+    struct heading_worker *worker;
+    struct oj_ranking *ranking;
+    int64_t row;
+    struct oj_heading_range range;
+    uint32_t sectors;
+    int32_t first_bundle, last_bundle; /* those of the row's class */
+    double x, y;                       /* the point that is searched for */
+    double reach;                      /* farther segments are skipped */
+    float reach2;                      /* as oj_tree_reach2() has it */
+};
+
+static void narrow_search(struct heading_row_search *s)
+{
+    if (!(s->ranking->bound < s->reach))
+        return;
+    s->reach = s->ranking->bound;
+    s->reach2 = oj_tree_reach2(&s->self->segments.tree, s->reach);
+}
+
+/* Measures a segment that fits. */
+static oj_status measure_segment(struct heading_row_search *s, int64_t slot,
+                                 struct oj_error *err)
+{
+    const struct oj_row_index *shared = &s->self->shared;
+    const struct oj_bundle *b = &s->self->segments.bundle[slot / OJ_BUNDLE];
+    const int c = (int)(slot % OJ_BUNDLE);
+    const int32_t feature = s->self->segments.feature[slot];
+    const double limit =
+        oj_pair_max_distance(&shared->args.relation, shared->input, s->row,
+                             shared->args.join_side, feature);
+    const double distance =
+        oj_segment_distance(s->x, s->y, b->ax[c], b->ay[c], b->bx[c], b->by[c]);
+    s->worker->shared.n_candidates++;
+    if (!(distance <= limit && distance <= s->ranking->bound) ||
+        !oj_pair_may_count(&shared->filter, s->row, feature))
+        return OJ_OK;
+    if (distance < s->ranking->bound || s->ranking->n == 0)
+        s->worker->last_slot = slot;
+    OJ_TRY(oj_ranking_add(s->ranking, feature, distance, err));
+    narrow_search(s);
+    return OJ_OK;
+}
+
+/* Sets beyond[c] to 0 or less for the segments of a bundle whose boxes are in
+ * reach, which is widened by more than the rounding error of
+ * oj_segment_distance(). */
+OJ_CLONES static void
+compare_boxes_with_reach(const struct oj_bundle *restrict b, double x, double y,
+                         double reach, double beyond[restrict OJ_BUNDLE])
+{
+    reach = reach * (1.0 + 0x1p-40) + OJ_LEAST_DISTANCE;
+    OJ_EIGHT
+    {
+        double ax = b->ax[c], ay = b->ay[c], bx = b->bx[c], by = b->by[c];
+        double x0 = ax < bx ? ax : bx, x1 = ax < bx ? bx : ax;
+        double y0 = ay < by ? ay : by, y1 = ay < by ? by : ay;
+        double left = x0 - x, right = x - x1, below = y0 - y, above = y - y1;
+        double dx = left > right ? left : right;
+        double dy = below > above ? below : above;
+        double most = reach + 0x1p-44 * ((x1 - x0) + (y1 - y0));
+        dx = dx > 0.0 ? dx : 0.0;
+        dy = dy > 0.0 ? dy : 0.0;
+        beyond[c] = dx * dx + dy * dy - most * most;
+    }
+}
+
+static int does_segment_fit(const struct heading_row_search *s,
+                            const struct oj_bundle *b, int c)
+{
+    return oj_heading_fits(&s->range, b->bx[c] - b->ax[c], b->by[c] - b->ay[c]);
+}
+
+static oj_status measure_bundle(struct heading_row_search *s, int32_t bundle,
+                                struct oj_error *err)
+{
+    const struct oj_bundle *b = &s->self->segments.bundle[bundle];
+    double beyond[OJ_BUNDLE];
+    compare_boxes_with_reach(b, s->x, s->y, s->reach, beyond);
+    OJ_TRY(oj_row_poll_cancel(&s->self->shared, &s->worker->shared, err));
+    for (int c = 0; c < OJ_BUNDLE; c++)
+    {
+        if (beyond[c] <= 0.0 && does_segment_fit(s, b, c))
+            OJ_TRY(measure_segment(s, (int64_t)bundle * OJ_BUNDLE + c, err));
+    }
+    return OJ_OK;
+}
+
+/* Begins with the segment that answered the row before: it bounds the search if
+ * it fits. */
+static oj_status measure_last_segment(struct heading_row_search *s,
+                                      struct oj_error *err)
+{
+    const int64_t slot = s->worker->last_slot;
+    const struct oj_bundle *bundle = s->self->segments.bundle;
+    return slot >= 0 && does_segment_fit(s, &bundle[slot / OJ_BUNDLE],
+                                         (int)(slot % OJ_BUNDLE))
+               ? measure_segment(s, slot, err)
+               : OJ_OK;
+}
+
+OJ_CLONES static oj_status walk(struct heading_row_search *s,
+                                struct oj_error *err)
+{
+    const struct heading_index *self = s->self;
+    const struct oj_tree *tree = &self->segments.tree;
+    const struct oj_box at = {s->x, s->y, s->x, s->y};
+    struct oj_tree_descent descent;
+    oj_tree_descent_begin(&descent, tree, &at);
+    while (descent.depth > 0)
+    {
+        struct oj_tree_child v = descent.stack[--descent.depth];
+        const uint32_t *directions;
+        float reach2_of_child[OJ_FANOUT];
+        int64_t node;
+        if (v.d2 > s->reach2 ||
+            !oj_tree_child_overlaps(v, s->first_bundle, s->last_bundle))
+            continue;
+        if (v.level < 0)
+        {
+            OJ_TRY(measure_bundle(s, v.child, err));
+            continue;
+        }
+        node = tree->level_first[v.level] + v.child;
+        directions = self->directions + node * OJ_FANOUT;
+        OJ_EIGHT
+        {
+            reach2_of_child[c] =
+                (directions[c] & s->sectors) != 0 || s->sectors == EVERY_SECTOR
+                    ? s->reach2
+                    : -1.0f;
+        }
+        oj_tree_descent_push(&descent, &tree->node[node], v, s->reach2,
+                             reach2_of_child, 0);
+    }
+    return OJ_OK;
+}
+
+/* Puts the features of a row of dwithin, each with the least of its
+ * distances. */
+static oj_status put_features_in_reach(const struct heading_row_search *s,
+                                       struct oj_error *err)
+{
+    struct oj_ranking *in_reach = &s->worker->in_reach;
+    oj_ranking_finish(in_reach);
+    for (int64_t i = 0; i < in_reach->n; i++)
+        OJ_TRY(oj_row_put_pair(&s->self->shared, &s->worker->shared, s->row,
+                               in_reach->list[i].feature,
+                               in_reach->list[i].distance, err));
+    return OJ_OK;
+}
+
+/* The bundles that the row looks at; 0: none. */
+static int choose_bundles(struct heading_row_search *s)
+{
+    const struct oj_segments *segments = &s->self->segments;
+    const struct oj_flat *input = s->self->shared.input;
+    struct oj_segments_class run;
+    s->first_bundle = 0;
+    s->last_bundle = (int32_t)segments->n_bundles - 1;
+    if (segments->of_class == NULL || input->on_class == NULL)
+        return 1;
+    run = oj_segments_find_class(segments, input->on_class[s->row]);
+    s->first_bundle = (int32_t)(run.first / OJ_BUNDLE);
+    s->last_bundle = (int32_t)((run.end - 1) / OJ_BUNDLE);
+    return run.first < run.end;
+}
+
+static oj_status search_row(struct oj_row_index *shared,
+                            struct oj_row_worker *worker, int64_t row,
+                            struct oj_error *err)
+{
+    struct heading_index *self = (void *)shared;
+    struct heading_worker *own = (void *)worker;
+    const struct oj_flat *input = shared->input;
+    const int is_nearest = oj_relation_is_nearest(&shared->args.relation);
+    struct heading_row_search s = {
+        .self = self,
+        .worker = own,
+        .ranking = is_nearest ? &worker->ranking : &own->in_reach,
+        .row = row,
+        .range = oj_heading_range_of(&shared->args.relation.heading,
+                                     input->heading[row])};
+    int64_t v, end;
+    if (!oj_feature_may_pair(input, row) || !choose_bundles(&s))
+        return OJ_OK;
+    s.sectors = sectors_of_heading(&s.range);
+    s.reach = shared->args.join_side->max_distance != NULL
+                  ? self->most
+                  : oj_pair_max_distance(&shared->args.relation, input, row,
+                                         shared->args.join_side, 0);
+    if (!(s.reach >= 0.0))
+        return OJ_OK;
+    s.reach2 = oj_tree_reach2(&self->segments.tree, s.reach);
+    if (!is_nearest)
+        oj_ranking_start(&own->in_reach);
+    oj_flat_vertices(input, row, &v, &end);
+    for (; v < end; v++)
+    {
+        s.x = input->x[v];
+        s.y = input->y[v];
+        if (is_nearest)
+            OJ_TRY(measure_last_segment(&s, err));
+        OJ_TRY(walk(&s, err));
+    }
+    return is_nearest ? OJ_OK : put_features_in_reach(&s, err);
+}
+
+/* --- a batch -------------------------------------------------------------- */
+
+/* Position of the first vertex of a row. */
+static int first_vertex_of_row(const void *side, int64_t row, double *x,
+                               double *y)
+{
+    const struct oj_flat *input = side;
+    int64_t v, end;
+    oj_flat_vertices(input, row, &v, &end);
+    if (v == end)
+        return 0;
+    *x = input->x[v];
+    *y = input->y[v];
+    return 1;
+}
+
+/* The features within reach of a row of dwithin, all of them. */
+static struct oj_ranking ranking_of_all(const struct oj_index_args *args)
+{
+    struct oj_ranking ranking =
+        oj_ranking_make(&args->relation, args->tie_rank);
+    ranking.k = INT64_MAX;
+    ranking.keep_ties = 1;
+    ranking.max_distance = ranking.bound = INFINITY;
+    return ranking;
+}
+
+static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
+{
+    for (int t = 0; t < shared->n_threads; t++)
+    {
+        struct heading_worker *worker = (void *)oj_row_worker(shared, t);
+        worker->last_slot = -1;
+        if (worker->in_reach.list == NULL)
+            worker->in_reach = ranking_of_all(&shared->args);
+    }
+    return oj_row_order_input(
+        shared, shared->input,
+        oj_flat_is_points(shared->input) ? NULL : first_vertex_of_row, err);
+}
+
+static void free_worker(struct oj_row_worker *worker)
+{
+    oj_ranking_free(&((struct heading_worker *)(void *)worker)->in_reach);
+}
+
+static const struct oj_row_method by_heading = {
+    .worker_size = sizeof(struct heading_worker),
+    .start = start_batch,
+    .row_of = oj_row_in_order,
+    .search = search_row,
+    .free_worker = free_worker};
+
+static oj_status build_heading_index(struct oj_index *wrapped,
+                                     const struct oj_index_args *args,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
+{
+    struct heading_index *self = oj_row_index_begin(wrapped, &by_heading, args);
+    const struct oj_equal_features equal = oj_equal_features_make(
+        &args->relation, args->join_side, args->tie_rank);
+    OJ_TRY(oj_segments_build(&self->segments, args->join_side, &equal,
+                             args->options.n_threads, err));
+    OJ_TRY(fill_directions(self, err));
+    self->most = greatest_own_distance(args->join_side);
+    stats->index_bytes += oj_segments_bytes(&self->segments) +
+                          self->segments.tree.n_nodes * OJ_FANOUT *
+                              (int64_t)sizeof *self->directions;
+    return OJ_OK;
+}
+
+const struct oj_engine oj_cpu_nearest_by_heading = {
+    .name = "segments whose direction fits a heading",
+    .takes = takes_headings,
+    .index_size = sizeof(struct heading_index),
+    .build = build_heading_index,
+    .join = oj_row_join,
+    .free_side = free_side,
+    .free_batches = oj_row_batches_free,
+    .set_options = oj_row_set_options,
+    .takes_headings = 1};
