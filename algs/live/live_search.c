@@ -20,6 +20,14 @@
  * tree. */
 #define MOST_OPEN 256
 
+/* Estimated cost of an input row, as a multiple of the cost of indexing a
+ * point. If n_rows * POINTS_PER_ROW exceeds the number of points, all points
+ * are indexed. */
+#define POINTS_PER_ROW 8
+/* Up to this many rows per point, searching the pages is no slower than
+ * indexing all points and searching this index. */
+#define ROWS_PER_POINT 4
+
 /* Maximum k for which the nearest distances are kept sorted during the
  * search. */
 #define FEW_NEAREST 32
@@ -616,6 +624,19 @@ int live_search_is_local(const struct oj_relation *relation)
                relation->unordered_pairs == 0 &&
                !relation->exclude_same_geometry;
     return relation->op == OJ_OP_DWITHIN || oj_relation_needs_contact(relation);
+}
+
+enum live_way live_search_choose(const struct live_state *state,
+                                 const struct oj_relation *relation,
+                                 const struct oj_flat *input, int wants_pairs)
+{
+    int64_t n = state->n_points, n_rows = input->n_features;
+    if (live_search_takes(relation, input) && wants_pairs &&
+        n_rows / ROWS_PER_POINT <= n)
+        return LIVE_IN_PAGES;
+    return live_search_is_local(relation) && n_rows * POINTS_PER_ROW <= n
+               ? LIVE_BY_CANDIDATES
+               : LIVE_BY_ALL;
 }
 
 /* Adds the point of a slot, unless another feature has added it. */

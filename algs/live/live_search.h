@@ -67,6 +67,21 @@ void live_pairs_free(struct live_pairs *pairs);
 int live_search_takes(const struct oj_relation *relation,
                       const struct oj_flat *input);
 
+/** Ways to join with a kept index; all give equal pairs. */
+enum live_way
+{
+    LIVE_IN_PAGES,      /**< live_search_pairs() */
+    LIVE_BY_CANDIDATES, /**< live_search_candidates() and an index of them */
+    LIVE_BY_ALL         /**< an index of all points */
+};
+
+/** Chooses the way that is expected to be the fastest of those that support the
+ *  join.  wants_pairs: 1: the pairs alone are wanted, without picks or values
+ */
+enum live_way live_search_choose(const struct live_state *state,
+                                 const struct oj_relation *relation,
+                                 const struct oj_flat *input, int wants_pairs);
+
 /** Finds all pairs of the query. */
 OJ_MUST_USE oj_status live_search_pairs(const struct live_query *query,
                                         struct live_pairs *out,

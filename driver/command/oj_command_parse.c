@@ -361,8 +361,10 @@ static const struct
      "auto|cuda|cuda_quadrant|cuda_lists|cuda_size_blocks|cuda_zlists|"
      "cuda_cut_points",
      "cuda or auto"},
-    {"quadrant_size", "quadrant|cuda_quadrant|spatialindex_collective",
-     "quadrant, cuda_quadrant or spatialindex_collective"},
+    {"quadrant_size",
+     "quadrant|cuda_quadrant|spatialindex_collective|gpics_quadtree|"
+     "gpics_kdtree|gpics_quadtree_single|gpics_kdtree_single",
+     "quadrant, cuda_quadrant, spatialindex_collective or one of gpics_*"},
 };
 
 /* Refuses options that neither the backend nor that of -validate uses. */

@@ -4,6 +4,7 @@
 #include "../../algs/references/validation/oj_validation.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_hash_mix.h"
 #include "../base/oj_cancel.h"
 #include "../base/oj_message.h"
 #include "../files/oj_text_file_write.h"
@@ -17,24 +18,35 @@ struct method
     const char *name; /* name of the method in the table */
     const char *backend;
     int all_threads;
+    int of_points; /* 1: takes only points as join side */
 };
 
 static const struct method methods[] = {
-    {"libspatialindex R-tree, GEOS", "spatialindex", 0},
-    {"+ one query per quadrant", "spatialindex_collective", 0},
-    {"+ flat arrays: quadrants x boxes x edges", "quadrant", 0},
-    {"+ all threads", "quadrant", 1},
-    {"the same on the GPU", "cuda_quadrant", 1},
-    {"GEOS STRtree, sorted", "geos_sorted", 0},
-    {"great circles, every edge in reach", "sphere", 0},
-    {"inverted lists of all tokens", "lists", 0},
-    {"boxes, cut points, all vertices", "cut_points", 0},
-    {"the same on the GPU", "cuda_cut_points", 1},
-    {"shifted Z-lists", "zlists", 0},
-    {"the same on the GPU", "cuda_zlists", 1},
-    {"ogrjoin", "cpu", 0},
-    {"ogrjoin, all threads", "cpu", 1},
-    {"ogrjoin, GPU", "cuda", 1},
+    {"libspatialindex R-tree, GEOS", "spatialindex", 0, 0},
+    {"+ one query per quadrant", "spatialindex_collective", 0, 0},
+    {"+ flat arrays: quadrants x boxes x edges", "quadrant", 0, 0},
+    {"+ all threads", "quadrant", 1, 0},
+    {"the same on the GPU", "cuda_quadrant", 1, 0},
+    {"GEOS STRtree, sorted", "geos_sorted", 0, 0},
+    {"great circles, every edge in reach", "sphere", 0, 0},
+    {"inverted lists of all tokens", "lists", 0, 0},
+    {"boxes, cut points, all vertices", "cut_points", 0, 0},
+    {"the same on the GPU", "cuda_cut_points", 1, 0},
+    {"shifted Z-lists", "zlists", 0, 0},
+    {"the same on the GPU", "cuda_zlists", 1, 0},
+    {"G-PICS quadtree, each row alone", "gpics_quadtree_single", 0, 1},
+    {"G-PICS quadtree, rows registered at leaves", "gpics_quadtree", 0, 1},
+    {"+ all threads", "gpics_quadtree", 1, 1},
+    {"G-PICS k-d tree, each row alone", "gpics_kdtree_single", 0, 1},
+    {"G-PICS k-d tree, rows registered at leaves", "gpics_kdtree", 0, 1},
+    {"+ all threads", "gpics_kdtree", 1, 1},
+    {"kept index, quadtree", "live_quadtree", 0, 1},
+    {"+ all threads", "live_quadtree", 1, 1},
+    {"kept index, k-d tree", "live_kdtree", 0, 1},
+    {"+ all threads", "live_kdtree", 1, 1},
+    {"ogrjoin", "cpu", 0, 0},
+    {"ogrjoin, all threads", "cpu", 1, 0},
+    {"ogrjoin, GPU", "cuda", 1, 0},
 };
 
 enum
@@ -43,6 +55,25 @@ enum
     /* rows of the trial run that estimates how fast a method is */
     TRIAL_ROWS = 2000,
     GPU_TRIAL_ROWS = 500000 /* a GPU joins so many rows in milliseconds */
+};
+
+/* Points of the join side that move, in two steps: 1 % of them, then 10 %. */
+enum
+{
+    N_MOVES = 2
+};
+
+static const int move_percent[N_MOVES] = {1, 10};
+
+/* The join side after a step, and its answer. */
+struct moved_side
+{
+    struct oj_flat flat; /* the join side with other places */
+    double *x, *y;
+    int64_t n;
+    int32_t *feature;    /* [n] features that have moved in this step */
+    struct oj_join *cpu; /* the cpu backend; NULL: not needed yet */
+    struct oj_matches answer;
 };
 
 /* ---- the table ----------------------------------------------------------- */
@@ -69,6 +100,11 @@ struct method_row
     int64_t n_undecided_pairs;
     /* distances that differ by a few ulps */
     int64_t n_within_ulps;
+    /* number of steps that the index took, their seconds, and n_differ and
+     * n_apart after the last of them */
+    int n_moves;
+    double move_s[N_MOVES];
+    int64_t n_differ_moved, n_apart_moved;
 };
 
 struct benchmark
@@ -78,6 +114,8 @@ struct benchmark
     /* the cpu backend, with which the other methods are compared */
     struct oj_join *cpu;
     struct oj_matches answer; /* answer of the cpu backend for all rows */
+    int n_moved;              /* number of steps; 0: no points as join side */
+    struct moved_side moved[N_MOVES];
     struct method_row rows[N_METHODS];
     int n_rows;
 };
@@ -97,6 +135,27 @@ static void describe_agreement(const struct method_row *row, char *text,
     if (row->n_within_ulps > 0)
         oj_message_append(text, size, ", %lld within ulps",
                           (long long)row->n_within_ulps);
+    if (row->n_differ_moved > 0)
+        oj_message_append(text, size, ", %lld rows differ after the moves",
+                          (long long)row->n_differ_moved);
+    if (row->n_apart_moved > 0)
+        oj_message_append(text, size, ", %lld rows apart after the moves",
+                          (long long)row->n_apart_moved);
+}
+
+/* Writes the columns of the moves; "-" where the index is built anew. row NULL:
+ * the head of the table. */
+static void print_moves(const struct method_row *row)
+{
+    for (int i = 0; i < N_MOVES; i++)
+    {
+        char text[32] = "-";
+        if (row == NULL)
+            snprintf(text, sizeof text, "move %d %%", move_percent[i]);
+        else if (i < row->n_moves)
+            snprintf(text, sizeof text, "%.3f", row->move_s[i]);
+        printf(" %9s", text);
+    }
 }
 
 static double per_second(const struct method_row *row)
@@ -113,10 +172,15 @@ static double speed_up(const struct method_row *first,
 static void print_table(const struct method_row *rows, int n)
 {
     int has_sample = 0, has_apart = 0, has_undecided = 0, has_ulps = 0;
-    int has_chords = 0;
-    printf("%-42s %3s %10s %9s %9s %9s %9s %11s %11s %9s %11s  %s\n", "method",
-           "thr", "rows run", "index s", "filter s", "refine s", "total s",
-           "all rows s", "rows/s", "speed-up", "pairs", "agreement");
+    int has_chords = 0, has_moves = 0;
+    for (int i = 0; i < n; i++)
+        has_moves = has_moves || rows[i].n_moves > 0;
+    printf("%-42s %3s %10s %9s %9s %9s %9s %11s %11s %9s", "method", "thr",
+           "rows run", "index s", "filter s", "refine s", "total s",
+           "all rows s", "rows/s", "speed-up");
+    if (has_moves)
+        print_moves(NULL);
+    printf(" %11s  %s\n", "pairs", "agreement");
     for (int i = 0; i < n; i++)
     {
         const struct method_row *row = &rows[i];
@@ -126,19 +190,25 @@ static void print_table(const struct method_row *rows, int n)
         snprintf(rows_run, sizeof rows_run, "%lld%s", (long long)row->n_run,
                  is_sample ? "*" : " ");
         has_sample = has_sample || is_sample;
-        has_apart = has_apart || row->n_apart > 0;
+        has_apart = has_apart || row->n_apart + row->n_apart_moved > 0;
         has_undecided = has_undecided || row->n_undecided_pairs > 0;
         has_ulps = has_ulps || row->n_within_ulps > 0;
         has_chords =
             has_chords || (row->n_within_ulps > 0 &&
                            strcmp(row->method->backend, "sphere") == 0);
-        printf("%-42s %3d %10s %9.3f %9.3f %9.3f %9.3f %10.3f%s %11.0f %9.1f "
-               "%11lld  %s\n",
+        printf("%-42s %3d %10s %9.3f %9.3f %9.3f %9.3f %10.3f%s %11.0f %9.1f",
                row->method->name, row->n_threads, rows_run, row->index_s,
                row->filter_s, row->refine_s, row->total_s, row->all_s,
-               is_sample ? "*" : " ", per_second(row), speed_up(&rows[0], row),
-               (long long)row->n_pairs, agreement);
+               is_sample ? "*" : " ", per_second(row), speed_up(&rows[0], row));
+        if (has_moves)
+            print_moves(row);
+        printf(" %11lld  %s\n", (long long)row->n_pairs, agreement);
     }
+    if (has_moves)
+        printf("move: seconds until the index has taken points of the join "
+               "side that jump to random places;\n"
+               "      -: it is built anew (index s), or would have taken too "
+               "long\n");
     if (has_sample)
         printf("* ran on an evenly spaced sample; the time of all rows is "
                "extrapolated from it\n");
@@ -167,7 +237,8 @@ static void write_csv(FILE *file, const void *user)
     fprintf(file, "method,backend,threads,rows,rows_run,index_s,filter_s,"
                   "refine_s,total_s,extrapolated_s,points_per_s,speed_up,"
                   "pairs,rows_different,rows_apart,pairs_undecided,"
-                  "distances_within_ulps\n");
+                  "distances_within_ulps,move_1_percent_s,move_10_percent_s,"
+                  "rows_different_after_moves\n");
     for (int i = 0; i < b->n_rows; i++)
     {
         const struct method_row *row = &b->rows[i];
@@ -177,12 +248,63 @@ static void write_csv(FILE *file, const void *user)
                 row->filter_s, row->refine_s, row->total_s);
         if (row->n_run < row->n_all)
             fprintf(file, "%.6f", row->all_s);
-        fprintf(file, ",%.1f,%.3f,%lld,%lld,%lld,%lld,%lld\n", per_second(row),
+        fprintf(file, ",%.1f,%.3f,%lld,%lld,%lld,%lld,%lld", per_second(row),
                 speed_up(&b->rows[0], row), (long long)row->n_pairs,
                 (long long)row->n_differ, (long long)row->n_apart,
                 (long long)row->n_undecided_pairs,
                 (long long)row->n_within_ulps);
+        for (int k = 0; k < N_MOVES; k++)
+        {
+            if (k < row->n_moves)
+                fprintf(file, ",%.6f", row->move_s[k]);
+            else
+                fprintf(file, ",");
+        }
+        if (row->n_moves > 0)
+            fprintf(file, ",%lld\n", (long long)row->n_differ_moved);
+        else
+            fprintf(file, ",\n");
     }
+}
+
+/* Compares matches with the answer of the cpu backend for all rows, or, for a
+ * sample, with that for its rows. The caller frees *validation. */
+static oj_status
+compare_with_cpu(struct oj_join *cpu, const struct oj_matches *answer,
+                 const struct oj_flat *input, const struct oj_matches *matches,
+                 struct oj_validation *validation, struct oj_error *err)
+{
+    struct oj_matches of_sample = {0};
+    oj_status status = OJ_OK;
+    if (input->n_features < answer->n_rows)
+    {
+        status = oj_join_batch(cpu, input, &of_sample, err);
+        answer = &of_sample;
+    }
+    validation->input = input;
+    if (status == OJ_OK)
+        status = oj_validation_compare(validation, answer, matches, err);
+    oj_matches_free(&of_sample);
+    return status;
+}
+
+/* Number of rows that a comparison has left out or has put right. */
+static int64_t n_rows_apart(const struct oj_validation *validation)
+{
+    return validation->n_undecided + validation->n_rows_proved +
+           validation->n_rows_rounding;
+}
+
+/* Starts the comparison of a method with the cpu backend. Trees of points must
+ * be equal to it to the last bit, so that nothing is decided exactly. */
+static struct oj_validation start_comparison(const struct benchmark *b,
+                                             const struct method *method,
+                                             const struct oj_flat *join_side)
+{
+    struct oj_validation validation = {.join_side = join_side};
+    if (!method->of_points)
+        validation.relation = &b->job->relation;
+    return validation;
 }
 
 static oj_status compare_with_reference_answer(const struct benchmark *b,
@@ -191,27 +313,15 @@ static oj_status compare_with_reference_answer(const struct benchmark *b,
                                                struct method_row *row,
                                                struct oj_error *err)
 {
-    struct oj_validation validation = {0};
-    struct oj_matches of_sample = {0};
-    const struct oj_matches *answer = &b->answer;
-    oj_status status = OJ_OK;
-    if (input->n_features < b->answer.n_rows)
-    {
-        status = oj_join_batch(b->cpu, input, &of_sample, err);
-        answer = &of_sample;
-    }
-    validation.join_side = &b->job->join_side->flat;
-    validation.input = input;
-    validation.relation = &b->job->relation;
-    if (status == OJ_OK)
-        status = oj_validation_compare(&validation, answer, matches, err);
+    struct oj_validation validation =
+        start_comparison(b, row->method, &b->job->join_side->flat);
+    oj_status status =
+        compare_with_cpu(b->cpu, &b->answer, input, matches, &validation, err);
     row->n_differ = validation.n_rows_different;
-    row->n_apart = validation.n_undecided + validation.n_rows_proved +
-                   validation.n_rows_rounding;
+    row->n_apart = n_rows_apart(&validation);
     row->n_undecided_pairs = validation.n_undecided_proved;
     row->n_within_ulps = validation.n_within_ulps;
     oj_validation_free(&validation);
-    oj_matches_free(&of_sample);
     return status;
 }
 
@@ -313,6 +423,142 @@ static void fill_result_row(const struct benchmark *b, struct oj_join *join,
     row->n_pairs = timed->matches.n_pairs;
 }
 
+static oj_status open_join(const struct benchmark *b,
+                           const struct oj_flat *join_side, const char *backend,
+                           int all_threads, int timings, struct oj_join **join,
+                           struct oj_error *err)
+{
+    struct oj_options options = oj_job_options(b->job->command);
+    options.timings = timings;
+    options.max_batch_pairs = 0;
+    if (!all_threads)
+        options.n_threads = 1;
+    return oj_join_open(join_side, &b->job->relation, backend, &options, join,
+                        err);
+}
+
+/* ---- points that move ---------------------------------------------------- */
+
+/* Returns a number of 0 <= u < 1 for a feature, a step and an axis. */
+static double random_fraction(int64_t feature, int step, int axis)
+{
+    int64_t key = (feature * N_MOVES + step) * 2 + axis;
+    uint64_t hash = oj_hash_mix(oj_hash_mix(0, &key), &key);
+    return (double)(oj_hash_mix(hash, &key) >> 11) * 0x1p-53;
+}
+
+/* Moves percent of the points, evenly spaced in the order of the layer, to
+ * random places in the box of all points. */
+static oj_status make_moved_side(const struct oj_flat *before, int step,
+                                 struct moved_side *out, struct oj_error *err)
+{
+    int64_t n = before->n_features;
+    int64_t n_moved = n * move_percent[step] / 100;
+    double x0 = INFINITY, x1 = -INFINITY, y0 = INFINITY, y1 = -INFINITY;
+    n_moved = n_moved > 0 ? n_moved : 1;
+    OJ_NEW(out->x, n, err);
+    OJ_NEW(out->y, n, err);
+    OJ_NEW(out->feature, n_moved, err);
+    for (int64_t f = 0; f < n; f++)
+    {
+        double x = out->x[f] = before->x[f], y = out->y[f] = before->y[f];
+        x0 = x < x0 ? x : x0;
+        x1 = x > x1 ? x : x1;
+        y0 = y < y0 ? y : y0;
+        y1 = y > y1 ? y : y1;
+    }
+    for (int64_t i = 0; i < n_moved; i++)
+    {
+        int64_t f =
+            (int64_t)((long double)i * (long double)n / (long double)n_moved);
+        if (!(before->x[f] == before->x[f])) /* it has no geometry */
+            continue;
+        out->x[f] = x0 + random_fraction(f, step, 0) * (x1 - x0);
+        out->y[f] = y0 + random_fraction(f, step, 1) * (y1 - y0);
+        out->feature[out->n++] = (int32_t)f;
+    }
+    out->flat = *before;
+    out->flat.x = out->x;
+    out->flat.y = out->y;
+    return OJ_OK;
+}
+
+static oj_status make_moved_sides(struct benchmark *b, struct oj_error *err)
+{
+    const struct oj_flat *side = &b->job->join_side->flat;
+    if (!oj_flat_is_points(side) || side->n_features == 0)
+        return OJ_OK;
+    for (b->n_moved = 0; b->n_moved < N_MOVES; b->n_moved++)
+    {
+        OJ_TRY(make_moved_side(side, b->n_moved, &b->moved[b->n_moved], err));
+        side = &b->moved[b->n_moved].flat;
+    }
+    return OJ_OK;
+}
+
+static void free_moved_side(struct moved_side *side)
+{
+    oj_join_close(side->cpu);
+    oj_matches_free(&side->answer);
+    oj_free(side->x);
+    oj_free(side->y);
+    oj_free(side->feature);
+}
+
+/* Joins n rows with the index after its moves, and compares the answer with
+ * that of a new index of the cpu backend. */
+static oj_status compare_after_moves(struct benchmark *b, struct oj_join *join,
+                                     int64_t n, struct method_row *row,
+                                     struct oj_error *err)
+{
+    struct moved_side *side = &b->moved[row->n_moves - 1];
+    struct oj_validation validation =
+        start_comparison(b, row->method, &side->flat);
+    struct timed_join timed = {0};
+    oj_status status = OJ_OK;
+    if (side->cpu == NULL)
+    {
+        OJ_TRY(open_join(b, &side->flat, "cpu", 1, 0, &side->cpu, err));
+        OJ_TRY(oj_join_batch(side->cpu, &b->input.flat, &side->answer, err));
+    }
+    status = time_join(b, join, n, &timed, err);
+    if (status == OJ_OK)
+        status = compare_with_cpu(side->cpu, &side->answer, &timed.input,
+                                  &timed.matches, &validation, err);
+    row->n_differ_moved = validation.n_rows_different;
+    row->n_apart_moved = n_rows_apart(&validation);
+    oj_validation_free(&validation);
+    free_timed(&timed);
+    return status;
+}
+
+/* Measures the moves of a method, if its index takes them. A step that is
+ * expected to take more than -benchmark_seconds is left out. */
+static oj_status time_moves(struct benchmark *b, struct oj_join *join,
+                            int64_t n, struct method_row *row,
+                            struct oj_error *err)
+{
+    for (int i = 0; i < b->n_moved; i++)
+    {
+        const struct moved_side *side = &b->moved[i];
+        double start = oj_clock_seconds();
+        oj_status status;
+        if (i > 0 &&
+            row->move_s[i - 1] * move_percent[i] >
+                b->job->command->benchmark_seconds * move_percent[i - 1])
+            break;
+        status = oj_join_move(join, &side->flat, side->n, side->feature, err);
+        if (status == OJ_ERR_UNSUPPORTED)
+            return OJ_OK;
+        OJ_TRY(status);
+        row->move_s[i] = oj_clock_seconds() - start;
+        row->n_moves = i + 1;
+    }
+    return row->n_moves > 0 ? compare_after_moves(b, join, n, row, err) : OJ_OK;
+}
+
+/* ---- the methods --------------------------------------------------------- */
+
 static oj_status time_opened_method(struct benchmark *b,
                                     const struct method *method,
                                     struct oj_join *join,
@@ -342,20 +588,9 @@ static oj_status time_opened_method(struct benchmark *b,
                                                row, err);
     }
     free_timed(&timed);
+    if (status == OJ_OK)
+        status = time_moves(b, join, n, row, err);
     return status;
-}
-
-static oj_status open_join(const struct benchmark *b, const char *backend,
-                           int all_threads, int timings, struct oj_join **join,
-                           struct oj_error *err)
-{
-    struct oj_options options = oj_job_options(b->job->command);
-    options.timings = timings;
-    options.max_batch_pairs = 0;
-    if (!all_threads)
-        options.n_threads = 1;
-    return oj_join_open(&b->job->join_side->flat, &b->job->relation, backend,
-                        &options, join, err);
 }
 
 /* Runs a small join on the GPU, so that one-time costs are not measured. Fails
@@ -372,7 +607,7 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
                        &b->input.flat))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "no GPU kernel can answer this join");
-    OJ_TRY(open_join(b, backend, 1, 0, &join, err));
+    OJ_TRY(open_join(b, &b->job->join_side->flat, backend, 1, 0, &join, err));
     oj_join_close(join);
     return OJ_OK;
 }
@@ -386,7 +621,8 @@ static oj_status run_method(struct benchmark *b, const struct method *method,
     oj_status status;
     if (is_on_gpu(method))
         OJ_TRY(warm_up_gpu(b, method->backend, err));
-    OJ_TRY(open_join(b, method->backend, method->all_threads, 1, &join, err));
+    OJ_TRY(open_join(b, &b->job->join_side->flat, method->backend,
+                     method->all_threads, 1, &join, err));
     status = time_opened_method(b, method, join, row, err);
     oj_join_close(join);
     return status;
@@ -404,6 +640,9 @@ static oj_status run_methods(struct benchmark *b, int *is_different,
         if (strcmp(methods[i].backend, "sphere") == 0 &&
             b->job->relation.metric != OJ_METRIC_SPHERE)
             continue;
+        if (methods[i].of_points &&
+            !oj_flat_is_points(&b->job->join_side->flat))
+            continue;
         status = run_method(b, &methods[i], row, &here);
         if (status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NO_DEVICE)
         {
@@ -413,7 +652,7 @@ static oj_status run_methods(struct benchmark *b, int *is_different,
         if (status != OJ_OK)
             return oj_fail(err, status, "%s", here.message);
         b->n_rows++;
-        *is_different |= row->n_differ > 0;
+        *is_different |= row->n_differ > 0 || row->n_differ_moved > 0;
     }
     return OJ_OK;
 }
@@ -435,8 +674,9 @@ static oj_status run_benchmark(struct benchmark *b, struct oj_command_run *run,
               oj_counted(join->n_features, "join feature", "join features"),
               oj_counted(join->n_vertices, "vertex", "vertices"));
     /* this join also warms up memory and caches */
-    OJ_TRY(open_join(b, "cpu", 1, 0, &b->cpu, err));
+    OJ_TRY(open_join(b, join, "cpu", 1, 0, &b->cpu, err));
     OJ_TRY(oj_join_batch(b->cpu, input, &b->answer, err));
+    OJ_TRY(make_moved_sides(b, err));
     OJ_TRY(run_methods(b, &run->is_different, err));
     print_table(b->rows, b->n_rows);
     if (run->command->benchmark_csv == NULL)
@@ -451,6 +691,8 @@ oj_status oj_benchmark_run(struct oj_command_run *run, struct oj_error *err)
     oj_status status = run_benchmark(&b, run, err);
     oj_join_close(b.cpu);
     oj_matches_free(&b.answer);
+    for (int i = 0; i < N_MOVES; i++)
+        free_moved_side(&b.moved[i]);
     oj_join_side_free(&b.input);
     return status;
 }

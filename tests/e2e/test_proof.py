@@ -204,5 +204,63 @@ def check_benchmark_on_a_sample():
         true("sample" in r.out, r.out)
 
 
+TREES = ["gpics_quadtree_single", "gpics_quadtree", "gpics_quadtree", "gpics_kdtree_single", "gpics_kdtree",
+         "gpics_kdtree", "live_quadtree", "live_quadtree", "live_kdtree", "live_kdtree"]
+
+
+def points_benchmark(*words, rc=0, env=None):
+    """The rows of the table of -benchmark, as CSV, and what it has printed."""
+    r = run("-benchmark", *words, "-benchmark_csv", "b.csv", "-q", env=env)
+    same(r.rc, rc, str(r))
+    with open("b.csv", encoding="utf-8") as file:
+        return list(csv.DictReader(file)), r
+
+
+def check_benchmark_of_points():
+    """Points as join side: trees of the paper, the kept index, and points that
+    move."""
+    points_file(n=300)
+    points_file("equal.gpkg", n=300)
+    points_file("others.gpkg", n=200)
+    lots_file(n=30)
+    for words in (("-op", "nearest", "-k", 3, "others.gpkg", "points.gpkg"),
+                  ("-op", "dwithin", "-max_distance", 20, "others.gpkg", "points.gpkg"),
+                  ("-op", "equals", "equal.gpkg", "points.gpkg"),
+                  ("-op", "bbox", "lots.gpkg", "points.gpkg")):
+        rows, r = points_benchmark(*words)
+        got = [row["backend"] for row in rows]
+        same([b for b in got if b in TREES], TREES, str(r))
+        for name in ("spatialindex", "geos_sorted", "cpu"):
+            true(name in got, f"{name} in {got}")
+        pairs = {row["pairs"] for row in rows}
+        same(len(pairs), 1, f"pairs of {words}: {pairs}")
+        true(int(pairs.pop()) >= 20, f"pairs of {words}")
+        for row in rows:
+            can_move = row["backend"] in (*TREES, "spatialindex", "spatialindex_collective")
+            same(int(row["rows_different"]), 0, row["method"])
+            for key in ("move_1_percent_s", "move_10_percent_s"):
+                same(row[key] != "", can_move, f"{key} of {row['method']}")
+            same(row["rows_different_after_moves"], "0" if can_move else "", row["method"])
+        true("move 10 %" in r.out, r.out)
+        same(r.out.count("equal"), len(rows), r.out)
+    # Lots as join side: none of them, and no columns of moves in the table.
+    rows, r = points_benchmark("-op", "nearest", "points.gpkg", "lots.gpkg")
+    same([row["backend"] for row in rows if row["backend"] in TREES], [])
+    same({row["move_1_percent_s"] + row["rows_different_after_moves"] for row in rows}, {""})
+    true("move" not in r.out, r.out)
+
+
+def check_benchmark_of_points_beside_a_liar():
+    """The answers after points have moved are compared: there, too, exact
+    arithmetic finds who is right, and the trees do not need it."""
+    points_file(n=300)
+    points_file("others.gpkg", n=200)
+    rows, r = points_benchmark("-op", "dwithin", "-max_distance", 60, "others.gpkg", "points.gpkg", env=lying())
+    for row in rows:
+        if row["backend"] in ("spatialindex", *TREES):
+            line = next(s for s in r.out.splitlines() if s.startswith(row["method"]))
+            same("rows apart after the moves" in line, row["backend"] == "spatialindex", line)
+
+
 if __name__ == "__main__":
     main(globals())

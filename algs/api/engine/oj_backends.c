@@ -64,6 +64,25 @@ static const struct oj_backend backends[] = {
      "the same with one R-tree query per quadrant of input features", 1, 1, 0,
      OJ_NO_DEVICE, ONLY(oj_spatialindex_collective_engine)},
 #endif
+    {"gpics_quadtree",
+     "the paper's method for points with points (nearest, dwithin, equals, "
+     "...) and in envelopes: a quadtree, rows registered at its leaves, leaf "
+     "by leaf",
+     1, 0, 1, OJ_NO_DEVICE, ONLY(oj_gpics_quadtree_engine)},
+    {"gpics_kdtree", "the same with a k-d tree", 1, 0, 1, OJ_NO_DEVICE,
+     ONLY(oj_gpics_kdtree_engine)},
+    {"gpics_quadtree_single",
+     "what that paper compares its method to: each row reads the leaves of the "
+     "quadtree by itself",
+     1, 0, 1, OJ_NO_DEVICE, ONLY(oj_gpics_quadtree_single_engine)},
+    {"gpics_kdtree_single", "the same with a k-d tree", 1, 0, 1, OJ_NO_DEVICE,
+     ONLY(oj_gpics_kdtree_single_engine)},
+    {"live_quadtree",
+     "the kept index of the library (ogrjoin_live) with the points of the join "
+     "side: a quadtree of pages",
+     1, 0, 1, OJ_NO_DEVICE, ONLY(oj_live_quadtree_engine)},
+    {"live_kdtree", "the same with a k-d tree", 1, 0, 1, OJ_NO_DEVICE,
+     ONLY(oj_live_kdtree_engine)},
     {"sphere",
      "reference for -metric sphere: spherical trigonometry, every edge of "
      "every feature in reach, one thread",
@@ -127,7 +146,7 @@ oj_status oj_backend_read(const char *dash, const char *option,
                           struct oj_error *err)
 {
     const struct oj_backend *backend = oj_backend_find(name);
-    char names[256];
+    char names[512];
     if (backend == NULL && strcasecmp(name, oj_auto_backend.name) == 0)
         backend = &oj_auto_backend;
     if (backend != NULL)

@@ -1217,6 +1217,24 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
                                      &join->stats, err);
 }
 
+/* --- points that move ----------------------------------------------------- */
+
+oj_status oj_join_move(struct oj_join *join, const struct oj_flat *join_side,
+                       int64_t n, const int32_t *feature, struct oj_error *err)
+{
+    int i = choose_expected_engine(join);
+    const struct oj_engine *engine = i >= 0 ? join->backend->engines[i] : NULL;
+    if (engine == NULL || engine->move == NULL || join->of[i] == NULL ||
+        !oj_flat_is_points(&join->join_side))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the backend %s builds its index anew when features of "
+                       "the join side move",
+                       join->backend->name);
+    join->join_side.x = join_side->x;
+    join->join_side.y = join_side->y;
+    return engine->move(join->of[i], n, feature, err);
+}
+
 /* --- counts and sums instead of pairs ------------------------------------- */
 
 /* Maximum number of sums per row of a batch. With more, copying the sums from

@@ -69,6 +69,22 @@ OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
                                     struct oj_matches *out,
                                     struct oj_error *err);
 
+/** Updates the index after points of the join side have moved: only for a join
+ *  side of single points and for backends that can do so (gpics_*, live_*,
+ *  spatialindex, spatialindex_collective).
+ *  join_side  the layer as it is now; it differs from the one that was opened,
+ *             or last moved, in the places of n features, and must outlive the
+ *             join
+ *  feature    [n] these features, each once
+ *  Errors     OJ_ERR_UNSUPPORTED: the backend would build its index anew, the
+ *             join is unchanged; OJ_ERR_NOMEM, OJ_ERR_LIMIT, OJ_ERR_INTERNAL:
+ * it can only be closed Not thread-safe; the join may have no copies
+ * (oj_join_acquire()). */
+OJ_MUST_USE oj_status oj_join_move(struct oj_join *join,
+                                   const struct oj_flat *join_side, int64_t n,
+                                   const int32_t *feature,
+                                   struct oj_error *err);
+
 /** For use by several threads: gives the calling thread a join with the join
  *  side of `join`, until oj_join_release().  If only the CPU can be used,
  *  *out is a copy with its own working memory and stats, so batches run

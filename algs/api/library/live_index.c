@@ -22,14 +22,6 @@
  * A join uses the first of these ways that supports it and is not estimated to
  * be slower than the next. All give equal pairs. */
 
-/* Estimated cost of an input row, as a multiple of the cost of indexing a
- * point. If n_rows * POINTS_PER_ROW exceeds the number of points, all points
- * are indexed. */
-#define POINTS_PER_ROW 8
-/* Up to this many rows per point, searching the pages is no slower than
- * indexing all points and searching this index. */
-#define ROWS_PER_POINT 4
-
 /* Maximum cached indexes of all points, for the most recent different settings.
  */
 #define MOST_KEPT 4
@@ -523,17 +515,19 @@ static oj_status choose_and_join(const struct live_join *j,
                                  struct ogrjoin_pairs **out,
                                  struct oj_error *err)
 {
-    const struct oj_relation *relation = &j->empty->settings.relation;
-    int64_t n = j->state->n_points, n_rows = j->flat.n_features;
     if (!is_answered_by_cpu(j->settings) ||
         has_index_of_all(j->live, j->state, j->settings))
         return join_all(j, out, err);
-    if (live_search_takes(relation, &j->flat) && asks_for_pairs_alone(j) &&
-        n_rows / ROWS_PER_POINT <= n)
-        return join_in_pages(j, out, err);
-    if (live_search_is_local(relation) && n_rows * POINTS_PER_ROW <= n)
-        return join_candidates(j, out, err);
-    return join_all(j, out, err);
+    switch (live_search_choose(j->state, &j->empty->settings.relation, &j->flat,
+                               asks_for_pairs_alone(j)))
+    {
+        case LIVE_IN_PAGES:
+            return join_in_pages(j, out, err);
+        case LIVE_BY_CANDIDATES:
+            return join_candidates(j, out, err);
+        default:
+            return join_all(j, out, err);
+    }
 }
 
 /* 1 if the points are on devices and their kernels support the join. */

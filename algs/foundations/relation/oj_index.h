@@ -88,6 +88,13 @@ struct oj_engine
                                  struct oj_matches *out, struct oj_stats *stats,
                                  struct oj_error *err);
 
+    /** Updates the index after n points of the join side have moved (a layer in
+     * the short form, see struct oj_flat): its arrays x and y have been
+     * replaced by arrays that differ in these features. After an error the
+     * index can only be freed. NULL: the index must be built anew. */
+    oj_status (*move)(struct oj_index *index, int64_t n, const int32_t *feature,
+                      struct oj_error *err);
+
     /** Frees what build() allocated, also after build() failed; NULL: nothing
      * to free. */
     void (*free_side)(struct oj_index *index);
@@ -192,6 +199,13 @@ int oj_zlists_takes(const struct oj_relation *relation,
                     const struct oj_flat *input);
 extern const struct oj_engine oj_quadrant_engine;
 extern const struct oj_engine oj_cut_points_engine;
+extern const struct oj_engine oj_gpics_quadtree_engine;
+extern const struct oj_engine oj_gpics_kdtree_engine;
+extern const struct oj_engine oj_gpics_quadtree_single_engine;
+extern const struct oj_engine oj_gpics_kdtree_single_engine;
+/** Kept indexes of points (algs/live). */
+extern const struct oj_engine oj_live_quadtree_engine;
+extern const struct oj_engine oj_live_kdtree_engine;
 extern const struct oj_engine oj_cuda_quadrant_engine;
 extern const struct oj_engine oj_cuda_lists_engine;
 extern const struct oj_engine oj_cuda_size_blocks_engine;

@@ -405,6 +405,17 @@ static int allocate_cache_slots(struct geos_side *side)
     return side->kept != NULL;
 }
 
+void oj_geos_pairs_forget(struct oj_geos_pairs *pairs, int64_t feature)
+{
+    struct geos_side *side = &pairs->join_side;
+    struct kept *kept =
+        side->kept != NULL ? &side->kept[feature % side->n_kept] : NULL;
+    if (kept == NULL || kept->feature != feature)
+        return;
+    side->n_vertices -= kept->n_vertices;
+    evict_kept_feature(side, kept);
+}
+
 /* Returns a feature from the cache; valid until the next call for this side.
  * Precondition: it has parts. NULL if GEOS refuses it or memory is out, as in
  * all functions below. */

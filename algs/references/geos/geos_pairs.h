@@ -46,6 +46,9 @@ OJ_MUST_USE oj_status oj_geos_pairs_open(const struct oj_relation *relation,
 void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
                              const struct oj_flat *input);
 
+/** Removes a join feature from the cache: its point has moved. */
+void oj_geos_pairs_forget(struct oj_geos_pairs *pairs, int64_t feature);
+
 /** Decides the relation's predicate (not nearest, dwithin or bbox) for a pair.
  * Features without parts are never a pair. */
 enum oj_geos_verdict oj_geos_pairs_decide(struct oj_geos_pairs *pairs,

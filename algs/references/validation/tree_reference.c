@@ -80,6 +80,10 @@ struct box_library
     oj_status (*query)(void *tree, const struct oj_box *window,
                        struct box_found *found, struct oj_error *err);
     void (*free)(void *tree); /* tree may be NULL */
+    /* Replaces the box of a feature, which may be empty before or after. NULL:
+     * the tree must be built anew. */
+    oj_status (*move)(void *tree, int64_t feature, const struct oj_box *from,
+                      const struct oj_box *to, struct oj_error *err);
 };
 
 /* --- GEOS's STRtree ------------------------------------------------------- */
@@ -210,7 +214,7 @@ static oj_status build_geos_tree(const struct oj_boxes *boxes, void **out,
 }
 
 static const struct box_library geos_library = {
-    build_geos_tree, query_geos_tree, free_geos_tree};
+    build_geos_tree, query_geos_tree, free_geos_tree, NULL};
 
 /* --- libspatialindex ------------------------------------------------------
  *
@@ -329,8 +333,26 @@ static void free_spatialindex(void *tree)
         Index_Destroy(tree);
 }
 
+static oj_status move_in_spatialindex(void *tree, int64_t feature,
+                                      const struct oj_box *from,
+                                      const struct oj_box *to,
+                                      struct oj_error *err)
+{
+    double from_low[2] = {from->x0, from->y0};
+    double from_high[2] = {from->x1, from->y1};
+    double to_low[2] = {to->x0, to->y0}, to_high[2] = {to->x1, to->y1};
+    if (!oj_box_is_empty(from) &&
+        Index_DeleteData(tree, feature, from_low, from_high, 2) != RT_None)
+        return fail_spatialindex(err);
+    if (!oj_box_is_empty(to) &&
+        Index_InsertData(tree, feature, to_low, to_high, 2, NULL, 0) != RT_None)
+        return fail_spatialindex(err);
+    return OJ_OK;
+}
+
 static const struct box_library spatialindex_library = {
-    build_spatialindex, query_spatialindex, free_spatialindex};
+    build_spatialindex, query_spatialindex, free_spatialindex,
+    move_in_spatialindex};
 
 #endif
 
@@ -928,6 +950,32 @@ static oj_status build_tree(struct box_index *index, struct oj_error *err)
     return OJ_OK;
 }
 
+/* Moves points one by one, as the library does it. */
+static oj_status move_points_in_tree(struct oj_index *wrapped, int64_t n,
+                                     const int32_t *feature,
+                                     struct oj_error *err)
+{
+    struct box_index *index = (void *)wrapped;
+    struct oj_boxes *boxes = &index->boxes;
+    if (index->tree == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "points cannot move into a layer without any");
+    for (int64_t i = 0; i < n; i++)
+    {
+        struct oj_box *box = &boxes->box[feature[i]], from = *box;
+        struct oj_box to = oj_box_of_feature(index->args.join_side, feature[i]);
+        OJ_TRY(oj_check_cancel(index->args.options.cancel, err));
+        if (!oj_box_is_empty(&to))
+            to = oj_box_widened(&to, 0.0);
+        OJ_TRY(index->library->move(index->tree, feature[i], &from, &to, err));
+        boxes->n_boxes += oj_box_is_empty(&from) - oj_box_is_empty(&to);
+        oj_box_add_box(&boxes->all, &to);
+        oj_geos_pairs_forget(index->pairs, feature[i]);
+        *box = to;
+    }
+    return OJ_OK;
+}
+
 static const struct tree_method
 {
     const struct box_library *library;
@@ -974,19 +1022,21 @@ static int takes_by_tree(const struct oj_relation *relation,
             (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
 }
 
-#define TREE_ENGINE(method_name, method)                                       \
+#define TREE_ENGINE(method_name, method, move_function)                        \
     {                                                                          \
         .name = method_name, .index_size = sizeof(struct box_index),           \
         .build = build_tree_index, .join = join_by_tree,                       \
-        .free_side = free_side, .variant = method, .takes = takes_by_tree,     \
-        .takes_headings = 1                                                    \
+        .move = move_function, .free_side = free_side, .variant = method,      \
+        .takes = takes_by_tree, .takes_headings = 1                            \
     }
 
-const struct oj_engine oj_geos_engine = TREE_ENGINE("geos", 0);
-const struct oj_engine oj_geos_sorted_engine = TREE_ENGINE("geos_sorted", 1);
-const struct oj_engine oj_sphere_engine = TREE_ENGINE("sphere", 2);
+const struct oj_engine oj_geos_engine = TREE_ENGINE("geos", 0, NULL);
+const struct oj_engine oj_geos_sorted_engine =
+    TREE_ENGINE("geos_sorted", 1, NULL);
+const struct oj_engine oj_sphere_engine = TREE_ENGINE("sphere", 2, NULL);
 #ifdef OJ_SPATIALINDEX
-const struct oj_engine oj_spatialindex_engine = TREE_ENGINE("spatialindex", 3);
+const struct oj_engine oj_spatialindex_engine =
+    TREE_ENGINE("spatialindex", 3, move_points_in_tree);
 const struct oj_engine oj_spatialindex_collective_engine =
-    TREE_ENGINE("spatialindex_collective", 4);
+    TREE_ENGINE("spatialindex_collective", 4, move_points_in_tree);
 #endif

@@ -369,8 +369,8 @@ TEST(errors_say_what_is_wrong)
         {"-nlt NONE -geometry join a b c", "no geometry is written"},
         {"-nlt none -a_srs EPSG:4326 a b c", "no geometry is written"},
         {"-quadrant_size 5 a b c",
-         "-quadrant_size goes with -backend quadrant, cuda_quadrant or "
-         "spatialindex_collective, not auto"},
+         "-quadrant_size goes with -backend quadrant, cuda_quadrant, "
+         "spatialindex_collective or one of gpics_*, not auto"},
         {"-backend cpu -gpu 1 a b c", "-gpu goes with -backend cuda or auto"},
         {"-backend cpu -gpu 1 -validate geos a b c", "goes with -backend cuda"},
         {"-op", "-op needs a value"},

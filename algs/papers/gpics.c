@@ -1,0 +1,651 @@
+/** Paper: Lewis, Tu 2022, "G-PICS: A Framework for GPU-Based Spatial Indexing
+ * and Query Processing", section IV (queries); trees and updates: gpics_tree.h.
+ *
+ *  Method: the points of the join side are in the leaves of a quadtree or a k-d
+ *  tree. The four queries of the paper are joins with such a layer:
+ *
+ *   point search      points that are equal (equals, intersects, ..)
+ *   range search      -op bbox: points in the box of a row
+ *   within distance   dwithin
+ *   k nearest         nearest: within a distance at which k points are
+ * expected, then within twice that, until there are k
+ *
+ *  registered  step I: each row is registered at the leaves that it meets; step
+ *              II: leaf by leaf, its points are loaded once and compared with
+ *              all rows that are registered there (section IV.A)
+ *  single      a thread per query: each row reads the leaves that it meets, the
+ *              method to which the paper compares its own
+ *
+ *  Differences: rows are registered in lists of a thread, which are then sorted
+ *  by leaf, where the paper's threads append to the list of a leaf by atomic
+ *  operations; the paper's buffers of output pages are a growing array of each
+ *  thread.
+ *
+ *  The backends "gpics_quadtree", "gpics_kdtree", "gpics_quadtree_single" and
+ *  "gpics_kdtree_single". */
+#include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/base/oj_clock.h"
+#include "../../flatten/base/oj_parallel.h"
+#include "../foundations/kernels/oj_square_limit.h"
+#include "../pairs/selection/oj_parallel_row_search.h"
+#include "gpics_tree.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Variants of the engine. */
+enum
+{
+    REGISTERED_QUADTREE = 0,
+    REGISTERED_KDTREE,
+    SINGLE_QUADTREE,
+    SINGLE_KDTREE
+};
+
+/* Rows, or leaves, per task of a thread. */
+#define ROWS_AT_ONCE 64
+
+/* A point that a row has found. */
+struct gpics_hit
+{
+    double d2; /* squared distance; NaN if the join has no measure */
+    int32_t row, feature;
+};
+
+/* A row at a leaf that it meets. */
+struct gpics_registration
+{
+    int32_t leaf, row;
+};
+
+struct gpics_worker
+{
+    struct oj_row_worker shared;
+    int64_t n_hits, cap_hits;
+    struct gpics_hit *hit;
+    int64_t n_registrations, cap_registrations;
+    struct gpics_registration *registration;
+    int64_t cap_x, cap_y, cap_feature;
+    double *x, *y; /* points of a leaf, loaded from its pages */
+    int32_t *feature;
+};
+
+struct gpics_index
+{
+    struct oj_row_index shared;
+    struct gpics_tree tree;
+    double spacing; /* radius of a circle in which one point is expected */
+
+    /* The following are for the current batch of the method "registered". */
+    int64_t n_open;
+    int32_t *open;       /* [n_open] rows without answer */
+    double *reach;       /* [rows] radius of the search of each row */
+    int32_t *n_row_hits; /* [rows] hits in this round */
+    int64_t n_leaves;
+    int32_t *leaf;        /* [n_leaves] leaves with registered rows */
+    int64_t *leaf_offset; /* [nodes + 1] first registered row of each leaf */
+    int32_t *registered;  /* rows, leaf by leaf */
+    int64_t n_hits, cap_hits;
+    struct gpics_hit *hit; /* of the rows that have their answer */
+    int64_t *hit_offset;   /* [rows + 1] first hit of each row in sorted_hit */
+    struct gpics_hit *sorted_hit;
+};
+
+/* --- queries -------------------------------------------------------------- */
+
+struct gpics_query
+{
+    struct oj_box box; /* leaves whose cells it meets are searched */
+    int by_distance;   /* 0: all points in the box are found */
+    double x, y, least2, most2;
+};
+
+/* Returns the radius of a circle in which one of n points is expected that are
+ * spread over a rectangle. */
+static double radius_of_a_point(double width, double height, double n)
+{
+    return sqrt(width / n) * sqrt(height / 3.141592653589793);
+}
+
+/* Maximum distance of the pairs of the join. */
+static double most_distance(const struct gpics_index *self)
+{
+    return self->shared.args.relation.max_distance;
+}
+
+/* Makes the query of a row; reach: radius of a search by distance. */
+static struct gpics_query query_of_row(const struct gpics_index *self,
+                                       int64_t row, double reach)
+{
+    const struct oj_relation *relation = &self->shared.args.relation;
+    struct gpics_query query = {0};
+    query.by_distance = oj_relation_is_by_distance(relation);
+    query.box = oj_box_of_feature(self->shared.input, row);
+    if (!query.by_distance || oj_box_is_empty(&query.box))
+        return query;
+    query.x = query.box.x0;
+    query.y = query.box.y0;
+    query.least2 = oj_square_least(relation->min_distance);
+    query.most2 = reach < INFINITY ? oj_square_most(reach) : DBL_MAX;
+    query.box = oj_box_widened(&query.box, reach);
+    return query;
+}
+
+/* Radius in which one point is expected: that of the leaf at a place, or of the
+ * layer if there is no leaf. */
+static double spacing_at(const struct gpics_index *self, double x, double y)
+{
+    const struct gpics_tree *tree = &self->tree;
+    const struct oj_box *all = &tree->extent, *cell;
+    int32_t leaf = gpics_tree_leaf_at(tree, x, y);
+    double spacing = 0.0;
+    if (leaf != GPICS_NONE)
+    {
+        cell = &tree->node[leaf].cell;
+        spacing = radius_of_a_point((cell->x1 < all->x1 ? cell->x1 : all->x1) -
+                                        oj_larger(cell->x0, all->x0),
+                                    (cell->y1 < all->y1 ? cell->y1 : all->y1) -
+                                        oj_larger(cell->y0, all->y0),
+                                    (double)tree->node[leaf].n);
+    }
+    return spacing > 0.0 ? spacing : self->spacing;
+}
+
+/* Radius of the first search of a row: the maximum distance, or one at which k
+ * points are expected. */
+static double first_reach(const struct gpics_index *self, int64_t row)
+{
+    const struct oj_relation *relation = &self->shared.args.relation;
+    struct oj_box box = oj_box_of_feature(self->shared.input, row);
+    double reach;
+    if (!oj_relation_is_nearest(relation) || oj_box_is_empty(&box))
+        return most_distance(self);
+    reach = spacing_at(self, box.x0, box.y0) * sqrt((double)relation->k) +
+            oj_box_distance(&box, &self->tree.extent);
+    return reach < most_distance(self) ? reach : most_distance(self);
+}
+
+/* 1 if a row that has found n points within reach needs no larger radius. */
+static int is_answered(const struct gpics_index *self, int64_t row,
+                       double reach, int64_t n)
+{
+    const struct oj_relation *relation = &self->shared.args.relation;
+    struct oj_box box;
+    if (!oj_relation_is_nearest(relation) || n >= relation->k ||
+        reach >= most_distance(self))
+        return 1;
+    box = oj_box_of_feature(self->shared.input, row);
+    return oj_box_is_empty(&box) ||
+           oj_box_max_distance(&box, &self->tree.extent) <= reach;
+}
+
+static double next_reach(const struct gpics_index *self, double reach)
+{
+    double next = 2.0 * reach + DBL_MIN;
+    return next < most_distance(self) ? next : most_distance(self);
+}
+
+/* Appends the points that a query finds among n to the hits of a thread. */
+static oj_status compare_with_points(const struct gpics_index *self,
+                                     struct gpics_worker *worker,
+                                     const struct gpics_query *query,
+                                     int64_t row, int64_t n, const double *x,
+                                     const double *y, const int32_t *feature,
+                                     struct oj_error *err)
+{
+    const struct oj_pair_filter *filter = &self->shared.filter;
+    OJ_ROOM(worker->hit, worker->n_hits, worker->n_hits + n, worker->cap_hits,
+            err);
+    worker->shared.n_candidates += n;
+    for (int64_t i = 0; i < n; i++)
+    {
+        double dx = query->x - x[i], dy = query->y - y[i];
+        double d2 = query->by_distance ? dx * dx + dy * dy : NAN;
+        if ((query->by_distance
+                 ? d2 <= query->most2 && d2 >= query->least2
+                 : oj_box_contains_point(&query->box, x[i], y[i])) &&
+            oj_pair_may_count(filter, row, feature[i]))
+            worker->hit[worker->n_hits++] =
+                (struct gpics_hit){d2, (int32_t)row, feature[i]};
+    }
+    return OJ_OK;
+}
+
+/* 1 if a leaf has no points for the query: its cell is too far away. */
+static int is_cell_beyond_reach(const struct gpics_node *leaf,
+                                const struct gpics_query *query)
+{
+    struct oj_box at = {query->x, query->y, query->x, query->y};
+    double apart;
+    if (!query->by_distance)
+        return 0;
+    apart = oj_box_distance(&at, &leaf->cell);
+    return apart * apart * (1.0 - 4.0 * DBL_EPSILON) > query->most2;
+}
+
+static oj_status put_hit(struct gpics_index *self, struct gpics_worker *worker,
+                         const struct gpics_hit *hit, struct oj_error *err)
+{
+    return oj_row_put_pair(&self->shared, &worker->shared, hit->row,
+                           hit->feature, sqrt(hit->d2), err);
+}
+
+/* --- single: each row reads its leaves ------------------------------------ */
+
+static oj_status read_leaves_of_row(const struct gpics_index *self,
+                                    struct gpics_worker *worker, int64_t row,
+                                    double reach, struct oj_error *err)
+{
+    const struct gpics_tree *tree = &self->tree;
+    struct gpics_query query = query_of_row(self, row, reach);
+    struct gpics_descent descent;
+    int32_t leaf;
+    if (oj_box_is_empty(&query.box))
+        return OJ_OK;
+    gpics_descent_begin(&descent, tree, &query.box);
+    while ((leaf = gpics_descent_next_leaf(&descent)) != GPICS_NONE)
+    {
+        OJ_TRY(oj_check_cancel(self->shared.args.options.cancel, err));
+        if (is_cell_beyond_reach(&tree->node[leaf], &query))
+            continue;
+        for (int32_t at = tree->node[leaf].page; at != GPICS_NONE;
+             at = tree->page[at].previous)
+        {
+            const struct gpics_page *page = &tree->page[at];
+            OJ_TRY(compare_with_points(self, worker, &query, row, page->n,
+                                       page->x, page->y, page->feature, err));
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status search_single_row(struct oj_row_index *shared,
+                                   struct oj_row_worker *of_row, int64_t row,
+                                   struct oj_error *err)
+{
+    struct gpics_index *self = (void *)shared;
+    struct gpics_worker *worker = (void *)of_row;
+    double reach = first_reach(self, row);
+    if (!oj_feature_may_pair(shared->input, row))
+        return OJ_OK;
+    for (;;)
+    {
+        worker->n_hits = 0;
+        OJ_TRY(read_leaves_of_row(self, worker, row, reach, err));
+        if (is_answered(self, row, reach, worker->n_hits))
+            break;
+        reach = next_reach(self, reach);
+    }
+    for (int64_t i = 0; i < worker->n_hits; i++)
+        OJ_TRY(put_hit(self, worker, &worker->hit[i], err));
+    return OJ_OK;
+}
+
+/* --- registered, step I: rows at leaves ----------------------------------- */
+
+static oj_status register_row(int64_t i, int thread, void *user,
+                              struct oj_error *err)
+{
+    struct gpics_index *self = user;
+    struct gpics_worker *worker = (void *)oj_row_worker(&self->shared, thread);
+    int32_t row = self->open[i], leaf;
+    struct gpics_query query = query_of_row(self, row, self->reach[row]);
+    struct gpics_descent descent;
+    OJ_TRY(oj_check_cancel(self->shared.args.options.cancel, err));
+    if (oj_box_is_empty(&query.box))
+        return OJ_OK;
+    gpics_descent_begin(&descent, &self->tree, &query.box);
+    while ((leaf = gpics_descent_next_leaf(&descent)) != GPICS_NONE)
+    {
+        int64_t n = worker->n_registrations;
+        if (is_cell_beyond_reach(&self->tree.node[leaf], &query))
+            continue;
+        OJ_ROOM(worker->registration, n, n + 1, worker->cap_registrations, err);
+        worker->registration[worker->n_registrations++] =
+            (struct gpics_registration){leaf, row};
+    }
+    return OJ_OK;
+}
+
+/* Sorts the registrations of all threads by leaf: counts, then fills. */
+static oj_status list_rows_of_leaves(struct gpics_index *self,
+                                     struct oj_error *err)
+{
+    int64_t n_nodes = self->tree.n_nodes, n = 0;
+    int64_t *offset = self->leaf_offset;
+    memset(offset, 0, (size_t)(n_nodes + 1) * sizeof *offset);
+    for (int t = 0; t < self->shared.n_threads; t++)
+    {
+        const struct gpics_worker *worker =
+            (void *)oj_row_worker(&self->shared, t);
+        for (int64_t i = 0; i < worker->n_registrations; i++)
+            offset[worker->registration[i].leaf + 1]++;
+        n += worker->n_registrations;
+    }
+    self->n_leaves = 0;
+    for (int64_t leaf = 0; leaf < n_nodes; leaf++)
+    {
+        if (offset[leaf + 1] > 0)
+            self->leaf[self->n_leaves++] = (int32_t)leaf;
+        offset[leaf + 1] += offset[leaf];
+    }
+    oj_free(self->registered);
+    OJ_NEW(self->registered, n, err);
+    for (int t = 0; t < self->shared.n_threads; t++)
+    {
+        const struct gpics_worker *worker =
+            (void *)oj_row_worker(&self->shared, t);
+        for (int64_t i = 0; i < worker->n_registrations; i++)
+        {
+            const struct gpics_registration *at = &worker->registration[i];
+            self->registered[offset[at->leaf]++] = at->row;
+        }
+    }
+    for (int64_t leaf = n_nodes; leaf > 0; leaf--)
+        offset[leaf] = offset[leaf - 1];
+    offset[0] = 0;
+    return OJ_OK;
+}
+
+static oj_status register_open_rows(struct gpics_index *self,
+                                    struct oj_error *err)
+{
+    for (int t = 0; t < self->shared.n_threads; t++)
+    {
+        struct gpics_worker *worker = (void *)oj_row_worker(&self->shared, t);
+        worker->n_registrations = worker->n_hits = 0;
+    }
+    OJ_TRY(oj_parallel_try(self->shared.n_threads, self->n_open, ROWS_AT_ONCE,
+                           register_row, self, err));
+    return list_rows_of_leaves(self, err);
+}
+
+/* --- registered, step II: leaf by leaf ------------------------------------ */
+
+static oj_status load_points_of_leaf(const struct gpics_tree *tree,
+                                     struct gpics_worker *worker, int32_t leaf,
+                                     struct oj_error *err)
+{
+    int64_t n = tree->node[leaf].n, at = 0;
+    OJ_ROOM(worker->x, 0, n, worker->cap_x, err);
+    OJ_ROOM(worker->y, 0, n, worker->cap_y, err);
+    OJ_ROOM(worker->feature, 0, n, worker->cap_feature, err);
+    for (int32_t p = tree->node[leaf].page; p != GPICS_NONE;
+         p = tree->page[p].previous)
+    {
+        const struct gpics_page *page = &tree->page[p];
+        size_t n_page = (size_t)page->n;
+        memcpy(worker->x + at, page->x, n_page * sizeof *page->x);
+        memcpy(worker->y + at, page->y, n_page * sizeof *page->y);
+        memcpy(worker->feature + at, page->feature,
+               n_page * sizeof *page->feature);
+        at += page->n;
+    }
+    return OJ_OK;
+}
+
+static oj_status answer_rows_of_leaf(int64_t i, int thread, void *user,
+                                     struct oj_error *err)
+{
+    struct gpics_index *self = user;
+    struct gpics_worker *worker = (void *)oj_row_worker(&self->shared, thread);
+    int32_t leaf = self->leaf[i];
+    OJ_TRY(load_points_of_leaf(&self->tree, worker, leaf, err));
+    for (int64_t at = self->leaf_offset[leaf]; at < self->leaf_offset[leaf + 1];
+         at++)
+    {
+        int32_t row = self->registered[at];
+        struct gpics_query query = query_of_row(self, row, self->reach[row]);
+        OJ_TRY(oj_check_cancel(self->shared.args.options.cancel, err));
+        OJ_TRY(compare_with_points(self, worker, &query, row,
+                                   self->tree.node[leaf].n, worker->x,
+                                   worker->y, worker->feature, err));
+    }
+    return OJ_OK;
+}
+
+/* Keeps the hits of the rows that are answered; the others stay open, with a
+ * larger radius. */
+static oj_status keep_hits_of_answered_rows(struct gpics_index *self,
+                                            struct oj_error *err)
+{
+    int64_t n_open = 0;
+    int32_t *n_hits = self->n_row_hits;
+    for (int64_t i = 0; i < self->n_open; i++)
+        n_hits[self->open[i]] = 0;
+    for (int t = 0; t < self->shared.n_threads; t++)
+    {
+        const struct gpics_worker *worker =
+            (void *)oj_row_worker(&self->shared, t);
+        for (int64_t i = 0; i < worker->n_hits; i++)
+            n_hits[worker->hit[i].row] +=
+                n_hits[worker->hit[i].row] < INT32_MAX;
+    }
+    for (int64_t i = 0; i < self->n_open; i++)
+    {
+        int32_t row = self->open[i];
+        if (is_answered(self, row, self->reach[row], n_hits[row]))
+            continue;
+        self->reach[row] = next_reach(self, self->reach[row]);
+        self->open[n_open++] = row;
+        n_hits[row] = -1;
+    }
+    self->n_open = n_open;
+    for (int t = 0; t < self->shared.n_threads; t++)
+    {
+        const struct gpics_worker *worker =
+            (void *)oj_row_worker(&self->shared, t);
+        OJ_ROOM(self->hit, self->n_hits, self->n_hits + worker->n_hits,
+                self->cap_hits, err);
+        for (int64_t i = 0; i < worker->n_hits; i++)
+        {
+            if (n_hits[worker->hit[i].row] >= 0)
+                self->hit[self->n_hits++] = worker->hit[i];
+        }
+    }
+    return OJ_OK;
+}
+
+static oj_status sort_hits_by_row(struct gpics_index *self,
+                                  struct oj_error *err)
+{
+    int64_t n_rows = self->shared.input->n_features;
+    int64_t *offset;
+    OJ_NEW_ZEROED(self->hit_offset, n_rows + 2, err);
+    OJ_NEW(self->sorted_hit, self->n_hits, err);
+    /* offset[row + 1] is where the next hit of the row goes */
+    offset = self->hit_offset;
+    for (int64_t i = 0; i < self->n_hits; i++)
+        offset[self->hit[i].row + 2]++;
+    for (int64_t row = 0; row < n_rows; row++)
+        offset[row + 2] += offset[row + 1];
+    for (int64_t i = 0; i < self->n_hits; i++)
+        self->sorted_hit[offset[self->hit[i].row + 1]++] = self->hit[i];
+    return OJ_OK;
+}
+
+static oj_status open_all_rows(struct gpics_index *self, struct oj_error *err)
+{
+    const struct oj_flat *input = self->shared.input;
+    int64_t n = input->n_features;
+    OJ_NEW(self->open, n, err);
+    OJ_NEW(self->reach, n, err);
+    OJ_NEW(self->n_row_hits, n, err);
+    OJ_NEW(self->leaf, self->tree.n_nodes, err);
+    OJ_NEW(self->leaf_offset, self->tree.n_nodes + 1, err);
+    for (int64_t row = 0; row < n; row++)
+    {
+        self->reach[row] = first_reach(self, row);
+        if (oj_feature_may_pair(input, row))
+            self->open[self->n_open++] = (int32_t)row;
+    }
+    return OJ_OK;
+}
+
+static oj_status answer_registered_rows(struct gpics_index *self,
+                                        struct oj_stats *stats,
+                                        struct oj_error *err)
+{
+    OJ_TRY(open_all_rows(self, err));
+    while (self->n_open > 0)
+    {
+        double start = oj_clock_seconds(), registered;
+        OJ_TRY(register_open_rows(self, err));
+        registered = oj_clock_seconds();
+        OJ_TRY(oj_parallel_try(self->shared.n_threads, self->n_leaves, 1,
+                               answer_rows_of_leaf, self, err));
+        OJ_TRY(keep_hits_of_answered_rows(self, err));
+        stats->filter_s += registered - start;
+        stats->refine_s += oj_clock_seconds() - registered;
+    }
+    return sort_hits_by_row(self, err);
+}
+
+static oj_status put_hits_of_row(struct oj_row_index *shared,
+                                 struct oj_row_worker *worker, int64_t row,
+                                 struct oj_error *err)
+{
+    struct gpics_index *self = (void *)shared;
+    for (int64_t i = self->hit_offset[row]; i < self->hit_offset[row + 1]; i++)
+        OJ_TRY(put_hit(self, (void *)worker, &self->sorted_hit[i], err));
+    return OJ_OK;
+}
+
+static void end_registered(struct oj_row_index *shared)
+{
+    struct gpics_index *self = (void *)shared;
+    oj_free(self->open);
+    oj_free(self->reach);
+    oj_free(self->n_row_hits);
+    oj_free(self->leaf);
+    oj_free(self->leaf_offset);
+    oj_free(self->registered);
+    oj_free(self->hit);
+    oj_free(self->hit_offset);
+    oj_free(self->sorted_hit);
+    self->open = self->n_row_hits = self->leaf = self->registered = NULL;
+    self->reach = NULL;
+    self->leaf_offset = self->hit_offset = NULL;
+    self->hit = self->sorted_hit = NULL;
+    self->n_open = self->n_leaves = self->n_hits = self->cap_hits = 0;
+}
+
+static oj_status join_registered(struct oj_index *wrapped,
+                                 const struct oj_flat *input,
+                                 struct oj_matches *out, struct oj_stats *stats,
+                                 struct oj_error *err)
+{
+    struct gpics_index *self = (void *)wrapped;
+    oj_status status;
+    OJ_TRY(oj_row_batch_open(&self->shared, input, err));
+    status = answer_registered_rows(self, stats, err);
+    if (status == OJ_OK)
+        return oj_row_batch_join(&self->shared, out, stats, err);
+    end_registered(&self->shared);
+    return status;
+}
+
+/* --- engines -------------------------------------------------------------- */
+
+static void free_worker(struct oj_row_worker *of_row)
+{
+    struct gpics_worker *worker = (void *)of_row;
+    oj_free(worker->hit);
+    oj_free(worker->registration);
+    oj_free(worker->x);
+    oj_free(worker->y);
+    oj_free(worker->feature);
+}
+
+static const struct oj_row_method single = {.worker_size =
+                                                sizeof(struct gpics_worker),
+                                            .search = search_single_row,
+                                            .free_worker = free_worker};
+
+static const struct oj_row_method registered = {.worker_size =
+                                                    sizeof(struct gpics_worker),
+                                                .search = put_hits_of_row,
+                                                .end = end_registered,
+                                                .free_worker = free_worker};
+
+/* 1 if the join is one of the paper's four queries. */
+static int takes(const struct oj_relation *relation,
+                 const struct oj_flat *join_side, const struct oj_flat *input)
+{
+    int of_points = input == NULL || oj_flat_is_points(input);
+    if (!oj_flat_is_points(join_side) || join_side->max_distance != NULL ||
+        oj_relation_compares_attributes(relation) ||
+        relation->metric != OJ_METRIC_PLANAR ||
+        (input != NULL && input->max_distance != NULL))
+        return 0;
+    if (oj_relation_is_bbox(relation))
+        return 1;
+    return of_points && (oj_relation_pairs_equal_points(relation) ||
+                         (oj_relation_is_by_distance(relation) &&
+                          !oj_relation_compares_shapes(relation)));
+}
+
+static void set_spacing(struct gpics_index *self)
+{
+    const struct gpics_tree *tree = &self->tree;
+    double width = tree->extent.x1 - tree->extent.x0;
+    double height = tree->extent.y1 - tree->extent.y0;
+    double n = (double)tree->n_points;
+    if (tree->n_points == 0)
+        return;
+    self->spacing = radius_of_a_point(width, height, n);
+    if (!(self->spacing > 0.0)) /* all points are on a line */
+        self->spacing = oj_larger(width, height) / n;
+}
+
+static oj_status build(struct oj_index *wrapped,
+                       const struct oj_index_args *args, struct oj_stats *stats,
+                       struct oj_error *err)
+{
+    int variant = args->engine->variant;
+    struct gpics_index *self = oj_row_index_begin(
+        wrapped, variant >= SINGLE_QUADTREE ? &single : &registered, args);
+    const struct oj_flat *side = args->join_side;
+    self->tree.kind = variant == REGISTERED_KDTREE || variant == SINGLE_KDTREE
+                          ? GPICS_KDTREE
+                          : GPICS_QUADTREE;
+    self->tree.most_points = args->options.quadrant_size;
+    self->tree.cancel = args->options.cancel;
+    OJ_TRY(
+        gpics_tree_build(&self->tree, side->n_features, side->x, side->y, err));
+    set_spacing(self);
+    stats->index_bytes += gpics_tree_bytes(&self->tree);
+    return OJ_OK;
+}
+
+static oj_status move_points(struct oj_index *wrapped, int64_t n,
+                             const int32_t *feature, struct oj_error *err)
+{
+    struct gpics_index *self = (void *)wrapped;
+    const struct oj_flat *side = self->shared.args.join_side;
+    return gpics_tree_move(&self->tree, n, feature, side->x, side->y, err);
+}
+
+static void free_side(struct oj_index *wrapped)
+{
+    gpics_tree_free(&((struct gpics_index *)(void *)wrapped)->tree);
+}
+
+#define GPICS_ENGINE(method_name, variant_number, join_function)               \
+    {                                                                          \
+        .name = method_name, .takes = takes,                                   \
+        .index_size = sizeof(struct gpics_index), .build = build,              \
+        .join = join_function, .move = move_points, .free_side = free_side,    \
+        .free_batches = oj_row_batches_free,                                   \
+        .set_options = oj_row_set_options, .variant = variant_number           \
+    }
+
+const struct oj_engine oj_gpics_quadtree_engine =
+    GPICS_ENGINE("quadtree, rows registered at leaves", REGISTERED_QUADTREE,
+                 join_registered);
+const struct oj_engine oj_gpics_kdtree_engine = GPICS_ENGINE(
+    "k-d tree, rows registered at leaves", REGISTERED_KDTREE, join_registered);
+const struct oj_engine oj_gpics_quadtree_single_engine =
+    GPICS_ENGINE("quadtree, each row alone", SINGLE_QUADTREE, oj_row_join);
+const struct oj_engine oj_gpics_kdtree_single_engine =
+    GPICS_ENGINE("k-d tree, each row alone", SINGLE_KDTREE, oj_row_join);

@@ -1,0 +1,478 @@
+/* The backends of G-PICS' method and of the kept index give the answers of cpu,
+ * to the last bit: random points with ties and clusters, all conditions that
+ * they take, also after points of the join side have moved; so does
+ * libspatialindex after moves.  The trees are what they must be inside after
+ * each update, and a lack of memory is an error.
+ * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+#include "../references.h"
+
+#include "../join_trial.h"
+#include "../run_tests.h"
+
+#include "../../../algs/papers/gpics_tree.h"
+
+static const char *const backends[] = {
+    "gpics_quadtree",      "gpics_kdtree",  "gpics_quadtree_single",
+    "gpics_kdtree_single", "live_quadtree", "live_kdtree",
+    "spatialindex"};
+
+enum
+{
+    N_BACKENDS = sizeof backends / sizeof *backends,
+    N_EXACT = N_BACKENDS - 1, /* the last one rounds as GEOS does */
+    MOST_POINTS = 3000
+};
+
+/* --- points --------------------------------------------------------------- */
+
+/* A place: on a lattice, in a cluster, on a line, or far away. */
+static void pick_place(int kind, double *x, double *y)
+{
+    *x = kind == 0 ? pick(40) : between(0.0, 40.0);
+    *y = kind == 0 ? pick(40) : between(0.0, 40.0);
+    if (kind == 1 && pick(3) > 0)
+    {
+        *x = 7.0 + unit() * 0x1p-20;
+        *y = 9.0 + unit() * 0x1p-20;
+    }
+    if (kind == 2)
+        *y = 3.0;
+    if (kind == 3 && one_in(50))
+        *x = any_size(20, 60);
+    if (kind == 4 && one_in(2))
+        *x = *y = 5.0; /* coincident points, which no cut separates */
+}
+
+static void add_points(struct oj_flat_buf *buf, int n, int kind)
+{
+    for (int i = 0; i < n; i++)
+    {
+        double x, y;
+        pick_place(kind, &x, &y);
+        if (one_in(30))
+            add_nulls(buf, 1);
+        else
+            add_point(buf, x, y);
+    }
+}
+
+static int pick_size(int most)
+{
+    return one_in(12) ? pick(3) : one_in(3) ? pick(most) : pick(most / 10);
+}
+
+/* A join that the methods take. */
+static void make_trial(struct join_trial *t, int kind)
+{
+    static const double reaches[] = {0.0, 0.5, 1.0, 3.0, 50.0, INFINITY};
+    static const enum oj_op equal[] = {OJ_OP_EQUALS, OJ_OP_INTERSECTS,
+                                       OJ_OP_WITHIN, OJ_OP_COVERS};
+    struct oj_relation *r = &t->relation;
+    int what = pick(5), n_input = pick_size(600);
+    memset(t, 0, sizeof *t);
+    *r = oj_relation_default();
+    add_points(&t->join_buf, pick_size(MOST_POINTS), kind);
+    for (int i = 0; what == 4 && i < n_input / 4; i++)
+    {
+        double x, y, width = pick(6);
+        pick_place(kind, &x, &y);
+        add_square(&t->input_buf, x, y, x + width, y + pick(6));
+    }
+    if (what < 4)
+        add_points(&t->input_buf, n_input, one_in(4) ? pick(5) : kind);
+    trial_view(t);
+    t->join.fid = t->fid = pick_fids(t->join.n_features);
+    r->max_distance = what == 2 ? reaches[pick(5)] : INFINITY;
+    if (what < 2)
+    {
+        r->k = one_in(3) ? 1 : 1 + pick(one_in(5) ? 400 : 12);
+        r->ties = one_in(3) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+        r->max_distance = reaches[pick(6)];
+        r->min_distance = one_in(5) ? 1.0 : 0.0;
+    }
+    r->op = what < 2    ? OJ_OP_NEAREST
+            : what == 2 ? OJ_OP_DWITHIN
+            : what == 3 ? equal[pick(4)]
+                        : OJ_OP_BBOX;
+    if (one_in(4) && t->join.fid != NULL)
+        t->relation.exclude_self = 1;
+    if (one_in(6) && t->join.fid != NULL)
+        t->relation.unordered_pairs = pick(2) ? 1 : -1;
+    t->relation.exclude_same_geometry = one_in(6);
+}
+
+static struct oj_options pick_options(void)
+{
+    static const int64_t sizes[] = {0, 1, 2, 7, 64, 500};
+    return (struct oj_options){.n_threads = 1 + pick(3),
+                               .quadrant_size = sizes[pick(6)]};
+}
+
+/* 1 if a backend may refuse the join: the kept index has ids of its own where
+ * FIDs have gaps. */
+static int may_refuse(const struct join_trial *t, const char *backend)
+{
+    return strncmp(backend, "live", 4) == 0 &&
+           (t->relation.exclude_self || t->relation.unordered_pairs != 0);
+}
+
+TEST(as_cpu)
+{
+    int64_t n_joins = 0, n_refused = 0, n_pairs = 0;
+    EACH_ROUND(200)
+    {
+        struct oj_options options = pick_options();
+        struct join_trial t;
+        MATCHES truth = {0};
+        make_trial(&t, pick(5));
+        trial_truth(&t, &truth);
+        n_pairs += truth.n_pairs;
+        for (int b = 0; b < N_EXACT; b++)
+        {
+            MATCHES ours = {0};
+            oj_status status =
+                trial_ask(&t, backends[b], &options, NULL, &ours);
+            n_joins++;
+            if (status == OJ_ERR_UNSUPPORTED && may_refuse(&t, backends[b]))
+            {
+                n_refused++;
+                continue;
+            }
+            must(status);
+            same_matches(backends[b], &ours, &truth);
+            if (one_in(5))
+                trial_check_batches(&t, backends[b], &options, 1 + pick(100), 5,
+                                    &truth);
+        }
+        trial_free(&t);
+    }
+    printf("%lld joins, %lld of them refused, %lld pairs\n", (long long)n_joins,
+           (long long)n_refused, (long long)n_pairs);
+    ck_assert_int_lt(n_refused * 5, n_joins);
+    ck_assert_int_gt(n_pairs, n_joins);
+}
+
+/* --- moves ---------------------------------------------------------------- */
+
+/* A layer whose points move. */
+struct moving
+{
+    double *x[2], *y[2]; /* before and after the last move */
+    int now;
+    int32_t *feature;
+    int64_t n;
+    struct oj_flat flat;
+};
+
+static void start_moving(struct moving *m, const struct oj_flat *from)
+{
+    int64_t n = from->n_features;
+    memset(m, 0, sizeof *m);
+    for (int i = 0; i < 2; i++)
+    {
+        m->x[i] = oj_malloc(n + 1, sizeof *m->x[i]);
+        m->y[i] = oj_malloc(n + 1, sizeof *m->y[i]);
+        for (int64_t f = 0; f < n; f++)
+        {
+            m->x[i][f] = from->x[f];
+            m->y[i][f] = from->y[f];
+        }
+    }
+    m->feature = oj_malloc(n + 1, sizeof *m->feature);
+    m->flat = *from;
+}
+
+/* Moves some points, each with its own kind of move. */
+static void move_some(struct moving *m, int kind)
+{
+    int64_t n = m->flat.n_features;
+    int one_of = 1 + pick(one_in(3) ? 2 : 40), how = pick(6);
+    double at_x, at_y;
+    pick_place(kind, &at_x, &at_y);
+    m->now = 1 - m->now;
+    m->n = 0;
+    for (int64_t f = 0; f < n; f++)
+    {
+        double x = m->x[1 - m->now][f], y = m->y[1 - m->now][f];
+        if (one_in(one_of))
+        {
+            if (how == 0 || x != x)
+                pick_place(kind, &x, &y);
+            else if (how == 1) /* small steps */
+            {
+                x += between(-0.1, 0.1);
+                y += between(-0.1, 0.1);
+            }
+            else if (how == 2) /* all to one place */
+            {
+                x = at_x;
+                y = at_y;
+            }
+            else if (how == 3) /* all out of the extent */
+                x += 100.0;
+            else if (how == 4) /* removed */
+                x = y = (double)NAN;
+            else
+                pick_place(pick(5), &x, &y);
+            m->feature[m->n++] = (int32_t)f;
+        }
+        m->x[m->now][f] = x;
+        m->y[m->now][f] = y;
+    }
+    m->flat.x = m->x[m->now];
+    m->flat.y = m->y[m->now];
+}
+
+static void end_moving(struct moving *m)
+{
+    for (int i = 0; i < 2; i++)
+    {
+        oj_free(m->x[i]);
+        oj_free(m->y[i]);
+    }
+    oj_free(m->feature);
+}
+
+static void check_after_move(const struct join_trial *t, struct oj_join *join,
+                             const struct moving *m, const char *backend)
+{
+    struct join_trial moved = *t;
+    MATCHES ours = {0}, truth = {0};
+    moved.join = m->flat;
+    trial_truth(&moved, &truth);
+    must(oj_join_move(join, &m->flat, m->n, m->feature, &error));
+    must(oj_join_batch(join, &t->input, &ours, &error));
+    same_matches(backend, &ours, &truth);
+}
+
+TEST(moves)
+{
+    int64_t n_moves = 0;
+    EACH_ROUND(100)
+    {
+        struct oj_options options = pick_options();
+        struct join_trial t;
+        int kind = pick(5), b = pick(N_BACKENDS);
+        struct oj_join *join = NULL;
+        struct moving m;
+        oj_status status;
+        make_trial(&t, kind);
+        /* libspatialindex needs a first point, and GEOS rounds squares */
+        if (b == N_EXACT && (t.join.n_features < 10 || kind == 3))
+            b = 0;
+        status = oj_join_open(&t.join, &t.relation, backends[b], &options,
+                              &join, &error);
+        if (status == OJ_ERR_UNSUPPORTED && may_refuse(&t, backends[b]))
+        {
+            trial_free(&t);
+            continue;
+        }
+        must(status);
+        start_moving(&m, &t.join);
+        for (int i = 0; i < 6; i++)
+        {
+            move_some(&m, kind);
+            check_after_move(&t, join, &m, backends[b]);
+            n_moves += m.n;
+        }
+        oj_join_close(join);
+        end_moving(&m);
+        trial_free(&t);
+    }
+    printf("%lld points moved\n", (long long)n_moves);
+    ck_assert_int_gt(n_moves, 1000);
+}
+
+/* Backends without updates refuse them, and can go on. */
+TEST(no_moves)
+{
+    static const char *const others[] = {"cpu", "geos", "zlists", "quadrant"};
+    struct join_trial t = {.relation = oj_relation_default()};
+    const struct oj_options options = {.n_threads = 1};
+    int32_t first = 0;
+    random_state = 3;
+    add_points(&t.join_buf, 50, 1);
+    add_points(&t.input_buf, 50, 1);
+    trial_view(&t);
+    for (int i = 0; i < 4; i++)
+    {
+        struct oj_join *join = trial_open(&t, others[i], &options);
+        MATCHES before = {0}, after = {0};
+        must(oj_join_batch(join, &t.input, &before, &error));
+        ck_assert_int_eq(oj_join_move(join, &t.input, 1, &first, &error),
+                         OJ_ERR_UNSUPPORTED);
+        ck_assert_ptr_nonnull(strstr(error.message, others[i]));
+        must(oj_join_batch(join, &t.input, &after, &error));
+        same_matches(others[i], &after, &before);
+        oj_join_close(join);
+    }
+    trial_free(&t);
+}
+
+TEST(refused)
+{
+    struct join_trial t = {.relation = oj_relation_default()};
+    const struct oj_options options = {.n_threads = 1};
+    MATCHES out = {0};
+    random_state = 1;
+    add_points(&t.input_buf, 20, 1);
+    add_square(&t.join_buf, 0, 0, 1, 1);
+    trial_view(&t);
+    for (int b = 0; b < N_EXACT; b++)
+    {
+        ck_assert_int_eq(trial_ask(&t, backends[b], &options, NULL, &out),
+                         OJ_ERR_UNSUPPORTED);
+        ck_assert_ptr_nonnull(strstr(error.message, backends[b]));
+    }
+    trial_free(&t);
+}
+
+/* --- trees ---------------------------------------------------------------- */
+
+struct tree_check
+{
+    const struct gpics_tree *tree;
+    const struct moving *m;
+    int64_t n_points, n_leaves;
+};
+
+static void check_leaf(struct tree_check *c, int32_t at)
+{
+    const struct gpics_node *node = &c->tree->node[at];
+    int64_t n = 0;
+    expect(node->n > 0, "seed %llu: a leaf without points",
+           (unsigned long long)seed);
+    for (int32_t p = node->page; p != GPICS_NONE; p = c->tree->page[p].previous)
+    {
+        const struct gpics_page *page = &c->tree->page[p];
+        expect(page->leaf == at && page->n > 0 &&
+                   (p == node->page || page->n == GPICS_PAGE_POINTS),
+               "seed %llu: a page", (unsigned long long)seed);
+        for (int i = 0; i < page->n; i++)
+        {
+            int32_t f = page->feature[i];
+            expect(
+                page->x[i] >= node->cell.x0 && page->x[i] < node->cell.x1 &&
+                    page->y[i] >= node->cell.y0 && page->y[i] < node->cell.y1,
+                "seed %llu: a point out of its cell", (unsigned long long)seed);
+            expect(page->x[i] == c->m->flat.x[f] &&
+                       page->y[i] == c->m->flat.y[f] &&
+                       c->tree->place[f] == (int64_t)p * GPICS_PAGE_POINTS + i,
+                   "seed %llu: feature %d elsewhere", (unsigned long long)seed,
+                   (int)f);
+        }
+        n += page->n;
+    }
+    expect(n == node->n, "seed %llu: %d points in a leaf of %d",
+           (unsigned long long)seed, (int)n, (int)node->n);
+    c->n_points += n;
+    c->n_leaves++;
+}
+
+/* Checks what is below a node; returns its number of points. */
+static int64_t check_node(struct tree_check *c, int32_t at, int32_t parent,
+                          int level)
+{
+    const struct gpics_node *node = &c->tree->node[at];
+    int64_t n = 0;
+    int of_leaves = 1;
+    expect(node->parent == parent && node->level == level &&
+               level <= GPICS_MOST_LEVELS && node->state != GPICS_FREE,
+           "seed %llu: a node", (unsigned long long)seed);
+    if (node->state == GPICS_LEAF)
+    {
+        check_leaf(c, at);
+        return node->n;
+    }
+    for (int i = 0; i < 4; i++)
+    {
+        int32_t child = node->child[i];
+        if (child == GPICS_NONE)
+            continue;
+        of_leaves &= c->tree->node[child].state == GPICS_LEAF;
+        n += check_node(c, child, at, level + 1);
+    }
+    expect(!of_leaves || n > c->tree->most_points,
+           "seed %llu: leaves of %d points were not merged",
+           (unsigned long long)seed, (int)n);
+    return n;
+}
+
+static void check_tree(const struct gpics_tree *tree, const struct moving *m)
+{
+    struct tree_check c = {tree, m, 0, 0};
+    int64_t n = 0;
+    if (tree->root != GPICS_NONE)
+        check_node(&c, tree->root, GPICS_NONE, 0);
+    for (int64_t f = 0; f < m->flat.n_features; f++)
+        n += m->flat.x[f] == m->flat.x[f];
+    expect(n == c.n_points && n == tree->n_points,
+           "seed %llu: %d points, not %d", (unsigned long long)seed,
+           (int)c.n_points, (int)n);
+}
+
+TEST(structure)
+{
+    EACH_ROUND(100)
+    {
+        struct gpics_tree tree = {.kind = (enum gpics_kind)pick(2),
+                                  .most_points = 1 + pick(60)};
+        LAYER points = {0};
+        struct moving m;
+        struct oj_flat flat;
+        int kind = pick(5);
+        add_points(&points, pick_size(MOST_POINTS), kind);
+        flat = oj_flat_buf_view(&points);
+        start_moving(&m, &flat);
+        must(gpics_tree_build(&tree, flat.n_features, flat.x, flat.y, &error));
+        check_tree(&tree, &m);
+        for (int i = 0; i < 10; i++)
+        {
+            move_some(&m, kind);
+            must(gpics_tree_move(&tree, m.n, m.feature, m.flat.x, m.flat.y,
+                                 &error));
+            check_tree(&tree, &m);
+        }
+        gpics_tree_free(&tree);
+        end_moving(&m);
+    }
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+/* The n-th allocation of a move fails: a clear error, and the join can be
+ * closed. */
+TEST_LOOP(moves_without_memory, 0, N_EXACT)
+{
+    struct join_trial t = {.relation = oj_relation_default()};
+    const struct oj_options options = {.n_threads = 1, .quadrant_size = 8};
+    oj_status status = OJ_ERR_NOMEM;
+    struct moving m;
+    random_state = 7;
+    add_points(&t.join_buf, 700, 1);
+    add_points(&t.input_buf, 10, 1);
+    trial_view(&t);
+    start_moving(&m, &t.join);
+    do
+        move_some(&m, 0);
+    while (m.n < 300);
+    for (int64_t n = 1; status != OJ_OK; n++)
+    {
+        struct oj_join *join = trial_open(&t, backends[_i], &options);
+        oj_alloc_fail_at(n);
+        status = oj_join_move(join, &m.flat, m.n, m.feature, &error);
+        oj_alloc_fail_at(0);
+        expect(status == OJ_OK || status == OJ_ERR_NOMEM, "%s: %s",
+               backends[_i], error.message);
+        oj_join_close(join);
+        expect(status != OJ_OK || n > 3, "%s: allocates nothing", backends[_i]);
+    }
+    end_moving(&m);
+    trial_free(&t);
+}
+
+int main(void)
+{
+    tests_open("gpics");
+    return tests_run();
+}
