@@ -547,8 +547,9 @@ def _plan_tiles(
         cores = int(session.conf.get("spark.sql.shuffle.partitions", "8"))
         cores = min(cores, 64)
         n_tiles = max(min(cores, 1 + n_left // 10_000), -(-n_left // _TILE_ROWS))
-    sample = _table(_sampled(left, _SAMPLE, n_left).toArrow().to_batches(), job.left_rows)
-    tree = Tiles(job.left_boxes(sample), n_tiles, job.metric)
+    places = pa.schema([field for field in job.left if field.name in job.reach_columns])
+    sample = _sampled(left.select(*_quoted(places.names)), _SAMPLE, n_left).toArrow()
+    tree = Tiles(job.left_boxes(_table(sample.to_batches(), places)), n_tiles, job.metric)
     near = None
     if job.is_unbounded:
         n = right.count() if n_right is None else n_right
