@@ -5,6 +5,8 @@
 
 The plan, the tasks and the output are those of ogrjoin.scale.join_files(): tasks
 share nothing, and a repeated task writes equal rows.  All workers must see the paths.
+tiles and overwrite are those of join_files(); all other words are options of
+ogrjoin.join().
 Needs ogrjoin, pyarrow, shapely and distributed.  DASK_SCHEDULER names a cluster;
 without it two processes of this machine do the work.
 """
@@ -15,6 +17,8 @@ import sys
 from distributed import Client
 
 from ogrjoin.scale import finish_files, prepare_files, run_task
+
+NUMBERS = {"tiles": int, "k": int, "overwrite": int}
 
 
 def join_files(client, left, right, out, *, tiles=None, overwrite=False, **options):
@@ -39,8 +43,7 @@ def _run(job, tile):
 def main():
     left, right, out, *words = sys.argv[1:]
     options = dict(word.split("=", 1) for word in words)
-    if "max_distance" in options:
-        options["max_distance"] = float(options["max_distance"])
+    options = {name: NUMBERS.get(name, str)(value) for name, value in options.items()}
     address = os.environ.get("DASK_SCHEDULER")
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with Client(address) if address else Client(**local) as client:

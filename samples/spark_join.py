@@ -12,7 +12,7 @@ import sys
 
 from ogrjoin.scale import explain_files
 
-NUMBERS = {"tiles": int, "task_memory": int, "k": int, "max_distance": float, "overwrite": int}
+NUMBERS = {"tiles": int, "task_memory": int, "k": int, "overwrite": int}
 
 
 def main():

@@ -4,11 +4,11 @@ limits of memory.
 
     spark_city.py [--master M] [--tiles N] [--turns N] [--make POINTS LOTS] FOLDER PART...
 
-FOLDER   points_sorted and lots_sorted: folders of GeoParquet; --make writes them there,
+FOLDER   points_sorted, lots_sorted, streets_sorted: folders of GeoParquet; --make writes them,
          from tests/bench/citygen.py
 PART     ways     nearest lot within 100 ft, GeoParquet to GeoParquet: join().to_parquet()
                   in one process with two threads, join_files(), and Spark's ways; wall
-                  seconds, Spark's start apart, and what they are of the first
+                  and processor seconds, Spark's start apart, and what they are of the first
          workers  the files way with one and with two workers
          peers    points in lots: join_files() in two processes, and dask-geopandas'
                   sjoin() on two workers
@@ -18,8 +18,13 @@ PART     ways     nearest lot within 100 ft, GeoParquet to GeoParquet: join().to
                   and files
          skew     three tenths of the points at one place: the slowest task beside the
                   median one
+         plan     join_files()'s plan of 10,000 row groups beside 10,000
+         rates    rows and bytes that a core reads, joins, writes and shuffles in a second
          zones    sums of fares in 2,000 squares: by shuffle and by partial sums
---master of Spark (local[2]); --tiles (32); --turns (2): the least counts
+--master of Spark (local[2]); --tiles (32); --turns (3): medians of runs in turn
+
+Processor seconds are those of this process and all that it has started; beside them stands
+the load of the machine.  On a machine that does other work they are what to compare.
 
 Without the packages a part needs it is skipped with a line; without any: exit code 77.
 Needs the environment of ogrjoin[spark] with geopandas.
@@ -50,10 +55,13 @@ except ImportError as error:
 
 import ogrjoin
 from ogrjoin import spark as oj
-from ogrjoin.scale import explain_files, join_files
+from ogrjoin.scale import FilesPlan, explain_files, join_files
+from ogrjoin.scale.footers import read_row_groups
+from ogrjoin.scale.parquet_out import ParquetOutput
+from ogrjoin.scale.tile_join import ROW
 
 FILES = 8
-ROWS = {"points": 10_000, "lots": 2_000}  # of a row group
+ROWS = {"points": 10_000, "lots": 2_000, "streets": 2_000}  # of a row group
 OPTIONS = {"op": "nearest", "max_distance": 100}
 CRS = {"left_crs": "EPSG:2263", "right_crs": "EPSG:2263"}
 
@@ -70,7 +78,7 @@ def write_sorted(folder, name, frame):
         frame.iloc[rows].to_parquet(
             f"{folder}/{name}_sorted/{i}.parquet",
             write_covering_bbox=True,
-            row_group_size=ROWS[name],
+            row_group_size=ROWS[name.partition("_")[0]],
         )
 
 
@@ -96,6 +104,12 @@ def make_city(folder, n_points, n_lots):
     )
     fields = {"lot_id": column("lots.id.i64", "i8"), "landuse": column("lots.landuse.u8", "u1")}
     write_sorted(folder, "lots", geopandas.GeoDataFrame(fields, geometry=shapes, crs="EPSG:2263"))
+    xy = np.column_stack((column("streets.x.f64", "f8"), column("streets.y.f64", "f8")))
+    ends = column("streets.feat.i32", "i4")
+    shapes = shapely.from_ragged_array(shapely.GeometryType.LINESTRING, xy, (ends,))
+    fields = {"street_id": column("streets.id.i64", "i8")}
+    streets = geopandas.GeoDataFrame(fields, geometry=shapes, crs="EPSG:2263")
+    write_sorted(folder, "streets", streets)
 
 
 # ---- Spark -------------------------------------------------------------------------
@@ -122,18 +136,31 @@ def start_spark(master, **settings):
     return session
 
 
-def python_workers():
-    """Process ids of Spark's Python workers that this process has started."""
-    parents, made = {}, {os.getpid()}
+def processes():
+    """{process id: fields of /proc/PID/stat after the name} of this process and all that
+    it has started."""
+    fields, made = {}, {os.getpid()}
     for name in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(name) as stat:
-                parents[int(name.split("/")[2])] = int(stat.read().rpartition(")")[2].split()[1])
+                fields[int(name.split("/")[2])] = stat.read().rpartition(")")[2].split()
         except OSError:
             continue
-    while more := {p for p, parent in parents.items() if parent in made} - made:
+    while more := {p for p, words in fields.items() if int(words[1]) in made} - made:
         made |= more
-    for pid in made - {os.getpid()}:
+    return {pid: fields[pid] for pid in made}
+
+
+def cpu_seconds():
+    """Processor seconds of this process and all that it has started, also of those that
+    have ended."""
+    ticks = sum(int(word) for words in processes().values() for word in words[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def python_workers():
+    """Process ids of Spark's Python workers that this process has started."""
+    for pid in processes().keys() - {os.getpid()}:
         try:
             with open(f"/proc/{pid}/cmdline") as line:
                 if "pyspark.daemon" in line.read():
@@ -188,16 +215,24 @@ class Bench:
             self._session.stop()
             self._session = None
 
-    def seconds(self, name, call, turns=None):
-        least = np.inf
+    def spent(self, calls, turns=None):
+        """Runs the calls in turn; {name: (wall seconds, processor seconds)}, medians."""
+        made = {name: [] for name in calls}
         for _ in range(turns or self.turns):
-            for path in (self.out, f"{self.out}.parquet"):
-                shutil.rmtree(path, ignore_errors=True)
-            start = time.perf_counter()
-            call()
-            least = min(least, time.perf_counter() - start)
-        print(f"  {name:44} {least:8.2f} s", flush=True)
-        return least
+            for name, call in calls.items():
+                for path in (self.out, f"{self.out}.parquet"):
+                    shutil.rmtree(path, ignore_errors=True)
+                start, cpu = time.perf_counter(), cpu_seconds()
+                call()
+                made[name].append((time.perf_counter() - start, cpu_seconds() - cpu))
+        load = os.getloadavg()[0]
+        medians = {name: tuple(np.median(turn, axis=0)) for name, turn in made.items()}
+        for name, (wall, cpu) in medians.items():
+            print(f"  {name:44} {wall:8.2f} s {cpu:8.2f} CPU s (load {load:.0f})", flush=True)
+        return medians
+
+    def seconds(self, name, call, turns=None):
+        return self.spent({name: call}, turns)[name][0]
 
     def frames(self, of=None):
         sides = of or (self.left, self.right)
@@ -215,29 +250,39 @@ class Bench:
                 f"{self.out}.one.parquet"
             )
 
+        def by_files():
+            oj.join_files(self.left, self.right, self.out, session=self.session, **options)
+
         print(f"  {explain_files(self.left, self.right, tiles=self.tiles, **OPTIONS)}")
         options = {"tiles": self.tiles, "overwrite": True, **OPTIONS}
-        one = self.seconds("one process, two threads", package)
-        files = self.seconds("files, no Spark", lambda: join_files(
-            self.left, self.right, self.out, **options))  # fmt: skip
-        made = {"files, no Spark": files}
-        made["files, Spark (bar 1.3)"] = self.seconds("files, Spark", lambda: oj.join_files(
-            self.left, self.right, self.out, session=self.session, **options))  # fmt: skip
-        for way, bar in (("broadcast", 2), ("shuffle", 4)):
-            made[f"{way}, Spark (bar {bar})"] = self.seconds(way, lambda: self.by_frames(way))
-        for name, seconds in made.items():
-            print(f"  {name:44} {seconds / one:8.2f} times")
+        self.session  # its start is not counted
+        made = self.spent({
+            "one process, two threads": package,
+            "files, no Spark": lambda: join_files(self.left, self.right, self.out, **options),
+            "files, Spark (bar 1.3)": by_files,
+            "broadcast, Spark (bar 2)": lambda: self.by_frames("broadcast"),
+            "shuffle, Spark (bar 4)": lambda: self.by_frames("shuffle"),
+        })  # fmt: skip
+        one = made.pop("one process, two threads")
+        for name, spent in made.items():
+            wall, cpu = (a / b for a, b in zip(spent, one))
+            print(f"  {name:44} {wall:8.2f} times, {cpu:.2f} of CPU")
 
     def workers(self):
         made = []
-        for n in (1, 2):
-            self.stop()
-            self._session = start_spark(f"local[{n}]")
-            made.append(self.seconds(f"files, {n} workers", lambda: oj.join_files(
-                self.left, self.right, self.out, session=self.session, tiles=self.tiles,
-                overwrite=True, **OPTIONS)))  # fmt: skip
+        for _ in range(self.turns):
+            for n in (1, 2):
+                self.stop()
+                self._session = start_spark(f"local[{n}]")
+                calls = {f"files, {n} workers": lambda: oj.join_files(
+                    self.left, self.right, self.out, session=self.session, tiles=self.tiles,
+                    overwrite=True, **OPTIONS)}  # fmt: skip
+                self.spent(calls, turns=1)  # its workers start, and the JVM compiles
+                made.append(self.spent(calls, turns=1).popitem()[1])
         self.stop()
-        print(f"  {'two workers (bar 1.7)':44} {made[0] / made[1]:8.2f} times")
+        one, two = (np.median(made[n::2], axis=0) for n in (0, 1))
+        print(f"  {'two workers (bar 1.7)':44} {one[0] / two[0]:8.2f} times; "
+              f"of CPU {two[1] / one[1]:.2f}")  # fmt: skip
 
     def peers(self):
         import dask
@@ -267,8 +312,7 @@ class Bench:
         few = {}
         for name, path in (("points", self.left), ("lots", self.right)):
             frame = geopandas.read_parquet(f"{path}/0.parquet").iloc[:n]
-            frame.drop(columns="bbox").to_parquet(f"{self.folder}/few_{name}.parquet",
-                                                  write_covering_bbox=True)  # fmt: skip
+            frame.to_parquet(f"{self.folder}/few_{name}.parquet")
             at = frame.geometry.centroid
             few[name] = self.session.createDataFrame(
                 list(zip(range(len(at)), at.x.tolist(), at.y.tolist())), "id int, x double, y double"
@@ -281,7 +325,7 @@ class Bench:
             lots, away, 1, "exact", "distance").toArrow())  # fmt: skip
         paths = [f"{self.folder}/few_{name}.parquet" for name in ("points", "lots")]
         ours = self.seconds(f"join(), broadcast, {n} points x {n} lots", lambda: oj.join(
-            *[self.session.read.parquet(f).drop("bbox") for f in paths], way="broadcast",
+            *self.frames(paths), way="broadcast",
             op="nearest", **CRS).toArrow())  # fmt: skip
         whole = self.seconds("join(), broadcast, the whole city", lambda: oj.join(
             *self.frames(), way="broadcast", op="nearest", **CRS).write.format("noop").mode(
@@ -294,16 +338,17 @@ class Bench:
 
     def memory(self):
         for name, call in (
-            ("broadcast", lambda: self.by_frames("broadcast")),
-            ("shuffle", lambda: self.by_frames("shuffle")),
             ("files", lambda: oj.join_files(self.left, self.right, self.out, overwrite=True,
              session=self.session, tiles=self.tiles, **OPTIONS)),
+            ("shuffle", lambda: self.by_frames("shuffle")),
+            ("broadcast", lambda: self.by_frames("broadcast")),
         ):  # fmt: skip
             self.stop()
             self.session  # a new one: its workers are small
             with Resident() as resident:
                 self.seconds(name, call, turns=1)
-            print(f"  {name + ', largest worker (bar 400)':44} {resident.most:8.0f} MB")
+            bar = "" if name == "broadcast" else " (bar 400)"
+            print(f"  {f'{name}, largest worker{bar}':44} {resident.most:8.0f} MB", flush=True)
 
     def skew(self):
         rows = pa.parquet.read_table(self.left, columns=["id", "geometry"])
@@ -363,12 +408,95 @@ class Bench:
                 assert a.fill_null(0).to_numpy().tobytes() == b.fill_null(0).to_numpy().tobytes()
         print("  equal bits")
 
+    def plan(self):
+        """Row groups of one row: a footer is as long as that of a row group of many rows."""
+        n = 100  # by n
+        x, y = (c.ravel() * 1e3 for c in np.meshgrid(np.arange(n), np.arange(n)))
+        order = geopandas.GeoSeries(shapely.points(x, y)).hilbert_distance().argsort()
+        x, y = x[order], y[order]
+        with tempfile.TemporaryDirectory() as folder:
+            for name, size in (("left", 1000), ("right", 1100)):
+                frame = geopandas.GeoDataFrame(
+                    {"n": np.arange(len(x))}, geometry=shapely.box(x, y, x + size, y + size)
+                )
+                os.mkdir(f"{folder}/{name}")
+                for i, rows in enumerate(np.array_split(np.arange(len(x)), 16)):
+                    frame.iloc[rows].to_parquet(f"{folder}/{name}/{i:02}.parquet",
+                                                write_covering_bbox=True, row_group_size=1)  # fmt: skip
+            kept = []
+            sides = f"{folder}/left", f"{folder}/right"
+            footers = self.seconds(f"footers of {n * n} x {n * n} row groups", lambda: kept.append(
+                [read_row_groups(side) for side in sides]))  # fmt: skip
+            plan = self.seconds("plan of them", lambda: kept.append(
+                FilesPlan(*kept[0], dict(OPTIONS), tiles=self.tiles)))  # fmt: skip
+            print(f"  {'both (bar 2 s)':44} {footers + plan:8.2f} s; {kept[-1].explain()}")
+
+    def rates(self):
+        """What a core does in a second, for estimates of other sizes: the nearest street of
+        points, on the sphere."""
+        sides = []
+        for name in ("points", "streets"):
+            frame = geopandas.read_parquet(f"{self.folder}/{name}_sorted").to_crs("EPSG:4326")
+            write_sorted(self.folder, f"{name}_degrees", frame)
+            sides.append(f"{self.folder}/{name}_degrees_sorted")
+        options = {"op": "nearest", "max_distance": 1000, "metric": "sphere", "threads": 1}
+        plan = FilesPlan(*sides, options, tiles=1)
+        n_left, n_right = (int(side.n_rows.sum()) for side in (plan.left, plan.right))
+        kept = {}
+
+        def read_left():
+            groups = plan.left.batches(np.arange(len(plan.left)), threads=False)
+            table = pa.Table.from_batches(batch for _, batch in groups)
+            kept["left"] = table.append_column(ROW, pa.array(np.arange(n_left)))
+
+        def read_right():
+            kept["right"] = plan.read_right(np.arange(len(plan.right)), threads=False)
+
+        def hold():
+            kept["held"] = plan.job.hold(kept["right"])
+            kept["held"].joined(plan.job.left_rows.empty_table().to_reader()).read_all()
+
+        def join():
+            left = kept["left"].cast(plan.job.left_rows).to_reader()
+            kept["rows"] = kept["held"].joined(left).read_all()
+
+        def write():
+            rows = plan.job.unnumbered(kept["rows"])
+            output = ParquetOutput(
+                self.out, rows.schema, plan.job.geometry, boxes=plan.job.box_column, overwrite=True
+            )
+            output.begin()
+            output.commit([output.write(0, rows.to_batches())[0]])
+
+        def shuffle():
+            left = self.frames(sides)[0]
+            left.repartition(self.tiles, "id").write.format("noop").mode("overwrite").save()
+
+        def of(name, call, n, n_bytes):
+            _, cpu = self.spent({name: call}, turns=1)[name]
+            print(f"    {n / cpu / 1e6:10.2f} M rows and {n_bytes() / cpu / 1e6:.0f} MB a second and core")
+
+        def left():
+            return kept["left"].nbytes
+
+        def right():
+            return kept["right"].nbytes
+
+        of("read the input", read_left, n_left, left)
+        of("read the join side", read_right, n_right, right)
+        of("arrays and index of the join side", hold, n_right, right)
+        of("join", join, n_left, left)
+        of("write", write, n_left, lambda: kept["rows"].nbytes)
+        del kept["rows"], kept["held"]
+        shuffle()  # the JVM compiles
+        of("read and shuffle the input, Spark", shuffle, n_left, left)
+
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--tiles", type=int, default=32)
-    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--make", type=int, nargs=2, metavar=("POINTS", "LOTS"))
     parser.add_argument("folder")
     parser.add_argument("part", nargs="*")

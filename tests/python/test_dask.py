@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import pathlib
+import sys
 
 import ogrjoin
 import pytest
@@ -40,6 +41,19 @@ def test_rows_of_dask_workers(sample, client, tmp_path):
         n = sample.join_files(client, left, right, out, tiles=4, overwrite=True, **options)
         assert n == len(same_files(out, left, right, **options))
     assert sorted(os.listdir(tmp_path)) == ["left", "out", "right"]
+
+
+@pytest.mark.filterwarnings("ignore:the join side is read")
+def test_the_program(sample, client, tmp_path, monkeypatch, capsys):
+    left, right = sides(tmp_path)
+    words = ["tiles=4", "op=nearest", "max_distance=3", "k=2"]
+    monkeypatch.setenv("DASK_SCHEDULER", client.scheduler.address)
+    for more in ([], ["overwrite=1"]):
+        out = str(tmp_path / "out")
+        monkeypatch.setattr(sys, "argv", ["dask_join.py", left, right, out, *words, *more])
+        sample.main()
+        n = len(same_files(out, left, right, op="nearest", max_distance=3, k=2))
+        assert capsys.readouterr().out == f"{n} rows\n" and len(os.listdir(out)) > 1
 
 
 def test_a_task_that_fails_leaves_no_output(sample, client, tmp_path):

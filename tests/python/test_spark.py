@@ -6,9 +6,12 @@ processes; where it is not set, a few tests run, by local[2,4]. A JRE of version
 or later is needed.
 """
 
+import contextlib
+import importlib.util
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -49,6 +52,9 @@ def start(**settings):
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "700m",
+        # Small joins: the second compiler of the JVM costs more than it saves.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.executorEnv.PYTHONPATH": where,
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100",  # tiles of several
@@ -291,6 +297,23 @@ def test_files(session, folders, tmp_path, options):
         oj.join_files(*folders, out, session=session, **options)
 
 
+def test_the_program(session, folders, tmp_path, monkeypatch, capsys):
+    path = os.path.join(os.path.dirname(__file__), "..", "..", "samples", "spark_join.py")
+    spec = importlib.util.spec_from_file_location("spark_join", path)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    out = str(tmp_path / "out")
+    words = ["spark_join.py", *folders, out, "op=nearest", "max_distance=3", "k=2", "tiles=4"]
+    monkeypatch.setattr(sys, "argv", [*words, "explain=1"])
+    program.main()
+    plan = capsys.readouterr().out
+    assert plan.startswith("files: 500 x 300 rows in ") and not os.path.exists(out)
+    monkeypatch.setattr(sys, "argv", words)
+    program.main()
+    n = len(same_files(out, *folders, op="nearest", max_distance=3, k=2))
+    assert capsys.readouterr().out == f"{plan}{n} rows\n"
+
+
 def test_files_of_a_job_that_fails(session, folders, tmp_path):
     right = str(tmp_path / "right")
     shutil.copytree(folders[1], right)
@@ -450,56 +473,99 @@ def test_a_driver_stopped_during_commit(session, folders, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["apart", "flag", "out"]
 
 
-TWINS = """
+# The first attempt of each task of the second half writes slowly.
+SLOW_ATTEMPTS = """
 import os, time
-from pyspark import TaskContext
-import pyspark.cloudpickle
+from ogrjoin.scale.parquet_out import ParquetOutput
 
-pyspark.cloudpickle.register_pickle_by_value(sys.modules["__main__"])
-left, right, folder = sys.argv[1:]
-session = t.start(**{
-    "spark.speculation": "true", "spark.speculation.interval": "100ms",
-    "spark.speculation.multiplier": "1.2", "spark.speculation.quantile": "0.3",
-    "spark.speculation.minTaskRuntime": "200ms",
-})
-rows, _ = t.joined_in_order(session, (left, right))
-rows = rows.repartitionByRange(4, "n").sortWithinPartitions("n")
+write = ParquetOutput.write
 
-class FirstSlowly:
-    # The first attempt of each task of the second half takes long.
-    def __init__(self, folder):
-        self.folder = folder
-    def __call__(self, batches):
-        task = TaskContext.get()
-        name = f"{self.folder}/{task.partitionId()}.{task.attemptNumber()}"
-        open(name, "w").close()
+def write_slowly(self, part, batches):
+    from pyspark import TaskContext
+    task = TaskContext.get()
+    if task is None:  # the driver
+        return write(self, part, batches)
+    name = f"{os.path.basename(self._path)}.{task.partitionId()}.{task.attemptNumber()}"
+    open(os.path.join(os.environ["OGRJOIN_TEST_FLAG"], name), "w").close()
+    waits = task.partitionId() >= 2 and task.attemptNumber() == 0
+    def slow():
         for batch in batches:
-            if task.partitionId() >= 2 and task.attemptNumber() == 0:
-                time.sleep(15)
             yield batch
+            if waits:
+                time.sleep(25)
+    return write(self, part, slow())
 
-attempts = f"{folder}/attempts"
-os.mkdir(attempts)
-t.oj.write(rows, f"{folder}/undisturbed")
-t.oj.write(rows.mapInArrow(FirstSlowly(attempts), rows.schema), f"{folder}/out")
-print(len(os.listdir(attempts)), flush=True)
+ParquetOutput.write = write_slowly
+"""
+
+TWINS = """
+left, right, folder, master = sys.argv[1:]
+session = t.start(**{
+    "spark.master": master, "spark.speculation": "true", "spark.speculation.interval": "100ms",
+    "spark.speculation.multiplier": "1.2", "spark.speculation.quantile": "0.3",
+    "spark.speculation.minTaskRuntime": "3s",
+    "spark.executorEnv.OGRJOIN_TEST_FLAG": f"{folder}/attempts",
+})
+t.oj.join_files(left, right, f"{folder}/files", session=session, tiles=4, op="within")
+rows = session.read.parquet(f"{folder}/files").drop("bbox")
+rows = rows.repartitionByRange(4, "n").sortWithinPartitions("n", "join_fid")
+t.oj.write(rows, f"{folder}/rows")
 session.stop()
 """
 
 
-@pytest.mark.skipif(
-    not MASTER.startswith("local-cluster"),
-    reason="Spark makes twins with OGRJOIN_SPARK_MASTER=local-cluster[2,1,1024]",
-)
-def test_twins_of_slow_tasks(folders, tmp_path):
-    apart = tmp_path / "apart"
-    apart.mkdir()
-    program = run_apart(TWINS, apart, *folders, tmp_path)
+@contextlib.contextmanager
+def two_hosts(folder):
+    """The master URL of a standalone cluster whose two workers, of two cores each, have
+    different addresses: Spark starts no twin of a task on the host of the first."""
+    import pyspark
+
+    where = os.path.dirname(pyspark.__file__)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "SPARK_HOME": where, "SPARK_WORKER_DIR": str(folder),
+                   "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1"}  # fmt: skip
+    started = []
+
+    def daemon(name, *words):
+        line = [f"{where}/bin/spark-class", f"org.apache.spark.deploy.{name}", "--webui-port", "0"]
+        with open(folder / "daemons.log", "a") as log:
+            started.append(
+                subprocess.Popen([*line, *words], env=environment, stdout=log, stderr=log)
+            )
+
     try:
-        printed, errors = program.communicate(timeout=600)
+        daemon("master.Master", "--host", "127.0.0.1", "--port", str(port))
+        for host in ("127.0.0.2", "127.0.0.3"):
+            daemon("worker.Worker", "--host", host, "--cores", "2", "--memory", "1g",
+                   f"spark://127.0.0.1:{port}")  # fmt: skip
+        yield f"spark://127.0.0.1:{port}"
     finally:
-        stop(program)
+        for program in reversed(started):
+            stop(program)
+
+
+@pytest.mark.skipif(IS_QUICK, reason="OGRJOIN_SPARK_MASTER is not set")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="127.0.0.2 is no address here")
+def test_twins_of_slow_tasks(folders, tmp_path):
+    apart, attempts = tmp_path / "apart", tmp_path / "attempts"
+    cluster = tmp_path / "cluster"
+    for folder in (apart, attempts, cluster):
+        folder.mkdir()
+    (apart / "sitecustomize.py").write_text(SLOW_ATTEMPTS)
+    with two_hosts(cluster) as master:
+        words = *folders, tmp_path, master
+        program = run_apart(TWINS, apart, *words, OGRJOIN_TEST_FLAG=str(attempts))
+        try:
+            _, errors = program.communicate(timeout=900)
+        finally:
+            stop(program)
     assert program.returncode == 0, errors
-    assert int(printed) > 4  # four tasks, and twins
-    assert content(tmp_path / "out") == content(tmp_path / "undisturbed")
-    assert sorted(os.listdir(tmp_path)) == ["apart", "attempts", "out", "undisturbed"]
+    made = set(os.listdir(attempts))
+    assert {"files.2.1", "files.3.1"} & made and {"rows.2.1", "rows.3.1"} & made, made  # twins
+    one = same_files(str(tmp_path / "files"), *folders, op="within")
+    made = ogrjoin.scan(str(tmp_path / "rows")).reader().read_all()
+    one = one.sort_by([("n", "ascending"), ("join_fid", "ascending")])
+    same_tables(made, one.drop_columns(["bbox"]))  # without the mark of a geometry: no bbox
+    assert sorted(os.listdir(tmp_path)) == ["apart", "attempts", "cluster", "files", "rows"]

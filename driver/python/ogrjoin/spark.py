@@ -547,8 +547,9 @@ def _plan_tiles(
         cores = int(session.conf.get("spark.sql.shuffle.partitions", "8"))
         cores = min(cores, 64)
         n_tiles = max(min(cores, 1 + n_left // 10_000), -(-n_left // _TILE_ROWS))
-    sample = _table(_sampled(left, _SAMPLE, n_left).toArrow().to_batches(), job.left_rows)
-    tree = Tiles(job.left_boxes(sample), n_tiles, job.metric)
+    places = pa.schema([field for field in job.left if field.name in job.reach_columns])
+    sample = _sampled(left.select(*_quoted(places.names)), _SAMPLE, n_left).toArrow()
+    tree = Tiles(job.left_boxes(_table(sample.to_batches(), places)), n_tiles, job.metric)
     near = None
     if job.is_unbounded:
         n = right.count() if n_right is None else n_right
@@ -656,8 +657,9 @@ class _Chosen(NamedTuple):
     sums: ZoneSums | None  # of way sums
 
 
-def _choose(way: Way | None, left: Any, right: Any, job: TileJoin, join_memory: int) -> _Chosen:
-    """The way of a join.  Rows are counted only to choose one."""
+def _check_way(way: Way | None, job: TileJoin) -> ZoneSums | None:
+    """Raises an error if the join cannot be made in this way, before any task starts.
+    Returns the sums of way "sums", also if way is None and the join allows them."""
     if way not in (None, "broadcast", "shuffle", "sums"):
         raise InvalidError(f'way is "broadcast", "shuffle" or "sums", not {way!r}')
     sums = ZoneSums.of(job) if way in (None, "sums") else None
@@ -666,6 +668,13 @@ def _choose(way: Way | None, left: Any, right: Any, job: TileJoin, join_memory: 
             'way="sums" makes counts, sums and means of numbers, with how left or inner, an '
             "op whose sides can be exchanged, and no conditions: leave way out"
         )
+    return sums
+
+
+def _choose(
+    way: Way | None, sums: ZoneSums | None, left: Any, right: Any, job: TileJoin, join_memory: int
+) -> _Chosen:
+    """The way of a join; sums: of _check_way().  Rows are counted only to choose one."""
     if way is not None:
         return _Chosen(way, None, sums)
 
@@ -727,8 +736,9 @@ def join(
     mine, theirs, job = _sides(left, right, options)
     is_ordered = order == "input"
     result = _result(job, is_ordered)
+    sums = _check_way(way, job)
     rights = _right_rows(theirs, job, check_fid)
-    chosen = _choose(way, mine.df, rights, job, join_memory)
+    chosen = _choose(way, sums, mine.df, rights, job, join_memory)
     lefts = mine.df
     if chosen.way != "broadcast" or is_ordered or _needs_left_numbers(options):
         lefts = _numbered(mine, "left", check_fid)
@@ -775,8 +785,9 @@ def explain(
     if isinstance(left, str):
         return explain_files(left, right, tiles=tiles, **options)
     mine, theirs, job = _sides(left, right, options)
+    sums = _check_way(way, job)
     rights = _right_rows(theirs, job, False)
-    chosen = _choose(way, mine.df, rights, job, join_memory).way
+    chosen = _choose(way, sums, mine.df, rights, job, join_memory).way
     n_left, n_right = mine.df.count(), rights.count()
     n_bytes = _bytes_of(rights, job.right_rows, n_right)
     rows = (n_left, n_right)
