@@ -27,6 +27,7 @@ static const struct method methods[] = {
     {"the same on the GPU", "cuda_quadrant", 1},
     {"GEOS STRtree, sorted", "geos_sorted", 0},
     {"great circles, every edge in reach", "sphere", 0},
+    {"geodesics to all points in reach", "ellipsoid", 0},
     {"inverted lists of all tokens", "lists", 0},
     {"boxes, cut points, all vertices", "cut_points", 0},
     {"the same on the GPU", "cuda_cut_points", 1},
@@ -392,6 +393,11 @@ static oj_status run_method(struct benchmark *b, const struct method *method,
     return status;
 }
 
+static int is_reference_on_globe(const char *backend)
+{
+    return strcmp(backend, "sphere") == 0 || strcmp(backend, "ellipsoid") == 0;
+}
+
 /* Runs all methods; those that cannot answer the join are left out. */
 static oj_status run_methods(struct benchmark *b, int *is_different,
                              struct oj_error *err)
@@ -401,8 +407,8 @@ static oj_status run_methods(struct benchmark *b, int *is_different,
         struct oj_error here = {OJ_OK, ""};
         struct method_row *row = &b->rows[b->n_rows];
         oj_status status;
-        if (strcmp(methods[i].backend, "sphere") == 0 &&
-            b->job->relation.metric != OJ_METRIC_SPHERE)
+        if (is_reference_on_globe(methods[i].backend) &&
+            !oj_relation_is_on_globe(&b->job->relation))
             continue;
         status = run_method(b, &methods[i], row, &here);
         if (status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NO_DEVICE)

@@ -89,11 +89,19 @@ static oj_status check_rows_have_fids(const struct oj_sides *sides, int side,
     return OJ_OK;
 }
 
-/* ---- the sphere ---------------------------------------------------------- */
+/* ---- the globe ----------------------------------------------------------- */
 
-static const char points_only[] =
+/* Messages where a side must consist of points; [0] with -metric sphere, [1]
+ * with -metric ellipsoid. */
+static const char *const points_only[] = {
     "-metric sphere measures from points and multipoints of the input layer; "
-    "-centroid_of input or -point_on_surface_of input makes points of others";
+    "-centroid_of input or -point_on_surface_of input makes points of others",
+    "-metric ellipsoid measures between points and multipoints; -metric sphere "
+    "takes lines and polygons as the join layer, -centroid_of or "
+    "-point_on_surface_of makes points of them",
+};
+
+static const char *const side_roles[] = {"input", "join"};
 
 int oj_reshape_makes_points(const struct oj_reshape *reshape)
 {
@@ -101,33 +109,38 @@ int oj_reshape_makes_points(const struct oj_reshape *reshape)
            reshape->shape == OJ_SHAPE_POINT_ON_SURFACE;
 }
 
-static oj_status check_input_holds_points(const struct oj_sides *sides,
-                                          const struct oj_source *input,
+static oj_status check_layers_hold_points(const struct oj_sides *sides,
+                                          struct oj_source *const source[2],
                                           struct oj_error *err)
 {
-    if (!sides->needs_points || oj_reshape_makes_points(&sides->reshape[0]) ||
-        oj_source_can_hold_points(input))
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_DATA, "input layer '%s' holds %s features; %s",
-                   input->name, OGRGeometryTypeToName(input->type),
-                   points_only);
+    for (int side = 0; side < sides->n_point_sides; side++)
+    {
+        if (oj_reshape_makes_points(&sides->reshape[side]) ||
+            oj_source_can_hold_points(source[side]))
+            continue;
+        return oj_fail(err, OJ_ERR_DATA, "%s layer '%s' holds %s features; %s",
+                       side_roles[side], source[side]->name,
+                       OGRGeometryTypeToName(source[side]->type),
+                       points_only[sides->n_point_sides - 1]);
+    }
+    return OJ_OK;
 }
 
-static oj_status check_rows_are_points(const struct oj_sides *sides,
+static oj_status check_rows_are_points(const struct oj_sides *sides, int side,
                                        const struct oj_flat *flat,
                                        struct oj_error *err)
 {
-    if (!sides->needs_points || oj_flat_is_points(flat) ||
+    if (side >= sides->n_point_sides || oj_flat_is_points(flat) ||
         (flat->part_kinds & ~(unsigned)OJ_PART_POINT) == 0)
         return OJ_OK;
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         if ((oj_flat_kinds(flat, i) & ~(unsigned)OJ_PART_POINT) != 0)
-            return oj_fail(
-                err, OJ_ERR_DATA,
-                "feature %lld of input layer '%s' is not a point; %s",
-                (long long)(flat->fid != NULL ? flat->fid[i] : i),
-                sides->reshape[0].name, points_only);
+            return oj_fail(err, OJ_ERR_DATA,
+                           "feature %lld of %s layer '%s' is not a point; %s",
+                           (long long)(flat->fid != NULL ? flat->fid[i] : i),
+                           side_roles[side], sides->reshape[side].name,
+                           points_only[sides->n_point_sides - 1]);
     }
     return OJ_OK;
 }
@@ -527,6 +540,15 @@ static oj_status reshape_features(struct oj_reshape *reshape,
 
 /* ---- both sides ---------------------------------------------------------- */
 
+/* See oj_sides.n_point_sides. */
+static int count_point_sides(const struct oj_relation *relation)
+{
+    return oj_relation_compares_shapes(relation)     ? 0
+           : relation->metric == OJ_METRIC_ELLIPSOID ? 2
+           : relation->metric == OJ_METRIC_SPHERE    ? 1
+                                                     : 0;
+}
+
 oj_status oj_sides_open(const struct oj_command *command,
                         struct oj_source *input, struct oj_source *join,
                         const struct oj_crs *crs, struct oj_sides *sides,
@@ -535,9 +557,8 @@ oj_status oj_sides_open(const struct oj_command *command,
     struct oj_source *const source[2] = {input, join};
     sides->reshape[0] = shape_options_of_side(command, 0, input->name);
     sides->reshape[1] = shape_options_of_side(command, 1, join->name);
-    sides->needs_points = command->relation.metric == OJ_METRIC_SPHERE &&
-                          !oj_relation_compares_shapes(&command->relation);
-    OJ_TRY(check_input_holds_points(sides, input, err));
+    sides->n_point_sides = count_point_sides(&command->relation);
+    OJ_TRY(check_layers_hold_points(sides, source, err));
     OJ_TRY(check_self_join(command, input, join, sides, relation, err));
     return open_compared_columns(command, source, crs, &sides->columns, err);
 }
@@ -557,9 +578,8 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
         *flat = oj_flat_buf_view(&work->shapes);
     }
     OJ_TRY(check_rows_have_fids(sides, side, flat, err));
-    if (side == 0)
-        OJ_TRY(check_rows_are_points(sides, flat, err));
-    if (sides->needs_points)
+    OJ_TRY(check_rows_are_points(sides, side, flat, err));
+    if (sides->n_point_sides > 0)
         found->n_beyond_poles += count_beyond_poles(flat);
     return oj_side_columns_make(&sides->columns, side, insert, values,
                                 &work->columns, flat, &found->missing, err);

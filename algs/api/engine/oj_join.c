@@ -348,6 +348,10 @@ static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
     const struct oj_engine *engine;
     int i = choose_engine(join, input), are_found;
     OJ_TRY(build_cpu_index_if_needed(join, err));
+    if (i < 0 && join->args.relation.metric == OJ_METRIC_ELLIPSOID)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "metric ellipsoid measures between points and "
+                       "multipoints: use metric sphere for lines and polygons");
     if (i < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-op %s is not possible between these kinds of features "
