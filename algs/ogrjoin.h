@@ -312,7 +312,7 @@ ogrjoin_pairs_left(const struct ogrjoin_pairs *pairs);
 /** [count] numbers of the features of the join side. */
 OGRJOIN_API const int64_t *
 ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs);
-/** [count] distances, in units of the coordinates, on the sphere in metres; for
+/** [count] distances, in units of the coordinates, on the globe in metres; for
  * op similar, similarities, or differences if no texts are compared; NaN for
  * joins without a measure. */
 OGRJOIN_API const double *
@@ -404,8 +404,9 @@ struct ogrjoin_validation
 
 /** Joins input twice, with the index and with a reference, and compares the
  *  answers.
- *  reference  name of a backend; NULL: sphere for metric sphere, lists for
- *             texts or vectors without geometries, else geos
+ *  reference  name of a backend; NULL: sphere or ellipsoid for the metric of
+ *             this name, lists for texts or vectors without geometries, else
+ *             geos
  *  Cost       that of both joins; the references use one thread
  *  Errors     those of ogrjoin_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int

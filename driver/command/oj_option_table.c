@@ -429,8 +429,9 @@ static const struct oj_option options[] = {
      VALUE(FLAG, explain), .not_read = own_run},
 
     {proof, "validate", "[BACKEND]",
-     "join again with geos (default; sphere with -metric sphere, lists with "
-     "-op similar) or another reference and compare every pair and distance; "
+     "join again with geos (default; with -metric sphere or ellipsoid that of "
+     "this name, lists with -op similar) or another reference and compare "
+     "every pair and distance; "
      "exit code 3 if any differs",
      VALUE(REFERENCE, validate), .not_read = own_run},
     {proof, "validate_report", "FILE",

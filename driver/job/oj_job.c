@@ -256,7 +256,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
     options.ignore_unwanted = !source->has_where;
     options.transformation = source->transformation;
     options.has_degrees = source->srs != NULL && OSRIsGeographic(source->srs) &&
-                          job->relation.metric != OJ_METRIC_SPHERE &&
+                          !oj_relation_is_on_globe(&job->relation) &&
                           oj_command_needs_shapes(job->command);
     options.n_threads = n_threads(job->command);
     if (options.n_threads == 0)

@@ -23,7 +23,9 @@ else()
 endif()
 target_include_directories(ogrjoin_python SYSTEM PRIVATE ${Python_INCLUDE_DIRS})
 target_link_libraries(ogrjoin_python PRIVATE oj_flags Threads::Threads
-                                             PkgConfig::GEOS m ${CMAKE_DL_LIBS})
+                                             PkgConfig::GEOS
+                                             ${OJ_PROJ_LIBRARY} m
+                                             ${CMAKE_DL_LIBS})
 if(NOT APPLE)
   target_link_options(ogrjoin_python PRIVATE
     -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/core.map)

@@ -29,6 +29,7 @@ static const struct method methods[] = {
     {"the same on the GPU", "cuda_quadrant", 1, 0},
     {"GEOS STRtree, sorted", "geos_sorted", 0, 0},
     {"great circles, every edge in reach", "sphere", 0, 0},
+    {"geodesics to all points in reach", "ellipsoid", 0, 0},
     {"inverted lists of all tokens", "lists", 0, 0},
     {"boxes, cut points, all vertices", "cut_points", 0, 0},
     {"the same on the GPU", "cuda_cut_points", 1, 0},
@@ -628,6 +629,11 @@ static oj_status run_method(struct benchmark *b, const struct method *method,
     return status;
 }
 
+static int is_reference_on_globe(const char *backend)
+{
+    return strcmp(backend, "sphere") == 0 || strcmp(backend, "ellipsoid") == 0;
+}
+
 /* Runs all methods; those that cannot answer the join are left out. */
 static oj_status run_methods(struct benchmark *b, int *is_different,
                              struct oj_error *err)
@@ -637,8 +643,8 @@ static oj_status run_methods(struct benchmark *b, int *is_different,
         struct oj_error here = {OJ_OK, ""};
         struct method_row *row = &b->rows[b->n_rows];
         oj_status status;
-        if (strcmp(methods[i].backend, "sphere") == 0 &&
-            b->job->relation.metric != OJ_METRIC_SPHERE)
+        if (is_reference_on_globe(methods[i].backend) &&
+            !oj_relation_is_on_globe(&b->job->relation))
             continue;
         if (methods[i].of_points &&
             !oj_flat_is_points(&b->job->join_side->flat))

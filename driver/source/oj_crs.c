@@ -241,7 +241,14 @@ static struct oj_distance_frame distance_frame(const struct oj_command *command,
                                       .crs = oj_crs_describe(crs->join)};
     char *name = NULL;
     if (frame.kind == OJ_CRS_KIND_GEOGRAPHIC)
+    {
+        OGRErr failed = OGRERR_NONE;
         frame.unit = OSRGetAngularUnits(crs->join, &name);
+        frame.semi_major = OSRGetSemiMajor(crs->join, &failed);
+        if (failed != OGRERR_NONE || OSRIsDerivedGeographic(crs->join))
+            frame.semi_major = 0.0;
+        frame.inverse_flattening = OSRGetInvFlattening(crs->join, NULL);
+    }
     else if (frame.kind != OJ_CRS_KIND_NONE)
         frame.unit = OSRGetLinearUnits(crs->join, &name);
     frame.unit_name = name;

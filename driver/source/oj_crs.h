@@ -13,7 +13,7 @@ struct oj_crs
     OGRSpatialReferenceH join;
     /** CRS written to the output, owned; NULL: none */
     OGRSpatialReferenceH output;
-    /** unit of distances: that of `join`, with -metric sphere the metre; "":
+    /** unit of distances: that of `join`, on the globe the metre; "":
      *  unknown, or no CRS */
     char unit[64];
 };

@@ -152,7 +152,7 @@ static double largest_pair_gap(const struct oj_command *command,
 {
     if (command->max_distance_field != NULL ||
         command->join_max_distance_field != NULL ||
-        command->relation.metric == OJ_METRIC_SPHERE)
+        oj_relation_is_on_globe(&command->relation))
         return INFINITY;
     if (is_by_distance(command))
         return max_distance;

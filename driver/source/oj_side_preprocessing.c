@@ -89,14 +89,20 @@ static oj_status check_rows_have_fids(const struct oj_sides *sides, int side,
     return OJ_OK;
 }
 
-/* ---- the sphere ---------------------------------------------------------- */
+/* ---- the globe ----------------------------------------------------------- */
 
 static const char points_of_sphere[] =
     "-metric sphere measures from points and multipoints of the input layer; "
     "-centroid_of input or -point_on_surface_of input makes points of others";
+static const char points_of_ellipsoid[] =
+    "-metric ellipsoid measures between points and multipoints; -metric sphere "
+    "takes lines and polygons as the join layer, -centroid_of or "
+    "-point_on_surface_of makes points of them";
 static const char points_of_heading[] =
     "-heading is that of points and multipoints of the input layer; "
     "-centroid_of input or -point_on_surface_of input makes points of others";
+
+static const char *const side_roles[] = {"input", "join"};
 
 int oj_reshape_makes_points(const struct oj_reshape *reshape)
 {
@@ -104,34 +110,38 @@ int oj_reshape_makes_points(const struct oj_reshape *reshape)
            reshape->shape == OJ_SHAPE_POINT_ON_SURFACE;
 }
 
-static oj_status check_input_holds_points(const struct oj_sides *sides,
-                                          const struct oj_source *input,
+static oj_status check_layers_hold_points(const struct oj_sides *sides,
+                                          struct oj_source *const source[2],
                                           struct oj_error *err)
 {
-    if (sides->points_only == NULL ||
-        oj_reshape_makes_points(&sides->reshape[0]) ||
-        oj_source_can_hold_points(input))
-        return OJ_OK;
-    return oj_fail(err, OJ_ERR_DATA, "input layer '%s' holds %s features; %s",
-                   input->name, OGRGeometryTypeToName(input->type),
-                   sides->points_only);
+    for (int side = 0; side < sides->n_point_sides; side++)
+    {
+        if (oj_reshape_makes_points(&sides->reshape[side]) ||
+            oj_source_can_hold_points(source[side]))
+            continue;
+        return oj_fail(err, OJ_ERR_DATA, "%s layer '%s' holds %s features; %s",
+                       side_roles[side], source[side]->name,
+                       OGRGeometryTypeToName(source[side]->type),
+                       sides->points_only);
+    }
+    return OJ_OK;
 }
 
-static oj_status check_rows_are_points(const struct oj_sides *sides,
+static oj_status check_rows_are_points(const struct oj_sides *sides, int side,
                                        const struct oj_flat *flat,
                                        struct oj_error *err)
 {
-    if (sides->points_only == NULL || oj_flat_is_points(flat) ||
+    if (side >= sides->n_point_sides || oj_flat_is_points(flat) ||
         (flat->part_kinds & ~(unsigned)OJ_PART_POINT) == 0)
         return OJ_OK;
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         if ((oj_flat_kinds(flat, i) & ~(unsigned)OJ_PART_POINT) != 0)
-            return oj_fail(
-                err, OJ_ERR_DATA,
-                "feature %lld of input layer '%s' is not a point; %s",
-                (long long)(flat->fid != NULL ? flat->fid[i] : i),
-                sides->reshape[0].name, sides->points_only);
+            return oj_fail(err, OJ_ERR_DATA,
+                           "feature %lld of %s layer '%s' is not a point; %s",
+                           (long long)(flat->fid != NULL ? flat->fid[i] : i),
+                           side_roles[side], sides->reshape[side].name,
+                           sides->points_only);
     }
     return OJ_OK;
 }
@@ -535,6 +545,30 @@ static oj_status reshape_features(struct oj_reshape *reshape,
 
 /* ---- both sides ---------------------------------------------------------- */
 
+/* Sets which sides must consist of points. */
+static void find_point_sides(const struct oj_command *command,
+                             struct oj_sides *sides)
+{
+    const struct oj_relation *relation = &command->relation;
+    int is_least = !oj_relation_compares_shapes(relation);
+    sides->is_on_globe = is_least && oj_relation_is_on_globe(relation);
+    if (is_least && relation->metric == OJ_METRIC_ELLIPSOID)
+    {
+        sides->n_point_sides = 2;
+        sides->points_only = points_of_ellipsoid;
+    }
+    else if (sides->is_on_globe)
+    {
+        sides->n_point_sides = 1;
+        sides->points_only = points_of_sphere;
+    }
+    else if (command->heading != NULL)
+    {
+        sides->n_point_sides = 1;
+        sides->points_only = points_of_heading;
+    }
+}
+
 oj_status oj_sides_open(const struct oj_command *command,
                         struct oj_source *input, struct oj_source *join,
                         const struct oj_crs *crs, struct oj_sides *sides,
@@ -543,12 +577,8 @@ oj_status oj_sides_open(const struct oj_command *command,
     struct oj_source *const source[2] = {input, join};
     sides->reshape[0] = shape_options_of_side(command, 0, input->name);
     sides->reshape[1] = shape_options_of_side(command, 1, join->name);
-    sides->is_on_sphere = command->relation.metric == OJ_METRIC_SPHERE &&
-                          !oj_relation_compares_shapes(&command->relation);
-    sides->points_only = sides->is_on_sphere        ? points_of_sphere
-                         : command->heading != NULL ? points_of_heading
-                                                    : NULL;
-    OJ_TRY(check_input_holds_points(sides, input, err));
+    find_point_sides(command, sides);
+    OJ_TRY(check_layers_hold_points(sides, source, err));
     OJ_TRY(check_self_join(command, input, join, sides, relation, err));
     return open_compared_columns(command, source, crs, &sides->columns, err);
 }
@@ -568,9 +598,8 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
         *flat = oj_flat_buf_view(&work->shapes);
     }
     OJ_TRY(check_rows_have_fids(sides, side, flat, err));
-    if (side == 0)
-        OJ_TRY(check_rows_are_points(sides, flat, err));
-    if (sides->is_on_sphere)
+    OJ_TRY(check_rows_are_points(sides, side, flat, err));
+    if (sides->is_on_globe)
         found->n_beyond_poles += count_beyond_poles(flat);
     return oj_side_columns_make(&sides->columns, side, insert, values,
                                 &work->columns, flat, &found->missing, err);

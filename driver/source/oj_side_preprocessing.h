@@ -44,7 +44,7 @@ struct oj_side_findings
     char reason[160];      /**< why the first invalid feature is invalid, or
                                 "" */
     int64_t first_invalid; /**< FID of the first invalid feature */
-    /** -metric sphere: number of features with a latitude beyond 90; these
+    /** on the globe: number of features with a latitude beyond 90; these
      *  match nothing */
     int64_t n_beyond_poles;
     struct oj_missing_values missing;
@@ -73,11 +73,13 @@ struct oj_sides
     struct oj_reshape reshape[2];
     struct oj_side_columns columns;
     int is_self_join; /**< both sides are one layer */
-    /** why the input side must consist of points (-metric sphere, -heading), as
-     *  a message says it; NULL: it need not */
-    const char *points_only;
-    int is_on_sphere; /**< 1: least distances with -metric sphere */
-    int needs_fids;   /**< 1: -exclude self, for which both sides need FIDs */
+    /** number of sides, from the input side on, that must consist of points: 1
+     *  with -metric sphere and -heading, 2 with -metric ellipsoid, otherwise 0
+     */
+    int n_point_sides;
+    const char *points_only; /**< why, for messages */
+    int is_on_globe; /**< 1: least distances on the sphere or ellipsoid */
+    int needs_fids;  /**< 1: -exclude self, for which both sides need FIDs */
 };
 
 /** Preprocessed rows. Owner; zeroed memory is a valid empty one and may be

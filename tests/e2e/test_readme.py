@@ -107,9 +107,11 @@ def run_tables(path, headings):
                 continue
             if not any(".gpkg" in word for word in words):
                 sides = ["input.gpkg", "join.gpkg"]
-                if "sphere" in words:
+                if "sphere" in words or "ellipsoid" in words:
                     words += ["-t_srs", "EPSG:4326"]
                     sides[0] = "pickups.gpkg"
+                if "ellipsoid" in words:
+                    sides[1] = "places_b.gpkg"
                 if "-unordered_pairs" in words:
                     sides[1] = sides[0]
                 words += ["out.gpkg", *sides]

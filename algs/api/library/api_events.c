@@ -36,15 +36,20 @@ static oj_status write_options(const struct oj_relation *r,
                                const char *conditions, char **out,
                                struct oj_error *err)
 {
-    char text[MOST_OPTIONS];
-    int n = snprintf(
+    const struct oj_ellipsoid *of = oj_relation_ellipsoid(r);
+    char text[MOST_OPTIONS], ellipsoid[80] = "";
+    int n;
+    if (of != NULL)
+        snprintf(ellipsoid, sizeof ellipsoid, " ellipsoid %.17g %.17g",
+                 of->semi_major, of->flattening);
+    n = snprintf(
         text, sizeof text,
         "op %s max_distance %.17g min_distance %.17g metric %d distance %d "
         "distance_to %d densify %.17g relate %s exclude_self %d "
-        "exclude_same_geometry %d%s%s",
+        "exclude_same_geometry %d%s%s%s",
         oj_op_get(r->op)->name, r->max_distance, r->min_distance,
         (int)r->metric, (int)r->distance, (int)r->distance_to, r->densify,
-        r->mask, r->exclude_self, r->exclude_same_geometry,
+        r->mask, r->exclude_self, r->exclude_same_geometry, ellipsoid,
         conditions[0] != '\0' ? " " : "", conditions);
     if (n < 0 || n >= MOST_OPTIONS)
         return oj_fail(err, OJ_ERR_LIMIT,

@@ -50,7 +50,7 @@ struct oj_distance_frame api_join_crs_frame(const struct ogrjoin_settings *s,
     struct oj_distance_frame frame =
         oj_distance_frame_of_crs_text("", s->relation.metric, crs);
     frame.takes_plain_numbers = s->rows.crs == API_CRS_IGNORE;
-    if (frame.takes_plain_numbers && s->relation.metric == OJ_METRIC_SPHERE)
+    if (frame.takes_plain_numbers && oj_relation_is_on_globe(&s->relation))
         frame.kind = OJ_CRS_KIND_NONE; /* the user states that coordinates are
                                           degrees */
     return frame;

@@ -48,10 +48,9 @@ static oj_status check_settings(const struct api_pair_settings *s,
         return oj_fail(err, OJ_ERR_ARG,
                        "pick score needs a column of scores: "
                        "ogrjoin_layer_set_columns(), in Python Index(score=)");
-    if (relation->metric == OJ_METRIC_SPHERE && wants_overlap(s))
+    if (oj_relation_is_on_globe(relation) && wants_overlap(s))
         return oj_fail(err, OJ_ERR_ARG,
-                       "overlaps are not measured on the "
-                       "sphere");
+                       "overlaps are measured with metric planar only");
     return OJ_OK;
 }
 

@@ -53,21 +53,26 @@ struct crs_reading
 
 /* ---- codes --------------------------------------------------------------- */
 
+#define WGS84_ELLIPSOID 6378137.0, 298.257223563
+
 /* Codes whose properties are known without a text. */
 static const struct
 {
     const char *identity;
     enum oj_crs_kind kind;
     int is_wgs84;
+    double semi_major, inverse_flattening; /* of geographic CRS */
 } known_codes[] = {
-    {"EPSG:4326", OJ_CRS_KIND_GEOGRAPHIC, 1},
-    {"EPSG:4979", OJ_CRS_KIND_GEOGRAPHIC, 1},
-    {"OGC:CRS84", OJ_CRS_KIND_GEOGRAPHIC, 1},
-    {"OGC:CRS84H", OJ_CRS_KIND_GEOGRAPHIC, 1},
-    {"CRS:84", OJ_CRS_KIND_GEOGRAPHIC, 1},
-    {"OGC:CRS83", OJ_CRS_KIND_GEOGRAPHIC, 0}, /* NAD83 */
-    {"OGC:CRS27", OJ_CRS_KIND_GEOGRAPHIC, 0}, /* NAD27 */
-    {"EPSG:3857", OJ_CRS_KIND_PROJECTED, 0},
+    {"EPSG:4326", OJ_CRS_KIND_GEOGRAPHIC, 1, WGS84_ELLIPSOID},
+    {"EPSG:4979", OJ_CRS_KIND_GEOGRAPHIC, 1, WGS84_ELLIPSOID},
+    {"OGC:CRS84", OJ_CRS_KIND_GEOGRAPHIC, 1, WGS84_ELLIPSOID},
+    {"OGC:CRS84H", OJ_CRS_KIND_GEOGRAPHIC, 1, WGS84_ELLIPSOID},
+    {"CRS:84", OJ_CRS_KIND_GEOGRAPHIC, 1, WGS84_ELLIPSOID},
+    {"OGC:CRS83", OJ_CRS_KIND_GEOGRAPHIC, 0, 6378137.0,
+     298.257222101}, /* NAD83, GRS 1980 */
+    {"OGC:CRS27", OJ_CRS_KIND_GEOGRAPHIC, 0, 6378206.4,
+     294.978698213898}, /* NAD27, Clarke 1866 */
+    {"EPSG:3857", OJ_CRS_KIND_PROJECTED, 0, 0.0, 0.0},
 };
 
 /* Index of a code in known_codes; -1 if it is not there. */
@@ -156,6 +161,8 @@ static int describe_code(const char *identity, struct crs_reading *out)
         return 0;
     out->text.kind = known_codes[known].kind;
     out->text.is_wgs84 = known_codes[known].is_wgs84;
+    out->text.semi_major = known_codes[known].semi_major;
+    out->text.inverse_flattening = known_codes[known].inverse_flattening;
     out->text.unit = out->text.kind == OJ_CRS_KIND_GEOGRAPHIC
                          ? oj_units[OJ_UNIT_DEG].size
                          : 1.0;
@@ -794,6 +801,19 @@ static int is_definition_of_wgs84(const struct crs_definition *d,
            are_close(text->unit, oj_units[OJ_UNIT_DEG].size);
 }
 
+/* Of a rotated pole the ellipsoid stays unstated: its coordinates are no
+ * longitudes and latitudes of the ellipsoid. */
+static void describe_ellipsoid(const struct crs_definition *definition,
+                               struct oj_crs_text *text)
+{
+    if (text->kind != OJ_CRS_KIND_GEOGRAPHIC || definition->is_derived ||
+        !(definition->semi_major > 0.0) ||
+        isnan(definition->inverse_flattening))
+        return;
+    text->semi_major = definition->semi_major;
+    text->inverse_flattening = definition->inverse_flattening;
+}
+
 /* ---- reading a text ------------------------------------------------------ */
 
 static oj_status describe_tree(const struct oj_crs_tree *tree,
@@ -825,6 +845,7 @@ static oj_status describe_tree(const struct oj_crs_tree *tree,
     else if (text->name[0] == '\0')
         snprintf(text->name, sizeof text->name, "unnamed");
     define_crs(tree, part, text, &out->definition);
+    describe_ellipsoid(&out->definition, text);
     identity = out->horizontal[0] != '\0' ? out->horizontal : text->identity;
     known = find_known_code(identity);
     text->is_wgs84 = text->kind == OJ_CRS_KIND_GEOGRAPHIC &&

@@ -52,6 +52,9 @@ struct oj_crs_text
     double unit;        /**< unit of the horizontal axes, in metres, or in
                              radians for a geographic CRS; NaN: not stated */
     char unit_name[64]; /**< as "US survey foot", "degree"; "": not stated */
+    double semi_major;  /**< of the ellipsoid, in metres; 0: not stated, or the
+                             CRS is not geographic */
+    double inverse_flattening; /**< 0: a sphere */
     char identity[128]; /**< as "EPSG:2263", with the authority in upper case;
                              "": none */
     char name[256];     /**< name for messages: identity, otherwise name of

@@ -1,5 +1,7 @@
 #include "oj_distance_scale.h"
 
+#include "../../foundations/base/oj_geodesic.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -12,6 +14,9 @@ oj_distance_frame_of_crs_text(const char *dash, enum oj_metric metric,
                                       .kind = crs->kind,
                                       .unit = crs->unit,
                                       .unit_name = crs->unit_name,
+                                      .semi_major = crs->semi_major,
+                                      .inverse_flattening =
+                                          crs->inverse_flattening,
                                       .crs = crs->name};
 }
 
@@ -27,6 +32,17 @@ static int is_command(const struct oj_distance_frame *frame)
 static const char *value_sign(const struct oj_distance_frame *frame)
 {
     return is_command(frame) ? " " : "=";
+}
+
+/* Name of a metric of the globe. */
+static const char *metric_name(const struct oj_distance_frame *frame)
+{
+    return frame->metric == OJ_METRIC_ELLIPSOID ? "ellipsoid" : "sphere";
+}
+
+static int is_on_globe(const struct oj_distance_frame *frame)
+{
+    return frame->metric != OJ_METRIC_PLANAR;
 }
 
 static const char *use_degrees(const struct oj_distance_frame *frame)
@@ -65,40 +81,86 @@ static oj_status fail_unknown_crs(const struct oj_distance_frame *frame,
 
 /* ---- conversion ---------------------------------------------------------- */
 
-/* Conversion with -metric sphere: plain numbers are metres, degrees are
- * refused. */
-static oj_status scale_on_sphere(const struct oj_distance_frame *frame,
-                                 const char *option, const char *written,
-                                 enum oj_unit unit, double *scale,
+/* The ellipsoid of the CRS of the join. */
+static struct oj_ellipsoid
+ellipsoid_of_frame(const struct oj_distance_frame *frame)
+{
+    return (struct oj_ellipsoid){frame->semi_major,
+                                 frame->inverse_flattening != 0.0
+                                     ? 1.0 / frame->inverse_flattening
+                                     : 0.0};
+}
+
+/* Refuses -metric ellipsoid without an ellipsoid, or in a build without
+ * geodesics. */
+static oj_status check_ellipsoid(const struct oj_distance_frame *frame,
                                  struct oj_error *err)
+{
+    const struct oj_ellipsoid ellipsoid = ellipsoid_of_frame(frame);
+    const char *dash = frame->dash, *sign = value_sign(frame);
+    if (!oj_geodesic_is_built())
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "%smetric%sellipsoid: this build of ogrjoin has no "
+                       "geodesics, which are those of PROJ: use "
+                       "%smetric%ssphere, or a build with PROJ",
+                       dash, sign, dash, sign);
+    if (!(ellipsoid.semi_major > 0.0))
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "%smetric%sellipsoid measures on the ellipsoid of the "
+            "CRS of the join, and that of %s is not known: name the "
+            "CRS%s",
+            dash, sign,
+            frame->kind == OJ_CRS_KIND_NONE ? "coordinates alone" : frame->crs,
+            is_command(frame) ? " with -s_srs" : ", as PROJJSON or WKT");
+    if (!oj_ellipsoid_is_usable(&ellipsoid))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%smetric%sellipsoid: the flattening of %s, %g, is "
+                       "beyond %g, up to which geodesics are exact: use "
+                       "%smetric%ssphere",
+                       dash, sign, frame->crs, ellipsoid.flattening,
+                       OJ_ELLIPSOID_MOST_FLATTENING, dash, sign);
+    return OJ_OK;
+}
+
+/* Conversion with a metric of the globe: plain numbers are metres, degrees are
+ * refused. */
+static oj_status scale_on_globe(const struct oj_distance_frame *frame,
+                                const char *option, const char *written,
+                                enum oj_unit unit, double *scale,
+                                struct oj_error *err)
 {
     const int is_unknown =
         frame->kind == OJ_CRS_KIND_UNKNOWN || frame->kind == OJ_CRS_KIND_NONE;
+    char what[32];
+    snprintf(what, sizeof what, "metric=%s", metric_name(frame));
     if (is_unknown && !frame->takes_plain_numbers && !is_command(frame))
-        return fail_unknown_crs(frame, "metric=sphere", err);
+        return fail_unknown_crs(frame, what, err);
     if (frame->kind != OJ_CRS_KIND_GEOGRAPHIC &&
         !(is_unknown && frame->takes_plain_numbers))
         return oj_fail(err, OJ_ERR_ARG,
-                       "%smetric%ssphere measures between longitudes and "
+                       "%smetric%s%s measures between longitudes and "
                        "latitudes, and the CRS of the join is %s: %s, or leave "
                        "%smetric out",
-                       frame->dash, value_sign(frame),
+                       frame->dash, value_sign(frame), metric_name(frame),
                        frame->kind == OJ_CRS_KIND_NONE ? "unknown" : frame->crs,
                        use_degrees(frame), frame->dash);
     if (frame->kind == OJ_CRS_KIND_GEOGRAPHIC &&
         !(fabs(frame->unit / oj_units[OJ_UNIT_DEG].size - 1.0) <= 1e-9))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%smetric%ssphere needs degrees, and the unit of %s is "
-                       "another: %s EPSG:4326",
-                       frame->dash, value_sign(frame), frame->crs,
-                       is_command(frame) ? "use -t_srs"
-                                         : "bring both sides into");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "%smetric%s%s needs degrees, and the unit of %s is "
+            "another: %s EPSG:4326",
+            frame->dash, value_sign(frame), metric_name(frame), frame->crs,
+            is_command(frame) ? "use -t_srs" : "bring both sides into");
     if (unit == OJ_UNIT_DEG)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%s%s%s%s: with %smetric%ssphere distances are lengths; "
+                       "%s%s%s%s: with %smetric%s%s distances are lengths; "
                        "write m, km, ft, us-ft, mi, or none for metres",
                        frame->dash, option, value_sign(frame), written,
-                       frame->dash, value_sign(frame));
+                       frame->dash, value_sign(frame), metric_name(frame));
+    if (frame->metric == OJ_METRIC_ELLIPSOID)
+        OJ_TRY(check_ellipsoid(frame, err));
     *scale = unit == OJ_UNIT_CRS ? 1.0 : oj_units[unit].size;
     return OJ_OK;
 }
@@ -169,8 +231,8 @@ oj_status oj_distance_scale(const struct oj_distance_frame *frame,
 {
     char what[600];
     int is_geographic = frame->kind == OJ_CRS_KIND_GEOGRAPHIC;
-    if (frame->metric == OJ_METRIC_SPHERE)
-        return scale_on_sphere(frame, option, written, unit, scale, err);
+    if (is_on_globe(frame))
+        return scale_on_globe(frame, option, written, unit, scale, err);
     if (unit == OJ_UNIT_CRS &&
         (frame->takes_plain_numbers || frame->kind == OJ_CRS_KIND_NONE))
     {
@@ -222,10 +284,12 @@ oj_status oj_distances_convert(const struct oj_distance_frame *frame,
     const struct oj_distance *max = request->max_distance;
     relation->max_distance = INFINITY;
     relation->min_distance = relation->densify = 0.0;
+    if (frame->metric == OJ_METRIC_ELLIPSOID)
+        relation->ellipsoid = ellipsoid_of_frame(frame);
     if ((oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) == 0 &&
         max == NULL)
         return OJ_OK;
-    if (max == NULL && frame->metric == OJ_METRIC_SPHERE)
+    if (max == NULL && is_on_globe(frame))
         max = &unbounded;
     if (max != NULL)
         OJ_TRY(convert_distance(frame, "max_distance", max,
@@ -251,7 +315,7 @@ oj_status oj_distances_convert(const struct oj_distance_frame *frame,
 
 const char *oj_distance_unit_name(const struct oj_distance_frame *frame)
 {
-    if (frame->metric == OJ_METRIC_SPHERE)
+    if (is_on_globe(frame))
         return "metre";
     return frame->unit_name != NULL ? frame->unit_name : "";
 }

@@ -7,7 +7,7 @@
  *   geographic        refused *        refused                converted
  *   unknown           refused *        refused                refused
  *   -metric sphere    metres           converted              refused, and any
- *                                                             CRS but degrees
+ *   or ellipsoid                                              CRS but degrees
  *
  *   * unless takes_plain_numbers
  *
@@ -35,7 +35,10 @@ struct oj_distance_frame
     enum oj_crs_kind kind; /**< kind of the CRS of the join */
     double unit;           /**< unit of its axes, see struct oj_crs_text */
     const char *unit_name;
-    const char *crs;         /**< name of the CRS for messages */
+    double semi_major, inverse_flattening; /**< of the ellipsoid of a CRS in
+                                                degrees, see struct oj_crs_text
+                                                */
+    const char *crs;                       /**< name of the CRS for messages */
     int takes_plain_numbers; /**< 1: the user asked to take coordinates as they
                                   are: a distance without a unit is accepted
                                   also if the CRS is in degrees or its unit is
@@ -64,16 +67,17 @@ OJ_MUST_USE oj_status oj_distance_scale(const struct oj_distance_frame *frame,
                                         struct oj_error *err);
 
 /** Converts max_distance, min_distance and densify to the unit of the join and
- * stores them in relation. If the join measures no distances and no maximum is
- * given, stores infinity and 0. The metric is frame->metric, not that of
- * relation. OJ_ERR_ARG: a unit is not allowed, or the minimum is infinite or
- * above the maximum. */
+ * stores them in relation, and the ellipsoid if the metric is of it. If the
+ * join measures no distances and no maximum is given, stores infinity and 0.
+ * The metric is frame->metric, not that of relation. OJ_ERR_ARG: a unit is not
+ * allowed, or the minimum is infinite or above the maximum. OJ_ERR_UNSUPPORTED:
+ * the build has no geodesics. */
 OJ_MUST_USE oj_status
 oj_distances_convert(const struct oj_distance_frame *frame,
                      const struct oj_distance_request *request,
                      struct oj_relation *relation, struct oj_error *err);
 
-/** Name of the unit of distances in the output: "metre" on the sphere,
+/** Name of the unit of distances in the output: "metre" on the globe,
  * otherwise that of the CRS; "" if not known. */
 const char *oj_distance_unit_name(const struct oj_distance_frame *frame);
 

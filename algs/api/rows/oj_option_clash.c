@@ -75,7 +75,7 @@ static int takes_every_pair(const struct oj_given_options *given)
 
 static int is_planar(const struct oj_given_options *given)
 {
-    return given->relation->metric != OJ_METRIC_SPHERE;
+    return !oj_relation_is_on_globe(given->relation);
 }
 
 static int is_not_planar_or_least(const struct oj_given_options *given)
@@ -118,8 +118,20 @@ struct clash
 
 static const struct clash clashes[] = {
     /* distances and measures */
-    {"metric", "sphere", .without = "max_distance", .when = takes_attributes,
-     .text = "{metric sphere} with {op *} needs {max_distance}"},
+    {"metric", "sphere|ellipsoid", .without = "max_distance",
+     .when = takes_attributes,
+     .text = "{metric *} with {op *} needs {max_distance}"},
+    {"metric", "ellipsoid", .when = compares_shapes,
+     .text = "{metric ellipsoid} measures between points: {distance *} is "
+             "possible with {metric sphere} and planar"},
+    {"metric", "ellipsoid", ROW_COLUMNS_OF_LINES,
+     .why = "distances on the ellipsoid are of points: write {metric sphere}"},
+    {"metric", "ellipsoid", "validate", "!ellipsoid",
+     .text = "{validate *}: this reference does not measure on the ellipsoid; "
+             "that of {metric ellipsoid} is {validate ellipsoid}"},
+    {"validate", "ellipsoid", "metric", "sphere",
+     .text = "{validate ellipsoid}: this reference is for {metric ellipsoid}; "
+             "that of {metric sphere} is {validate sphere}"},
     {"ties", .without = "k", .when = takes_every_pair,
      .text = "{ties} goes with {k} here: without it all pairs that are near "
              "enough are written"},
@@ -129,9 +141,12 @@ static const struct clash clashes[] = {
     {"validate", "sphere", .when = is_planar,
      .text = "{validate *}: this reference is for {metric sphere}; in the "
              "plane it is {validate geos}"},
-    {"metric", "sphere", "distance_to", "boundary",
+    {"validate", "ellipsoid", .when = is_planar,
+     .text = "{validate *}: this reference is for {metric ellipsoid}; in the "
+             "plane it is {validate geos}"},
+    {"metric", "sphere|ellipsoid", "distance_to", "boundary",
      .text = "{distance_to boundary} is possible with {metric planar} only"},
-    {"metric", "sphere", "matrix_field|relation_field",
+    {"metric", "sphere|ellipsoid", "matrix_field|relation_field",
      .why = "matrices are of features in the plane"},
     {"heading", .when = is_not_planar_or_least,
      .text = "{heading} goes with {metric planar} and {distance least}: join "

@@ -165,7 +165,8 @@ extern const struct oj_engine oj_cpu_points_in_envelopes;
 extern const struct oj_engine oj_cpu_near_points;
 /** nearest and dwithin between features of any kinds. */
 extern const struct oj_engine oj_cpu_distance;
-/** nearest and dwithin by great-circle distance, with points as input. */
+/** nearest and dwithin by great-circle distance, with points as input, and
+ * between points on an ellipsoid. */
 extern const struct oj_engine oj_cpu_sphere;
 /** Points with equal coordinates. */
 extern const struct oj_engine oj_cpu_equal_points;
@@ -188,6 +189,7 @@ extern const struct oj_engine oj_geos_sorted_engine;
 extern const struct oj_engine oj_spatialindex_engine;
 extern const struct oj_engine oj_spatialindex_collective_engine;
 extern const struct oj_engine oj_sphere_engine;
+extern const struct oj_engine oj_ellipsoid_engine;
 extern const struct oj_engine oj_lists_engine;
 extern const struct oj_engine oj_plain_vectors_engine;
 extern const struct oj_engine oj_plain_attributes_engine;

@@ -107,7 +107,7 @@ static const struct oj_parameter parameters[] = {
      VALUE(PATTERN, mask)},
     {"max_distance", "D[unit]", "nearest|dwithin|similar",
      "only join features within this distance, in units of the coordinates, or "
-     "on the sphere in metres; dwithin needs it; default of the others: any",
+     "on the globe in metres; dwithin needs it; default of the others: any",
      "only join features within this distance; units m, km, ft, us-ft, mi, "
      "deg, or none for the units of the CRS of the join (the input layer's, or "
      "-t_srs); without this option -op nearest is unbounded",
@@ -115,9 +115,11 @@ static const struct oj_parameter parameters[] = {
     {"min_distance", "D[unit]", "nearest|dwithin",
      "only join features that are at least this far away",
      VALUE(DISTANCE, min_distance), .most = 1e300},
-    {"metric", "planar|sphere", "nearest|dwithin|similar",
-     "distances in the plane of the CRS (default), or along great circles, in "
-     "metres, where the CRS of the join is in degrees",
+    {"metric", "planar|sphere|ellipsoid", "nearest|dwithin|similar",
+     "distances in the plane of the CRS (default); where the CRS of the join "
+     "is "
+     "in degrees also in metres: along great circles of a sphere, or between "
+     "points along geodesics of its ellipsoid",
      VALUE(CHOICE, metric)},
     {"k", "K", "nearest|similar", "the K nearest, or most similar",
      "the K nearest instead of one, or the K most similar instead of all; adds "
@@ -154,7 +156,9 @@ const char *oj_relation_reference(const struct oj_relation *relation)
     const char *reference = oj_op_get(relation->op)->reference;
     if (reference != NULL && isinf(relation->max_distance))
         return reference;
-    return relation->metric == OJ_METRIC_SPHERE ? "sphere" : "geos";
+    return relation->metric == OJ_METRIC_SPHERE      ? "sphere"
+           : relation->metric == OJ_METRIC_ELLIPSOID ? "ellipsoid"
+                                                     : "geos";
 }
 
 int oj_op_find(const char *name)
@@ -310,6 +314,10 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
     if (!(r->densify >= 0.0 && r->densify < INFINITY))
         return oj_fail(err, OJ_ERR_ARG,
                        "densify must be a length above 0, not %g", r->densify);
+    if (r->metric == OJ_METRIC_ELLIPSOID && oj_relation_compares_shapes(r))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "distances between shapes (hausdorff, frechet) are "
+                       "possible with metric planar and sphere only");
     if (r->densify > 0.0 && !oj_relation_compares_shapes(r))
         return oj_fail(err, OJ_ERR_ARG,
                        "densify needs a distance between shapes (hausdorff, "

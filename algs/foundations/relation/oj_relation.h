@@ -6,6 +6,7 @@
 #define OJ_RELATION_H
 
 #include "../../../flatten/base/oj_status.h"
+#include "../kernels/oj_ellipsoid.h"
 #include "../kernels/oj_heading.h"
 #include "oj_span_condition.h"
 #include "oj_text_similarity_condition.h"
@@ -78,9 +79,11 @@ enum oj_distance_kind
 enum oj_metric
 {
     OJ_METRIC_PLANAR = 0, /**< in units of the coordinates */
-    OJ_METRIC_SPHERE      /**< great circles, in metres; x is longitude, y
+    OJ_METRIC_SPHERE,     /**< great circles, in metres; x is longitude, y
                                latitude, in degrees; minimum distances need
                                points as input */
+    OJ_METRIC_ELLIPSOID   /**< shortest lines on oj_relation.ellipsoid, in
+                               metres; of points only */
 };
 
 /** Value of k that asks for all pairs. */
@@ -107,6 +110,7 @@ struct oj_relation
                               in units of distances; 0: no limit */
     double min_distance; /**< nearest, dwithin: minimum distance of a pair */
     enum oj_metric metric;
+    struct oj_ellipsoid ellipsoid; /**< OJ_METRIC_ELLIPSOID: that of the CRS */
     char mask[10]; /**< OJ_OP_RELATE: DE-9IM pattern, nine of T F * 0 1 2, rows
                         for the input side */
     int exclude_self;          /**< 1: no pairs of equal FIDs (self joins) */
@@ -266,6 +270,20 @@ static inline int oj_relation_is_of_shapes(const struct oj_relation *relation)
 
 /* Kinds of joins that engines distinguish. These functions compare op, because
  * the CUDA module does not contain the table of joins. */
+
+/** 1 if distances are along the surface of the Earth, in metres, between
+ * longitudes and latitudes; 0: in the plane. */
+static inline int oj_relation_is_on_globe(const struct oj_relation *r)
+{
+    return r->metric != OJ_METRIC_PLANAR;
+}
+
+/** The ellipsoid on which distances are measured; NULL with other metrics. */
+static inline const struct oj_ellipsoid *
+oj_relation_ellipsoid(const struct oj_relation *r)
+{
+    return r->metric == OJ_METRIC_ELLIPSOID ? &r->ellipsoid : NULL;
+}
 
 /** 1 if only the k nearest features of a row are pairs. */
 static inline int oj_relation_is_nearest(const struct oj_relation *r)

@@ -1,12 +1,24 @@
-/* The engine for nearest and dwithin on the sphere, with points as input.
+/* The engine for nearest and dwithin on the sphere, with points as input, and
+ *  on an ellipsoid, between points.
  *
  *  The join side's features are entries of a tree of 3D boxes, which is
- *  searched best-first for each input feature. Squared chords are compared;
- *  only results are converted to metres.
+ *  searched best-first for each input feature.
+ *
+ *  On the sphere squared chords are compared; only results are converted to
+ *  metres.
+ *
+ *  On an ellipsoid chords are bounds of distances (oj_ellipsoid.h). Of nearest
+ *  joins the search collects the entries that may be among the k nearest:
+ *
+ *   chord   0 ------- k-th chord ---- most distance of the k-th chord ----->
+ *             k entries            |  entries that may be nearer  |  none
+ *
+ *  and measures by geodesics those alone, which are k and seldom more: for a
+ *  k-th distance of 10 km the stretch of the others is a millimetre long.
  */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../pairs/selection/oj_equal_groups.h"
-#include "cpu_sphere_side.h"
+#include "ellipsoid_pair_distance.h"
 
 #include <string.h>
 
@@ -19,26 +31,51 @@ struct sphere_index
     struct oj_tree3 tree;
     struct oj_equal_groups groups; /* the entries of tree */
     double *limit2; /* [features] own maximum distances as squared chords,
-                       or NULL */
+                       or NULL; not on an ellipsoid */
+
+    /* On an ellipsoid only. */
+    struct oj_geodesic *geodesic; /* NULL: on the sphere */
+    struct oj_ellipsoid ellipsoid;
+    double max_metres, min_metres; /* of the relation */
+};
+
+/* An entry that may be among the nearest of a row on an ellipsoid. */
+struct sphere_entry
+{
+    double chord2;
+    int64_t entry;
+};
+
+struct sphere_worker
+{
+    struct oj_row_worker common;
+    struct sphere_entry *list; /* [n] of the current row */
+    int64_t n, capacity;
 };
 
 /* --- index ---------------------------------------------------------------- */
+
+static int has_points_only(const struct oj_flat *flat)
+{
+    return (flat->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
+}
 
 static int takes_sphere(const struct oj_relation *relation,
                         const struct oj_flat *join_side,
                         const struct oj_flat *input)
 {
-    (void)join_side;
     return oj_relation_is_by_distance(relation) &&
-           relation->metric == OJ_METRIC_SPHERE &&
-           (input == NULL ||
-            (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
+           oj_relation_is_on_globe(relation) &&
+           (relation->metric == OJ_METRIC_SPHERE ||
+            has_points_only(join_side)) &&
+           (input == NULL || has_points_only(input));
 }
 
 static void free_side(struct oj_index *wrapped)
 {
     struct sphere_index *self = (void *)wrapped;
     oj_equal_groups_free(&self->groups);
+    oj_geodesic_close(self->geodesic);
     oj_free(self->limit2);
     oj_free(self->tree.node);
     oj_sphere_side_free(&self->side);
@@ -93,6 +130,9 @@ struct sphere_row_search
     struct oj_row_worker *worker;
     int64_t row, first_vertex, end_vertex;
     double limit2; /* maximum squared chord of the row */
+    /* On an ellipsoid only. */
+    double metres; /* maximum distance of the row */
+    double kth2;   /* k-th chord to which limit2 belongs */
     struct oj_rank_range ranks;
 };
 
@@ -130,61 +170,186 @@ static void narrow_search(struct sphere_row_search *s)
         s->limit2 = ranking->bound;
 }
 
-static oj_status measure_feature_and_add_to_ranking(struct sphere_row_search *s,
-                                                    int32_t feature,
-                                                    struct oj_error *err)
-{
-    const struct sphere_index *self = s->self;
-    double limit2 = squared_chord_limit_of_feature(s, feature), least;
-    s->worker->n_candidates++;
-    if (!oj_pair_may_count(&self->shared.filter, s->row, feature))
-        return OJ_OK;
-    least = measure_feature(s, feature, limit2);
-    if (!(least <= limit2) || least < self->shared.args.relation.min_distance)
-        return OJ_OK;
-    OJ_TRY(
-        oj_row_put_pair(&self->shared, s->worker, s->row, feature, least, err));
-    narrow_search(s);
-    return OJ_OK;
-}
-
-/* Measures several equal features by one of them. */
-static oj_status measure_equal_features(struct sphere_row_search *s,
-                                        int64_t entry, struct oj_error *err)
+/* The features of an entry that can be pairs of the row, unless their distance
+ * excludes them. An entry with several features still asks some conditions of
+ * each: oj_equal_groups_put(). */
+static struct oj_equal_run features_of_entry(const struct sphere_row_search *s,
+                                             int64_t entry)
 {
     const struct sphere_index *self = s->self;
     const struct oj_row_index *shared = &self->shared;
-    const struct oj_relation *relation = &shared->args.relation;
-    struct oj_equal_run run =
-        oj_equal_groups_run(&self->groups, shared, s->row, entry, s->ranks);
     int32_t feature = oj_equal_groups_any(&self->groups, entry);
-    double limit2 = squared_chord_limit_of_feature(s, feature), least;
-    s->worker->n_candidates++;
-    if (run.first >= run.end ||
-        (relation->exclude_same_geometry &&
-         oj_flat_same_geometry(shared->input, s->row, self->side.flat,
-                               feature)))
-        return OJ_OK;
-    least = measure_feature(s, feature, limit2);
-    if (!(least <= limit2) || least < relation->min_distance)
-        return OJ_OK;
-    OJ_TRY(oj_equal_groups_put(&self->groups, shared, s->worker, s->row, run,
-                               least, &s->worker->n_candidates, err));
-    narrow_search(s);
-    return OJ_OK;
+    struct oj_equal_run run = {entry, entry + 1};
+    int is_left_out;
+    if (oj_equal_groups_count(&self->groups, entry) == 1)
+        is_left_out = !oj_pair_may_count(&shared->filter, s->row, feature);
+    else
+    {
+        run =
+            oj_equal_groups_run(&self->groups, shared, s->row, entry, s->ranks);
+        is_left_out = run.first < run.end &&
+                      shared->args.relation.exclude_same_geometry &&
+                      oj_flat_same_geometry(shared->input, s->row,
+                                            self->side.flat, feature);
+    }
+    if (is_left_out)
+        run.end = run.first;
+    return run;
+}
+
+/* Adds the features of an entry, which are equally far, to the ranking or the
+ * answer. */
+static oj_status put_features_of_entry(const struct sphere_row_search *s,
+                                       int64_t entry, struct oj_equal_run run,
+                                       double compared, struct oj_error *err)
+{
+    const struct sphere_index *self = s->self;
+    const struct oj_equal_groups *groups = &self->groups;
+    if (oj_equal_groups_count(groups, entry) == 1)
+        return oj_row_put_pair(&self->shared, s->worker, s->row,
+                               oj_equal_groups_any(groups, entry), compared,
+                               err);
+    return oj_equal_groups_put(groups, &self->shared, s->worker, s->row, run,
+                               compared, &s->worker->n_candidates, err);
 }
 
 static oj_status measure_entry_and_add_to_ranking(struct sphere_row_search *s,
                                                   int64_t entry,
                                                   struct oj_error *err)
 {
-    const struct oj_equal_groups *groups = &s->self->groups;
-    OJ_TRY(oj_row_poll_cancel(&s->self->shared, s->worker, err));
-    return oj_equal_groups_count(groups, entry) > 1
-               ? measure_equal_features(s, entry, err)
-               : measure_feature_and_add_to_ranking(
-                     s, oj_equal_groups_any(groups, entry), err);
+    const struct sphere_index *self = s->self;
+    int32_t feature = oj_equal_groups_any(&self->groups, entry);
+    double limit2 = squared_chord_limit_of_feature(s, feature), least;
+    struct oj_equal_run run;
+    OJ_TRY(oj_row_poll_cancel(&self->shared, s->worker, err));
+    s->worker->n_candidates++;
+    run = features_of_entry(s, entry);
+    if (run.first >= run.end)
+        return OJ_OK;
+    least = measure_feature(s, feature, limit2);
+    if (!(least <= limit2) || least < self->shared.args.relation.min_distance)
+        return OJ_OK;
+    OJ_TRY(put_features_of_entry(s, entry, run, least, err));
+    narrow_search(s);
+    return OJ_OK;
 }
+
+/* --- one row on an ellipsoid ---------------------------------------------- */
+
+static double most_metres_of_feature(const struct sphere_row_search *s,
+                                     int32_t feature)
+{
+    const double *own = s->self->side.flat->max_distance;
+    if (own != NULL && s->self->shared.input->max_distance == NULL &&
+        own[feature] < s->metres)
+        return own[feature];
+    return s->metres;
+}
+
+static double most_chord2_of_metres(const struct sphere_index *self,
+                                    double metres)
+{
+    return oj_ellipsoid_most_chord2(metres / self->ellipsoid.semi_major);
+}
+
+/* Measures the features of an entry by geodesics and adds them to the ranking
+ * or the answer if they are within the distances of the join. */
+static oj_status measure_entry_by_geodesics(struct sphere_row_search *s,
+                                            int64_t entry,
+                                            struct oj_equal_run run,
+                                            struct oj_error *err)
+{
+    const struct sphere_index *self = s->self;
+    int32_t feature = oj_equal_groups_any(&self->groups, entry);
+    double metres = oj_ellipsoid_nearest_points(
+                        &self->ellipsoid, self->geodesic, self->shared.input,
+                        s->row, &self->side, feature)
+                        .metres;
+    if (!(metres <= most_metres_of_feature(s, feature)) ||
+        metres < self->min_metres)
+        return OJ_OK;
+    return put_features_of_entry(s, entry, run, metres, err);
+}
+
+/* 1 if bounds of the distance show that it is within those of the join. */
+static int is_surely_within(const struct sphere_row_search *s, int32_t feature,
+                            double chord2)
+{
+    const struct sphere_index *self = s->self;
+    double most = most_metres_of_feature(s, feature);
+    double unit = self->ellipsoid.semi_major;
+    return (self->min_metres <= 0.0 ||
+            oj_ellipsoid_least_distance(chord2) * unit >= self->min_metres) &&
+           (most == INFINITY ||
+            oj_ellipsoid_most_distance(&self->ellipsoid, chord2) * unit <=
+                most);
+}
+
+/* Limits the search by the k-th chord: no entry beyond the greatest distance
+ * that belongs to it is among the k nearest. */
+static void narrow_search_by_chord_bounds(struct sphere_row_search *s)
+{
+    const struct sphere_index *self = s->self;
+    double kth2 = s->worker->ranking.bound, limit2;
+    if (!(kth2 < s->kth2))
+        return;
+    s->kth2 = kth2;
+    limit2 = oj_ellipsoid_most_chord2(
+        oj_ellipsoid_most_distance(&self->ellipsoid, kth2));
+    s->limit2 = limit2 < s->limit2 ? limit2 : s->limit2;
+}
+
+/* Measures an entry, or of nearest joins adds it to the list of those to
+ * measure, and its chord to the ranking. */
+static oj_status collect_entry(struct sphere_row_search *s, int64_t entry,
+                               struct oj_error *err)
+{
+    const struct sphere_index *self = s->self;
+    struct sphere_worker *worker = (void *)s->worker;
+    int32_t feature = oj_equal_groups_any(&self->groups, entry);
+    struct oj_equal_run run;
+    double chord2;
+    OJ_TRY(oj_row_poll_cancel(&self->shared, s->worker, err));
+    s->worker->n_candidates++;
+    run = features_of_entry(s, entry);
+    if (run.first >= run.end)
+        return OJ_OK;
+    chord2 = measure_feature(s, feature, s->limit2);
+    if (!(chord2 <= s->limit2))
+        return OJ_OK;
+    if (!oj_relation_is_nearest(&self->shared.args.relation))
+        return measure_entry_by_geodesics(s, entry, run, err);
+    OJ_ROOM(worker->list, worker->n, worker->n + 1, worker->capacity, err);
+    worker->list[worker->n++] = (struct sphere_entry){chord2, entry};
+    if (is_surely_within(s, feature, chord2))
+        OJ_TRY(put_features_of_entry(s, entry, run, chord2, err));
+    narrow_search_by_chord_bounds(s);
+    return OJ_OK;
+}
+
+/* Ranks the entries of the list anew, by geodesics. */
+static oj_status measure_collected_entries(struct sphere_row_search *s,
+                                           struct oj_error *err)
+{
+    const struct sphere_worker *worker = (const void *)s->worker;
+    struct oj_ranking *ranking = &s->worker->ranking;
+    oj_ranking_finish(ranking);
+    narrow_search_by_chord_bounds(s);
+    ranking->keep_ties = s->self->shared.args.relation.ties == OJ_TIES_ALL;
+    oj_ranking_start(ranking);
+    for (int64_t i = 0; i < worker->n; i++)
+    {
+        int64_t entry = worker->list[i].entry;
+        if (!(worker->list[i].chord2 <= s->limit2))
+            continue;
+        OJ_TRY(oj_row_poll_cancel(&s->self->shared, s->worker, err));
+        OJ_TRY(measure_entry_by_geodesics(s, entry, features_of_entry(s, entry),
+                                          err));
+    }
+    return OJ_OK;
+}
+
+/* --- the search ----------------------------------------------------------- */
 
 static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
 {
@@ -202,6 +367,8 @@ static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
         if (at.level > 0)
             depth =
                 oj_sphere_tree3_push(tree, at, box, s->limit2, stack, depth);
+        else if (self->geodesic != NULL)
+            OJ_TRY(collect_entry(s, at.node, err));
         else
             OJ_TRY(measure_entry_and_add_to_ranking(s, at.node, err));
     }
@@ -229,13 +396,41 @@ static oj_status search_row(struct oj_row_index *shared,
     return walk_tree(&s, err);
 }
 
+static oj_status search_row_on_ellipsoid(struct oj_row_index *shared,
+                                         struct oj_row_worker *worker,
+                                         int64_t row, struct oj_error *err)
+{
+    const struct oj_flat *flat = shared->input;
+    struct sphere_index *self = (void *)shared;
+    struct sphere_row_search s = {
+        .self = self,
+        .worker = worker,
+        .row = row,
+        .metres = self->max_metres,
+        .kth2 = INFINITY,
+        .ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row)};
+    oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
+    if (flat->max_distance != NULL)
+        s.metres = flat->max_distance[row];
+    else if (self->side.flat->max_distance != NULL)
+        s.metres = INFINITY;
+    s.limit2 = most_chord2_of_metres(self, s.metres);
+    ((struct sphere_worker *)(void *)worker)->n = 0;
+    worker->ranking.keep_ties = 0; /* of chords only the k-th counts */
+    OJ_TRY(walk_tree(&s, err));
+    return oj_relation_is_nearest(&shared->args.relation)
+               ? measure_collected_entries(&s, err)
+               : OJ_OK;
+}
+
 /* --- a batch -------------------------------------------------------------- */
 
 static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
     struct sphere_index *self = (void *)shared;
-    OJ_TRY(oj_sphere_side_build(&self->input, shared->input, 0, 0,
-                                shared->n_threads, err));
+    OJ_TRY(oj_sphere_side_build(&self->input, shared->input,
+                                oj_relation_ellipsoid(&shared->args.relation),
+                                0, 0, shared->n_threads, err));
     return oj_row_order_input(shared, &self->input, first_vertex_in_degrees,
                               err);
 }
@@ -253,18 +448,50 @@ static const struct oj_row_method sphere = {.worker_size =
                                             .end = end_batch,
                                             .measure_of = oj_sphere_metres_of};
 
+static void free_sphere_worker(struct oj_row_worker *worker)
+{
+    oj_free(((struct sphere_worker *)(void *)worker)->list);
+}
+
+static const struct oj_row_method ellipsoid = {
+    .worker_size = sizeof(struct sphere_worker),
+    .start = start_batch,
+    .row_of = oj_row_in_order,
+    .search = search_row_on_ellipsoid,
+    .end = end_batch,
+    .free_worker = free_sphere_worker};
+
+/* Takes the distances of the relation out of it, since its ranking compares
+ * chords first, then metres. */
+static oj_status prepare_ellipsoid(struct sphere_index *self,
+                                   struct oj_error *err)
+{
+    struct oj_relation *relation = &self->shared.args.relation;
+    self->ellipsoid = relation->ellipsoid;
+    self->max_metres = relation->max_distance;
+    self->min_metres = relation->min_distance;
+    relation->max_distance = INFINITY;
+    relation->min_distance = 0.0;
+    return oj_geodesic_open(&self->ellipsoid, &self->geodesic, err);
+}
+
 static oj_status build_sphere_index(struct oj_index *wrapped,
                                     const struct oj_index_args *args,
                                     struct oj_stats *stats,
                                     struct oj_error *err)
 {
-    struct sphere_index *self = oj_row_index_begin(wrapped, &sphere, args);
+    const struct oj_ellipsoid *of = oj_relation_ellipsoid(&args->relation);
+    struct sphere_index *self =
+        oj_row_index_begin(wrapped, of != NULL ? &ellipsoid : &sphere, args);
     const struct oj_flat *flat = args->join_side;
-    oj_sphere_relation_to_chords(&self->shared.args.relation);
-    OJ_TRY(oj_sphere_side_build(&self->side, flat, 1,
+    if (of != NULL)
+        OJ_TRY(prepare_ellipsoid(self, err));
+    else
+        oj_sphere_relation_to_chords(&self->shared.args.relation);
+    OJ_TRY(oj_sphere_side_build(&self->side, flat, of, 1,
                                 args->relation.distance_to == OJ_TO_INTERIOR,
                                 args->options.n_threads, err));
-    if (flat->max_distance != NULL)
+    if (flat->max_distance != NULL && of == NULL)
     {
         OJ_NEW(self->limit2, flat->n_features, err);
         for (int64_t f = 0; f < flat->n_features; f++)
@@ -276,7 +503,7 @@ static oj_status build_sphere_index(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-const struct oj_engine oj_cpu_sphere = {.name = "distances on the sphere",
+const struct oj_engine oj_cpu_sphere = {.name = "distances on the globe",
                                         .takes = takes_sphere,
                                         .index_size =
                                             sizeof(struct sphere_index),

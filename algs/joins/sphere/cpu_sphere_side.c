@@ -27,6 +27,7 @@
 struct sphere_side_build
 {
     struct oj_sphere_side *side;
+    const struct oj_ellipsoid *ellipsoid;
     int with_edges;
 };
 
@@ -246,7 +247,8 @@ static oj_status build_feature(int64_t feature, int thread, void *user,
     {
         if (!oj_sphere_contains_coordinates(flat->x[v], flat->y[v]))
             return OJ_OK;
-        side->at[v] = oj_sphere_vector(flat->x[v], flat->y[v]);
+        side->at[v] =
+            oj_sphere_side_vector(b->ellipsoid, flat->x[v], flat->y[v]);
     }
     if (oj_flat_is_points(flat))
         box = box_of_arc(side->at[feature], side->at[feature]);
@@ -283,11 +285,12 @@ static oj_status reserve_rings(struct oj_sphere_side *side, int with_interiors,
 }
 
 oj_status oj_sphere_side_build(struct oj_sphere_side *side,
-                               const struct oj_flat *flat, int with_edges,
-                               int with_interiors, int n_threads,
-                               struct oj_error *err)
+                               const struct oj_flat *flat,
+                               const struct oj_ellipsoid *ellipsoid,
+                               int with_edges, int with_interiors,
+                               int n_threads, struct oj_error *err)
 {
-    struct sphere_side_build b = {side, with_edges};
+    struct sphere_side_build b = {side, ellipsoid, with_edges};
     int64_t n = flat->n_features;
     oj_status status = OJ_OK;
     memset(side, 0, sizeof *side);

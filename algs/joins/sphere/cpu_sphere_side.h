@@ -1,5 +1,6 @@
 /** One side of a join on the sphere: unit vectors of all vertices, and trees of
- *  3D boxes over the edges.
+ *  3D boxes over the edges.  Or one side of a join on an ellipsoid: vectors of
+ *  points (oj_ellipsoid.h).
  *
  *  Coordinates: x is longitude, y latitude, in degrees. Longitudes are taken
  *  modulo 360. A feature with a latitude beyond 90 has no pairs. Edges are the
@@ -15,7 +16,7 @@
 
 #include "../../../flatten/arrays/oj_flat.h"
 #include "../../foundations/base/cpu_box_tree.h"
-#include "../../foundations/kernels/oj_sphere.h"
+#include "../../foundations/kernels/oj_ellipsoid.h"
 #include "../../foundations/relation/oj_relation.h"
 
 struct oj_box3
@@ -46,7 +47,8 @@ struct oj_cap
 struct oj_sphere_side
 {
     const struct oj_flat *flat; /**< must outlive the side */
-    struct oj_vec3 *at;         /**< [n_vertices] unit vectors */
+    struct oj_vec3 *at;         /**< [n_vertices] unit vectors, or vectors of
+                                     the ellipsoid */
     struct oj_box3 *box;        /**< [n_features] boxes that contain the
                                      interiors of polygons, too; empty for
                                      features without pairs */
@@ -62,10 +64,12 @@ struct oj_sphere_side
                                 ring's vertex 8 i on */
 };
 
-/** Prepares a side. with_edges 0: only vertices, for input points.
+/** Prepares a side. ellipsoid NULL: on the unit sphere; otherwise all features
+ * must be points. with_edges 0: only vertices, for input points.
  * with_interiors 0: polygons are only their rings. */
 OJ_MUST_USE oj_status oj_sphere_side_build(struct oj_sphere_side *side,
                                            const struct oj_flat *flat,
+                                           const struct oj_ellipsoid *ellipsoid,
                                            int with_edges, int with_interiors,
                                            int n_threads, struct oj_error *err);
 
@@ -121,6 +125,15 @@ double oj_sphere_metres_of(double chord2);
 /** Unit vector of a point in degrees. Longitudes 180 and -180 give exactly
  * equal vectors, and so do all longitudes at a pole. */
 struct oj_vec3 oj_sphere_vector(double longitude, double latitude);
+
+/** The vector of a point in degrees, as in struct oj_sphere_side. */
+static inline struct oj_vec3
+oj_sphere_side_vector(const struct oj_ellipsoid *ellipsoid, double longitude,
+                      double latitude)
+{
+    struct oj_vec3 up = oj_sphere_vector(longitude, latitude);
+    return ellipsoid != NULL ? oj_ellipsoid_point(ellipsoid, up) : up;
+}
 
 /** Allocates a tree over n boxes. The caller then writes the boxes, in spatial
  * order, to level 0 of node and calls oj_sphere_tree3_fill(). After an error

@@ -73,6 +73,25 @@ struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
     return out;
 }
 
+struct oj_nearest_points
+oj_ellipsoid_points_find(const struct oj_ellipsoid *ellipsoid,
+                         const struct oj_geodesic *geodesic,
+                         const struct oj_flat *flat, int64_t a,
+                         const struct oj_sphere_side *b, int64_t feature)
+{
+    struct oj_nearest_points out = {INFINITY, NAN, NAN, NAN, NAN};
+    struct oj_ellipsoid_pair best =
+        oj_ellipsoid_nearest_points(ellipsoid, geodesic, flat, a, b, feature);
+    if (best.from < 0)
+        return out;
+    out.distance = best.metres;
+    out.ax = flat->x[best.from];
+    out.ay = flat->y[best.from];
+    out.bx = b->flat->x[best.to];
+    out.by = b->flat->y[best.to];
+    return out;
+}
+
 double oj_sphere_bearing(double ax, double ay, double bx, double by)
 {
     struct oj_vec3 p, up, d, east, north;

@@ -44,8 +44,9 @@ struct oj_pair_stage
 {
     struct oj_pair_request request;
     struct oj_pair_side join_side;
-    struct oj_sphere_side sphere; /* join side on the sphere; used if nearest
+    struct oj_sphere_side sphere; /* join side on the globe; used if nearest
                                      points there are asked for */
+    struct oj_geodesic *geodesic; /* used if they are on an ellipsoid */
     struct oj_along_side along;   /* lines of the join side; used if values
                                      along them are asked for */
     unsigned along_wants;         /* enum oj_along_want */
@@ -135,9 +136,17 @@ oj_status oj_pair_stage_open(const struct oj_pair_request *request,
     return OJ_OK;
 }
 
-static int is_on_sphere(const struct oj_pair_stage *stage)
+/* 1 if distances are along great circles, or along the geodesics of an
+ * ellipsoid. */
+static int is_on_globe(const struct oj_pair_stage *stage)
 {
-    return stage->request.relation.metric == OJ_METRIC_SPHERE;
+    return oj_relation_is_on_globe(&stage->request.relation);
+}
+
+static const struct oj_ellipsoid *
+ellipsoid_of(const struct oj_pair_stage *stage)
+{
+    return oj_relation_ellipsoid(&stage->request.relation);
 }
 
 /* Opens GEOS with the join side and the current batch, if not open yet. */
@@ -199,7 +208,7 @@ static oj_status prepare_lines_and_matrices(struct oj_pair_stage *stage,
             (want[OJ_PAIR_LINE_BEARING] ? OJ_ALONG_BEARING : 0U);
         oj_along_side_free(&stage->along);
         OJ_TRY(oj_along_side_build(&stage->along, side->joined,
-                                   is_on_sphere(stage), stage->n_workers, err));
+                                   is_on_globe(stage), stage->n_workers, err));
     }
     return wants_matrix(&stage->request)
                ? oj_pair_matrix_side_make(&stage->matrices, side->whole, err)
@@ -218,13 +227,16 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
         stage->worker[i].has_input = 0;
     }
     OJ_TRY(prepare_lines_and_matrices(stage, side, err));
-    if (is_on_sphere(stage) && wants_nearest_points(&stage->request))
+    if (is_on_globe(stage) && wants_nearest_points(&stage->request))
     {
         oj_sphere_side_free(&stage->sphere);
-        OJ_TRY(oj_sphere_side_build(&stage->sphere, side->joined, 1,
-                                    stage->request.relation.distance_to ==
-                                        OJ_TO_INTERIOR,
-                                    stage->n_workers, err));
+        OJ_TRY(oj_sphere_side_build(
+            &stage->sphere, side->joined, ellipsoid_of(stage), 1,
+            stage->request.relation.distance_to == OJ_TO_INTERIOR,
+            stage->n_workers, err));
+        if (ellipsoid_of(stage) != NULL && stage->geodesic == NULL)
+            OJ_TRY(
+                oj_geodesic_open(ellipsoid_of(stage), &stage->geodesic, err));
     }
     if (stage->request.pick == OJ_PICK_SMALLEST_AREA ||
         stage->request.pick == OJ_PICK_LARGEST_AREA)
@@ -271,6 +283,7 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
         oj_pair_matrix_work_free(&stage->worker[i].matrix);
     }
     oj_sphere_side_free(&stage->sphere);
+    oj_geodesic_close(stage->geodesic);
     oj_along_side_free(&stage->along);
     oj_pair_matrix_side_free(&stage->matrices);
     oj_free(stage->worker);
@@ -670,7 +683,14 @@ static oj_status find_closest_points(struct pair_stage_worker *worker,
         find_points_by_heading(worker, &range, points);
         return OJ_OK;
     }
-    if (is_on_sphere(stage))
+    if (ellipsoid_of(stage) != NULL)
+    {
+        *points = oj_ellipsoid_points_find(ellipsoid_of(stage), stage->geodesic,
+                                           stage->input.joined, worker->row,
+                                           &stage->sphere, worker->feature);
+        return OJ_OK;
+    }
+    if (is_on_globe(stage))
     {
         *points = oj_sphere_points_find(stage->input.joined, worker->row,
                                         &stage->sphere, worker->feature);
@@ -684,6 +704,15 @@ static oj_status find_closest_points(struct pair_stage_worker *worker,
                                   &worker->nearest, points, err);
 }
 
+static double bearing_between(const struct oj_pair_stage *stage,
+                              const struct oj_nearest_points *p)
+{
+    if (ellipsoid_of(stage) != NULL)
+        return oj_geodesic_bearing(stage->geodesic, p->ax, p->ay, p->bx, p->by);
+    return is_on_globe(stage) ? oj_sphere_bearing(p->ax, p->ay, p->bx, p->by)
+                              : oj_bearing(p->ax, p->ay, p->bx, p->by);
+}
+
 static oj_status set_closest_point_values(struct pair_stage_worker *worker,
                                           struct oj_error *err)
 {
@@ -694,10 +723,7 @@ static oj_status set_closest_point_values(struct pair_stage_worker *worker,
     set_value(worker, OJ_PAIR_FROM_Y, p.ay);
     set_value(worker, OJ_PAIR_NEAREST_X, p.bx);
     set_value(worker, OJ_PAIR_NEAREST_Y, p.by);
-    set_value(worker, OJ_PAIR_BEARING,
-              is_on_sphere(worker->stage)
-                  ? oj_sphere_bearing(p.ax, p.ay, p.bx, p.by)
-                  : oj_bearing(p.ax, p.ay, p.bx, p.by));
+    set_value(worker, OJ_PAIR_BEARING, bearing_between(worker->stage, &p));
     return OJ_OK;
 }
 
@@ -719,7 +745,7 @@ static oj_status find_point_beside_line(struct pair_stage_worker *worker,
                                             NAN, NAN};
         return OJ_OK;
     }
-    if (is_on_sphere(stage))
+    if (is_on_globe(stage))
     {
         if (!oj_flat_is_points(side))
             *p = oj_sphere_points_find(input, worker->row, &stage->along.sphere,
@@ -750,7 +776,7 @@ static double most_distance_of_place(const struct pair_stage_worker *worker)
 {
     const struct oj_pair_stage *stage = worker->stage;
     const struct oj_flat *side = stage->join_side.joined;
-    return !is_on_sphere(stage) && side->part_kinds == OJ_PART_LINE &&
+    return !is_on_globe(stage) && side->part_kinds == OJ_PART_LINE &&
                    oj_flat_is_points(stage->input.joined)
                ? stage->entries->measure[worker->entry]
                : (double)INFINITY;

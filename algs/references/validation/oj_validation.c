@@ -83,6 +83,7 @@ static int may_be_off_by_rounding(const struct oj_validation *v,
                                   int64_t feature)
 {
     return is_on_sphere(v) || (has_layers_and_relation(v) &&
+                               !oj_relation_is_on_globe(v->relation) &&
                                !oj_relation_compares_shapes(v->relation) &&
                                !has_points_only(v->input, v->reference.row) &&
                                !has_points_only(v->join_side, feature));
@@ -215,7 +216,8 @@ static int is_distance_join(const struct oj_validation *v)
  * by Hausdorff or Frechet distance; and the layers are set. */
 static int can_be_proved_by_exact_arithmetic(const struct oj_validation *v)
 {
-    return has_layers_and_relation(v) && !is_on_sphere(v) &&
+    return has_layers_and_relation(v) &&
+           !oj_relation_is_on_globe(v->relation) &&
            oj_relation_is_of_shapes(v->relation) &&
            !oj_relation_compares_shapes(v->relation) &&
            !v->relation->heading.is_asked;

@@ -56,11 +56,18 @@ static long double plain_chord(struct wide3 p, struct wide3 q)
     return length_of_wide3(subtract_wide3(p, q));
 }
 
-static struct wide3 vector_of(double longitude, double latitude)
+/* The vector of a point of an ellipsoid with this flattening, in units of its
+ * semi-major axis. */
+static struct wide3 vector_of(double longitude, double latitude,
+                              double flattening)
 {
     long double l = remainderl((long double)longitude, 360) * (PI / 180);
     long double b = (long double)latitude * (PI / 180);
-    return (struct wide3){cosl(b) * cosl(l), cosl(b) * sinl(l), sinl(b)};
+    long double f = flattening, minor2 = (1 - f) * (1 - f), n = 1;
+    if (flattening != 0.0)
+        n = 1 / sqrtl(cosl(b) * cosl(b) + minor2 * sinl(b) * sinl(b));
+    return (struct wide3){n * cosl(b) * cosl(l), n * cosl(b) * sinl(l),
+                          n * minor2 * sinl(b)};
 }
 
 /* Angle between unit vectors; precise at any angle. */
@@ -242,7 +249,8 @@ static long double ball_around(const struct oj_plain_sphere *side,
     long double radius = 0, longest = 0;
     int64_t first, end;
     oj_flat_vertices(flat, feature, &first, &end);
-    *centre = mean_direction(side->at, first, end);
+    *centre = end - first == 1 ? side->at[first]
+                               : mean_direction(side->at, first, end);
     for (int64_t v = first; v < end; v++)
     {
         if (!(fabs(flat->y[v]) <= 90.0))
@@ -266,16 +274,25 @@ static long double ball_around(const struct oj_plain_sphere *side,
 void oj_plain_sphere_free(struct oj_plain_sphere *side)
 {
     oj_free(side->at);
+    oj_geodesic_close(side->geodesic);
     memset(side, 0, sizeof *side);
 }
 
 oj_status oj_plain_sphere_make(struct oj_plain_sphere *side,
-                               const struct oj_flat *flat, struct oj_error *err)
+                               const struct oj_flat *flat,
+                               const struct oj_ellipsoid *ellipsoid,
+                               struct oj_error *err)
 {
     side->flat = flat;
+    if (ellipsoid != NULL)
+    {
+        side->ellipsoid = *ellipsoid;
+        OJ_TRY(oj_geodesic_open(ellipsoid, &side->geodesic, err));
+    }
     OJ_NEW(side->at, flat->n_vertices, err);
     for (int64_t v = 0; v < flat->n_vertices; v++)
-        side->at[v] = vector_of(flat->x[v], flat->y[v]);
+        side->at[v] =
+            vector_of(flat->x[v], flat->y[v], side->ellipsoid.flattening);
     return OJ_OK;
 }
 
@@ -289,10 +306,33 @@ struct oj_box oj_plain_sphere_box(const struct oj_plain_sphere *side,
     return radius > 0.0 ? box : oj_box_empty();
 }
 
-double oj_plain_sphere_chord(double metres)
+double oj_plain_sphere_chord(const struct oj_plain_sphere *side, double metres)
 {
+    if (side->geodesic != NULL) /* a straight line is the shortest */
+        return metres / side->ellipsoid.semi_major + SLACK;
     long double half = (long double)metres / PLAIN_RADIUS / 2;
     return (double)(half < PI / 2 ? 2 * sinl(half) : 2) + SLACK;
+}
+
+/* Metres along geodesics between the nearest points of two features of points.
+ */
+static double metres_by_geodesics(const struct oj_plain_sphere *points,
+                                  int64_t row,
+                                  const struct oj_plain_sphere *side,
+                                  int64_t feature)
+{
+    const struct oj_flat *a = points->flat, *b = side->flat;
+    double least = INFINITY;
+    int64_t first, end, first_b, end_b;
+    oj_flat_vertices(a, row, &first, &end);
+    oj_flat_vertices(b, feature, &first_b, &end_b);
+    for (int64_t v = first; v < end; v++)
+    {
+        for (int64_t w = first_b; w < end_b; w++)
+            least = fmin(least, oj_geodesic_metres(side->geodesic, a->x[v],
+                                                   a->y[v], b->x[w], b->y[w]));
+    }
+    return least;
 }
 
 double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
@@ -301,6 +341,8 @@ double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
 {
     double least = INFINITY;
     int64_t first, end;
+    if (side->geodesic != NULL)
+        return metres_by_geodesics(points, row, side, feature);
     oj_flat_vertices(points->flat, row, &first, &end);
     for (int64_t v = first; v < end; v++)
         least = fmin(least, metres_to_feature(side, feature, to_interior,

@@ -1,19 +1,22 @@
-/** Distances on the sphere for the reference, since GEOS computes in the plane
- *  only.  Simple and slow: vectors in long double, loops over all edges, and
- *  winding numbers to locate points in rings.  It has the definitions of the
- *  engine (cpu_sphere_side.h), but shares no arithmetic with it: longitudes
- *  modulo 360, edges are the shorter great-circle arcs, features with latitudes
- *  beyond 90 have no pairs, the inside of a ring is the side that does not
- *  contain the antipode of the mean of its vertices.
+/** Distances on the sphere, and of points on an ellipsoid, for the reference,
+ *  since GEOS computes in the plane only.  Simple and slow: vectors in long
+ * double, loops over all edges, and winding numbers to locate points in rings.
+ * It has the definitions of the engine (cpu_sphere_side.h), but shares no
+ * arithmetic with it: longitudes modulo 360, edges are the shorter great-circle
+ * arcs, features with latitudes beyond 90 have no pairs, the inside of a ring
+ * is the side that does not contain the antipode of the mean of its vertices.
+ * On an ellipsoid, whose vectors are in units of its semi-major axis, geodesics
+ * measure each pair of points.
  *
  *  Candidates are found by boxes in a plane through the Earth's axis, onto
- *  which the unit sphere is projected: the chord between two features is at
- *  least the distance of their boxes in the plane.  Source: ours.
+ *  which the globe is projected: the chord between two features is at least the
+ *  distance of their boxes in the plane.  Source: ours.
  */
 #ifndef PLAIN_SPHERE_H
 #define PLAIN_SPHERE_H
 
 #include "../../foundations/base/oj_feature_box.h"
+#include "../../foundations/base/oj_geodesic.h"
 
 /** A vector in space. */
 struct wide3
@@ -26,10 +29,15 @@ struct oj_plain_sphere
 {
     const struct oj_flat *flat; /**< must outlive this */
     struct wide3 *at;           /**< [n_vertices] unit vectors */
+    struct oj_ellipsoid ellipsoid;
+    struct oj_geodesic *geodesic; /**< NULL: on the sphere */
 };
 
+/** ellipsoid NULL: on the sphere; otherwise all features must be points. side
+ * must be zeroed, and may be freed also after an error. */
 OJ_MUST_USE oj_status oj_plain_sphere_make(struct oj_plain_sphere *side,
                                            const struct oj_flat *flat,
+                                           const struct oj_ellipsoid *ellipsoid,
                                            struct oj_error *err);
 
 /** The box of a feature in the plane of projection; empty if it has no pairs.
@@ -37,8 +45,9 @@ OJ_MUST_USE oj_status oj_plain_sphere_make(struct oj_plain_sphere *side,
 struct oj_box oj_plain_sphere_box(const struct oj_plain_sphere *side,
                                   int64_t feature);
 
-/** The chord that belongs to a distance in metres, rounded up. */
-double oj_plain_sphere_chord(double metres);
+/** A number that the chord of no two points within this distance in metres
+ * exceeds. */
+double oj_plain_sphere_chord(const struct oj_plain_sphere *side, double metres);
 
 /** Metres between the nearest points of row and feature; with to_interior, 0
  * inside of a polygon. */

@@ -18,8 +18,8 @@
  *  Collective queries: the rows of a quadrant share one query with the
  *  quadrant's grown box, and each row uses the candidates in its own window.
  *
- *  On the sphere, which GEOS does not support, boxes and windows are those of a
- *  projection, and plain_sphere.h measures.
+ *  On the sphere and on an ellipsoid, which GEOS does not support, boxes and
+ *  windows are those of a projection, and plain_sphere.h measures.
  *
  *  Hausdorff and Frechet distances are computed by GEOS, except directed ones,
  *  for which it has no function, and Frechet distances with too large a table:
@@ -364,7 +364,7 @@ enum visit_order
     VISIT_AS_GIVEN,
     VISIT_SORTED,     /* Morton order, with prepared geometries */
     VISIT_COLLECTIVE, /* by quadrants, with one query for each */
-    VISIT_SPHERE      /* as given, on the sphere, without GEOS */
+    VISIT_GLOBE /* as given, on the sphere or an ellipsoid, without GEOS */
 };
 
 struct box_index
@@ -374,8 +374,8 @@ struct box_index
     void *tree; /* NULL: all boxes are empty */
     struct oj_boxes boxes;
     struct oj_index_args args;
-    struct oj_geos_pairs *pairs;   /* NULL on the sphere */
-    struct oj_plain_sphere sphere; /* only used on the sphere */
+    struct oj_geos_pairs *pairs;   /* NULL on the globe */
+    struct oj_plain_sphere sphere; /* only used on the globe */
     int is_nearest, has_distance;  /* properties of the relation */
     int takes_apart;               /* 1: disjoint features can be pairs, so that
                                       all features are candidates */
@@ -403,7 +403,7 @@ struct box_batch
     struct oj_plain_sphere sphere;
     struct oj_pair_filter filter;
     int of_points;           /* 1: all rows are points or multipoints */
-    struct oj_box *box;      /* [rows] boxes, not widened; on the sphere in
+    struct oj_box *box;      /* [rows] boxes, not widened; on the globe in
                                 the projection plane; empty for rows without
                                 parts */
     struct oj_points middle; /* centres of the rows' boxes, in the order of
@@ -458,13 +458,13 @@ static double distance_bound_of_row(const struct box_batch *run, int64_t row)
                                 index->args.join_side, 0);
 }
 
-/* Converts a distance to the radius of a window (on the sphere, a chord). */
+/* Converts a distance to the radius of a window (on the globe, a chord). */
 static double window_radius_of_distance(const struct box_batch *run,
                                         double distance)
 {
-    return run->index->visit != VISIT_SPHERE || distance < 0.0
+    return run->index->visit != VISIT_GLOBE || distance < 0.0
                ? distance
-               : oj_plain_sphere_chord(distance);
+               : oj_plain_sphere_chord(&run->index->sphere, distance);
 }
 
 static int envelopes_meet(const struct box_batch *run, int64_t row,
@@ -494,18 +494,17 @@ static enum oj_geos_verdict plain_frechet(struct box_batch *run, int64_t row,
                                           int64_t feature, double *distance)
 {
     const struct box_index *index = run->index;
-    int on_sphere = index->visit == VISIT_SPHERE;
+    int on_globe = index->visit == VISIT_GLOBE;
     return oj_plain_shapes_frechet(
-               run->input, row, on_sphere ? &run->sphere : NULL,
-               index->args.join_side, feature,
-               on_sphere ? &index->sphere : NULL, distance, run->err) == OJ_OK
+               run->input, row, on_globe ? &run->sphere : NULL,
+               index->args.join_side, feature, on_globe ? &index->sphere : NULL,
+               distance, run->err) == OJ_OK
                ? OJ_GEOS_YES
                : OJ_GEOS_OUT_OF_MEMORY;
 }
 
-static enum oj_geos_verdict measure_on_sphere(struct box_batch *run,
-                                              int64_t row, int64_t feature,
-                                              double *distance)
+static enum oj_geos_verdict measure_on_globe(struct box_batch *run, int64_t row,
+                                             int64_t feature, double *distance)
 {
     const struct box_index *index = run->index;
     const struct oj_plain_sphere *input = &run->sphere, *side = &index->sphere;
@@ -587,8 +586,8 @@ static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
         return OJ_GEOS_YES;
     if (!index->has_distance)
         return oj_geos_pairs_decide(index->pairs, row, feature);
-    if (index->visit == VISIT_SPHERE)
-        verdict = measure_on_sphere(run, row, feature, distance);
+    if (index->visit == VISIT_GLOBE)
+        verdict = measure_on_globe(run, row, feature, distance);
     else if (relation->heading.is_asked)
         verdict = measure_by_heading(run, row, feature, distance);
     else if (oj_relation_compares_shapes(relation))
@@ -656,7 +655,7 @@ static oj_status decide_features_found_in_window(struct box_batch *run,
 {
     const struct box_index *index = run->index;
     struct oj_box around = oj_box_widened(&run->box[row], 0.0);
-    int is_plain = !index->is_nearest || index->visit == VISIT_SPHERE ||
+    int is_plain = !index->is_nearest || index->visit == VISIT_GLOBE ||
                    (run->of_points && !index->is_wide);
     run->ranking.max_distance = distance_bound_of_row(run, row);
     oj_ranking_start(&run->ranking);
@@ -787,7 +786,7 @@ static oj_status list_rows_with_box_centers(struct box_batch *run)
     OJ_NEW(list->row, input->n_features, run->err);
     for (int64_t row = 0; row < input->n_features; row++)
     {
-        struct oj_box box = run->index->visit == VISIT_SPHERE
+        struct oj_box box = run->index->visit == VISIT_GLOBE
                                 ? oj_plain_sphere_box(&run->sphere, row)
                                 : oj_box_of_feature(input, row);
         run->box[row] = box;
@@ -829,8 +828,10 @@ static oj_status join_batch_by_tree(struct box_batch *run,
 {
     const struct box_index *index = run->index;
     double start = oj_clock_seconds(), listed;
-    if (index->visit == VISIT_SPHERE)
-        OJ_TRY(oj_plain_sphere_make(&run->sphere, run->input, run->err));
+    if (index->visit == VISIT_GLOBE)
+        OJ_TRY(oj_plain_sphere_make(
+            &run->sphere, run->input,
+            oj_relation_ellipsoid(&index->args.relation), run->err));
     else
         oj_geos_pairs_set_input(index->pairs, run->input);
     OJ_TRY(list_rows_with_box_centers(run));
@@ -861,10 +862,11 @@ static oj_status join_by_tree(struct oj_index *wrapped,
     oj_status status;
     run.of_points = oj_flat_is_points(input) ||
                     (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
-    if (index->visit == VISIT_SPHERE && !run.of_points &&
+    if (index->visit == VISIT_GLOBE && !run.of_points &&
         !oj_relation_compares_shapes(&index->args.relation))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "metric sphere needs points as the input side");
+                       "metric %s needs points as the input side",
+                       index->args.engine->name);
     OJ_TRY(oj_pair_filter_make(&index->args.relation, input,
                                index->args.join_side, &run.filter, err));
     run.ranking = oj_ranking_make(&index->args.relation, index->args.tie_rank);
@@ -894,13 +896,14 @@ static void free_side(struct oj_index *wrapped)
     oj_boxes_free(&index->boxes);
 }
 
-/* Computes the boxes of features on the sphere, in the projection plane. */
-static oj_status make_sphere_boxes(struct box_index *index,
-                                   struct oj_error *err)
+/* Computes the boxes of features on the globe, in the projection plane. */
+static oj_status make_globe_boxes(struct box_index *index, struct oj_error *err)
 {
     struct oj_boxes *boxes = &index->boxes;
     int64_t n = index->args.join_side->n_features;
-    OJ_TRY(oj_plain_sphere_make(&index->sphere, index->args.join_side, err));
+    OJ_TRY(oj_plain_sphere_make(&index->sphere, index->args.join_side,
+                                oj_relation_ellipsoid(&index->args.relation),
+                                err));
     OJ_NEW(boxes->box, n, err);
     boxes->n = n;
     boxes->all = oj_box_empty();
@@ -916,14 +919,14 @@ static oj_status make_sphere_boxes(struct box_index *index,
     return OJ_OK;
 }
 
-/* Builds the tree; opens GEOS, or prepares the sphere. */
+/* Builds the tree; opens GEOS, or prepares the globe. */
 static oj_status build_tree(struct box_index *index, struct oj_error *err)
 {
     const struct oj_relation *relation = &index->args.relation;
     const double *own = index->args.join_side->max_distance;
     double reach = relation->max_distance;
-    if (index->visit == VISIT_SPHERE)
-        OJ_TRY(make_sphere_boxes(index, err));
+    if (index->visit == VISIT_GLOBE)
+        OJ_TRY(make_globe_boxes(index, err));
     else
     {
         OJ_TRY(oj_boxes_make(index->args.join_side, &index->boxes, err));
@@ -933,11 +936,11 @@ static oj_status build_tree(struct box_index *index, struct oj_error *err)
     }
     if (index->boxes.n_boxes > 0)
         OJ_TRY(index->library->build(&index->boxes, &index->tree, err));
-    if (index->visit == VISIT_SPHERE && reach < INFINITY)
-        reach = oj_plain_sphere_chord(reach);
+    if (index->visit == VISIT_GLOBE && reach < INFINITY)
+        reach = oj_plain_sphere_chord(&index->sphere, reach);
     index->is_nearest = oj_relation_is_nearest(relation);
     index->has_distance =
-        index->visit == VISIT_SPHERE ||
+        index->visit == VISIT_GLOBE ||
         (oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) != 0;
     index->takes_apart =
         !index->has_distance && !oj_relation_needs_contact(relation);
@@ -983,29 +986,48 @@ static const struct tree_method
 } methods[] = {
     {&geos_library, VISIT_AS_GIVEN},
     {&geos_library, VISIT_SORTED},
-    {&geos_library, VISIT_SPHERE},
+    {&geos_library, VISIT_GLOBE},
 #ifdef OJ_SPATIALINDEX
     {&spatialindex_library, VISIT_AS_GIVEN},
     {&spatialindex_library, VISIT_COLLECTIVE},
 #endif
 };
 
+/* Refuses a relation whose metric is not that of the method. The references on
+ * the globe have the names of their metrics. */
+static oj_status check_metric(const struct tree_method *method,
+                              const struct oj_index_args *args,
+                              struct oj_error *err)
+{
+    const struct oj_relation *relation = &args->relation;
+    const char *name = args->engine->name;
+    const char *reference =
+        relation->metric == OJ_METRIC_ELLIPSOID ? "ellipsoid" : "sphere";
+    if (method->visit != VISIT_GLOBE)
+        return oj_relation_is_on_globe(relation)
+                   ? oj_fail(err, OJ_ERR_UNSUPPORTED,
+                             "the backend \"%s\" asks GEOS, which measures in "
+                             "the plane only: on the %s use the backend %s",
+                             name, reference, reference)
+                   : OJ_OK;
+    if (!oj_relation_is_on_globe(relation) || strcmp(reference, name) != 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the backend \"%s\" needs metric %s", name, name);
+    if (relation->metric == OJ_METRIC_ELLIPSOID &&
+        (args->join_side->part_kinds & ~(unsigned)OJ_PART_POINT) != 0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "metric ellipsoid needs points as the join side");
+    return OJ_OK;
+}
+
 static oj_status build_tree_index(struct oj_index *wrapped,
                                   const struct oj_index_args *args,
                                   struct oj_stats *stats, struct oj_error *err)
 {
     const struct tree_method *method = &methods[args->engine->variant];
-    int on_sphere = method->visit == VISIT_SPHERE;
     struct box_index *index = (void *)wrapped;
     (void)stats;
-    if (on_sphere && args->relation.metric != OJ_METRIC_SPHERE)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"sphere\" needs metric sphere");
-    if (!on_sphere && args->relation.metric != OJ_METRIC_PLANAR)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"%s\" asks GEOS, which measures in the "
-                       "plane only: on the sphere use the backend sphere",
-                       args->engine->name);
+    OJ_TRY(check_metric(method, args, err));
     index->library = method->library;
     index->visit = method->visit;
     index->args = *args;
@@ -1034,6 +1056,7 @@ const struct oj_engine oj_geos_engine = TREE_ENGINE("geos", 0, NULL);
 const struct oj_engine oj_geos_sorted_engine =
     TREE_ENGINE("geos_sorted", 1, NULL);
 const struct oj_engine oj_sphere_engine = TREE_ENGINE("sphere", 2, NULL);
+const struct oj_engine oj_ellipsoid_engine = TREE_ENGINE("ellipsoid", 2, NULL);
 #ifdef OJ_SPATIALINDEX
 const struct oj_engine oj_spatialindex_engine =
     TREE_ENGINE("spatialindex", 3, move_points_in_tree);

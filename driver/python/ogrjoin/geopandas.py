@@ -105,7 +105,8 @@ def _nearest(
                 "exclusive with k, ties or a unit of max_distance takes points only"
             )
         is_theirs = True
-    if has_unit and not is_theirs:
+    needs_crs = has_unit or options.get("metric", "planar") != "planar"
+    if needs_crs and not is_theirs:
         sides = _with_crs(left_df), _with_crs(right_df)
     if is_theirs or on_attribute:
         return _their_nearest(
@@ -227,7 +228,7 @@ def sjoin_nearest(
     *,
     k: int = 1,
     ties: Literal["all", "first"] = "all",
-    metric: Literal["planar", "sphere"] = "planar",
+    metric: Literal["planar", "sphere", "ellipsoid"] = "planar",
     threads: int | None = None,
     backend: str | None = None,
     progress: Progress | None = None,
@@ -237,7 +238,8 @@ def sjoin_nearest(
     max_distance  also with a unit, as in ogrjoin.join(): "100ft", "1.5km"
     k             number of nearest rows
     ties          equal distances: "all", or "first": the lowest row numbers
-    metric        "sphere": longitude and latitude in, metres out
+    metric        "sphere": longitude and latitude in, metres out; "ellipsoid": likewise,
+                  between points, on the ellipsoid of the CRS
     threads, backend, progress: as in ogrjoin.pairs()
     """
     _frames._basic_checks(left_df, right_df, how, lsuffix, rsuffix)

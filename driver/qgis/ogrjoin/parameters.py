@@ -102,6 +102,7 @@ METRICS = (
     ("In the plane of the CRS, in its units", "planar"),
     ("On the globe, in metres (layers in degrees)", "sphere"),
     ("In degrees, as if they were a plane", "degrees"),
+    ("On the ellipsoid, between points, in metres (layers in degrees)", "ellipsoid"),
 )
 
 SHAPE_DISTANCES = (
@@ -288,8 +289,8 @@ def distance_words(algorithm, parameters, name, context):
     is_given = parameters.get(name) is not None
     value = algorithm.parameterAsDouble(parameters, name, context)
     words = []
-    if metric == "sphere":
-        words += ["-metric", "sphere"]
+    if metric in ("sphere", "ellipsoid"):
+        words += ["-metric", metric]
     if metric == "degrees":
         words += ["-max_distance", f"{value!r}deg" if is_given else "infdeg"]
     elif is_given:

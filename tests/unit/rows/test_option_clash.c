@@ -141,6 +141,16 @@ TEST(words_of_the_command)
         {"validate=sphere;", &nearest,
          "-validate sphere: this reference is for -metric sphere; in the plane "
          "it is -validate geos"},
+        {"metric=ellipsoid;validate=sphere;", &nearest,
+         "-validate sphere: this reference does not measure on the ellipsoid; "
+         "that of -metric ellipsoid is -validate ellipsoid"},
+        {"metric=sphere;validate=ellipsoid;", &nearest,
+         "-validate ellipsoid: this reference is for -metric ellipsoid; that "
+         "of "
+         "-metric sphere is -validate sphere"},
+        {"validate=ellipsoid;", &nearest,
+         "-validate ellipsoid: this reference is for -metric ellipsoid; in the "
+         "plane it is -validate geos"},
         {"distance=hausdorff;bearing_field=;", &nearest,
          "-bearing_field and -distance hausdorff do not go together: nearest "
          "points are those of the least distance"},

@@ -69,8 +69,8 @@ static inline double *sphere_matrix(const struct oj_flat *f,
     double *matrix = oj_malloc(f->n_features * g->n_features, sizeof *matrix);
     struct oj_plain_sphere from = {0}, to = {0};
     ck_assert_ptr_nonnull(matrix);
-    must(oj_plain_sphere_make(&from, f, &error));
-    must(oj_plain_sphere_make(&to, g, &error));
+    must(oj_plain_sphere_make(&from, f, NULL, &error));
+    must(oj_plain_sphere_make(&to, g, NULL, &error));
     for (int64_t a = 0; a < f->n_features; a++)
     {
         struct oj_box of_a = oj_plain_sphere_box(&from, a);

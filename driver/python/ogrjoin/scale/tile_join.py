@@ -120,6 +120,10 @@ class TileJoin:
         for name, why in _REFUSED.items():
             if self._options.get(name):
                 raise UnsupportedError(f"{name} is not possible in a join in tiles: {why}")
+        if self.metric == "ellipsoid":
+            raise UnsupportedError(
+                'metric="ellipsoid" is not possible in a join in tiles: write metric="sphere"'
+            )
         if self._options.get("crs") == "reproject":
             raise UnsupportedError(
                 'crs="reproject" is not possible in a join in tiles: transform the '

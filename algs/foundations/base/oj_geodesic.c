@@ -1,0 +1,100 @@
+#include "oj_geodesic.h"
+
+#include "../../../flatten/base/oj_alloc.h"
+
+#ifdef OJ_PROJ
+
+#include <geodesic.h>
+
+struct oj_geodesic
+{
+    struct geod_geodesic series;
+};
+
+int oj_geodesic_is_built(void)
+{
+    return 1;
+}
+
+oj_status oj_geodesic_open(const struct oj_ellipsoid *ellipsoid,
+                           struct oj_geodesic **out, struct oj_error *err)
+{
+    struct oj_geodesic *geodesic;
+    if (!oj_ellipsoid_is_usable(ellipsoid))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "metric ellipsoid needs the ellipsoid of a CRS in "
+                       "degrees: name the CRS of the sides");
+    OJ_NEW(geodesic, 1, err);
+    geod_init(&geodesic->series, ellipsoid->semi_major, ellipsoid->flattening);
+    *out = geodesic;
+    return OJ_OK;
+}
+
+double oj_geodesic_metres(const struct oj_geodesic *geodesic, double longitude1,
+                          double latitude1, double longitude2, double latitude2)
+{
+    double metres;
+    geod_inverse(&geodesic->series, latitude1, longitude1, latitude2,
+                 longitude2, &metres, NULL, NULL);
+    return metres;
+}
+
+double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
+                           double longitude1, double latitude1,
+                           double longitude2, double latitude2)
+{
+    double metres = NAN, degrees = NAN;
+    if (isnan(longitude1) || isnan(longitude2))
+        return (double)NAN;
+    geod_inverse(&geodesic->series, latitude1, longitude1, latitude2,
+                 longitude2, &metres, &degrees, NULL);
+    if (!(metres > 0.0))
+        return (double)NAN;
+    if (degrees < 0.0)
+        degrees += 360.0;
+    return degrees < 360.0 ? fabs(degrees) : 0.0;
+}
+
+#else
+
+int oj_geodesic_is_built(void)
+{
+    return 0;
+}
+
+oj_status oj_geodesic_open(const struct oj_ellipsoid *ellipsoid,
+                           struct oj_geodesic **out, struct oj_error *err)
+{
+    (void)ellipsoid;
+    (void)out;
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "this build of ogrjoin has no geodesics, which are those of "
+                   "PROJ");
+}
+
+/* Without PROJ no geodesic can be opened, so these are never called. */
+double oj_geodesic_metres(const struct oj_geodesic *geodesic, double longitude1,
+                          double latitude1, double longitude2, double latitude2)
+{
+    (void)geodesic;
+    (void)longitude1;
+    (void)latitude1;
+    (void)longitude2;
+    (void)latitude2;
+    return (double)NAN;
+}
+
+double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
+                           double longitude1, double latitude1,
+                           double longitude2, double latitude2)
+{
+    return oj_geodesic_metres(geodesic, longitude1, latitude1, longitude2,
+                              latitude2);
+}
+
+#endif
+
+void oj_geodesic_close(struct oj_geodesic *geodesic)
+{
+    oj_free(geodesic);
+}

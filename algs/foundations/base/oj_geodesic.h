@@ -1,0 +1,45 @@
+/** Shortest lines on an ellipsoid: their length and direction, by
+ * geod_inverse() of PROJ (C. F. F. Karney, Algorithms for geodesics, J. Geodesy
+ * 87, 2013), which is exact to 15 nm on the Earth.  A build without PROJ has
+ * none: oj_geodesic_is_built().
+ *
+ *  Coordinates are longitude and latitude in degrees.  Longitudes are taken
+ *  modulo 360.  Results depend on the arguments only, so they are equal on all
+ *  threads and in all batches.
+ */
+#ifndef OJ_GEODESIC_H
+#define OJ_GEODESIC_H
+
+#include "../../../flatten/base/oj_status.h"
+#include "../kernels/oj_ellipsoid.h"
+
+/** The series of one ellipsoid. Any number of threads may use it. */
+struct oj_geodesic;
+
+/** 1 if this build has geodesics; 0: it is without PROJ. */
+int oj_geodesic_is_built(void);
+
+/** Prepares an ellipsoid. OJ_ERR_UNSUPPORTED without PROJ; OJ_ERR_ARG unless
+ * oj_ellipsoid_is_usable(). */
+OJ_MUST_USE oj_status oj_geodesic_open(const struct oj_ellipsoid *ellipsoid,
+                                       struct oj_geodesic **out,
+                                       struct oj_error *err);
+
+/** Accepts NULL. */
+void oj_geodesic_close(struct oj_geodesic *geodesic);
+
+/** Length in metres of the shortest line from point 1 to point 2. Latitudes are
+ * within 90 degrees. */
+double oj_geodesic_metres(const struct oj_geodesic *geodesic, double longitude1,
+                          double latitude1, double longitude2,
+                          double latitude2);
+
+/** Direction of that line at point 1, in degrees clockwise from north, in [0,
+ * 360). At a pole, the longitude of point 1 defines north. NaN if the points
+ * are equal or a coordinate is NaN. Of the many shortest lines between
+ * antipodal points it is that which PROJ takes. */
+double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
+                           double longitude1, double latitude1,
+                           double longitude2, double latitude2);
+
+#endif

@@ -1,0 +1,108 @@
+/** Points of an ellipsoid of revolution as vectors, and bounds of geodesic
+ *  distances by chords.
+ *
+ *  Unit of length: the semi-major axis a.  b: the semi-minor axis.
+ *
+ *   c       chord: length of the straight line between two points
+ *   s       distance: length of the shortest line on the ellipsoid
+ *   r, R    least and greatest radius of curvature of the ellipsoid: b^2 / a
+ *           (which is a (1 - e^2)) and a^2 / b if it is oblate, exchanged if it
+ *           is prolate
+ *
+ *   c <= s                     always
+ *   s <= 2 r asin(c / 2 r)     if c < 2 r - pi (R - r)
+ *   s <= pi R                  always; used for the other, nearly antipodal
+ *                              pairs
+ *
+ *  Proof.  c <= s, since a straight line is the shortest of all.  The Gaussian
+ *  curvature is nowhere less than 1 / R^2, so s <= pi R (Bonnet, Myers).  A
+ *  geodesic has the curvature of the surface in its direction, which is nowhere
+ *  more than 1 / r.  Of two arcs of one length the less curved has the longer
+ *  chord, if the other is a convex arc in a plane (Schur), here an arc of a
+ *  circle with radius r: c >= 2 r sin(s / 2 r) for s <= 2 pi r.  For s <= pi r
+ *  the sine can be inverted, which gives the second line.  It remains to show
+ *  that s > pi r does not occur there: the point of the geodesic at the length
+ *  pi r has a chord of at least 2 r, and the rest of the geodesic, at most
+ *  pi R - pi r, takes no more than its own length off it, so c >= 2 r - pi (R -
+ *  r).
+ *
+ *  Source: ours; Schur's and Myers' theorems: do Carmo, Differential geometry
+ * of curves and surfaces, sections 5.4 and 5.7.
+ */
+#ifndef OJ_ELLIPSOID_H
+#define OJ_ELLIPSOID_H
+
+#include "oj_sphere.h"
+
+/** An ellipsoid of revolution. Zeroed memory: none. */
+struct oj_ellipsoid
+{
+    double semi_major; /**< metres; 0: no ellipsoid */
+    double flattening; /**< (a - b) / a; 0: a sphere */
+};
+
+/** Geodesics are exact to nanometres up to this flattening (PROJ's series). */
+#define OJ_ELLIPSOID_MOST_FLATTENING 0.02
+
+/** Margin of the bounds, in units of a (for the Earth 6 micrometres): greater
+ *  than the rounding of vectors and chords and the errors of geodesics. */
+#define OJ_ELLIPSOID_SLACK 1e-12
+
+/** Stretch of chords below 2 r where asin() would enlarge their rounding beyond
+ *  the margin; those count as nearly antipodal. */
+#define OJ_ELLIPSOID_OPPOSITE 1e-5
+
+/** 1 if geodesics can be computed on it. */
+OJ_FN int oj_ellipsoid_is_usable(const struct oj_ellipsoid *e)
+{
+    return e->semi_major > 0.0 && e->semi_major < 1e150 &&
+           fabs(e->flattening) <= OJ_ELLIPSOID_MOST_FLATTENING;
+}
+
+/** The point of the ellipsoid with the direction of up `up`, a unit vector:
+ *  that of oj_sphere_vector() for its longitude and latitude. */
+OJ_FN struct oj_vec3 oj_ellipsoid_point(const struct oj_ellipsoid *e,
+                                        struct oj_vec3 up)
+{
+    double e2 = e->flattening * (2.0 - e->flattening);
+    double n = 1.0 / sqrt(1.0 - e2 * up.z * up.z);
+    struct oj_vec3 v;
+    v.x = n * up.x;
+    v.y = n * up.y;
+    v.z = n * (1.0 - e2) * up.z;
+    return v;
+}
+
+/** A number that no distance of two points with this squared chord is less
+ *  than. */
+OJ_FN double oj_ellipsoid_least_distance(double chord2)
+{
+    double least = sqrt(chord2) - OJ_ELLIPSOID_SLACK;
+    return least > 0.0 ? least : 0.0;
+}
+
+/** A number that no distance of two points with this squared chord is greater
+ *  than. */
+OJ_FN double oj_ellipsoid_most_distance(const struct oj_ellipsoid *e,
+                                        double chord2)
+{
+    const double pi = 3.14159265358979323846;
+    double b = 1.0 - e->flattening, chord = sqrt(chord2);
+    double least_radius = b < 1.0 ? b * b : 1.0 / b; /* r above */
+    double most_radius = b < 1.0 ? 1.0 / b : b * b;  /* R above */
+    double most = pi * most_radius;
+    if (chord < (2.0 - OJ_ELLIPSOID_OPPOSITE) * least_radius -
+                    pi * (most_radius - least_radius))
+        most = 2.0 * least_radius * asin(chord / (2.0 * least_radius));
+    return most * (1.0 + OJ_ELLIPSOID_SLACK) + OJ_ELLIPSOID_SLACK;
+}
+
+/** A number that the squared chord of no two points within this distance
+ *  exceeds; below 0 for a negative or NaN distance. */
+OJ_FN double oj_ellipsoid_most_chord2(double distance)
+{
+    double chord = distance + OJ_ELLIPSOID_SLACK;
+    return distance >= 0.0 ? chord * chord : -1.0;
+}
+
+#endif

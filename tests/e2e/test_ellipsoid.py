@@ -1,0 +1,193 @@
+"""-metric ellipsoid: proof, known distances and courses, ties, tiles, errors. A build
+without PROJ refuses the metric, which is then all that can be tested."""
+
+from e2e import *
+
+JOINED = (("jid", ogr.OFTInteger),)
+WORDS = ("-op", "nearest", "-metric", "ellipsoid")
+WGS84 = (6378137.0, 1 / 298.257223563)
+CLARKE_1866 = (6378206.4, 1 / 294.978698213898)
+
+
+def has_geodesics():
+    places("has.gpkg", [(0, 0)])
+    r = run(*WORDS, "has_o.gpkg", "has.gpkg", "has.gpkg")
+    if r.rc == 0:
+        return True
+    true("no geodesics" in r.err and "use -metric sphere" in r.err, f"{r}")
+    return False
+
+
+def need_geodesics():
+    if not has_geodesics():
+        raise Skip("built without PROJ, as it reports")
+
+
+def vincenty(p, q, ellipsoid=WGS84):
+    """(metres, course in degrees) by Vincenty's formulas; not for nearly opposite points."""
+    a, f = ellipsoid
+    b = a * (1 - f)
+    (x, y), (u, v) = [[math.radians(n) for n in place] for place in (p, q)]
+    r, s = math.atan((1 - f) * math.tan(y)), math.atan((1 - f) * math.tan(v))
+    turn = wanted = u - x
+    for _ in range(200):
+        east = math.cos(s) * math.sin(turn)
+        north = math.cos(r) * math.sin(s) - math.sin(r) * math.cos(s) * math.cos(turn)
+        sine = math.hypot(east, north)
+        if sine == 0:
+            return 0.0, None
+        cosine = math.sin(r) * math.sin(s) + math.cos(r) * math.cos(s) * math.cos(turn)
+        arc = math.atan2(sine, cosine)
+        alpha = math.cos(r) * math.cos(s) * math.sin(turn) / sine
+        square = 1 - alpha * alpha
+        middle = cosine - 2 * math.sin(r) * math.sin(s) / square if square else 0.0
+        c = f / 16 * square * (4 + f * (4 - 3 * square))
+        last, turn = turn, wanted + (1 - c) * f * alpha * (
+            arc + c * sine * (middle + c * cosine * (2 * middle**2 - 1)))
+        if abs(turn - last) < 1e-13:
+            break
+    w = square * (a * a - b * b) / (b * b)
+    k = 1 + w / 16384 * (4096 + w * (-768 + w * (320 - 175 * w)))
+    m = w / 1024 * (256 + w * (-128 + w * (74 - 47 * w)))
+    by = m * sine * (middle + m / 4 * (cosine * (2 * middle**2 - 1) - m / 6 * middle * (
+        4 * sine**2 - 3) * (4 * middle**2 - 3)))
+    return b * k * (arc - by), math.degrees(math.atan2(east, north)) % 360
+
+
+def places(path, found, fields=(("id", ogr.OFTInteger),), srs="EPSG:4326"):
+    make(path, [(f"POINT ({x!r} {y!r})", {fields[0][0]: i}) for i, (x, y) in enumerate(found)],
+         fields, kind=ogr.wkbPoint, srs=srs)
+    return found
+
+
+def somewhere(n, seed, more=()):
+    r = random.Random(seed)
+    return [(r.uniform(-180, 180), math.degrees(math.asin(r.uniform(-1, 1)))) for _ in range(n)] + list(more)
+
+
+def check_validate():
+    need_geodesics()
+    odd = [(180, 0), (-180, 0), (7, 90), (0, -90), (0, 0), (0, 0), (179.9, 0.2)]
+    places("a.gpkg", somewhere(300, 1, odd))
+    places("b.gpkg", somewhere(300, 2, odd + odd), JOINED)
+    for words in (("-op", "nearest"), ("-k", 4), ("-k", 3, "-ties", "all"), ("-k", 3, "-min_distance", "200km"),
+                  ("-op", "nearest", "-max_distance", "500km"), ("-op", "dwithin", "-max_distance", "900km"),
+                  ("-op", "nearest", "-min_distance", "19900km")):
+        r = succeeds(*words, "-metric", "ellipsoid", "-validate", "-overwrite", "o.gpkg", "a.gpkg", "b.gpkg")
+        true("validated: cpu against ellipsoid" in r.err and "no difference" in r.err, f"{r}")
+    succeeds("-benchmark", *WORDS, "-benchmark_csv", "b.csv", "a.gpkg", "b.gpkg")
+    with open("b.csv") as file:
+        text = file.read()
+    true("geodesics" in text and "great circles" not in text, text)
+
+
+def check_distances_and_courses():
+    """On two ellipsoids, each that of its CRS."""
+    need_geodesics()
+    a, b = somewhere(120, 3, [(179.5, 10)]), somewhere(150, 4, [(-179.5, 10.5)])
+    for srs, ellipsoid in (("EPSG:4326", WGS84), ("EPSG:4267", CLARKE_1866)):
+        places("a.gpkg", a, srs=srs)
+        places("b.gpkg", b, JOINED, srs=srs)
+        run(*WORDS, "-bearing_field", "-nearest_point_fields", "-geometry", "connection", "-overwrite",
+            "o.gpkg", "a.gpkg", "b.gpkg")
+        layer = Layer("o.gpkg")
+        same(len(layer.rows), len(a))
+        for (_, _, v), line in zip(layer.rows, layer.shapes()):
+            p, q = a[v["id"]], b[v["jid"]]
+            metres, course = vincenty(p, q, ellipsoid)
+            near(v["join_distance"], metres, 1e-3, f"{p} {q}")
+            near((v["join_bearing"] - course + 180) % 360 - 180, 0, 1e-6, f"{p} {q}")
+            same((v["nearest_x"], v["nearest_y"]), q)
+            same(line.GetPoints(), [p, q])
+            true(all(vincenty(p, other, ellipsoid)[0] > metres - 1e-3 for other in b if apart(p, other) < 150),
+                 f"{p}: {q} is not the nearest")
+
+
+def apart(p, q):
+    """Degrees along a great circle."""
+    (a, b), (c, d) = [[math.radians(v) for v in place] for place in (p, q)]
+    h = math.sin((d - b) / 2) ** 2 + math.cos(b) * math.cos(d) * math.sin((c - a) / 2) ** 2
+    return math.degrees(2 * math.asin(min(1.0, math.sqrt(h))))
+
+
+def check_nearest_differs_from_the_sphere():
+    """A degree of latitude is 110.6 km at the equator and 111.7 km at the poles, one of
+    longitude 111.3 km at the equator; on the sphere both are 111.2 km."""
+    need_geodesics()
+    places("a.gpkg", [(0, 0)])
+    places("b.gpkg", [(1, 0), (0, 1.001)], JOINED)
+    for metric, jid, metres in (("sphere", 0, 111195.08), ("ellipsoid", 1, 110684.96)):
+        run("-op", "nearest", "-metric", metric, "-overwrite", "o.gpkg", "a.gpkg", "b.gpkg")
+        row = Layer("o.gpkg").rows[0][2]
+        same(row["jid"], jid, metric)
+        near(row["join_distance"], metres, 0.1, metric)
+
+
+def check_reach_is_included():
+    need_geodesics()
+    places("a.gpkg", [(-73.8, 40.6)])
+    places("b.gpkg", [(-0.5, 51.6)], JOINED)
+    run(*WORDS, "o.gpkg", "a.gpkg", "b.gpkg")
+    metres = Layer("o.gpkg").rows[0][2]["join_distance"]
+    near(metres, 5551759.400319, 1e-6)
+    for words, jid in ((("-max_distance", repr(metres)), 0),
+                       (("-max_distance", repr(math.nextafter(metres, 0))), None),
+                       (("-min_distance", repr(metres)), 0),
+                       (("-min_distance", repr(math.nextafter(metres, 1e9))), None),
+                       (("-max_distance", "5552km"), 0)):
+        run(*WORDS, *words, "-overwrite", "o.gpkg", "a.gpkg", "b.gpkg")
+        same(Layer("o.gpkg").rows[0][2]["jid"], jid, f"{words}")
+
+
+def check_ways_agree():
+    """Threads, batches and tiles."""
+    need_geodesics()
+    places("a.gpkg", somewhere(400, 5))
+    places("b.gpkg", somewhere(20000, 6), JOINED)
+    words = (*WORDS, "-k", 3, "-ties", "all", "-bearing_field")
+    run(*words, "-threads", 1, "whole.gpkg", "a.gpkg", "b.gpkg")
+    for more in (("-threads", 3), ("-batch", 7), ("-memory", "500K")):
+        r = run(*words, *more, "-overwrite", "other.gpkg", "a.gpkg", "b.gpkg")
+        true("-memory" not in more or "tiles" in r.err, f"{r}")
+        same(dump("other.gpkg").replace("other", "whole"), dump("whole.gpkg"), f"{more}")
+
+
+def check_errors():
+    need_geodesics()
+    places("a.gpkg", [(1, 1)])
+    places("flat.gpkg", [(1e6, 2e5)], srs="EPSG:2263")
+    make("line.gpkg", [("LINESTRING (0 0, 1 1)", {"jid": 1})], JOINED, kind=ogr.wkbLineString, srs="EPSG:4326")
+    make("mixed.gpkg", [("POINT (0 0)", {"jid": 1}), ("LINESTRING (0 0, 1 1)", {"jid": 2})], JOINED,
+         kind=ogr.wkbUnknown, srs="EPSG:4326")
+    make("bare.geojson", [("POINT (0 0)", {"jid": 1})], JOINED)
+    nearest = WORDS
+    fails(*nearest, "o.gpkg", "flat.gpkg", "a.gpkg", op=False, says=["EPSG:2263", "-t_srs EPSG:4326"])
+    fails(*nearest, "o.gpkg", "a.gpkg", "line.gpkg", op=False, says=["'line'", "Line String", "-metric sphere"])
+    fails(*nearest, "o.gpkg", "line.gpkg", "a.gpkg", op=False, says=["'line'", "between points"])
+    fails(*nearest, "o.gpkg", "a.gpkg", "mixed.gpkg", op=False, says=["feature 2", "is not a point"])
+    fails(*nearest, "-max_distance", "1deg", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["-metric ellipsoid", "lengths"])
+    fails(*nearest, "-distance", "hausdorff", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["-distance hausdorff"])
+    fails(*nearest, "-distance_to", "boundary", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["planar"])
+    fails(*nearest, "-along_field", "m", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["-metric sphere"])
+    fails(*nearest, "-validate", "geos", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["-validate ellipsoid"])
+    fails(*nearest, "-validate", "sphere", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["-validate ellipsoid"])
+    fails("-op", "nearest", "-metric", "sphere", "-validate", "ellipsoid", "o.gpkg", "a.gpkg", "a.gpkg",
+          op=False, says=["-validate sphere"])
+    fails("-op", "nearest", "-max_distance", "1deg", "-validate", "ellipsoid", "o.gpkg", "a.gpkg", "a.gpkg",
+          op=False, says=["-metric ellipsoid"])
+    # Saturn (IAU 2015) is too flat for PROJ's series.
+    saturn = ('GEOGCS["Saturn",DATUM["Saturn",SPHEROID["Saturn",60268000,10.2079945799458]],'
+              'PRIMEM["Reference",0],UNIT["degree",0.0174532925199433]]')
+    fails(*nearest, "-s_srs", saturn, "-join_srs", saturn, "o.gpkg", "a.gpkg", "a.gpkg", op=False,
+          says=["flattening", "-metric sphere"])
+    # Points that are made of them are points.
+    succeeds(*nearest, "-centroid_of", "join", "o.gpkg", "a.gpkg", "line.gpkg")
+
+
+def check_without_geodesics():
+    if has_geodesics():
+        raise Skip("built with PROJ")
+
+
+if __name__ == "__main__":
+    main(globals())

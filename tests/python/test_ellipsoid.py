@@ -1,0 +1,139 @@
+"""metric="ellipsoid" against pyproj's geodesics.  A build without PROJ, as the wheel,
+refuses the metric: then that is what is tested."""
+
+import ogrjoin
+import pytest
+
+np = pytest.importorskip("numpy")
+
+
+def points(n, seed):
+    """Longitudes and latitudes, with poles and the antimeridian."""
+    r = np.random.default_rng(seed)
+    x = r.uniform(-180, 180, n)
+    y = np.degrees(np.arcsin(r.uniform(-1, 1, n)))
+    x[:6] = 180, -180, 7, 0, 12, 12
+    y[:6] = 0, 0, 90, -90, 30, 30
+    return x, y
+
+
+def series(p, crs="EPSG:4326"):
+    geopandas = pytest.importorskip("geopandas")
+    return geopandas.GeoSeries(geopandas.points_from_xy(*p), crs=crs)
+
+
+def has_geodesics():
+    """Also that an unknown ellipsoid, or a build without geodesics, is an error."""
+    one = np.zeros(1), np.zeros(1)
+    with pytest.raises(ogrjoin.Error, match="metric=ellipsoid") as error:
+        ogrjoin.pairs(one, one, "nearest", metric="ellipsoid", crs="ignore")
+    text = str(error.value)
+    if "no geodesics" in text:
+        assert "use metric=sphere" in text
+        return False
+    assert "name the CRS" in text
+    return True
+
+
+@pytest.fixture
+def geod():
+    if not has_geodesics():
+        pytest.skip("built without PROJ, as the error reports")
+    return pytest.importorskip("pyproj").Geod
+
+
+def metres(geod, a, b):
+    """[len(a), len(b)] distances."""
+    i, j = np.meshgrid(np.arange(len(a[0])), np.arange(len(b[0])), indexing="ij")
+    i, j = i.ravel(), j.ravel()
+    _, _, d = geod.inv(a[0][i], a[1][i], b[0][j], b[1][j])
+    return np.asarray(d).reshape(len(a[0]), len(b[0]))
+
+
+def test_unknown_ellipsoid():
+    has_geodesics()
+
+
+@pytest.mark.parametrize(
+    ("crs", "ellipsoid"), [("EPSG:4326", "WGS84"), ("EPSG:4269", "GRS80"), ("EPSG:4267", "clrk66")]
+)
+def test_nearest(geod, crs, ellipsoid):
+    a, b = points(120, 1), points(200, 2)
+    d = metres(geod(ellps=ellipsoid), a, b)
+    found = ogrjoin.pairs(series(a, crs), series(b, crs), "nearest", k=3, metric="ellipsoid")
+    left, right = np.asarray(found.left), np.asarray(found.right)
+    assert (left == np.repeat(np.arange(120), 3)).all()
+    # Another version of PROJ may differ by nanometres.
+    np.testing.assert_allclose(np.asarray(found.distance), d[left, right], rtol=0, atol=1e-7)
+    least = np.sort(d, axis=1)[:, :3]
+    np.testing.assert_allclose(d[left, right].reshape(120, 3), least, rtol=0, atol=1e-7)
+
+
+def test_dwithin_and_bearings(geod):
+    a, b = points(120, 3), points(200, 4)
+    wgs84 = geod(ellps="WGS84")
+    d = metres(wgs84, a, b)
+    found = ogrjoin.pairs(
+        series(a), series(b), "dwithin", max_distance="1500km", metric="ellipsoid", bearing=True
+    )
+    left, right = np.asarray(found.left), np.asarray(found.right)
+    expected = np.argwhere(d <= 1.5e6)
+    assert len(expected) > 100
+    assert sorted(zip(left.tolist(), right.tolist())) == sorted(map(tuple, expected.tolist()))
+    course, _, _ = wgs84.inv(a[0][left], a[1][left], b[0][right], b[1][right])
+    got = np.asarray(found.values["bearing"])
+    apart = d[left, right] > 0
+    assert np.isnan(got[~apart]).all()
+    turn = (got[apart] - np.asarray(course)[apart] + 180) % 360 - 180
+    assert np.abs(turn).max() < 1e-9
+
+
+def test_validate(geod):
+    a, b = series(points(80, 7)), series(points(90, 8))
+    assert ogrjoin.validate(a, b, "nearest", k=2, metric="ellipsoid", reference="ellipsoid")
+
+
+def test_errors(geod):
+    shapely = pytest.importorskip("shapely")
+    a, b = points(10, 5), points(10, 6)
+    flat = series((a[0] * 1e4, a[1] * 1e4), "EPSG:3857")
+    with pytest.raises(ogrjoin.Error, match="longitudes and latitudes"):
+        ogrjoin.pairs(flat, flat, "nearest", metric="ellipsoid")
+    with pytest.raises(ogrjoin.Error, match="name it with left_crs"):
+        ogrjoin.pairs(a, b, "nearest", metric="ellipsoid")
+    with pytest.raises(ogrjoin.Error, match="two CRS"):
+        ogrjoin.pairs(series(a), series(b, "EPSG:4267"), "nearest", metric="ellipsoid")
+    with pytest.raises(ogrjoin.Error, match="lengths"):
+        ogrjoin.pairs(series(a), series(b), "dwithin", max_distance="1deg", metric="ellipsoid")
+    lines = series(b).copy()
+    lines[3] = shapely.LineString([(0, 0), (1, 1)])
+    with pytest.raises(ogrjoin.Error, match="between points"):
+        ogrjoin.pairs(series(a), lines, "nearest", metric="ellipsoid")
+
+
+def test_frames_on_the_sphere():
+    geopandas = pytest.importorskip("geopandas")
+    import ogrjoin.geopandas
+
+    frame = geopandas.GeoDataFrame(geometry=series(([0, 1], [0, 0])))
+    found = ogrjoin.geopandas.sjoin_nearest(
+        frame, frame[1:], metric="sphere", distance_col="metres", max_distance=2e5
+    )
+    np.testing.assert_allclose(found["metres"], [6371008.7714 * np.radians(1), 0], atol=1e-6)
+
+
+def test_rows_and_frames(geod):
+    geopandas = pytest.importorskip("geopandas")
+    pytest.importorskip("pyarrow")
+    import ogrjoin.geopandas
+
+    a, b = points(40, 5), points(60, 6)
+    left, right = (geopandas.GeoDataFrame({"n": range(len(p[0]))}, geometry=series(p)) for p in (a, b))
+    d = metres(geod(ellps="WGS84"), a, b)
+    found = ogrjoin.geopandas.sjoin_nearest(left, right, metric="ellipsoid", distance_col="metres")
+    np.testing.assert_allclose(found["metres"], d.min(axis=1)[found.index], rtol=0, atol=1e-7)
+    table = ogrjoin.join(
+        left, right, "nearest", metric="ellipsoid", bearing_field=True, name_distance="far"
+    ).read_all()
+    np.testing.assert_allclose(table.column("far").to_numpy(), d.min(axis=1), rtol=0, atol=1e-7)
+    assert "join_bearing" in table.column_names
