@@ -498,16 +498,22 @@ static oj_status reserve_pair_memory(enum oj_aggregate_type type, int64_t n,
                       err);
 }
 
+/* The array with a value for each entry of the answer; NULL: no pair has one.
+ */
+static const double *reals_of_entries(const struct oj_aggregate_field *field,
+                                      const struct oj_aggregate_pair_list *list)
+{
+    if (field->origin == OJ_COLUMN_MEASURE)
+        return list->matches->measure;
+    return list->values != NULL ? list->values->value[field->column] : NULL;
+}
+
 /* The value of pair i as a double; NaN if it has none. */
 static double real_of_pair(const struct oj_aggregate_field *field,
                            const struct oj_aggregate_pair_list *list, int64_t i)
 {
-    const int64_t entry = list->entry[i];
-    const double *values;
-    if (field->origin == OJ_COLUMN_MEASURE)
-        return list->matches->measure[entry];
-    values = list->values != NULL ? list->values->value[field->column] : NULL;
-    return values != NULL ? values[entry] : (double)NAN;
+    const double *values = reals_of_entries(field, list);
+    return values != NULL ? values[list->entry[i]] : (double)NAN;
 }
 
 static int64_t integer_of_pair(const struct oj_aggregate_field *field,
@@ -523,11 +529,12 @@ static int read_reals(const struct oj_aggregate_field *field,
                       const struct oj_aggregate_pair_list *list,
                       struct oj_aggregate_pair_memory *memory)
 {
+    const double *values = reals_of_entries(field, list);
     double *real = memory->value;
     int any_null = 0;
     for (int64_t i = 0; i < list->n; i++)
     {
-        real[i] = real_of_pair(field, list, i);
+        real[i] = values != NULL ? values[list->entry[i]] : (double)NAN;
         memory->is_null[i] = (uint8_t)(isnan(real[i]) != 0);
         any_null |= memory->is_null[i];
     }

@@ -140,7 +140,8 @@ struct oj_aggregate_pair_list
     const int64_t *entry;                /**< [n] index of each pair in matches
                                               and values */
     const int32_t *rank;                 /**< [n] rank within the input row: 1,
-                                              2, 3 .. */
+                                              2, 3 ..; NULL if no column has
+                                              ranks */
     const int32_t *at;  /**< [n] index of each pair's join feature in fid */
     const int64_t *fid; /**< FIDs of join features; NULL unless
                              oj_aggregate_words.needs_places */

@@ -47,7 +47,7 @@ struct rows_aggregates
     int32_t *at;
     double *share;
 
-    /* for columns of pairs, otherwise NULL */
+    /* for columns of pairs, otherwise NULL; rank: only for a column of ranks */
     int64_t *entry;
     int32_t *rank;
     struct oj_aggregate_pair_columns pair_columns;
@@ -287,6 +287,17 @@ static oj_status find_join_field(void *user, const char *name, int *column,
     return OJ_OK;
 }
 
+/* 1 if a column has the ranks of pairs. */
+static int needs_ranks(const struct oj_aggregate_words *words)
+{
+    for (int i = 0; i < words->n_fields; i++)
+    {
+        if (words->is_of_pairs[i] && words->fields[i].origin == OJ_COLUMN_RANK)
+            return 1;
+    }
+    return 0;
+}
+
 static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
                                  const struct oj_row_column_words *names,
                                  unsigned char *want, const char **hidden,
@@ -319,7 +330,8 @@ static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
     if (a->words.n_of_pairs > 0)
     {
         OJ_NEW(a->entry, PAIRS_AT_ONCE, err);
-        OJ_NEW(a->rank, PAIRS_AT_ONCE, err);
+        if (needs_ranks(&a->words))
+            OJ_NEW(a->rank, PAIRS_AT_ONCE, err);
     }
     a->plan.aggregates = a->words.aggregates;
     a->plan.n_aggregates = a->words.n;
@@ -384,8 +396,26 @@ rows_aggregates_words(const struct rows_aggregates *a)
 
 /* ---- adding pairs -------------------------------------------------------- */
 
-/* Appends pairs of matches to the list, starting at pair *p of row *row, until
- * the list is full. Advances both to the first pair that did not fit. */
+/* Sets elements n .. n + count - 1 of the list to pairs of a row, from pair p
+ * on, which has this rank. */
+static void list_pairs_of_row(struct rows_aggregates *a,
+                              const struct oj_matches *matches, int64_t row,
+                              int64_t p, int64_t rank, int64_t n, int64_t count)
+{
+    const int32_t *join_row = matches->join_row + p;
+    for (int64_t i = 0; i < count; i++)
+    {
+        a->row[n + i] = row;
+        a->at[n + i] = join_row[i];
+    }
+    for (int64_t i = 0; a->entry != NULL && i < count; i++)
+        a->entry[n + i] = p + i;
+    for (int64_t i = 0; a->rank != NULL && i < count; i++)
+        a->rank[n + i] = (int32_t)(rank + i);
+}
+
+/* Lists pairs of matches, starting at pair *p of row *row, until the list is
+ * full. Advances both to the first pair that did not fit. */
 static void list_pairs(struct rows_aggregates *a,
                        const struct oj_matches *matches,
                        const struct oj_flat *join_side,
@@ -395,21 +425,16 @@ static void list_pairs(struct rows_aggregates *a,
     int64_t n = 0;
     while (*row < matches->n_rows && n < PAIRS_AT_ONCE)
     {
-        int64_t end = oj_matches_end(matches, *row);
-        for (; *p < end && n < PAIRS_AT_ONCE; ++*p, n++)
-        {
-            a->row[n] = *row;
-            a->at[n] = matches->join_row[*p];
-            if (a->entry != NULL)
-            {
-                a->entry[n] = *p;
-                a->rank[n] =
-                    (int32_t)(*p - oj_matches_first(matches, *row) + 1);
-            }
-            if (a->share != NULL)
-                a->share[n] =
-                    oj_pair_covered_fraction(join_side, a->at[n], values, *p);
-        }
+        int64_t first = oj_matches_first(matches, *row);
+        int64_t end = oj_matches_end(matches, *row), count = end - *p;
+        if (count > PAIRS_AT_ONCE - n)
+            count = PAIRS_AT_ONCE - n;
+        list_pairs_of_row(a, matches, *row, *p, *p - first + 1, n, count);
+        for (int64_t i = 0; a->share != NULL && i < count; i++)
+            a->share[n + i] = oj_pair_covered_fraction(join_side, a->at[n + i],
+                                                       values, *p + i);
+        n += count;
+        *p += count;
         if (*p >= end && ++*row < matches->n_rows)
             *p = oj_matches_first(matches, *row);
     }

@@ -920,6 +920,46 @@ static inline void prefetch_row_state(const struct oj_aggregates *a,
     __builtin_prefetch(state + a->words - 1, 1);
 }
 
+/* Adds the values of a column for pairs p .. end - 1, which are of one row, to
+ * the state that the column's aggregates share. Sums of reals without NULLs are
+ * added without a look at the column's properties for each of them. */
+static oj_status add_run_to_column_state(struct oj_aggregates *a,
+                                         uint64_t *state, int c,
+                                         const struct oj_aggregate_pairs *pairs,
+                                         int64_t p, int64_t end,
+                                         struct oj_error *err)
+{
+    const struct column_state *to = &a->columns[c];
+    const struct oj_aggregate_column *column = &pairs->columns[c];
+    const int is_of_pairs = to->is_of_pairs;
+    if (to->sum < 0 || to->squares >= 0 || column->is_null != NULL)
+    {
+        for (; p < end; p++)
+            OJ_TRY(add_to_column_state(a, state, c, column,
+                                       is_of_pairs ? p : pairs->at[p], err));
+        return OJ_OK;
+    }
+    if (to->n >= 0)
+        state[to->n] += (uint64_t)(end - p);
+    for (; p < end; p++)
+        OJ_TRY(add_to_exact_sum(a, sum_at(state, to->sum),
+                                column->real[is_of_pairs ? p : pairs->at[p]],
+                                err));
+    return OJ_OK;
+}
+
+/* Index behind the last of the pairs from p on that are of the row of pair p.
+ */
+static int64_t find_end_of_run(const struct oj_aggregate_pairs *pairs,
+                               int64_t p)
+{
+    const int64_t row = pairs->row[p];
+    do
+        p++;
+    while (p < pairs->n && pairs->row[p] == row);
+    return p;
+}
+
 oj_status oj_aggregates_add(struct oj_aggregates *a,
                             const struct oj_aggregate_pairs *pairs,
                             struct oj_error *err)
@@ -927,23 +967,24 @@ oj_status oj_aggregates_add(struct oj_aggregates *a,
     const int64_t n = pairs->n, *row = pairs->row;
     const int n_columns = a->plan.n_columns;
     const int n_aggregates = a->n_single > 0 ? a->plan.n_aggregates : 0;
+    const int is_by_pair = n_aggregates > 0 || a->n_stores > 0;
+    int64_t end;
     for (int64_t p = 0; p < AHEAD && p < n; p++)
         prefetch_row_state(a, row[p]);
-    for (int64_t p = 0; p < n; p++)
+    for (int64_t p = 0; p < n; p = end)
     {
         uint64_t *state = row_state(a, row[p]);
-        if (p + AHEAD < n)
-            prefetch_row_state(a, row[p + AHEAD]);
+        end = is_by_pair ? p + 1 : find_end_of_run(pairs, p);
+        if (end - 1 + AHEAD < n)
+            prefetch_row_state(a, row[end - 1 + AHEAD]);
         for (int i = 0; i < n_aggregates; i++)
         {
             if (has_own_state(a->plan.aggregates[i].kind))
                 OJ_TRY(add_to_own_state(a, state, i, pairs, p, err));
         }
-        state[0]++;
+        state[0] += (uint64_t)(end - p);
         for (int c = 0; c < n_columns; c++)
-            OJ_TRY(add_to_column_state(a, state, c, &pairs->columns[c],
-                                       find_value_of_pair(a, c, pairs, p),
-                                       err));
+            OJ_TRY(add_run_to_column_state(a, state, c, pairs, p, end, err));
         if (a->n_stores > 0)
             OJ_TRY(append_pair_values_to_stores(a, pairs, p, err));
     }

@@ -328,6 +328,19 @@ static uint64_t round_to_even_dropping_bits(uint64_t top, int drop)
     return kept + (rest > half || (rest == half && (kept & 1) != 0));
 }
 
+/* x * 2^e for an integer x up to 2^53: like ldexp(), without its call where 2^e
+ * is a normal number. The product is then exact, or infinite. */
+static double multiply_by_power_of_2(double x, int e)
+{
+    uint64_t bits;
+    double power;
+    if (e < -1022 || e > 1023)
+        return ldexp(x, e);
+    bits = (uint64_t)(e + 1023) << 52;
+    memcpy(&power, &bits, sizeof power);
+    return x * power;
+}
+
 static double to_double(const uint64_t *limb, int n, int scale)
 {
     uint64_t top = top_64_bits_of_limbs(limb, n, &scale);
@@ -336,24 +349,34 @@ static double to_double(const uint64_t *limb, int n, int scale)
         return 0.0;
     if (scale + drop < -1074)
         drop = -1074 - scale;
-    return ldexp((double)round_to_even_dropping_bits(top, drop), scale + drop);
+    return multiply_by_power_of_2(
+        (double)round_to_even_dropping_bits(top, drop), scale + drop);
+}
+
+/* The value of limbs in two's complement, which are changed. */
+static double signed_limbs_to_double(uint64_t *limb, int n, int scale)
+{
+    int negative = negate_if_negative(limb, n);
+    double value = to_double(limb, n, scale);
+    return negative && value != 0.0 ? -value : value;
 }
 
 double oj_exact_sum_value(const struct oj_exact_sum *sum)
 {
-    uint64_t limb[WIDE_LIMBS];
-    int n, scale, negative;
-    double value;
+    uint64_t limb[OJ_SUM_LIMBS], wide[WIDE_LIMBS];
     if ((sum->not_finite & 4) != 0 || sum->not_finite == 3)
         return (double)NAN;
     if (sum->not_finite != 0)
         return sum->not_finite == 1 ? (double)INFINITY : -(double)INFINITY;
     if (!sum->has_value)
         return 0.0;
-    n = read_limbs(sum, limb, &scale);
-    negative = negate_if_negative(limb, n);
-    value = to_double(limb, n, scale);
-    return negative && value != 0.0 ? -value : value;
+    if (sum->is_wide)
+    {
+        memcpy(wide, sum->bits.wide, sizeof wide);
+        return signed_limbs_to_double(wide, WIDE_LIMBS, sum->scale);
+    }
+    memcpy(limb, sum->bits.limb, sizeof limb);
+    return signed_limbs_to_double(limb, OJ_SUM_LIMBS, sum->scale);
 }
 
 /* Rounds |sum| to 53 bits: |sum| = result * 2^*scale. */
