@@ -142,6 +142,30 @@ static void warn_of_reading(const struct oj_source *source,
     warn_of_antimeridian(source, counts);
 }
 
+/* Warns if most rows of a side have a text that is no time, as when the texts
+ * are numbers. */
+static void warn_of_texts_without_times(const struct oj_job *job)
+{
+    const struct oj_side_columns *columns = &job->sides.columns;
+    int compares_texts = 0;
+    for (int i = 0; i < columns->n_spans; i++)
+        compares_texts |= columns->span[i].is_of_texts;
+    for (int side = 0; side < 2 && compares_texts; side++)
+    {
+        const struct oj_source *source = side == 0 ? &job->input : &job->join;
+        int64_t n = side == 0 ? job->input_counts.n_rows
+                              : job->join_side->counts.n_rows;
+        int64_t without = job->sides.reshape[side].found.missing.n_no_span;
+        if (without > n / 2)
+            oj_warn("%s layer '%s': %lld of %lld rows have no text that is a "
+                    "time, and match nothing; times are written as "
+                    "2026-11-29T18:00:00Z, and numbers of a CSV file need -%s "
+                    "AUTODETECT_TYPE=YES",
+                    source->role, source->name, (long long)without,
+                    (long long)n, side == 0 ? "oo" : "joo");
+    }
+}
+
 /* Warns if the join layer has no features. (With -window it always has some.)
  */
 static void warn_of_empty_join_layer(const struct oj_job *job)
@@ -156,6 +180,7 @@ void oj_summary_warn_of_reading(const struct oj_job *job)
 {
     warn_of_reading(&job->input, &job->input_counts);
     warn_of_reading(&job->join, &job->join_side->counts);
+    warn_of_texts_without_times(job);
     warn_of_empty_join_layer(job);
 }
 
@@ -250,6 +275,7 @@ static void print_notices_and_skipped_rows(const struct oj_job *job)
     report_side_notices(&job->input, &job->input_counts);
     oj_report_stream_warn(job->input.stream);
     report_side_notices(&job->join, &job->join_side->counts);
+    warn_of_texts_without_times(job);
     warn_of_empty_join_layer(job);
     report_reshaped_features(&job->sides.reshape[0]);
     report_reshaped_features(&job->sides.reshape[1]);

@@ -164,6 +164,14 @@ def check_words_about_it():
     r = go("-op", "nearest", "-within_time", "at:1h", "-json_summary", "s.json", "o.gpkg", "a.gpkg", "b.gpkg")
     without = sum(t is None for t in of_text("a.gpkg", "at"))
     true(without == 0 or f"{without} without a time that is compared" in r.err, str(r))
+    with open("n.csv", "w") as file:
+        file.write("x,y,a,b\n" "0,0,1,5\n" "1,1,3,\n" "2,2,,\n")
+    places = [w for oo in ("-oo", "-joo") for w in (oo, "X_POSSIBLE_NAMES=x", oo, "Y_POSSIBLE_NAMES=y")]
+    r = go("-during", "a..b", *places, "n.gpkg", "n.csv", "n.csv")
+    true("2 of 3 rows have no text that is a time" in r.err and "AUTODETECT_TYPE=YES" in r.err, str(r))
+    r = go("-during", "a..b", *places, "-oo", "AUTODETECT_TYPE=YES", "-joo", "AUTODETECT_TYPE=YES", "-overwrite",
+           "n.gpkg", "n.csv", "n.csv")
+    true("is a time" not in r.err, str(r))
     for words, says in (
         (("-within_time", "at"), ["LEFT[=RIGHT]:WINDOW", "30min"]),
         (("-within_time", "at:30"), ["unit", "30min"]),
