@@ -508,6 +508,10 @@ struct argument_reader
     /* index in argv of a value without unit whose next word is its unit, as in
      * "-max_distance 10 ft"; 0: none */
     int cut_value;
+    /* option that takes one of some words or none, followed by a word that is
+     * none of them and does not look like a dataset; NULL: there is none */
+    const struct oj_option *option_before_word;
+    const char *unknown_word;
 };
 
 /* Copies text into command->texts, which owns it. */
@@ -758,6 +762,12 @@ static oj_status read_value(struct argument_reader *r,
             if (r->next < r->argc &&
                 oj_words_find(option->choices, r->argv[r->next]) >= 0)
                 *(const char **)at = r->argv[r->next++];
+            else if (r->next < r->argc && r->argv[r->next][0] != '-' &&
+                     strpbrk(r->argv[r->next], "./:") == NULL)
+            {
+                r->option_before_word = option;
+                r->unknown_word = r->argv[r->next];
+            }
             return OJ_OK;
     }
     return oj_fail(err, OJ_ERR_INTERNAL, "option -%s has no kind",
@@ -845,11 +855,24 @@ static oj_status fail_unit_apart(const struct argument_reader *r,
                    at[-1], at[0], at[1], at[-1], at[0], at[1]);
 }
 
+/* Fails because there are too many datasets: one of them is meant as the word
+ * of an option. */
+static oj_status fail_unknown_word(const struct argument_reader *r,
+                                   struct oj_error *err)
+{
+    const struct oj_option *option = r->option_before_word;
+    return oj_fail(err, OJ_ERR_ARG, "-%s %.100s: -%s takes %s or no word",
+                   option->name, r->unknown_word, option->name,
+                   option->choices);
+}
+
 static oj_status read_positional(struct argument_reader *r, const char *word,
                                  struct oj_error *err)
 {
     if (r->positionals == 3 && r->cut_value > 0)
         return fail_unit_apart(r, err);
+    if (r->positionals == 3 && r->option_before_word != NULL)
+        return fail_unknown_word(r, err);
     if (r->positionals == 3)
         return oj_fail(err, OJ_ERR_ARG,
                        "one word too many: '%.100s', after '%.100s' '%.100s' "
@@ -885,6 +908,8 @@ static oj_status assign_positionals(struct argument_reader *r,
              has_dst ? " dst_ds" : "", has_join ? " join_ds" : "");
     if (r->positionals > needed && r->cut_value > 0)
         return fail_unit_apart(r, err);
+    if (r->positionals > needed && r->option_before_word != NULL)
+        return fail_unknown_word(r, err);
     if (r->positionals > needed)
         return oj_fail(err, OJ_ERR_ARG,
                        "%d datasets given, %d needed (the last one is '%s'): "

@@ -285,6 +285,12 @@ def check_completion_of_two_dashes():
     true("--version" in completed("--ver"), "those of GDAL")
 
 
+def check_words_after_options():
+    words = layers()
+    for option, word, says in (("-one_to_one", "bset", "greedy|best"), ("-events", "some", "all")):
+        fails(option, word, "o.gpkg", *words, says=[f"{option} {word}: ", says, "or no word"])
+
+
 def check_tables_without_geometry():
     layers()
     with open("stats.csv", "w") as file:
