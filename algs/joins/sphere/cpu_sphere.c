@@ -8,13 +8,16 @@
  *  metres.
  *
  *  On an ellipsoid chords are bounds of distances (oj_ellipsoid.h). Of nearest
- *  joins the search collects the entries that may be among the k nearest:
+ *  joins a first walk finds the k-th chord, and a second one measures by
+ *  geodesics the entries that may be among the k nearest:
  *
  *   chord   0 ------- k-th chord ---- most distance of the k-th chord ----->
  *             k entries            |  entries that may be nearer  |  none
  *
- *  and measures by geodesics those alone, which are k and seldom more: for a
- *  k-th distance of 10 km the stretch of the others is a millimetre long.
+ *  These are k and seldom more: for a k-th distance of 10 km the stretch of the
+ *  others is a millimetre long. (One walk with the wider bound is no
+ *  substitute: its first bounds are far too great, and the stretch grows with
+ *  their third power, which took 10 times as many candidates.)
  */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../pairs/selection/oj_equal_groups.h"
@@ -37,20 +40,6 @@ struct sphere_index
     struct oj_geodesic *geodesic; /* NULL: on the sphere */
     struct oj_ellipsoid ellipsoid;
     double max_metres, min_metres; /* of the relation */
-};
-
-/* An entry that may be among the nearest of a row on an ellipsoid. */
-struct sphere_entry
-{
-    double chord2;
-    int64_t entry;
-};
-
-struct sphere_worker
-{
-    struct oj_row_worker common;
-    struct sphere_entry *list; /* [n] of the current row */
-    int64_t n, capacity;
 };
 
 /* --- index ---------------------------------------------------------------- */
@@ -131,8 +120,8 @@ struct sphere_row_search
     int64_t row, first_vertex, end_vertex;
     double limit2; /* maximum squared chord of the row */
     /* On an ellipsoid only. */
-    double metres; /* maximum distance of the row */
-    double kth2;   /* k-th chord to which limit2 belongs */
+    double metres;    /* maximum distance of the row */
+    int by_geodesics; /* 1: the walk measures; 0: it finds the k-th chord */
     struct oj_rank_range ranks;
 };
 
@@ -252,25 +241,6 @@ static double most_chord2_of_metres(const struct sphere_index *self,
     return oj_ellipsoid_most_chord2(metres / self->ellipsoid.semi_major);
 }
 
-/* Measures the features of an entry by geodesics and adds them to the ranking
- * or the answer if they are within the distances of the join. */
-static oj_status measure_entry_by_geodesics(struct sphere_row_search *s,
-                                            int64_t entry,
-                                            struct oj_equal_run run,
-                                            struct oj_error *err)
-{
-    const struct sphere_index *self = s->self;
-    int32_t feature = oj_equal_groups_any(&self->groups, entry);
-    double metres = oj_ellipsoid_nearest_points(
-                        &self->ellipsoid, self->geodesic, self->shared.input,
-                        s->row, &self->side, feature)
-                        .metres;
-    if (!(metres <= most_metres_of_feature(s, feature)) ||
-        metres < self->min_metres)
-        return OJ_OK;
-    return put_features_of_entry(s, entry, run, metres, err);
-}
-
 /* 1 if bounds of the distance show that it is within those of the join. */
 static int is_surely_within(const struct sphere_row_search *s, int32_t feature,
                             double chord2)
@@ -285,68 +255,81 @@ static int is_surely_within(const struct sphere_row_search *s, int32_t feature,
                 most);
 }
 
-/* Limits the search by the k-th chord: no entry beyond the greatest distance
- * that belongs to it is among the k nearest. */
-static void narrow_search_by_chord_bounds(struct sphere_row_search *s)
+/* First walk: adds the chord of an entry to the ranking. */
+static oj_status rank_chord_of_entry(struct sphere_row_search *s, int64_t entry,
+                                     struct oj_equal_run run, double chord2,
+                                     struct oj_error *err)
 {
-    const struct sphere_index *self = s->self;
-    double kth2 = s->worker->ranking.bound, limit2;
-    if (!(kth2 < s->kth2))
-        return;
-    s->kth2 = kth2;
-    limit2 = oj_ellipsoid_most_chord2(
-        oj_ellipsoid_most_distance(&self->ellipsoid, kth2));
-    s->limit2 = limit2 < s->limit2 ? limit2 : s->limit2;
+    int32_t feature = oj_equal_groups_any(&s->self->groups, entry);
+    if (!is_surely_within(s, feature, chord2))
+        return OJ_OK;
+    OJ_TRY(put_features_of_entry(s, entry, run, chord2, err));
+    narrow_search(s);
+    return OJ_OK;
 }
 
-/* Measures an entry, or of nearest joins adds it to the list of those to
- * measure, and its chord to the ranking. */
-static oj_status collect_entry(struct sphere_row_search *s, int64_t entry,
-                               struct oj_error *err)
+/* Measures the features of an entry by geodesics and adds them to the ranking
+ * or the answer if they are within the distances of the join. */
+static oj_status measure_entry_by_geodesics(struct sphere_row_search *s,
+                                            int64_t entry,
+                                            struct oj_equal_run run,
+                                            struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
-    struct sphere_worker *worker = (void *)s->worker;
+    int32_t feature = oj_equal_groups_any(&self->groups, entry);
+    double limit2;
+    double metres = oj_ellipsoid_nearest_points(
+                        &self->ellipsoid, self->geodesic, self->shared.input,
+                        s->row, &self->side, feature)
+                        .metres;
+    if (!(metres <= most_metres_of_feature(s, feature)) ||
+        metres < self->min_metres)
+        return OJ_OK;
+    OJ_TRY(put_features_of_entry(s, entry, run, metres, err));
+    if (!oj_relation_is_nearest(&self->shared.args.relation))
+        return OJ_OK;
+    limit2 = most_chord2_of_metres(self, s->worker->ranking.bound);
+    s->limit2 = limit2 < s->limit2 ? limit2 : s->limit2;
+    return OJ_OK;
+}
+
+static oj_status measure_entry_on_ellipsoid(struct sphere_row_search *s,
+                                            int64_t entry, struct oj_error *err)
+{
+    const struct sphere_index *self = s->self;
     int32_t feature = oj_equal_groups_any(&self->groups, entry);
     struct oj_equal_run run;
     double chord2;
     OJ_TRY(oj_row_poll_cancel(&self->shared, s->worker, err));
-    s->worker->n_candidates++;
+    s->worker->n_candidates += s->by_geodesics;
     run = features_of_entry(s, entry);
     if (run.first >= run.end)
         return OJ_OK;
     chord2 = measure_feature(s, feature, s->limit2);
     if (!(chord2 <= s->limit2))
         return OJ_OK;
-    if (!oj_relation_is_nearest(&self->shared.args.relation))
-        return measure_entry_by_geodesics(s, entry, run, err);
-    OJ_ROOM(worker->list, worker->n, worker->n + 1, worker->capacity, err);
-    worker->list[worker->n++] = (struct sphere_entry){chord2, entry};
-    if (is_surely_within(s, feature, chord2))
-        OJ_TRY(put_features_of_entry(s, entry, run, chord2, err));
-    narrow_search_by_chord_bounds(s);
-    return OJ_OK;
+    return s->by_geodesics ? measure_entry_by_geodesics(s, entry, run, err)
+                           : rank_chord_of_entry(s, entry, run, chord2, err);
 }
 
-/* Ranks the entries of the list anew, by geodesics. */
-static oj_status measure_collected_entries(struct sphere_row_search *s,
-                                           struct oj_error *err)
+/* Empties the ranking of chords for that of distances, and limits the search by
+ * the k-th chord: no entry beyond the greatest distance that belongs to it is
+ * among the k nearest. */
+static void limit_search_by_kth_chord(struct sphere_row_search *s)
 {
-    const struct sphere_worker *worker = (const void *)s->worker;
+    const struct sphere_index *self = s->self;
     struct oj_ranking *ranking = &s->worker->ranking;
+    double kth2, limit2 = most_chord2_of_metres(self, s->metres);
     oj_ranking_finish(ranking);
-    narrow_search_by_chord_bounds(s);
-    ranking->keep_ties = s->self->shared.args.relation.ties == OJ_TIES_ALL;
+    kth2 = oj_ranking_kth_distance(ranking);
+    s->limit2 = kth2 < INFINITY
+                    ? oj_ellipsoid_most_chord2(
+                          oj_ellipsoid_most_distance(&self->ellipsoid, kth2))
+                    : limit2;
+    s->limit2 = limit2 < s->limit2 ? limit2 : s->limit2;
+    s->by_geodesics = 1;
+    ranking->keep_ties = self->shared.args.relation.ties == OJ_TIES_ALL;
     oj_ranking_start(ranking);
-    for (int64_t i = 0; i < worker->n; i++)
-    {
-        int64_t entry = worker->list[i].entry;
-        if (!(worker->list[i].chord2 <= s->limit2))
-            continue;
-        OJ_TRY(oj_row_poll_cancel(&s->self->shared, s->worker, err));
-        OJ_TRY(measure_entry_by_geodesics(s, entry, features_of_entry(s, entry),
-                                          err));
-    }
-    return OJ_OK;
 }
 
 /* --- the search ----------------------------------------------------------- */
@@ -368,7 +351,7 @@ static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
             depth =
                 oj_sphere_tree3_push(tree, at, box, s->limit2, stack, depth);
         else if (self->geodesic != NULL)
-            OJ_TRY(collect_entry(s, at.node, err));
+            OJ_TRY(measure_entry_on_ellipsoid(s, at.node, err));
         else
             OJ_TRY(measure_entry_and_add_to_ranking(s, at.node, err));
     }
@@ -407,7 +390,7 @@ static oj_status search_row_on_ellipsoid(struct oj_row_index *shared,
         .worker = worker,
         .row = row,
         .metres = self->max_metres,
-        .kth2 = INFINITY,
+        .by_geodesics = !oj_relation_is_nearest(&shared->args.relation),
         .ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row)};
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
@@ -415,12 +398,13 @@ static oj_status search_row_on_ellipsoid(struct oj_row_index *shared,
     else if (self->side.flat->max_distance != NULL)
         s.metres = INFINITY;
     s.limit2 = most_chord2_of_metres(self, s.metres);
-    ((struct sphere_worker *)(void *)worker)->n = 0;
-    worker->ranking.keep_ties = 0; /* of chords only the k-th counts */
-    OJ_TRY(walk_tree(&s, err));
-    return oj_relation_is_nearest(&shared->args.relation)
-               ? measure_collected_entries(&s, err)
-               : OJ_OK;
+    if (!s.by_geodesics)
+    {
+        worker->ranking.keep_ties = 0; /* of chords only the k-th counts */
+        OJ_TRY(walk_tree(&s, err));
+        limit_search_by_kth_chord(&s);
+    }
+    return walk_tree(&s, err);
 }
 
 /* --- a batch -------------------------------------------------------------- */
@@ -448,18 +432,12 @@ static const struct oj_row_method sphere = {.worker_size =
                                             .end = end_batch,
                                             .measure_of = oj_sphere_metres_of};
 
-static void free_sphere_worker(struct oj_row_worker *worker)
-{
-    oj_free(((struct sphere_worker *)(void *)worker)->list);
-}
-
 static const struct oj_row_method ellipsoid = {
-    .worker_size = sizeof(struct sphere_worker),
+    .worker_size = sizeof(struct oj_row_worker),
     .start = start_batch,
     .row_of = oj_row_in_order,
     .search = search_row_on_ellipsoid,
-    .end = end_batch,
-    .free_worker = free_sphere_worker};
+    .end = end_batch};
 
 /* Takes the distances of the relation out of it, since its ranking compares
  * chords first, then metres. */
