@@ -16,7 +16,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "BENCHMARKS.md", "driver/qgis/README.md
 FIELDS = (("name", ogr.OFTString), ("fare", ogr.OFTReal), ("use_code", ogr.OFTInteger),
           ("reach", ogr.OFTInteger), ("people", ogr.OFTInteger), ("lot_id", ogr.OFTInteger), ("vehicle", ogr.OFTInteger),
           ("seen", ogr.OFTDateTime), ("opened", ogr.OFTDateTime), ("closed", ogr.OFTDateTime),
-          ("course", ogr.OFTReal))
+          ("direction", ogr.OFTReal))
 
 # Sections of tables whose commands run on small layers. A page of None: all.
 TABLES = {
@@ -60,7 +60,7 @@ def sections(path, headings):
 def layer_file(path, shapes, srs="EPSG:2263"):
     make(path, [(shape, {"name": f"n{i}", "fare": i * 1.5, "use_code": i % 5, "reach": 30,
                          "people": i, "lot_id": i, "vehicle": i % 3, "seen": f"2024/03/01 12:{i:02d}:00",
-                         "course": i * 9.5, "opened": "2024/02/01", "closed": f"2024/03/{i % 28 + 1:02d}"}) for i, shape in enumerate(shapes)],
+                         "direction": i * 9.5, "opened": "2024/02/01", "closed": f"2024/03/{i % 28 + 1:02d}"}) for i, shape in enumerate(shapes)],
          fields=FIELDS, srs=srs)
 
 

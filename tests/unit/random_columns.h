@@ -16,6 +16,7 @@ struct columns
     struct oj_token_sets_buf text[2][2];
     struct oj_token_sets texts[2][2];
     double *vector[2];
+    double *heading;
     int64_t *from[2][OJ_MOST_SPANS], *until[2][OJ_MOST_SPANS];
 };
 
@@ -145,6 +146,17 @@ static inline void pick_spans(struct columns *c, struct oj_flat *join,
     }
 }
 
+/* Headings of the input, some of them none. */
+static inline void pick_headings(struct columns *c, struct oj_flat *input)
+{
+    const int64_t n = input->n_features;
+    c->heading = oj_malloc(n + 1, sizeof *c->heading);
+    ck_assert(c->heading != NULL);
+    for (int64_t row = 0; row < n; row++)
+        c->heading[row] = one_in(8) ? (double)NAN : 15.0 * (pick(53) - 26);
+    input->heading = c->heading;
+}
+
 static inline int32_t *pick_column(int64_t n)
 {
     int32_t *column = oj_malloc(n > 0 ? n : 1, sizeof *column);
@@ -212,6 +224,7 @@ static inline void columns_free(struct columns *c)
         }
     }
     oj_free(c->max_distance);
+    oj_free(c->heading);
 }
 
 #endif

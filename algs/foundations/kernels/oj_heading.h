@@ -30,7 +30,6 @@ struct oj_heading_condition
 /** The directions that fit one heading. */
 struct oj_heading_range
 {
-    double x, y;                             /**< the heading as a vector */
     double first_x, first_y, last_x, last_y; /**< its bounds, clockwise */
     double degrees, tolerance;
     int is_all;    /**< 1: there is no heading, so every segment fits */
@@ -46,22 +45,33 @@ OJ_FN int oj_heading_is_there(double degrees)
     return degrees >= -360.0 && degrees <= 360.0;
 }
 
-/** Sine and cosine of an angle from 0 to 45 degrees. Taylor polynomials; their
- * remainder is below 2^-54. */
+/** Sine and cosine of an angle from 0 to 45 degrees. Taylor polynomials, of
+ * which the next term is below 2^-53. */
 OJ_FN void oj_heading_sine_cosine(double degrees, double *sine, double *cosine)
 {
-    double t = degrees * 0.017453292519943295, u = t * t;
-    double s = 1.0, c = 1.0;
+    const double t = degrees * 0.017453292519943295, u = t * t;
+    double s = 2.8114572543455206e-15, c = 4.779477332387385e-14;
     if (degrees == 45.0)
     {
         *sine = *cosine = 0.7071067811865476;
         return;
     }
-    for (int i = 16; i >= 2; i -= 2)
-    {
-        s = 1.0 - u / (double)(i * (i + 1)) * s;
-        c = 1.0 - u / (double)(i * (i - 1)) * c;
-    }
+    s = -7.647163731819816e-13 + u * s;
+    s = 1.6059043836821613e-10 + u * s;
+    s = -2.505210838544172e-08 + u * s;
+    s = 2.7557319223985893e-06 + u * s;
+    s = -0.0001984126984126984 + u * s;
+    s = 0.008333333333333333 + u * s;
+    s = -0.16666666666666666 + u * s;
+    s = 1.0 + u * s;
+    c = -1.1470745597729725e-11 + u * c;
+    c = 2.08767569878681e-09 + u * c;
+    c = -2.755731922398589e-07 + u * c;
+    c = 2.48015873015873e-05 + u * c;
+    c = -0.001388888888888889 + u * c;
+    c = 0.041666666666666664 + u * c;
+    c = -0.5 + u * c;
+    c = 1.0 + u * c;
     *sine = t * s;
     *cosine = c;
 }
@@ -109,11 +119,10 @@ oj_heading_range_of(const struct oj_heading_condition *condition,
     r.is_all = !oj_heading_is_there(degrees);
     r.is_wide = tolerance > 90.0 || (tolerance == 90.0 && r.both_ways);
     r.is_single = tolerance == 0.0;
-    r.x = r.first_x = r.last_x = 0.0;
-    r.y = r.first_y = r.last_y = 1.0;
+    r.first_x = r.last_x = 0.0;
+    r.first_y = r.last_y = 1.0;
     if (r.is_all)
         return r;
-    oj_heading_vector(degrees, &r.x, &r.y);
     oj_heading_vector(degrees - tolerance, &r.first_x, &r.first_y);
     oj_heading_vector(degrees + tolerance, &r.last_x, &r.last_y);
     return r;
@@ -138,7 +147,7 @@ OJ_FN int oj_heading_fits(const struct oj_heading_range *r, double dx,
     fits_back = from <= 0.0 && to <= 0.0;
     if (r->is_single) /* the bounds are one line: which end of it */
     {
-        double along = dx * r->x + dy * r->y;
+        double along = dx * r->first_x + dy * r->first_y;
         fits = fits && along > 0.0;
         fits_back = fits_back && along < 0.0;
     }

@@ -46,14 +46,17 @@ struct heading_index
     uint32_t *directions;        /* [n_nodes * OJ_FANOUT] of segments.tree */
     double most; /* greatest maximum distance of the join side's features; -1:
                     they have none of their own */
+    double *heading; /* [rows of the batch] in the order of the search */
 };
 
 /* State of a thread. */
 struct heading_worker
 {
     struct oj_row_worker shared;
-    struct oj_ranking in_reach; /* dwithin: the features of the row */
-    int64_t last_slot; /* segment of the nearest feature of the row before */
+    struct oj_ranking in_reach;       /* dwithin: the features of the row */
+    int64_t last_slot[N_SECTORS + 1]; /* by the sector of the heading, or
+                                        without one: the nearest segment of the
+                                        last such row; -1: there was none */
 };
 
 /* --- sectors -------------------------------------------------------------- */
@@ -63,12 +66,13 @@ static uint32_t sectors_between(double first, double last)
 {
     int from = (int)floor((first - SECTOR_SLACK) / DEGREES_OF_SECTOR);
     int to = (int)floor((last + SECTOR_SLACK) / DEGREES_OF_SECTOR);
-    uint32_t sectors = 0;
+    uint32_t sectors;
     if (to - from >= N_SECTORS - 1)
         return EVERY_SECTOR;
-    for (int i = from; i <= to; i++)
-        sectors |= UINT32_C(1) << ((unsigned)i % N_SECTORS);
-    return sectors;
+    sectors = (UINT32_C(2) << (to - from)) - 1;
+    return sectors << ((unsigned)from % N_SECTORS) |
+           (uint32_t)((uint64_t)sectors << ((unsigned)from % N_SECTORS) >>
+                      N_SECTORS);
 }
 
 static uint32_t sectors_of_heading(const struct oj_heading_range *range)
@@ -170,6 +174,7 @@ struct heading_row_search
     int64_t row;
     struct oj_heading_range range;
     uint32_t sectors;
+    int sector; /* that of the heading; N_SECTORS without one */
     int32_t first_bundle, last_bundle; /* those of the row's class */
     double x, y;                       /* the point that is searched for */
     double reach;                      /* farther segments are skipped */
@@ -202,7 +207,7 @@ static oj_status measure_segment(struct heading_row_search *s, int64_t slot,
         !oj_pair_may_count(&shared->filter, s->row, feature))
         return OJ_OK;
     if (distance < s->ranking->bound || s->ranking->n == 0)
-        s->worker->last_slot = slot;
+        s->worker->last_slot[s->sector] = slot;
     OJ_TRY(oj_ranking_add(s->ranking, feature, distance, err));
     narrow_search(s);
     return OJ_OK;
@@ -252,12 +257,12 @@ static oj_status measure_bundle(struct heading_row_search *s, int32_t bundle,
     return OJ_OK;
 }
 
-/* Begins with the segment that answered the row before: it bounds the search if
- * it fits. */
+/* Begins with the segment that answered the last row of such a heading, which
+ * is close: it bounds the search if it fits. */
 static oj_status measure_last_segment(struct heading_row_search *s,
                                       struct oj_error *err)
 {
-    const int64_t slot = s->worker->last_slot;
+    const int64_t slot = s->worker->last_slot[s->sector];
     const struct oj_bundle *bundle = s->self->segments.bundle;
     return slot >= 0 && does_segment_fit(s, &bundle[slot / OJ_BUNDLE],
                                          (int)(slot % OJ_BUNDLE))
@@ -307,8 +312,7 @@ OJ_CLONES static oj_status walk(struct heading_row_search *s,
 static oj_status put_features_in_reach(const struct heading_row_search *s,
                                        struct oj_error *err)
 {
-    struct oj_ranking *in_reach = &s->worker->in_reach;
-    oj_ranking_finish(in_reach);
+    const struct oj_ranking *in_reach = s->ranking;
     for (int64_t i = 0; i < in_reach->n; i++)
         OJ_TRY(oj_row_put_pair(&s->self->shared, &s->worker->shared, s->row,
                                in_reach->list[i].feature,
@@ -332,44 +336,67 @@ static int choose_bundles(struct heading_row_search *s)
     return run.first < run.end;
 }
 
-static oj_status search_row(struct oj_row_index *shared,
-                            struct oj_row_worker *worker, int64_t row,
+/* Finds the features of a row; place: that of the row in the order. Single
+ * points and headings are read in this order, since reading them by row would
+ * miss the cache. */
+static oj_status search_row(struct heading_row_search *s, int64_t place,
                             struct oj_error *err)
 {
-    struct heading_index *self = (void *)shared;
-    struct heading_worker *own = (void *)worker;
+    const struct oj_row_index *shared = &s->self->shared;
+    const struct oj_relation *relation = &shared->args.relation;
     const struct oj_flat *input = shared->input;
-    const int is_nearest = oj_relation_is_nearest(&shared->args.relation);
-    struct heading_row_search s = {
-        .self = self,
-        .worker = own,
-        .ranking = is_nearest ? &worker->ranking : &own->in_reach,
-        .row = row,
-        .range = oj_heading_range_of(&shared->args.relation.heading,
-                                     input->heading[row])};
-    int64_t v, end;
-    if (!oj_feature_may_pair(input, row) || !choose_bundles(&s))
+    const int is_nearest = oj_relation_is_nearest(relation);
+    int64_t v = 0, end = 1;
+    if (!oj_feature_may_pair(input, s->row) || !choose_bundles(s))
         return OJ_OK;
-    s.sectors = sectors_of_heading(&s.range);
-    s.reach = shared->args.join_side->max_distance != NULL
-                  ? self->most
-                  : oj_pair_max_distance(&shared->args.relation, input, row,
-                                         shared->args.join_side, 0);
-    if (!(s.reach >= 0.0))
+    s->range = oj_heading_range_of(&relation->heading, s->self->heading[place]);
+    s->sectors = sectors_of_heading(&s->range);
+    s->sector =
+        s->range.is_all
+            ? N_SECTORS
+            : (int)((s->range.degrees + 360.0) / DEGREES_OF_SECTOR) % N_SECTORS;
+    s->reach = shared->args.join_side->max_distance != NULL
+                   ? s->self->most
+                   : oj_pair_max_distance(relation, input, s->row,
+                                          shared->args.join_side, 0);
+    if (!(s->reach >= 0.0))
         return OJ_OK;
-    s.reach2 = oj_tree_reach2(&self->segments.tree, s.reach);
-    if (!is_nearest)
-        oj_ranking_start(&own->in_reach);
-    oj_flat_vertices(input, row, &v, &end);
+    s->reach2 = oj_tree_reach2(&s->self->segments.tree, s->reach);
+    if (!oj_flat_is_points(input))
+        oj_flat_vertices(input, s->row, &v, &end);
     for (; v < end; v++)
     {
-        s.x = input->x[v];
-        s.y = input->y[v];
+        if (!oj_flat_is_points(input))
+        {
+            s->x = input->x[v];
+            s->y = input->y[v];
+        }
         if (is_nearest)
-            OJ_TRY(measure_last_segment(&s, err));
-        OJ_TRY(walk(&s, err));
+            OJ_TRY(measure_last_segment(s, err));
+        OJ_TRY(walk(s, err));
     }
-    return is_nearest ? OJ_OK : put_features_in_reach(&s, err);
+    return OJ_OK;
+}
+
+static oj_status answer_row(struct oj_row_index *shared,
+                            struct oj_row_worker *worker, int64_t i,
+                            struct oj_error *err)
+{
+    struct heading_worker *own = (void *)worker;
+    const struct oj_ordered_point *point = &shared->order.point[i];
+    const int is_nearest = oj_relation_is_nearest(&shared->args.relation);
+    struct heading_row_search s = {.self = (void *)shared,
+                                   .worker = own,
+                                   .ranking = is_nearest ? &worker->ranking
+                                                         : &own->in_reach,
+                                   .row = point->index,
+                                   .x = point->x,
+                                   .y = point->y};
+    oj_ranking_start(s.ranking);
+    OJ_TRY(search_row(&s, i, err));
+    oj_ranking_finish(s.ranking);
+    return is_nearest ? oj_answers_add(worker->answers, s.row, s.ranking, err)
+                      : put_features_in_reach(&s, err);
 }
 
 /* --- a batch -------------------------------------------------------------- */
@@ -401,16 +428,29 @@ static struct oj_ranking ranking_of_all(const struct oj_index_args *args)
 
 static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
+    struct heading_index *self = (void *)shared;
     for (int t = 0; t < shared->n_threads; t++)
     {
         struct heading_worker *worker = (void *)oj_row_worker(shared, t);
-        worker->last_slot = -1;
+        for (int i = 0; i <= N_SECTORS; i++)
+            worker->last_slot[i] = -1;
         if (worker->in_reach.list == NULL)
             worker->in_reach = ranking_of_all(&shared->args);
     }
-    return oj_row_order_input(
+    OJ_TRY(oj_row_order_input(
         shared, shared->input,
-        oj_flat_is_points(shared->input) ? NULL : first_vertex_of_row, err);
+        oj_flat_is_points(shared->input) ? NULL : first_vertex_of_row, err));
+    OJ_NEW(self->heading, shared->n_rows, err);
+    for (int64_t i = 0; i < shared->n_rows; i++)
+        self->heading[i] = shared->input->heading[shared->order.point[i].index];
+    return OJ_OK;
+}
+
+static void end_batch(struct oj_row_index *shared)
+{
+    struct heading_index *self = (void *)shared;
+    oj_free(self->heading);
+    self->heading = NULL;
 }
 
 static void free_worker(struct oj_row_worker *worker)
@@ -421,8 +461,8 @@ static void free_worker(struct oj_row_worker *worker)
 static const struct oj_row_method by_heading = {
     .worker_size = sizeof(struct heading_worker),
     .start = start_batch,
-    .row_of = oj_row_in_order,
-    .search = search_row,
+    .answer = answer_row,
+    .end = end_batch,
     .free_worker = free_worker};
 
 static oj_status build_heading_index(struct oj_index *wrapped,

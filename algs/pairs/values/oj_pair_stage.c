@@ -636,18 +636,20 @@ static oj_status set_cover_values_of_pair(struct pair_stage_worker *worker,
 
 /* ---- nearest points ----------------------------------------------------- */
 
-/* The range of directions that fit the row's heading; is_all without one, and
- * where the join asks for none. */
-static struct oj_heading_range
-range_of_row(const struct pair_stage_worker *worker)
+/* Sets *range to the directions that fit the row's heading, and returns it;
+ * NULL if the row has none or the join asks for none. */
+static const struct oj_heading_range *
+find_range_of_row(const struct pair_stage_worker *worker,
+                  struct oj_heading_range *range)
 {
     const struct oj_pair_stage *stage = worker->stage;
     const struct oj_heading_condition *condition =
         &stage->request.relation.heading;
-    return oj_heading_range_of(condition,
-                               condition->is_asked
-                                   ? stage->input.joined->heading[worker->row]
-                                   : (double)NAN);
+    if (!condition->is_asked)
+        return NULL;
+    *range = oj_heading_range_of(condition,
+                                 stage->input.joined->heading[worker->row]);
+    return range->is_all ? NULL : range;
 }
 
 /* Finds the point of the row that is nearest to a segment that fits, and the
@@ -677,10 +679,11 @@ static oj_status find_closest_points(struct pair_stage_worker *worker,
                                      struct oj_error *err)
 {
     const struct oj_pair_stage *stage = worker->stage;
-    const struct oj_heading_range range = range_of_row(worker);
-    if (!range.is_all)
+    struct oj_heading_range space;
+    const struct oj_heading_range *range = find_range_of_row(worker, &space);
+    if (range != NULL)
     {
-        find_points_by_heading(worker, &range, points);
+        find_points_by_heading(worker, range, points);
         return OJ_OK;
     }
     if (ellipsoid_of(stage) != NULL)
@@ -801,14 +804,14 @@ static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
 {
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
     struct oj_along place = {NAN, NAN, NAN, NAN, NAN, NAN};
-    const struct oj_heading_range range = range_of_row(worker);
+    struct oj_heading_range range;
     prefetch_lines_of_next_pairs(worker);
     if (worker->feature >= 0)
     {
         OJ_TRY(find_point_beside_line(worker, &p, err));
         place = oj_along_find(&worker->stage->along, worker->feature, p.ax,
                               p.ay, most_distance_of_place(worker),
-                              range.is_all ? NULL : &range,
+                              find_range_of_row(worker, &range),
                               worker->stage->along_wants);
     }
     if (!isnan(place.along) && are_crossing(worker, &p))

@@ -88,6 +88,7 @@ enum each
 #define SPHERE .metric = OJ_METRIC_SPHERE
 #define TEXTS                                                                  \
     .op = OJ_OP_SIMILAR, .n_similar = 1, .similar = {{OJ_TEXT_DICE, 1, 3}}
+#define HEADING .heading = {1, 1, 30.0}
 #define VECTORS .op = OJ_OP_SIMILAR, .vector = {1, OJ_NORM_L2, INFINITY}
 
 static const struct sweep
@@ -121,6 +122,8 @@ static const struct sweep
     {{"cpu", TREES}, SHAPES, SHAPES, OPS, {DWITHIN(0.5), .mask = "FF*FF****"}},
     {{"cpu"}, MIXED, ANYTHING, ONE, {.k = 1, .op = OJ_OP_TOUCHES}},
     {{"cpu"}, MIXED, POINTS, ONE, {FIRST(3), SPHERE}},
+    {{"cpu", "geos"}, ANYTHING, MULTI, ONE, {FIRST(2), HEADING}},
+    {{"cpu"}, ANYTHING, POINTS, ONE, {DWITHIN(3.0), HEADING}},
     {{"cpu", "geos"}, MIXED, MIXED, DISTANCES, {FIRST(3)}},
     {{"cut_points"},
      MIXED,
@@ -197,6 +200,8 @@ static void run_sweep(const struct sweep *s, int i)
         pick_texts(&t.columns, &t.join, &t.input, r);
     if (r->vector.is_asked)
         pick_vectors(&t.columns, &t.join, &t.input, r);
+    if (r->heading.is_asked)
+        pick_headings(&t.columns, &t.input);
     r->similar[0] = s->relation.similar[0];
     r->vector = s->relation.vector;
     for (int b = 0; s->backends[b] != NULL; b++)
