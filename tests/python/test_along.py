@@ -2,6 +2,10 @@
 segments, shapely's line_locate_point, and the inside of polygons."""
 
 import math
+import os
+import shutil
+import statistics
+import subprocess
 
 import numpy as np
 import pytest
@@ -16,6 +20,9 @@ FIELDS = {
     "along_field": "a", "along_percent_field": "b", "offset_field": "c",
     "segment_field": "d", "line_bearing_field": "e", "side_field": "f",
 }  # fmt: skip
+
+
+COMMAND = os.environ.get("OGRJOIN_COMMAND") or shutil.which("ogrjoin")
 
 
 # --- the reference ----------------------------------------------------------
@@ -412,3 +419,97 @@ def test_a_line_of_one_vertex_has_no_place(metric):
     right = pa.table([pa.array([whole], pa.binary())], schema=pa.schema([field]))
     v = ogrjoin.pairs([shapely.Point(0, 0)], right, "nearest", metric=metric, crs="ignore", **ALL)
     assert len(v) == 1 and v.values["line_along"][0] == 0 and v.values["line_bearing"][0] == pytest.approx(90, abs=0.1)
+
+
+# --- aggregates -------------------------------------------------------------
+
+WORDS = "count, mean(a), max(b), min(c), sum(d), unique(d), concat(d, ';') as ds, mode(f), concat(f, ';') as fs, count(f)"
+ORDER = ["count", "a", "b", "c", "d", "unique", "ds", "mode", "fs", "sides"]
+
+
+def many_lines(n=40):
+    rng = np.random.default_rng(11)
+    points = [None if i % 13 == 5 else shapely.Point(*rng.integers(0, 12, 2)) for i in range(n)]
+    lines = [shapely.LineString(rng.integers(0, 12, (4, 2))) for _ in range(n)]
+    return points, lines
+
+
+def summed(rows):
+    """The aggregates of the pairs of a row: (along, percent, offset, segment, side)."""
+    if not rows:
+        return (0, None, None, None, None, 0, None, None, None, 0)
+    a, b, c, d, f = zip(*rows)
+    counts = {side: f.count(side) for side in f}
+    mode = min(side for side in counts if counts[side] == max(counts.values()))
+    segments, sides = ";".join(map(str, d)), ";".join(f)
+    return (len(rows), statistics.fmean(a), max(b), min(c), sum(d), len(set(d)), segments, mode, sides, len(f))
+
+
+def expected_sums(points, lines):
+    """By the rows of the pairs, in the order of their join rows."""
+    joined = ogrjoin.join(points, lines, "nearest", k=4, how="inner", name_fid="b", **FIELDS | {"along_percent_field": "p"})
+    table, of_point = joined.read_all(), {}
+    for row in table.to_pylist():
+        place = of_point.setdefault(row["geometry"], {})
+        place[row["b"]] = tuple(row[n] for n in ("a", "p", "c", "d", "f"))
+    found = [{} if p is None else of_point[shapely.to_wkb(p)] for p in points]
+    return [summed([row for _, row in sorted(pairs.items())]) for pairs in found]
+
+
+def is_close(got, expected):
+    return len(got) == len(expected) and all(
+        g == e if isinstance(e, (str, int, type(None))) else g == pytest.approx(e, rel=1e-12, abs=1e-12)
+        for g, e in zip(got, expected)
+    )
+
+
+def test_aggregates_of_places():
+    pytest.importorskip("pyarrow")
+    points, lines = many_lines()
+    expected = expected_sums(points, lines)
+    table = ogrjoin.join(points, lines, "nearest", k=4, agg=WORDS, **{k: v for k, v in FIELDS.items() if v != "e"}).read_all()
+    columns = [table[i].to_pylist() for i in range(table.num_columns - len(ORDER), table.num_columns)]
+    for got, row in zip(zip(*columns), expected):
+        assert is_close(got, row), (got, row)
+
+
+def test_aggregates_of_relations():
+    pa = pytest.importorskip("pyarrow")
+    squares = [shapely.box(0, 0, 4, 4), shapely.box(8, 8, 9, 9)]
+    others = [shapely.box(1, 1, 2, 2), shapely.box(4, 0, 5, 4), shapely.box(3, 3, 6, 6), shapely.box(0, 0, 4, 4)]
+    words = {"relation_field": "r", "matrix_field": "m"}
+    table = ogrjoin.join(squares, others, agg="concat(r, '|') as rs, unique(m) as n, min(m)", **words).read_all()
+    assert table["rs"].to_pylist() == ["contains|touches|overlaps|equals", None]
+    assert table["n"].to_pylist() == [4, 0]
+    pairs = ogrjoin.join(squares, others, how="inner", matrix_field="m").read_all()
+    assert table.column(table.num_columns - 1).to_pylist() == [min(pairs["m"].to_pylist()), None]
+    assert table.schema.field(table.num_columns - 1).type == pa.string()
+
+
+def test_a_named_column_is_used():
+    points, lines = many_lines(3)
+    with pytest.raises(ogrjoin.Error, match="no aggregate names 'a'"):
+        ogrjoin.join(points, lines, "nearest", agg="count", along_field="a").read_all()
+
+
+@pytest.mark.skipif(not COMMAND, reason="no command (OGRJOIN_COMMAND)")
+def test_aggregates_of_the_command(tmp_path):
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyogrio")
+    points, lines = many_lines()
+    expected = expected_sums(points, lines)
+    for name, shapes in (("a", points), ("b", lines)):
+        rows = [f'{i},"{"" if s is None else s.wkt}"\n' for i, s in enumerate(shapes)]
+        (tmp_path / f"{name}.csv").write_text("id,WKT\n" + "".join(rows))
+    options = [word for k, v in FIELDS.items() if v != "e" for word in (f"-{k}", v)]
+    words = ["-op", "nearest", "-k", "4", "-agg", WORDS, *options, "-f", "CSV"]
+    out = tmp_path / "o.csv"
+    subprocess.run([COMMAND, *words, out, tmp_path / "a.csv", tmp_path / "b.csv"], check=True)
+    import csv
+
+    with open(out, newline="") as file:
+        rows = [list(row.values())[-len(ORDER) :] for row in csv.DictReader(file)]
+    kinds = (int, float, float, float, int, int, str, str, str, int)
+    read = [[kind(v) if v != "" else None for kind, v in zip(kinds, row)] for row in rows]
+    for got, row in zip(read, expected):
+        assert is_close(got, row) or row[0] == 0, (got, row)

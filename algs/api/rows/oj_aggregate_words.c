@@ -516,12 +516,25 @@ static double real_of_pair(const struct oj_aggregate_field *field,
     return values != NULL ? values[list->entry[i]] : (double)NAN;
 }
 
-static int64_t integer_of_pair(const struct oj_aggregate_field *field,
-                               const struct oj_aggregate_pair_list *list,
-                               int64_t i)
+/* The value of pair i as an integer, also the code of a text. Returns 0 if it
+ * has none. */
+static int integer_of_pair(const struct oj_aggregate_field *field,
+                           const struct oj_aggregate_pair_list *list, int64_t i,
+                           int64_t *value)
 {
-    return field->origin == OJ_COLUMN_RANK ? list->rank[i]
-                                           : list->fid[list->at[i]];
+    double real;
+    *value = 0;
+    if (field->origin == OJ_COLUMN_RANK)
+        *value = list->rank[i];
+    else if (field->origin == OJ_COLUMN_JOIN_FID)
+        *value = list->fid[list->at[i]];
+    else
+    {
+        real = real_of_pair(field, list, i);
+        *value = isnan(real) ? 0 : (int64_t)real;
+        return !isnan(real);
+    }
+    return 1;
 }
 
 /* Reads a column of doubles. Returns 1 if any pair has no value. */
@@ -541,13 +554,37 @@ static int read_reals(const struct oj_aggregate_field *field,
     return any_null;
 }
 
-static void read_integers(const struct oj_aggregate_field *field,
-                          const struct oj_aggregate_pair_list *list,
-                          struct oj_aggregate_pair_memory *memory)
+/* Reads a column of integers. Returns 1 if any pair has no value. */
+static int read_integers(const struct oj_aggregate_field *field,
+                         const struct oj_aggregate_pair_list *list,
+                         struct oj_aggregate_pair_memory *memory)
 {
     int64_t *integer = memory->value;
+    int any_null = 0;
     for (int64_t i = 0; i < list->n; i++)
-        integer[i] = integer_of_pair(field, list, i);
+    {
+        memory->is_null[i] =
+            (uint8_t)!integer_of_pair(field, list, i, &integer[i]);
+        any_null |= memory->is_null[i];
+    }
+    return any_null;
+}
+
+/* Reads a column of texts, which are static. */
+static void read_texts(const struct oj_aggregate_field *field,
+                       const struct oj_aggregate_pair_list *list,
+                       struct oj_aggregate_pair_memory *memory)
+{
+    const enum oj_pair_value which = (enum oj_pair_value)field->column;
+    struct oj_aggregate_bytes *bytes = memory->value;
+    for (int64_t i = 0; i < list->n; i++)
+    {
+        const char *text =
+            oj_pair_value_text(which, real_of_pair(field, list, i));
+        memory->is_null[i] = text == NULL;
+        bytes[i].bytes = text != NULL ? text : "";
+        bytes[i].n = (int64_t)strlen(bytes[i].bytes);
+    }
 }
 
 /* Writes the values as text. */
@@ -561,12 +598,16 @@ static oj_status write_values(const struct oj_aggregate_field *field,
     memory->n_text = 0;
     for (int64_t i = 0; i < list->n; i++)
     {
-        struct oj_plain_value value;
+        struct oj_plain_value value = oj_plain_integer(0);
+        int is_there;
         if (oj_field_kind_is_integer(field->kind))
-            value = oj_plain_integer(integer_of_pair(field, list, i));
+            is_there = integer_of_pair(field, list, i, &value.integer);
         else
+        {
             value = oj_plain_real(real_of_pair(field, list, i));
-        memory->is_null[i] = value.form == OJ_PLAIN_REAL && isnan(value.real);
+            is_there = !isnan(value.real);
+        }
+        memory->is_null[i] = (uint8_t)!is_there;
         OJ_TRY(oj_reserve(&memory->text, memory->n_text,
                           memory->n_text + OJ_PLAIN_TEXT_BYTES,
                           &memory->cap_text, 1, err));
@@ -592,13 +633,14 @@ static oj_status read_pair_column(const struct oj_aggregate_words *words, int f,
     const struct oj_aggregate_field *field = &words->fields[f];
     int any_null = 0;
     OJ_TRY(reserve_pair_memory(words->types[f], list->n, memory, err));
-    if (field->form == OJ_FORM_WRITTEN)
-    {
+    if (field->form == OJ_FORM_WRITTEN || field->form == OJ_FORM_TEXT)
         any_null = 1;
+    if (field->form == OJ_FORM_WRITTEN)
         OJ_TRY(write_values(field, list, memory, err));
-    }
+    else if (field->form == OJ_FORM_TEXT)
+        read_texts(field, list, memory);
     else if (words->types[f] == OJ_AGG_INTEGER)
-        read_integers(field, list, memory);
+        any_null = read_integers(field, list, memory);
     else
         any_null = read_reals(field, list, memory);
     /* only the member of the column's type is read */

@@ -176,7 +176,7 @@ static const struct clash clashes[] = {
     {"agg", NULL, "overlap|nearest_point_fields|bearing_field",
      .why = "aggregates name such columns themselves, as in "
             "max(overlap_area)"},
-    {"agg", NULL, "geometry|matrix_field|relation_field|" ROW_COLUMNS_OF_LINES,
+    {"agg", NULL, "geometry",
      .why = "a row of aggregates stands for several join features"},
     {"agg", NULL, "join_select",
      .why = "the aggregates name the join side's fields"},

@@ -136,7 +136,8 @@ struct oj_join_field_finder
 /** Binds all aggregates to fields of the join side or to columns of pairs. The
  *  columns of pairs have the names that they have in rows; event and count are
  *  not available; those of overlap, nearest_point_fields and bearing_field are,
- *  even if these options are not given. Sets want [OJ_N_PAIR_VALUES] for the
+ *  even if these options are not given; those of oj_row_column_option() are, if
+ *  their options are given. Sets want [OJ_N_PAIR_VALUES] for the
  *  values needed.
  *
  *  If a field of the join side has the usual name of a column of pairs, the

@@ -504,6 +504,7 @@ static const char *format_of_result(const struct rows_aggregates *a, int i)
     if (word->gives_value && a->words.is_of_pairs[aggregate->column])
         return word->kind == OJ_FIELD_INT32   ? "i"
                : word->kind == OJ_FIELD_INT64 ? "l"
+               : word->kind == OJ_FIELD_TEXT  ? "u"
                                               : "g";
     if (word->gives_value)
     {

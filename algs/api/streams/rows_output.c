@@ -222,7 +222,7 @@ struct oj_row_column_words
 rows_output_column_words(const struct ogrjoin_settings *s,
                          const struct oj_pair_request *request)
 {
-    return (struct oj_row_column_words){
+    struct oj_row_column_words words = {
         .dash = "",
         .relation = &request->relation,
         .choice = {.how = oj_how_of_input_rows((enum oj_how)s->rows.how),
@@ -238,6 +238,15 @@ rows_output_column_words(const struct ogrjoin_settings *s,
         .nearest_point_fields = s->pairs.nearest_point,
         .bearing_field = s->pairs.bearing,
         .has_events = api_setting_given(s, "events") != NULL};
+    for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
+    {
+        enum oj_pair_value which =
+            (enum oj_pair_value)(OJ_FIRST_NAMED_PAIR_VALUE + i);
+        words.named[i] = api_setting_given(s, oj_row_column_option(which));
+        if (words.named[i] == NULL && s->pairs.named[i])
+            words.named[i] = api_pairs_value_name(which);
+    }
+    return words;
 }
 
 static oj_status choose_computed(const struct ogrjoin_settings *s,
@@ -247,14 +256,6 @@ static oj_status choose_computed(const struct ogrjoin_settings *s,
 {
     struct oj_row_column_words words = rows_output_column_words(s, request);
     char overlap[40];
-    for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
-    {
-        enum oj_pair_value which =
-            (enum oj_pair_value)(OJ_FIRST_NAMED_PAIR_VALUE + i);
-        words.named[i] = api_setting_given(s, oj_row_column_option(which));
-        if (words.named[i] == NULL && s->pairs.named[i])
-            words.named[i] = api_pairs_value_name(which);
-    }
     if (words.overlap == NULL &&
         (s->pairs.overlap_area || s->pairs.overlap_length ||
          s->pairs.overlap_percent))
