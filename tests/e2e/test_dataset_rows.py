@@ -19,7 +19,7 @@ MORE = """
 -op nearest -k 1 -ties all zones.gpkg zones.fgb
 -op nearest -distance_to boundary points.gpkg zones.gpkg
 -op nearest -centroid_of join points.gpkg zones.gpkg
--op nearest -k 2 -metric ellipsoid -bearing_field course -t_srs EPSG:4326 -centroid_of join points.gpkg zones.gpkg
+-op nearest -k 2 -metric ellipsoid -bearing_field -t_srs EPSG:4326 -centroid_of join points.gpkg zones.gpkg
 -op nearest -point_on_surface_of join points.gpkg zones.gpkg
 -op disjoint -limit 9 points.gpkg zones.gpkg
 -op bbox lines.gpkg zones.gpkg

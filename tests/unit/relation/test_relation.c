@@ -98,6 +98,7 @@ TEST(unit_choices_are_in_the_order_of_their_enums)
     } choices[] = {
         {"metric", "planar", OJ_METRIC_PLANAR},
         {"metric", "sphere", OJ_METRIC_SPHERE},
+        {"metric", "ellipsoid", OJ_METRIC_ELLIPSOID},
         {"ties", "first", OJ_TIES_FIRST},
         {"ties", "all", OJ_TIES_ALL},
         {"distance_to", "interior", OJ_TO_INTERIOR},
