@@ -569,3 +569,14 @@ def test_meeting_is_closed():
     others = np.array([[1, 1, 2, 2], [3, 3, 3, 3]])
     i, j = meeting(boxes, others)
     assert list(zip(i, j)) == [(0, 0), (1, 0), (3, 0), (3, 1)]
+
+
+@pytest.mark.parametrize("words", [{}, {"k": 3, "ties": "all"}, {"max_distance": 9}])
+def test_segments_that_fit_a_heading(words):
+    r = np.random.default_rng(7)
+    at = r.uniform(0, 100, (300, 2))
+    ends = at + r.integers(-6, 7, at.shape)
+    heading = np.where(r.random(300) < 0.1, np.nan, r.integers(0, 360, 300))
+    left = table(shapely.points(places(r, 300)), course=heading)
+    right = table(shapely.linestrings(np.stack([at, ends], 1)), number=np.arange(300))
+    check(left, right, 7, op="nearest", heading="course:20", segment_field="n", **words)

@@ -51,7 +51,9 @@ _VALIDATED = """
     op relate max_distance min_distance metric k ties distance_to distance densify crs
     backend
 """.split()
-_NOT_VALIDATED = ("max_distance_field", "join_max_distance_field", "similar", "vector")
+_NOT_VALIDATED = (
+    "max_distance_field", "join_max_distance_field", "similar", "vector", "heading",
+)  # fmt: skip
 
 
 def _may_be_disjoint(pattern: str) -> bool:
