@@ -63,8 +63,7 @@ static uint64_t key_of_id(int64_t id)
     return (uint64_t)id ^ (UINT64_C(1) << 63);
 }
 
-static oj_status sort_points_by_id(struct live_points *points,
-                                   struct oj_error *err)
+oj_status live_points_sort(struct live_points *points, struct oj_error *err)
 {
     int64_t n = points->n;
     struct live_points sorted = {.n = n, .cap_id = n, .cap_x = n, .cap_y = n};
@@ -112,7 +111,7 @@ oj_status live_search_list_points(const struct live_state *state,
         }
     }
     if (status == OJ_OK)
-        status = sort_points_by_id(&all, err);
+        status = live_points_sort(&all, err);
     if (status != OJ_OK)
     {
         live_points_free(&all);
@@ -818,7 +817,7 @@ static oj_status unite_candidates(struct candidate_search *c,
         for (int64_t i = 0; i < of->n; i++)
             OJ_TRY(add_point(out, of->x[i], of->y[i], of->id[i], err));
     }
-    return sort_points_by_id(out, err);
+    return live_points_sort(out, err);
 }
 
 oj_status live_search_candidates(const struct live_query *query, int64_t most,
