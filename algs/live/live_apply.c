@@ -133,8 +133,7 @@ static oj_status add_entries(struct live_batch *b, int64_t n_new,
                              struct oj_error *err)
 {
     struct live_ids *ids = &b->live->ids;
-    int is_moved;
-    OJ_TRY(live_ids_reserve(ids, ids->n + n_new, &is_moved, err));
+    OJ_TRY(live_ids_reserve(ids, ids->n + n_new, err));
     b->has_repeats = 0;
     put_entries(b, live_ids_next_mark(ids));
     return OJ_OK;

@@ -27,12 +27,11 @@ static void put_moved_entry(struct live_ids *ids,
     ids->entry[i] = *entry;
 }
 
-oj_status live_ids_reserve(struct live_ids *ids, int64_t n, int *is_moved,
+oj_status live_ids_reserve(struct live_ids *ids, int64_t n,
                            struct oj_error *err)
 {
     struct live_ids grown = *ids;
     int bits = LEAST_BITS;
-    *is_moved = 0;
     if (n > LIVE_MOST_IDS)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "a kept index has at most %d points, and this batch "
@@ -57,7 +56,6 @@ oj_status live_ids_reserve(struct live_ids *ids, int64_t n, int *is_moved,
     }
     oj_free(ids->entry);
     *ids = grown;
-    *is_moved = 1;
     return OJ_OK;
 }
 

@@ -45,11 +45,11 @@ struct live_ids
 /** Bytes of the table. */
 int64_t live_ids_bytes(const struct live_ids *ids);
 
-/** Makes room for n ids in total.  *is_moved is set if entries have moved.
- *  After an error the table is unchanged.
+/** Makes room for n ids in total; entries may move. After an error the table is
+ *  unchanged.
  *  Errors  OJ_ERR_LIMIT: more than LIVE_MOST_IDS; OJ_ERR_NOMEM */
 OJ_MUST_USE oj_status live_ids_reserve(struct live_ids *ids, int64_t n,
-                                       int *is_moved, struct oj_error *err);
+                                       struct oj_error *err);
 
 /** Returns the mark of a new batch, a number that no entry has. */
 uint16_t live_ids_next_mark(struct live_ids *ids);

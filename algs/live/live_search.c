@@ -63,8 +63,7 @@ static uint64_t key_of_id(int64_t id)
     return (uint64_t)id ^ (UINT64_C(1) << 63);
 }
 
-static oj_status sort_points_by_id(struct live_points *points,
-                                   struct oj_error *err)
+oj_status live_points_sort(struct live_points *points, struct oj_error *err)
 {
     int64_t n = points->n;
     struct live_points sorted = {.n = n, .cap_id = n, .cap_x = n, .cap_y = n};
@@ -112,7 +111,7 @@ oj_status live_search_list_points(const struct live_state *state,
         }
     }
     if (status == OJ_OK)
-        status = sort_points_by_id(&all, err);
+        status = live_points_sort(&all, err);
     if (status != OJ_OK)
     {
         live_points_free(&all);
@@ -441,17 +440,22 @@ static oj_status put_pairs_of_row(struct row_search *s, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status search_row(struct row_search *s, int64_t row,
+static oj_status search_row(struct row_search *s,
+                            const struct oj_ordered_point *at,
                             struct oj_error *err)
 {
+    int64_t row = at->index;
     const struct oj_relation *r = s->query->relation;
     const struct oj_flat *input = s->query->input;
     double most = input->max_distance != NULL ? input->max_distance[row]
                                               : r->max_distance;
     s->row = row;
-    s->row_id = input->fid != NULL ? input->fid[row] : 0;
-    s->x = input->x[row];
-    s->y = input->y[row];
+    s->row_id =
+        (r->exclude_self || r->unordered_pairs != 0) && input->fid != NULL
+            ? input->fid[row]
+            : 0;
+    s->x = at->x;
+    s->y = at->y;
     s->n = s->n_cut = s->n_nearest = 0;
     if (!(most >= 0.0))
         return OJ_OK;
@@ -463,16 +467,32 @@ static oj_status search_row(struct row_search *s, int64_t row,
 /* --- the pairs of all rows -------------------------------------------------
  */
 
+/* Where the pairs of a row are: in one cache line. */
+struct row_place
+{
+    int64_t first; /* first pair in the arrays of its worker */
+    int32_t count; /* number of pairs */
+    int32_t thread;
+};
+
 struct pair_search
 {
     const struct live_query *query;
     struct oj_order order;
     struct row_search *worker; /* [n_threads] */
-    int64_t *first;   /* [n_rows] first pair in the arrays of its worker */
-    int32_t *count;   /* [n_rows] number of pairs */
-    uint16_t *thread; /* [n_rows] worker that has the pairs */
+    struct row_place *place;   /* [n_rows] */
     atomic_llong n_pairs;
 };
+
+/* Rows ahead of the current one whose memory is prefetched. */
+#define ROWS_AHEAD 8
+
+/* Rows are searched in Morton order, so that each is elsewhere in memory. */
+static void prefetch_row(const struct pair_search *p, int64_t i)
+{
+    if (i < p->order.n_points)
+        __builtin_prefetch(&p->place[p->order.point[i].index], 1);
+}
 
 void live_pairs_free(struct live_pairs *pairs)
 {
@@ -488,13 +508,13 @@ static oj_status search_ordered_row(int64_t i, int thread, void *user,
     struct pair_search *p = user;
     struct row_search *s = &p->worker[thread];
     int64_t row = p->order.point[i].index, first = s->n_out;
-    OJ_TRY(search_row(s, row, err));
+    prefetch_row(p, i + ROWS_AHEAD);
+    OJ_TRY(search_row(s, &p->order.point[i], err));
     if (s->n_out - first > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT, "a row has more than %d pairs",
                        INT32_MAX);
-    p->first[row] = first;
-    p->count[row] = (int32_t)(s->n_out - first);
-    p->thread[row] = (uint16_t)thread;
+    p->place[row] =
+        (struct row_place){first, (int32_t)(s->n_out - first), thread};
     if (p->query->max_pairs > 0 &&
         atomic_fetch_add(&p->n_pairs, s->n_out - first) + s->n_out - first >
             p->query->max_pairs)
@@ -511,7 +531,7 @@ static oj_status collect_pairs(const struct pair_search *p,
     for (int64_t row = 0; row < n_rows; row++)
     {
         out->offset[row] = n;
-        n += p->count[row];
+        n += p->place[row].count;
     }
     out->offset[n_rows] = out->n = n;
     out->n_rows = n_rows;
@@ -519,13 +539,14 @@ static oj_status collect_pairs(const struct pair_search *p,
     OJ_NEW(out->distance, n, err);
     for (int64_t row = 0; row < n_rows; row++)
     {
-        const struct row_search *s = &p->worker[p->thread[row]];
-        size_t count = (size_t)p->count[row];
+        const struct row_place *place = &p->place[row];
+        const struct row_search *s = &p->worker[place->thread];
+        size_t count = (size_t)place->count;
         if (count == 0)
             continue;
-        memcpy(out->id + out->offset[row], s->id + p->first[row],
+        memcpy(out->id + out->offset[row], s->id + place->first,
                count * sizeof *s->id);
-        memcpy(out->distance + out->offset[row], s->distance + p->first[row],
+        memcpy(out->distance + out->offset[row], s->distance + place->first,
                count * sizeof *s->distance);
     }
     return OJ_OK;
@@ -547,9 +568,7 @@ static oj_status search_all_rows(struct pair_search *p, struct oj_error *err)
     const struct oj_flat *input = query->input;
     int64_t n = input->n_features;
     OJ_NEW_ZEROED(p->worker, query->n_threads, err);
-    OJ_NEW(p->first, n, err);
-    OJ_NEW_ZEROED(p->count, n, err);
-    OJ_NEW_ZEROED(p->thread, n, err);
+    OJ_NEW_ZEROED(p->place, n, err);
     for (int t = 0; t < query->n_threads; t++)
         start_worker(&p->worker[t], query);
     OJ_TRY(oj_order_build(&p->order, query->n_threads, n, input->x, input->y,
@@ -579,9 +598,7 @@ oj_status live_search_pairs(const struct live_query *query,
         oj_free(s->distance);
     }
     oj_free(p.worker);
-    oj_free(p.first);
-    oj_free(p.count);
-    oj_free(p.thread);
+    oj_free(p.place);
     oj_order_free(&p.order);
     if (status == OJ_OK)
         *out = pairs;
@@ -818,7 +835,7 @@ static oj_status unite_candidates(struct candidate_search *c,
         for (int64_t i = 0; i < of->n; i++)
             OJ_TRY(add_point(out, of->x[i], of->y[i], of->id[i], err));
     }
-    return sort_points_by_id(out, err);
+    return live_points_sort(out, err);
 }
 
 oj_status live_search_candidates(const struct live_query *query, int64_t most,

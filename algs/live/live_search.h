@@ -31,6 +31,10 @@ struct live_points
 
 void live_points_free(struct live_points *points);
 
+/** Sorts points by ascending ids. After an error they are unchanged. */
+OJ_MUST_USE oj_status live_points_sort(struct live_points *points,
+                                       struct oj_error *err);
+
 /** Returns all points of a state. O(n). */
 OJ_MUST_USE oj_status live_search_list_points(const struct live_state *state,
                                               struct live_points *out,

@@ -14,7 +14,7 @@
  *              II: leaf by leaf, its points are loaded once and compared with
  *              all rows that are registered there (section IV.A)
  *  single      a thread per query: each row reads the leaves that it meets, the
- *              method to which the paper compares its own
+ *              traditional way with which section IV.A compares the two steps
  *
  *  Differences: rows are registered in lists of a thread, which are then sorted
  *  by leaf, where the paper's threads append to the list of a leaf by atomic

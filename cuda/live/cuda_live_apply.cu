@@ -95,9 +95,24 @@ static oj_status grow_pages(struct oj_cuda_memory *memory,
                 &pages->node);
 }
 
+/* The slot of an entry holds the number of its page in 24 bits; the last page
+ * is left out, since its slots have other meanings (OJ_LIVE_NOWHERE). */
+static oj_status check_number_of_pages(struct oj_cuda_work *work, int64_t n)
+{
+    const int64_t most = UINT32_MAX / OJ_LIVE_SLOTS;
+    if (n > most)
+        return oj_fail(work->err, OJ_ERR_LIMIT,
+                       "a kept index has at most %lld pages on a GPU; this "
+                       "batch would make them %lld: use more GPUs, or keep "
+                       "several indexes",
+                       (long long)most, (long long)n);
+    return OJ_OK;
+}
+
 static oj_status reserve_pages(struct oj_cuda_live_part *part,
                                struct oj_cuda_work *work, int64_t n)
 {
+    OJ_TRY(check_number_of_pages(work, n));
     if (n <= part->cap_pages)
         return OJ_OK;
     OJ_TRY(grow_pages(&part->page_memory, work, with_room(n), &part->pages));
@@ -654,6 +669,7 @@ static oj_status plan_all_anew(const struct oj_cuda_live_part *part,
     int64_t n = plan->n_after;
     if (n == 0)
         return OJ_OK;
+    OJ_TRY(check_number_of_pages(work, (n + OJ_LIVE_FILL - 1) / OJ_LIVE_FILL));
     OJ_TRY(gather_all_points(part, work, plan));
     const struct oj_cuda_live_kept *kept = plan->kept;
     OJ_TRY(oj_cuda_reduce(

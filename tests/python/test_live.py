@@ -75,6 +75,36 @@ def test_batches(tree):
         assert_fresh(live, plain, shapes(20), "disjoint")
 
 
+def test_points_on_a_device():
+    """Batches and joins on the device, and the copy of its points in host memory,
+    which gets only what has changed on the device since."""
+    try:
+        live = ogrjoin.Live(backend="cuda")
+    except ogrjoin.Error as error:
+        if error.status != ogrjoin.Status.NO_DEVICE:
+            raise
+        pytest.skip(f"no CUDA device: {error}")
+    plain = Plain()
+    for i in range(4):
+        ids = rng.integers(-500, 1500, 700)
+        x, y = places(len(ids))
+        x[rng.random(len(ids)) < 0.3] = np.nan
+        live.apply(ids, x, y)
+        plain.apply(ids, x, y)
+        assert_fresh(live, plain, places(50), "nearest", k=3)
+        assert_fresh(live, plain, places(50), "dwithin", max_distance=5)
+        if i % 2 == 1:  # on the CPU, from the copy
+            assert_fresh(live, plain, places(20), "nearest", bearing=1)
+    # all removed, and one put: the copy has to forget the others
+    ids, x, _ = plain.arrays
+    live.apply(ids, np.full(len(ids), np.nan), x)
+    live.apply([7], [1.0], [2.0])
+    plain.at = {7: (1.0, 2.0)}
+    assert_fresh(live, plain, places(20), "nearest", bearing=1)
+    assert live.counts["n"] == len(live) == 1
+    assert "on GPUs" in live.counts["tree"]
+
+
 def test_what_apply_takes():
     pa = pytest.importorskip("pyarrow")
     live = ogrjoin.Live()

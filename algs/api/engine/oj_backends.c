@@ -72,7 +72,7 @@ static const struct oj_backend backends[] = {
     {"gpics_kdtree", "the same with a k-d tree", 1, 0, 1, OJ_NO_DEVICE,
      ONLY(oj_gpics_kdtree_engine)},
     {"gpics_quadtree_single",
-     "what that paper compares its method to: each row reads the leaves of the "
+     "the traditional way beside it: each row reads the leaves of the "
      "quadtree by itself",
      1, 0, 1, OJ_NO_DEVICE, ONLY(oj_gpics_quadtree_single_engine)},
     {"gpics_kdtree_single", "the same with a k-d tree", 1, 0, 1, OJ_NO_DEVICE,

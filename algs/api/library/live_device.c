@@ -68,8 +68,7 @@ oj_status live_device_apply(struct live_device *device, int64_t n,
 
 /* --- copy of the points in host memory ------------------------------------ */
 
-/* A batch that replaces all points of the copy: it removes the old ids, then
- * inserts n points. */
+/* A batch that replaces all points of the copy. */
 struct copy_batch
 {
     int64_t n;
@@ -77,37 +76,42 @@ struct copy_batch
     double *x, *y;
 };
 
-static oj_status make_copy_batch(const struct live_points *old, int64_t n,
-                                 const int64_t *id, const double *x,
-                                 const double *y, struct copy_batch *out,
-                                 struct oj_error *err)
+/* Makes the batch from the points before and after: it removes the ids that are
+ * only in the former, so that it has no more changes than there are ids. */
+static oj_status make_copy_batch(const struct live_points *old,
+                                 const struct live_points *now,
+                                 struct copy_batch *out, struct oj_error *err)
 {
-    int64_t all = old->n + n;
-    out->id = oj_malloc(all, sizeof *out->id);
-    out->x = oj_malloc(all, sizeof *out->x);
-    out->y = oj_malloc(all, sizeof *out->y);
-    if (out->id == NULL || out->x == NULL || out->y == NULL)
-        return oj_fail_nomem(err, all, 3 * sizeof *out->id);
-    out->n = all;
+    int64_t at = 0, most = old->n + now->n;
+    OJ_NEW(out->id, most, err);
+    OJ_NEW(out->x, most, err);
+    OJ_NEW(out->y, most, err);
     for (int64_t i = 0; i < old->n; i++)
     {
-        out->id[i] = old->id[i];
-        out->x[i] = out->y[i] = NAN;
+        while (at < now->n && now->id[at] < old->id[i])
+            at++;
+        if (at < now->n && now->id[at] == old->id[i])
+            continue;
+        out->id[out->n] = old->id[i];
+        out->x[out->n] = out->y[out->n] = NAN;
+        out->n++;
     }
-    if (n > 0)
+    if (now->n > 0)
     {
-        memcpy(out->id + old->n, id, (size_t)n * sizeof *id);
-        memcpy(out->x + old->n, x, (size_t)n * sizeof *x);
-        memcpy(out->y + old->n, y, (size_t)n * sizeof *y);
+        size_t size = (size_t)now->n * sizeof *now->x;
+        memcpy(out->id + out->n, now->id, size);
+        memcpy(out->x + out->n, now->x, size);
+        memcpy(out->y + out->n, now->y, size);
     }
+    out->n += now->n;
     return OJ_OK;
 }
 
 /* Replaces all points of the copy in one batch, so that joins in progress keep
- * the previous state. */
-static oj_status replace_points(struct oj_live *host, int64_t n,
-                                const int64_t *id, const double *x,
-                                const double *y, struct oj_error *err)
+ * the previous state. now: sorted by ids */
+static oj_status replace_points(struct oj_live *host,
+                                const struct live_points *now,
+                                struct oj_error *err)
 {
     const struct live_state *state = oj_live_read(host);
     struct live_points old = {0};
@@ -115,7 +119,7 @@ static oj_status replace_points(struct oj_live *host, int64_t n,
     oj_status status = live_search_list_points(state, &old, err);
     oj_live_give_back(host, state);
     if (status == OJ_OK)
-        status = make_copy_batch(&old, n, id, x, y, &batch, err);
+        status = make_copy_batch(&old, now, &batch, err);
     live_points_free(&old);
     if (status == OJ_OK)
         status = oj_live_apply(host, batch.n, batch.id, batch.x, batch.y, err);
@@ -127,15 +131,14 @@ static oj_status replace_points(struct oj_live *host, int64_t n,
 
 static oj_status copy_points(struct live_device *device, struct oj_error *err)
 {
-    int64_t n = 0, *id = NULL;
-    double *x = NULL, *y = NULL;
-    oj_status status =
-        device->module->live_points(device->live, &n, &id, &x, &y, err);
+    struct live_points now = {0};
+    oj_status status = device->module->live_points(
+        device->live, &now.n, &now.id, &now.x, &now.y, err);
     if (status == OJ_OK)
-        status = replace_points(device->host, n, id, x, y, err);
-    oj_free(id);
-    oj_free(x);
-    oj_free(y);
+        status = live_points_sort(&now, err);
+    if (status == OJ_OK)
+        status = replace_points(device->host, &now, err);
+    live_points_free(&now);
     return status;
 }
 

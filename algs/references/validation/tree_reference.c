@@ -953,6 +953,7 @@ static oj_status build_tree(struct box_index *index, struct oj_error *err)
     return OJ_OK;
 }
 
+#ifdef OJ_SPATIALINDEX
 /* Moves points one by one, as the library does it. */
 static oj_status move_points_in_tree(struct oj_index *wrapped, int64_t n,
                                      const int32_t *feature,
@@ -978,6 +979,7 @@ static oj_status move_points_in_tree(struct oj_index *wrapped, int64_t n,
     }
     return OJ_OK;
 }
+#endif
 
 static const struct tree_method
 {
