@@ -11,15 +11,21 @@ from headless_qgis import *
 PICKUPS = 400
 ALGORITHMS = (
     "conflatelayers",
+    "coveredshares",
     "joinbylocation",
     "joinbylocationsummary",
     "joinbynearest",
     "joinbysimilarlines",
     "joinbysimilartext",
     "joinwithindistance",
+    "joinwithintime",
+    "placealonglines",
     "savelivelayer",
     "validatejoin",
 )
+ALONG = ("-along_field", "line_along", "-offset_field", "line_offset", "-side_field", "line_side")
+
+
 def said(answer, kind):
     return [text for k, text in answer["said"] if k == kind]
 
@@ -134,6 +140,18 @@ def check_algorithms_are_the_command():
          ["-op", "dwithin", "-max_distance", 60, "-pick", "nearest", p, lots]),
         (dist, {"INPUT": p, "JOIN": lots, "DISTANCE": 60, "METHOD": 8},
          ["-op", "dwithin", "-max_distance", 60, "-one_to_one", p, lots]),
+        ("ogrjoin:placealonglines", {"INPUT": p, "LINES": streets, "MAX_DISTANCE": 90},
+         ["-op", "nearest", "-max_distance", 90, *ALONG, "-along_percent_field",
+          "line_percent", p, streets]),
+        ("ogrjoin:placealonglines",
+         {"INPUT": p, "LINES": streets, "GEOMETRY": 2, "SEGMENT": True,
+          "DISCARD_NONMATCHING": True, "FIELDS_TO_COPY": ["name"]},
+         ["-op", "nearest", "-geometry", "connection", "-how", "inner", "-join_select",
+          "name", "-segment_field", "line_segment", "-line_bearing_field", "line_bearing",
+          *ALONG, "-along_percent_field", "line_percent", p, streets]),
+        ("ogrjoin:coveredshares", {"INPUT": zones, "JOIN": lots},
+         ["-op", "intersects", "-agg",
+          "count, covered_area, covered_percent, covered_length", zones, lots]),
         (text, {"INPUT": zones, "FIELD": "name", "JOIN": zones, "FIELD_2": "name",
                 "SIMILARITY": 0.3, "MEASURE": "dice", "DISCARD_NONMATCHING": True},
          ["-op", "similar", "-similar", "name:0.3", "-measure", "dice", "-how", "inner", zones,
@@ -164,6 +182,39 @@ def check_algorithms_are_the_command():
         true(answer["percents"] and answer["percents"][-1] > 99, str(answer))
         kept = [k for k in answer["loaded"] if k.endswith(f"o{i}.gpkg")]
         same(kept, [] , "a path that is given is loaded by who gives it")
+
+
+def check_times():
+    """Joins within a distance and a time, of fields with odd names."""
+    need_qgis()
+    day = "2026-11-29T{:02d}:{:02d}:00Z"
+    for name, field, step in (("ships", "seen at", 10), ("calls", "said:at", 25)):
+        write_places(f"{name}.geojson", field, [day.format(i * step // 60, i * step % 60)
+                                                for i in range(12)])
+    usual = {"INPUT": "ships.geojson", "FIELD": "seen at", "JOIN": "calls.geojson",
+             "FIELD_2": "said:at", "DISTANCE": 2.5, "METRIC": 2}
+    cases = [({"TIME": 30}, "30.0min"), ({"TIME": 1.5, "TIME_UNIT": 2, "METHOD": 3}, "1.5h"),
+             ({"TIME": 0}, "0.0min"), ({"TIME": 90, "TIME_UNIT": 0}, "90.0s")]
+    results([("ogrjoin:joinwithintime", {**usual, **more, "OUTPUT": f"t{i}.gpkg"})
+             for i, (more, _) in enumerate(cases)])
+    sizes = []
+    for i, (more, window) in enumerate(cases):
+        pick = ["-pick", "nearest"] if "METHOD" in more else []
+        expected = by_command("-op", "dwithin", "-max_distance", "2.5deg", "-within_time",
+                              f'"seen at"="said:at":{window}', *pick, "ships.geojson",
+                              "calls.geojson")
+        same(rows(f"t{i}.gpkg"), expected, str(more))
+        sizes.append(len(expected))
+    true(sizes[0] > sizes[2], f"more pairs in half an hour than at one time: {sizes}")
+
+
+def write_places(path, field, values):
+    """Points 1 degree apart with these values."""
+    features = [{"type": "Feature", "properties": {field: value},
+                 "geometry": {"type": "Point", "coordinates": [i, 0]}}
+                for i, value in enumerate(values)]
+    with open(path, "w") as file:
+        json.dump({"type": "FeatureCollection", "features": features}, file)
 
 
 def check_conflation():

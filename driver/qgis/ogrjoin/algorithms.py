@@ -260,6 +260,117 @@ class JoinWithinDistance(JoinAlgorithm):
     OP = "dwithin"
 
 
+class PlaceAlongLines(JoinAlgorithm):
+    NAME = "placealonglines"
+    TITLE = "Place along lines"
+    TAGS = ("along", "offset", "side", "linear referencing", "lrs", "snap", "measure", "station")
+    HELP = (
+        "Gives each feature of the input layer its place along the nearest line of a "
+        "second layer: how far from the line's start, how far to the left or right. "
+        "This is what linear referencing starts from. Rings of polygons are lines, too."
+        "<p><b>line_along</b> is the distance from the start of the line to its point "
+        "nearest to the feature, <b>line_percent</b> the same in percent of the line's "
+        "length; <b>line_offset</b> is the distance from the line, positive on the left, "
+        "and <b>line_side</b> is left, right or on. <b>line_segment</b> is the number of "
+        "the line's segment, from 1, and <b>line_bearing</b> its direction in degrees, "
+        "clockwise from north. Beyond an end of a line the place is the end.</p>"
+        "<p>The output's geometries are those of the input, or the places on the lines, "
+        "or lines to these.</p>"
+    )
+
+    PARAMETERS = (
+        shared.layer("INPUT", "Input layer"),
+        shared.layer("LINES", "Lines"),
+        shared.distance("MAX_DISTANCE", "Maximum distance", True),
+        shared.PLACE_GEOMETRY,
+        shared.copied_fields("FIELDS_TO_COPY", "LINES"),
+        shared.DISCARD,
+        shared.PREFIX,
+        shared.flag(
+            "SEGMENT",
+            "Add segment and its direction (line_segment, line_bearing)",
+            ("-segment_field", "line_segment", "-line_bearing_field", "line_bearing"),
+            is_advanced=True,
+        ),
+        shared.METRIC,
+        *shared.RUNNING,
+        *shared.JOINED_LAYERS,
+    )
+    JOIN = "LINES"
+    OP = "nearest"
+
+    def words(self, part, parameters, context):
+        words = super().words(part, parameters, context)
+        if part == shared.ROWS:
+            words += [*shared.ALONG, "-along_percent_field", "line_percent"]
+        return words
+
+
+class JoinWithinTime(JoinAlgorithm):
+    NAME = "joinwithintime"
+    TITLE = "Join within distance and time"
+    TAGS = ("time", "temporal", "window", "encounter", "meeting", "dwithin", "tracks", "AIS")
+    HELP = (
+        "Gives each feature of the input layer the attributes of all features of a "
+        "second layer that were near it at about the same time: ships that met, the "
+        "report nearest to a sighting in place and time."
+        "<p>The two fields are dates, times or datetimes; two texts that hold such will "
+        "do. Without a zone they count as UTC. A pair counts if its times are at most "
+        "so far apart, the bound included; a feature without a time matches nothing."
+        "</p>"
+        "<p>The output has the input's fields, then <b>join_fid</b> (the FID of the "
+        "feature found) and <b>join_distance</b>, then the second layer's fields. The "
+        "join type keeps one of them, say the nearest.</p>"
+    )
+
+    PARAMETERS = (
+        shared.layer("INPUT", "Join to features in"),
+        shared.field("FIELD", "INPUT", "Time"),
+        shared.layer("JOIN", "By comparing to"),
+        shared.field("FIELD_2", "JOIN", "Time in the second layer"),
+        shared.distance("DISTANCE", "Where the features are within", False),
+        shared.TIME_APART,
+        shared.TIME_UNIT,
+        *shared.JOINED_ROWS,
+        shared.METRIC,
+        *shared.RUNNING,
+        *shared.JOINED_LAYERS,
+    )
+    OP = "dwithin"
+
+
+class CoveredShares(JoinAlgorithm):
+    NAME = "coveredshares"
+    TITLE = "Covered shares"
+    TAGS = ("cover", "coverage", "area", "percent", "union", "overlap analysis", "overlay")
+    HELP = (
+        "Gives each polygon of the input layer the area that the features of a second "
+        "layer cover of it together, and this share in percent; each line the length. "
+        "Where features overlap, a place counts once, and nothing is united first."
+        "<p>The columns are <b>count</b> (the number of features that meet it), "
+        "<b>covered_area</b> and <b>covered_percent</b>, and <b>covered_length</b>, of "
+        "a polygon that of its border; in units of the input layer's CRS. What no "
+        "feature covers has 0.</p>"
+    )
+
+    PARAMETERS = (
+        shared.layer("INPUT", "Input layer"),
+        shared.layer("JOIN", "Covered by"),
+        shared.DISCARD,
+        *shared.RUNNING,
+        shared.row(
+            QgsProcessingParameterVectorDestination, "OUTPUT", "Covered shares"
+        ),
+    )
+    OP = "intersects"
+
+    def words(self, part, parameters, context):
+        words = super().words(part, parameters, context)
+        if part == shared.ROWS:
+            words += ["-agg", "count, covered_area, covered_percent, covered_length"]
+        return words
+
+
 class JoinBySimilarText(JoinAlgorithm):
     NAME = "joinbysimilartext"
     TITLE = "Join by similar text"
@@ -559,6 +670,9 @@ ALGORITHMS = (
     JoinByLocation,
     JoinByLocationSummary,
     JoinWithinDistance,
+    JoinWithinTime,
+    PlaceAlongLines,
+    CoveredShares,
     JoinBySimilarText,
     JoinBySimilarLines,
     ConflateLayers,

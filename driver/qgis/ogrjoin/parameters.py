@@ -329,6 +329,49 @@ SHAPE_DISTANCE = choice(
 ALONG = (
     "-along_field", "line_along", "-offset_field", "line_offset", "-side_field", "line_side",
 )  # fmt: skip
+
+
+def place_geometry_words(algorithm, parameters, context):
+    made = chosen(algorithm, parameters, "GEOMETRY", context, PLACE_GEOMETRIES)
+    return ["-geometry", made] if made else []
+
+
+PLACE_GEOMETRIES = (
+    ("Those of the input layer", None),
+    ("The places on the lines", "nearest_point"),
+    ("Lines from the features to these places", "connection"),
+)
+PLACE_GEOMETRY = choice(
+    "GEOMETRY", "Geometries of the output", PLACE_GEOMETRIES, place_geometry_words, ROWS
+)
+
+
+def time_words(algorithm, parameters, context):
+    """Returns the argument -within_time."""
+    names = [
+        in_quotes(algorithm.parameterAsString(parameters, name, context))
+        for name in ("FIELD", "FIELD_2")
+    ]
+    apart = algorithm.parameterAsDouble(parameters, "TIME", context)
+    unit = chosen(algorithm, parameters, "TIME_UNIT", context, TIME_UNITS)
+    return ["-within_time", f"{names[0]}={names[1]}:{apart!r}{unit}"]
+
+
+TIME_UNITS = (("Seconds", "s"), ("Minutes", "min"), ("Hours", "h"), ("Days", "d"))
+TIME_APART = row(
+    QgsProcessingParameterNumber,
+    "TIME",
+    "And their times at most so far apart",
+    QgsProcessingParameterNumber.Double,
+    30.0,
+    False,
+    0,
+    part=JOIN,
+    words=time_words,
+)
+TIME_UNIT = row(
+    QgsProcessingParameterEnum, "TIME_UNIT", "Unit of time", [t for t, _ in TIME_UNITS], False, 1
+)
 METRIC = choice("METRIC", "Distances", METRICS, is_advanced=True)
 
 
