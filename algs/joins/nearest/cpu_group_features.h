@@ -41,7 +41,7 @@
 /* Up to this many pairs of a point are sorted by insertion. */
 #define OJ_VERY_FEW_PAIRS 10
 
-OJ_INLINE void oj_keys_sort_few(struct oj_keyed *key, int64_t n)
+OJ_INLINE void oj_group_keys_sort_few(struct oj_keyed *key, int64_t n)
 {
     for (int64_t i = 1; i < n; i++)
     {
@@ -114,7 +114,7 @@ OJ_INLINE int32_t oj_group_table_find(struct oj_group_features *f,
 
 /* Returns the k-th smallest of n numbers, 1 <= k <= n; reorders them.  Source:
  * quickselect (Hoare 1961). */
-static inline float oj_kth_least(float *v, int64_t n, int64_t k)
+static inline float oj_group_kth_least(float *v, int64_t n, int64_t k)
 {
     int64_t low = 0, high = n - 1;
     while (low < high)
@@ -185,7 +185,7 @@ OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
         return INFINITY;
     for (int64_t at = 0; at < f->n; at++)
         f->column[at] = f->found[at].high;
-    return oj_kth_least(f->column, f->n, k);
+    return oj_group_kth_least(f->column, f->n, k);
 }
 
 /* Selects the features that may be among the k nearest of a point of the group,
@@ -210,7 +210,7 @@ OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
     if (n > OJ_FEW_KEYS)
         key = oj_radix_sort(key, key + n, n);
     else
-        oj_keys_sort_few(key, n);
+        oj_group_keys_sort_few(key, n);
     for (int64_t at = 0; at < n; at++)
     {
         struct oj_found_feature *found = &f->found[key[at].value];
@@ -313,8 +313,8 @@ OJ_INLINE void oj_group_features_fill(struct oj_nearest_scratch *s,
 
 /* Computes the k-th smallest number of sixteen points; k <= OJ_FEW_NEAREST and
  * k <= n. */
-OJ_INLINE void oj_kth_of_sixteen(const struct oj_group_features *f, int64_t k,
-                                 int first, float *kth)
+OJ_INLINE void oj_group_kth_of_sixteen(const struct oj_group_features *f,
+                                       int64_t k, int first, float *kth)
 {
     float best[OJ_FEW_NEAREST][OJ_WIDE];
     for (int64_t t = 0; t < k; t++)
@@ -355,21 +355,21 @@ OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
     if (k <= OJ_FEW_NEAREST)
     {
         for (int i = 0; i < g->n; i += OJ_WIDE)
-            oj_kth_of_sixteen(f, k, i, limit2 + i);
+            oj_group_kth_of_sixteen(f, k, i, limit2 + i);
         return;
     }
     for (int i = 0; i < g->n; i++)
     {
         for (int64_t at = 0; at < f->n; at++)
             f->column[at] = f->least2[at * OJ_GROUP + i];
-        limit2[i] = oj_kth_least(f->column, f->n, k);
+        limit2[i] = oj_group_kth_least(f->column, f->n, k);
     }
 }
 
 /* Enlarges squared limits so that nothing within them is lost by rounding, and
  * applies cap, the maximum distance of any pair, in CRS units. */
-OJ_INLINE void oj_limits_widen(const struct oj_scale *scale, int n,
-                               const double *cap, float limit2[OJ_GROUP])
+OJ_INLINE void oj_group_limits_widen(const struct oj_scale *scale, int n,
+                                     const double *cap, float limit2[OJ_GROUP])
 {
     for (int i = 0; i < n; i++)
     {
@@ -388,9 +388,10 @@ OJ_INLINE void oj_limits_widen(const struct oj_scale *scale, int n,
 }
 
 /* Computes the limits within which segments of a feature may be its nearest. */
-OJ_INLINE void oj_limits_of_feature(const float *restrict least2, float off,
-                                    int n, const float *restrict limit2,
-                                    float *restrict of_feature)
+OJ_INLINE void oj_group_limits_of_feature(const float *restrict least2,
+                                          float off, int n,
+                                          const float *restrict limit2,
+                                          float *restrict of_feature)
 {
     for (int i = 0; i < n; i += OJ_WIDE)
     {
@@ -406,11 +407,9 @@ OJ_INLINE void oj_limits_of_feature(const float *restrict least2, float off,
 
 /* Measures pairs of a point and a segment exactly, and merges them into the
  * pairs of their points: the minimum distance per feature counts. */
-OJ_INLINE void oj_feature_pairs_measure(const struct oj_segments *segments,
-                                        struct oj_nearest_scratch *s,
-                                        const struct oj_group *g,
-                                        const double *cap,
-                                        struct oj_group_pairs *p)
+OJ_INLINE void oj_group_features_measure_pairs(
+    const struct oj_segments *segments, struct oj_nearest_scratch *s,
+    const struct oj_group *g, const double *cap, struct oj_group_pairs *p)
 {
     struct oj_group_features *f = &s->features;
     double distance[OJ_PAIRS_AT_ONCE + OJ_GROUP];
@@ -447,7 +446,7 @@ OJ_INLINE void oj_group_features_close(struct oj_nearest_scratch *s,
     struct oj_group_features *f = &s->features;
     for (int64_t at = 0; at < f->n; at++)
         f->close[at] =
-            oj_points_within_limit(f->least2 + at * OJ_GROUP, limit2, g->n);
+            oj_matrix_points_within(f->least2 + at * OJ_GROUP, limit2, g->n);
 }
 
 /* Measures the pairs of all close features exactly. */
@@ -487,16 +486,16 @@ OJ_INLINE oj_status oj_group_features_measure(
             pairs.candidate[pairs.n++] = -1;
         }
         if (pairs.n > OJ_PAIRS_AT_ONCE)
-            oj_feature_pairs_measure(segments, s, g, cap, &pairs);
+            oj_group_features_measure_pairs(segments, s, g, cap, &pairs);
         if (close != 0 && end > first + 1)
-            oj_limits_of_feature(f->least2 + (int64_t)at * OJ_GROUP, scale->off,
-                                 g->n, limit2, of_feature);
+            oj_group_limits_of_feature(f->least2 + (int64_t)at * OJ_GROUP,
+                                       scale->off, g->n, limit2, of_feature);
         for (int64_t j = first; j < end && close != 0; j++)
         {
             uint32_t near = close;
             if (end > first + 1)
-                near &= oj_points_within_limit(s->matrix + j * OJ_GROUP,
-                                               of_feature, g->n);
+                near &= oj_matrix_points_within(s->matrix + j * OJ_GROUP,
+                                                of_feature, g->n);
             for (; near != 0; near &= near - 1)
             {
                 pairs.point[pairs.n] = __builtin_ctz(near);
@@ -504,18 +503,18 @@ OJ_INLINE oj_status oj_group_features_measure(
                 pairs.candidate[pairs.n++] = (int32_t)j;
             }
             if (pairs.n > OJ_PAIRS_AT_ONCE)
-                oj_feature_pairs_measure(segments, s, g, cap, &pairs);
+                oj_group_features_measure_pairs(segments, s, g, cap, &pairs);
         }
     }
-    oj_feature_pairs_measure(segments, s, g, cap, &pairs);
+    oj_group_features_measure_pairs(segments, s, g, cap, &pairs);
     return OJ_OK;
 }
 
 /* Stable sort by distance, for very few pairs. */
-OJ_INLINE void oj_pairs_sort_by_insertion(int n, const int32_t *of,
-                                          const double *distance,
-                                          int32_t *sorted_of,
-                                          double *sorted_distance)
+OJ_INLINE void oj_group_pairs_sort_by_insertion(int n, const int32_t *of,
+                                                const double *distance,
+                                                int32_t *sorted_of,
+                                                double *sorted_distance)
 {
     for (int i = 0; i < n; i++)
     {
@@ -534,9 +533,10 @@ OJ_INLINE void oj_pairs_sort_by_insertion(int n, const int32_t *of,
  * pairs before it.  Distances are compared as the integers of their bits. A
  * lane's key is raised by one if the lane is behind the pair with which it is
  * compared. */
-OJ_INLINE void oj_pairs_sort_few(int n, const int32_t *of,
-                                 const double *distance, int32_t *sorted_of,
-                                 double *sorted_distance)
+OJ_INLINE void oj_group_pairs_sort_few(int n, const int32_t *of,
+                                       const double *distance,
+                                       int32_t *sorted_of,
+                                       double *sorted_distance)
 {
     static const int64_t raise[OJ_LANES][OJ_LANES] = {
         {0, 1, 1, 1, 1, 1, 1, 1}, {0, 0, 1, 1, 1, 1, 1, 1},

@@ -103,10 +103,10 @@ OJ_INLINE double oj_group_extent(const struct oj_segments *segments,
 
 /* Computes the squared distances of sixteen points to a segment, up to
  * rounding. */
-OJ_INLINE void oj_measure16(const float *restrict x, const float *restrict y,
-                            float ax, float ay, float dx, float dy,
-                            float inverse, float *restrict d2,
-                            float *restrict least2)
+OJ_INLINE void oj_matrix_measure16(const float *restrict x,
+                                   const float *restrict y, float ax, float ay,
+                                   float dx, float dy, float inverse,
+                                   float *restrict d2, float *restrict least2)
 {
     OJ_SIXTEEN
     {
@@ -129,7 +129,7 @@ OJ_INLINE void oj_measure16(const float *restrict x, const float *restrict y,
  * operations adds an error of that size, so off, 64 times 2^-24, is ample. The
  * error of GEOS's double formula is far smaller, unless its squares underflow.
  */
-OJ_INLINE struct oj_scale oj_fill_matrix(const struct oj_segments *segments,
+OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
                                          const struct oj_nearest_scratch *s,
                                          const struct oj_group *g,
                                          float least2[OJ_GROUP])
@@ -164,8 +164,8 @@ OJ_INLINE struct oj_scale oj_fill_matrix(const struct oj_segments *segments,
         float inverse = len2 > 1e-30f ? 1.0f / len2 : 0.0f;
         float *row = s->matrix + j * OJ_GROUP;
         for (int i = 0; i < g->n; i += OJ_WIDE)
-            oj_measure16(x + i, y + i, ax, ay, dx, dy, inverse, row + i,
-                         least2 + i);
+            oj_matrix_measure16(x + i, y + i, ax, ay, dx, dy, inverse, row + i,
+                                least2 + i);
     }
     return scale;
 }
@@ -197,8 +197,8 @@ OJ_INLINE void oj_matrix_mask(const struct oj_segments *segments,
 
 /* Returns which points of the group are within limit2 of the candidate of this
  * row, as a mask: bit i for point i. */
-OJ_INLINE uint32_t oj_points_within_limit(const float *restrict row,
-                                          const float *restrict limit2, int n)
+OJ_INLINE uint32_t oj_matrix_points_within(const float *restrict row,
+                                           const float *restrict limit2, int n)
 {
     static const uint32_t bit[OJ_GROUP] = {
         1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,

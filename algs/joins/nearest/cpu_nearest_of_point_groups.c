@@ -365,8 +365,8 @@ OJ_INLINE void add_close_pairs(const struct oj_nearest_scratch *s,
                                const struct oj_group *g, const float *limit2,
                                int32_t j, struct oj_group_pairs *p)
 {
-    uint32_t close =
-        oj_points_within_limit(s->matrix + (int64_t)j * OJ_GROUP, limit2, g->n);
+    uint32_t close = oj_matrix_points_within(s->matrix + (int64_t)j * OJ_GROUP,
+                                             limit2, g->n);
     for (; close != 0; close &= close - 1)
     {
         p->point[p->n] = __builtin_ctz(close);
@@ -383,7 +383,7 @@ OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
                                      struct group_best *best)
 {
     float least2[OJ_GROUP], limit2[OJ_GROUP];
-    struct oj_scale scale = oj_fill_matrix(&index->segments, s, g, least2);
+    struct oj_scale scale = oj_matrix_fill(&index->segments, s, g, least2);
     struct oj_group_pairs pairs;
     int marks_ties = answer == NEAREST_TIES;
     if (answer == ONE_ALLOWED)
@@ -542,11 +542,11 @@ OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
     for (int64_t p = 0; p < n; p++)
         of[p] = f->feature[of[p]];
     if (n <= OJ_VERY_FEW_PAIRS)
-        oj_pairs_sort_by_insertion((int)n, of, f->pair_distance + first,
-                                   feature, distance);
+        oj_group_pairs_sort_by_insertion((int)n, of, f->pair_distance + first,
+                                         feature, distance);
     else
-        oj_pairs_sort_few((int)n, of, f->pair_distance + first, feature,
-                          distance);
+        oj_group_pairs_sort_few((int)n, of, f->pair_distance + first, feature,
+                                distance);
     if (n > k)
     {
         int64_t kept = k;
@@ -701,12 +701,12 @@ OJ_INLINE oj_status list_pairs_of_group(struct nearest_search *search,
     OJ_TRY(oj_group_features_list(&index->segments, index->tie_rank, s, g,
                                   search->k, err));
     OJ_TRY(oj_matrix_reserve(s, err));
-    scale = oj_fill_matrix(&index->segments, s, g, least2);
+    scale = oj_matrix_fill(&index->segments, s, g, least2);
     oj_group_features_fill(s, g);
     oj_group_features_kth(s, g, search->k, limit2);
     for (int i = 0; i < g->n; i++)
         reach[i] = reach_of_point(search, &g->point[i]);
-    oj_limits_widen(&scale, g->n, reach, limit2);
+    oj_group_limits_widen(&scale, g->n, reach, limit2);
     oj_group_features_close(s, g, limit2);
     return oj_group_features_measure(&index->segments, s, g, &scale, reach,
                                      limit2, err);
@@ -896,10 +896,10 @@ OJ_INLINE int find_few_within(const struct nearest_search *search,
     }
     if (s->n_candidates == 0)
         return fits;
-    scale = oj_fill_matrix(&index->segments, s, g, least2);
+    scale = oj_matrix_fill(&index->segments, s, g, least2);
     for (int i = 0; i < OJ_GROUP; i++)
         limit2[i] = INFINITY;
-    oj_limits_widen(&scale, g->n, reach, limit2);
+    oj_group_limits_widen(&scale, g->n, reach, limit2);
     pairs.n = 0;
     for (int32_t j = 0; j < s->n_candidates && fits; j++)
     {
@@ -1102,9 +1102,9 @@ OJ_INLINE void find_few_nearest(const struct nearest_search *search,
     }
     if (s->n_candidates == 0)
         return;
-    scale = oj_fill_matrix(&index->segments, s, g, least2);
+    scale = oj_matrix_fill(&index->segments, s, g, least2);
     find_kth_by_features(&index->segments, s, g, k, w, limit2);
-    oj_limits_widen(&scale, g->n, reach, limit2);
+    oj_group_limits_widen(&scale, g->n, reach, limit2);
     pairs.n = 0;
     for (int32_t j = 0; j < s->n_candidates; j++)
     {

@@ -199,7 +199,7 @@ struct oj_nearest_scratch
     int too_many; /**< 1: the walk was stopped, because there were too many
                        boxes; take fewer points */
     int64_t cap_matrix;
-    float *matrix;            /**< see oj_fill_matrix() */
+    float *matrix;            /**< see oj_matrix_fill() */
     int64_t n_best, cap_best; /**< k > 1: number of the features nearest to the
                                    centre so far */
     int32_t *best_feature;
