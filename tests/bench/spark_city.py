@@ -151,11 +151,24 @@ def processes():
     return {pid: fields[pid] for pid in made}
 
 
-def cpu_seconds():
-    """Processor seconds of this process and all that it has started, also of those that
-    have ended."""
-    ticks = sum(int(word) for words in processes().values() for word in words[11:15])
-    return ticks / os.sysconf("SC_CLK_TCK")
+class Ticks:
+    """Processor time of this process and all that it has started.  A thread looks each
+    second: what ended processes have used is kept, which /proc does not."""
+
+    def __init__(self):
+        self._used, self._lock = {}, threading.Lock()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self):
+        while True:
+            self.seconds()
+            time.sleep(1)
+
+    def seconds(self):
+        with self._lock:
+            for pid, words in processes().items():
+                self._used[pid, words[19]] = int(words[11]) + int(words[12])
+            return sum(self._used.values()) / os.sysconf("SC_CLK_TCK")
 
 
 def python_workers():
@@ -202,7 +215,7 @@ class Bench:
         self.master = asked.master
         self.left, self.right = (f"{self.folder}/{n}_sorted" for n in ("points", "lots"))
         self.out = f"{self.folder}/joined"
-        self._session = None
+        self._session, self._ticks = None, Ticks()
 
     @property
     def session(self):
@@ -222,9 +235,10 @@ class Bench:
             for name, call in calls.items():
                 for path in (self.out, f"{self.out}.parquet"):
                     shutil.rmtree(path, ignore_errors=True)
-                start, cpu = time.perf_counter(), cpu_seconds()
+                start, cpu = time.perf_counter(), self._ticks.seconds()
                 call()
-                made[name].append((time.perf_counter() - start, cpu_seconds() - cpu))
+                wall = time.perf_counter() - start
+                made[name].append((wall, self._ticks.seconds() - cpu))
         load = os.getloadavg()[0]
         medians = {name: tuple(np.median(turn, axis=0)) for name, turn in made.items()}
         for name, (wall, cpu) in medians.items():
