@@ -145,12 +145,13 @@ def test_the_way_of_sums(session, folders):
     right = right.union(right).union(right)
     n_bytes = [side.toArrow().nbytes * 2 for side in (left, right)]
     assert 1.5 * n_bytes[0] < n_bytes[1]
-    for memory, way in (
-        (n_bytes[1] * 1.2, "broadcast"),
-        (n_bytes[0] * 1.2, "sums"),
-        (n_bytes[0] // 2, "shuffle"),
+    for memory, pair, way in (
+        (n_bytes[1] * 1.2, (left, right), "sums"),
+        (n_bytes[1] * 1.2, (right, left), "broadcast"),
+        (n_bytes[0] * 1.2, (left, right), "sums"),
+        (n_bytes[0] // 2, (left, right), "shuffle"),
     ):
-        assert oj.explain(left, right, join_memory=memory, fid="n", **options).way == way
+        assert oj.explain(*pair, join_memory=memory, fid="n", **options).way == way
     with pytest.raises(ogrjoin.InvalidError, match='way="sums"'):
         oj.join(left, right, way="sums", op="contains", fid="n")
 

@@ -678,15 +678,13 @@ def _choose(
     if way is not None:
         return _Chosen(way, None, sums)
 
-    def fits(df: Any, schema: Any, n: int) -> bool:
-        return _bytes_of(df, schema, n) * MEMORY_OF_BYTES <= join_memory
-
     n = right.count()
-    if fits(right, job.right_rows, n):
-        return _Chosen("broadcast", n, None)
-    if sums is not None and fits(left, job.left, left.count()):
-        return _Chosen("sums", n, sums)
-    return _Chosen("shuffle", n, None)
+    n_bytes = _bytes_of(right, job.right_rows, n) * MEMORY_OF_BYTES
+    if sums is not None:  # the smaller side is sent
+        n_zones = _bytes_of(left, job.left, left.count()) * MEMORY_OF_BYTES
+        if n_zones <= min(n_bytes, join_memory):
+            return _Chosen("sums", n, sums)
+    return _Chosen("broadcast" if n_bytes <= join_memory else "shuffle", n, None)
 
 
 def join(
@@ -707,9 +705,9 @@ def join(
     way          "broadcast": the join side is sent to every executor; "shuffle":
                  rows of both sides are sent to tiles; "sums": the input (zones) is
                  sent to every executor, and counts, sums and means of the join side
-                 are merged; None: "broadcast" if the join side takes at most
-                 join_memory bytes, or "sums" if the input does and the join allows
-                 it, else "shuffle"
+                 are merged; None: "sums" if the join allows it and the input is the
+                 smaller side and takes at most join_memory bytes; "broadcast" if the
+                 join side takes at most that; else "shuffle"
     tiles        approximate number of tiles of a shuffle; default: a million input
                  rows each
     task_memory  bytes of a task for the join rows of a tile, with their index; a tile
