@@ -353,17 +353,63 @@ static const struct oj_parameter *setting_at(int i)
                               : oj_parameter_at(i - n_own - n_rows);
 }
 
-/* Name of the setting that is most similar to a wrong name, or NULL. */
+/* Words of other libraries for a setting, whose names are not spelled alike. */
+static const struct
+{
+    const char *word, *setting;
+} synonyms[] = {
+    {"predicate", "op"},
+    {"distance_col", "name_distance"},
+    {"return_distance", "name_distance"},
+    {"exclusive", "exclude_same_geometry"},
+    {"on_attribute", "on"},
+    {"left_on", "on"},
+    {"right_on", "on"},
+    {"rsuffix", "prefix"},
+    {"suffixes", "prefix"},
+    {"aggfunc", "agg"},
+    {"n_neighbors", "k"},
+};
+
+/* Words of other libraries that no setting stands for, and what to do. */
+static const struct
+{
+    const char *word, *instead;
+} without_setting[] = {
+    {"where", "filter the side before the join"},
+    {"join_where", "filter the side before the join"},
+    {"lsuffix", "columns of the left side keep their names"},
+};
+
+static const char *find_instead(const char *name)
+{
+    for (size_t i = 0; i < sizeof without_setting / sizeof *without_setting;
+         i++)
+    {
+        if (strcasecmp(without_setting[i].word, name) == 0)
+            return without_setting[i].instead;
+    }
+    return NULL;
+}
+
+/* Name of the setting that a wrong name stands for elsewhere or, without one,
+ * the most similar name, the shortest of several; NULL: there is none. */
 static const char *closest_setting(const char *name)
 {
     const struct oj_parameter *setting;
     const char *best = NULL;
     int least = (int)strlen(name) / 3 + 1;
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+    {
+        if (strcasecmp(synonyms[i].word, name) == 0)
+            return synonyms[i].setting;
+    }
     for (int i = 0; (setting = setting_at(i)) != NULL; i++)
     {
         int distance = oj_spelling_distance(name, setting->name);
         if (distance <= least && distance < (int)strlen(name) &&
-            (best == NULL || distance < least))
+            (best == NULL || distance < least ||
+             strlen(setting->name) < strlen(best)))
         {
             best = setting->name;
             least = distance;
@@ -375,13 +421,17 @@ static const char *closest_setting(const char *name)
 static oj_status find_setting(const char *name, int *out, struct oj_error *err)
 {
     const struct oj_parameter *setting;
-    const char *closest;
+    const char *closest, *instead;
     for (int i = 0; (setting = setting_at(i)) != NULL; i++)
     {
         *out = i;
         if (strcmp(setting->name, name) == 0)
             return OJ_OK;
     }
+    instead = find_instead(name);
+    if (instead != NULL)
+        return oj_fail(err, OJ_ERR_ARG, "there is no setting \"%.40s\": %s",
+                       name, instead);
     closest = closest_setting(name);
     return oj_fail(err, OJ_ERR_ARG, "there is no setting \"%.40s\"%s%s%s", name,
                    closest != NULL ? "; did you mean \"" : "",
@@ -741,9 +791,10 @@ static oj_status set_number_of(struct ogrjoin_settings *settings,
         return oj_fail(err, OJ_ERR_ARG, "%s is a word, not a number", name);
     if (!(value >= setting->least && value <= setting->most) ||
         (is_whole && value != floor(value)))
-        return oj_fail(
-            err, OJ_ERR_ARG, "%s is a %snumber from %g to %g, not %g", name,
-            is_whole ? "whole " : "", setting->least, setting->most, value);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s is a %snumber from %.16g to %.16g, not %.15g", name,
+                       is_whole ? "whole " : "", setting->least, setting->most,
+                       value);
     settings->has_k |= at == (void *)&settings->relation.k;
     if (setting->kind == OJ_PARAMETER_INT)
         *(int *)at = (int)value;

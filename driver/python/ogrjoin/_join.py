@@ -6,7 +6,7 @@ import os
 from typing import Any, Callable, Literal
 
 from . import _core, _crs
-from ._errors import UnsupportedError
+from ._errors import InvalidError, UnsupportedError
 from ._joined import Joined
 from ._pairs import count_threads, word_map_text
 from ._tables import TableSide
@@ -203,6 +203,9 @@ def events(
     reports, event ("enter", "exit", "stay", "change"), join_fid, join_distance if
     the join has one, and the columns of the fence that was entered or left.
     """
+    for name, instead in (("how", "leave it out"), ("events", "write stays=True for all")):
+        if settings.pop(name, None) is not None:
+            raise InvalidError(f"{name} has no effect on events(): {instead}")
     settings.update(events="all" if stays else "changes", key=key)
     if state is not None:
         settings["state"] = os.fspath(state)

@@ -297,9 +297,7 @@ def _column_of(values: Any) -> tuple[object, object]:
     if hasattr(values, "__arrow_c_array__"):
         schema, array = values.__arrow_c_array__()
         return schema, array
-    if hasattr(values, "to_numpy") and "." in type(getattr(values, "dtype", 0)).__module__:
-        values = values.to_numpy(dtype=object, na_value=None)  # extension type of pandas
-    values = np.asarray(values)
+    values = np.asarray(_sides.without_extension(values))
     if values.ndim != 1:
         raise InvalidError(f"on takes columns, not values of {values.ndim} dimensions")
     missing = _is_missing(values)
@@ -569,7 +567,7 @@ class Index:
                     f"the vectors of left have {left} numbers, those of right {right}"
                 )
             return _of_values(_values(side))
-        return _sides.make_layer(side, self._reading(which, settings), column)
+        return _sides.make_layer(side, self._reading(which, settings), column, which)
 
     def _reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
         """Returns the settings for reading a side for a join with these settings."""
