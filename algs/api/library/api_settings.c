@@ -254,7 +254,7 @@ static const struct oj_parameter row_settings[] = {
      VALUE(CHOICE, rows.geometry)},
     {"nlt", "AS_IS|" OJ_ROW_PART_WORDS,
      .help = "rows: of geometry intersection only the polygons, lines or "
-             "points; pairs without are dropped",
+             "points, as multi-geometries; pairs without are dropped",
      VALUE(CHOICE, rows.parts)},
     {"prefix",
      .help = "rows: put before names of the join side that are taken (join_)",

@@ -133,7 +133,8 @@ def join(
                   the point of right nearest to left; connection: the line
                   between the two nearest points; intersection; none
     nlt           with geometry="intersection": POLYGON, LINESTRING or POINT: keeps
-                  only parts of this type, and only pairs that have some
+                  only parts of this type, as multi-geometries, and only pairs that
+                  have some
     left_column   column of geometries, if left has several, or of texts: WKT, or WKB
                   in hexadecimal digits (right_column likewise);
                   x, y: columns of coordinates of left, if it has points without
