@@ -836,8 +836,9 @@ ogrjoin_live_counts(struct ogrjoin_live *live, struct ogrjoin_live_counts *out,
  *            batch.  Of points on GPUs these answer, with backend auto or cuda:
  *            dwithin and nearest with k up to 32 of points, and predicates of
  *            points with points, in the plane, and bbox of any features
- *  Errors    as of ogrjoin_index_new() and ogrjoin_join();
- *            ogrjoin_pairs_aggregate() is not possible with such pairs */
+ *  Errors    as of ogrjoin_settings_check_pairs(), ogrjoin_index_new() and
+ *            ogrjoin_join(); ogrjoin_pairs_aggregate() is not possible with
+ *            such pairs */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_join(struct ogrjoin_live *live,
                   const struct ogrjoin_settings *settings,
@@ -846,9 +847,10 @@ ogrjoin_live_join(struct ogrjoin_live *live,
 
 /** All pairs of kept points within max_distance of one another, each once, the
  *  smaller id on the left; sorted by ids.
- *  settings  as of ogrjoin_live_join(), but for op.  changes 1: only what has
- *            changed since the last call with changes 1; a value "change" of
- *            each pair is 1: it came, or -1: it is gone, its measure being NaN
+ *  settings  as of ogrjoin_live_join(), op being dwithin.  changes 1: only what
+ *            has changed since the last call with changes 1; a value "change"
+ *            of each pair is 1: it came, or -1: it is gone, its measure being
+ *            NaN; other values of pairs do not go with it
  *  Cost      an index of all points, kept as above, and the pairs
  *  Errors    as of ogrjoin_live_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int

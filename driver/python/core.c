@@ -1925,8 +1925,9 @@ static int join_with_live(void *data, struct ogrjoin_error *err)
                                    err);
 }
 
-/* Returns (left, right, measures, {name: buffer} of other values), all of them
- * buffers. */
+/* Returns (left, right, measures, {name: buffer} of other values, (offsets,
+ * bytes) of intersections or None, number of undecided pairs, of groups too
+ * large for one_to_one best). left, right and measures are buffers. */
 static PyObject *make_live_pairs(struct ogrjoin_pairs *pairs)
 {
     PyObject *owner = PyCapsule_New(pairs, PAIRS, destroy_pairs_capsule);
@@ -1937,11 +1938,14 @@ static PyObject *make_live_pairs(struct ogrjoin_pairs *pairs)
         ogrjoin_pairs_free(pairs);
         return NULL;
     }
-    out = Py_BuildValue("NNNN",
+    out = Py_BuildValue("NNNNNLL",
                         new_array(owner, ogrjoin_pairs_left(pairs), n, 'q'),
                         new_array(owner, ogrjoin_pairs_right(pairs), n, 'q'),
                         new_array(owner, ogrjoin_pairs_measure(pairs), n, 'd'),
-                        make_value_buffers(owner, pairs));
+                        make_value_buffers(owner, pairs),
+                        make_intersection_buffers(owner, pairs),
+                        (long long)ogrjoin_pairs_undecided(pairs),
+                        (long long)ogrjoin_pairs_large_groups(pairs));
     Py_DECREF(owner);
     return out;
 }

@@ -134,6 +134,8 @@ def test_what_is_refused(tmp_path):
         ({"key": "nothing"}, "nothing"), ({"key": "geometry"}, "integers or texts"),
         ({"key": "vehicle", "agg": "count"}, "agg"), ({"key": "vehicle", "pick": "first"}, "pick"),
         ({"key": "vehicle", "op": "nearest", "k": 2}, "k"), ({"key": "vehicle", "overlap": "area"}, "overlap"),
+        ({"key": "vehicle", "how": "inner"}, "how has no effect on events"),
+        ({"key": "vehicle", "events": "all"}, "write stays=True"),
     ):  # fmt: skip
         with pytest.raises(ogrjoin.Error, match=says):
             ogrjoin.events(REPORTS, FENCES, **named).read_all()

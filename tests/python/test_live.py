@@ -187,6 +187,95 @@ def test_near_pairs():
     assert list(changed.to_frame().columns) == ["left", "right", "distance", "change"]
 
 
+BOXES = [
+    {"type": "Polygon", "coordinates": [[[0, -1], [2, -1], [2, 2], [0, 2], [0, -1]]]},
+    {"type": "Polygon", "coordinates": [[[8, -1], [10, -1], [10, 3], [8, 3], [8, -1]]]},
+]
+
+
+def boxes_and_points():
+    pytest.importorskip("shapely")
+    live = ogrjoin.Live()
+    live.apply([1, 2, 3], [0, 1, 9], [0, 0, 0])
+    collection = {
+        "type": "FeatureCollection",
+        "features": [{"type": "Feature", "properties": {}, "geometry": g} for g in BOXES],
+    }
+    return live, collection
+
+
+@pytest.mark.parametrize(
+    "settings, what",
+    [
+        ({"within_time": "t=nope:0"}, "within_time has no effect on pairs: leave it out"),
+        ({"during": "a..b"}, "during has no effect on pairs: leave it out"),
+        ({"exclude": "self"}, "exclude has no effect on pairs: leave it out"),
+        ({"how": "inner"}, "how has no effect on pairs: leave it out"),
+        ({"agg": "count"}, "agg has no effect on pairs: leave it out"),
+        ({"overlap": "area"}, "overlap has no effect on pairs: leave it out"),
+        ({"along_field": "m"}, "along_field has no effect on pairs: leave it out"),
+        ({"relation_field": "r"}, "relation_field has no effect on pairs: leave it out"),
+        ({"events": "all"}, "events has no effect on pairs: leave it out"),
+        ({"state": "file"}, "state has no effect on pairs: leave it out"),
+        ({"on": "a=b"}, "on has no effect on pairs of kept points"),
+        ({"on": ([1, 2], [1, 2, 3])}, "on has no effect on pairs of kept points"),
+        ({"id": ([1, 2], [1, 2, 3])}, "id has no effect on pairs of kept points"),
+        ({"texts": (["a"], ["b"])}, "texts has no effect on pairs of kept points"),
+        ({"k": 1}, "k has no effect on op dwithin"),
+        ({"ties": "all"}, "ties has no effect on op dwithin"),
+        ({"tree": "kdtree"}, "tree has no effect on pairs"),
+        ({"norm": "l1"}, "norm has no effect without vector"),
+    ],
+)
+def test_settings_without_effect(settings, what):
+    live, boxes = boxes_and_points()
+    with pytest.raises(ogrjoin.InvalidError, match=what):
+        live.pairs(boxes, "dwithin", max_distance=5, **settings)
+    with pytest.raises(ogrjoin.InvalidError, match=what):
+        live.near_pairs(5, **settings)
+
+
+def test_settings_of_near_pairs():
+    live, boxes = boxes_and_points()
+    with pytest.raises(ogrjoin.InvalidError, match="op has no effect on near pairs"):
+        live.near_pairs(5, op="nearest")
+    assert live.near_pairs(5, op="dwithin").right.tolist() == [2]
+    with pytest.raises(ogrjoin.InvalidError, match="bearing and changes do not go"):
+        live.near_pairs(5, changes=True, bearing=True)
+    for call in (live.pairs, lambda *of, **asked: ogrjoin.pairs(boxes, *of, **asked)):
+        with pytest.raises(ogrjoin.InvalidError, match="changes has no effect on pairs"):
+            call(boxes, "contains", changes=True)
+    pytest.importorskip("pyarrow")
+    with pytest.raises(ogrjoin.InvalidError, match="changes has no effect on rows"):
+        ogrjoin.join(([0.0], [0.0]), ([0.0], [0.0]), "nearest", changes=True)
+    with pytest.raises(ogrjoin.InvalidError, match="tree has no effect on rows"):
+        ogrjoin.join(([0.0], [0.0]), ([0.0], [0.0]), "nearest", tree="kdtree")
+
+
+def test_values_are_those_of_pairs():
+    """Codes of words become words, and intersections are WKB."""
+    live, boxes = boxes_and_points()
+    asked = {"matrix": True, "relation": True, "intersection": True}
+    points = ([0.0, 1.0, 9.0], [0.0, 0.0, 0.0])
+    for op, settings in (
+        ("contains", asked),
+        ("intersects", asked),
+        ("dwithin", {"max_distance": 5, "line_side": True, **asked}),
+        ("dwithin", {"max_distance": 5, "one_to_one": "best", **asked}),
+    ):
+        made = live.pairs(boxes, op, **settings)
+        whole = ogrjoin.pairs(boxes, points, op, **settings)
+        assert made.right.tolist() == (whole.right + 1).tolist()
+        assert made.values.keys() == whole.values.keys() >= asked.keys()
+        for name, values in made.values.items():
+            assert values.tolist() == whole.values[name].tolist(), name
+    contained = live.pairs(boxes, "contains", **asked).values
+    assert contained["matrix"].tolist() == ["0F2FF1FF2"] * len(contained["matrix"])
+    assert set(contained["relation"]) == {"contains"}
+    near = live.near_pairs(5, relation=True).values
+    assert near["relation"].tolist() == ["disjoint"]
+
+
 def test_rows():
     pa = pytest.importorskip("pyarrow")
     live = ogrjoin.Live()

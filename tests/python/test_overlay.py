@@ -13,6 +13,7 @@ gpd = pytest.importorskip("geopandas")
 import shapely
 
 # how the left layer is made, and the word of nlt
+MULTI = {"POLYGON": "MultiPolygon", "LINESTRING": "MultiLineString", "POINT": "MultiPoint"}
 KINDS = {"POLYGON": "POLYGON", "LINESTRING": "LINESTRING", "POINT": "POINT"}
 
 
@@ -48,6 +49,7 @@ def test_overlay(seed):
     kind, left, right = make_layers(seed)
     got = ogrjoin.join(left, right, "intersects", how="inner", geometry="intersection",
                        nlt=kind).to_geopandas()
+    assert set(got.geometry.geom_type) == {MULTI[kind]}  # as the command writes them
     want = gpd.overlay(left, right, how="intersection", keep_geom_type=True)
     got = got.set_index(["a", "b"]).geometry.sort_index()
     want = want.set_index(["a", "b"]).geometry.sort_index()

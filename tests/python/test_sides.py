@@ -451,6 +451,71 @@ def test_errors_name_what_to_write(named, text):
         ogrjoin.join(PLACES, ZONES, **named).read_all()
 
 
+@pytest.mark.parametrize(
+    "named, text",
+    [
+        ({"predicate": "within"}, '"predicate"; did you mean "op"?'),
+        ({"distance_col": "d"}, '"distance_col"; did you mean "name_distance"?'),
+        ({"rsuffix": "r"}, '"rsuffix"; did you mean "prefix"?'),
+        ({"on_attribute": "v"}, '"on_attribute"; did you mean "on"?'),
+        ({"max_dist": 5}, '"max_dist"; did you mean "max_distance"?'),
+        ({"where": "v > 1"}, '"where": filter the side before the join'),
+        ({"k": 0}, "k is a whole number from 1 to 2147483647, not 0"),
+        ({"max_pairs": -1}, "max_pairs is a whole number from 0 to 9007199254740992, not -1"),
+    ],
+)
+def test_errors_of_words_of_other_libraries(named, text):
+    for join in (ogrjoin.join, ogrjoin.pairs):
+        with pytest.raises(ogrjoin.InvalidError) as caught:
+            join(PLACES, ZONES, **{"op": "nearest", **named})
+        assert text in str(caught.value)
+
+
+def test_two_crs_name_the_cure():
+    one = gpd.GeoDataFrame(geometry=[shapely.Point(1, 1)], crs=4326)
+    other = one.to_crs(3857)
+    for join in (ogrjoin.join, ogrjoin.pairs):
+        with pytest.raises(ogrjoin.InvalidError, match='crs="reproject" of join'):
+            join(one, other)
+    asked = {"max_distance": "1e-6deg", "crs": "reproject"}
+    assert len(ogrjoin.join(one, other, "dwithin", **asked).read_all()) == 1
+
+
+def test_the_side_that_is_no_layer_is_named():
+    texts, places = ["POINT (1 1)"], [shapely.Point(1, 1), None]
+    for join in (ogrjoin.join, ogrjoin.pairs):
+        for left, right, side in (
+            (texts, places, "left side: row 0 is a str, no geometry .*from_wkt"),
+            (places, texts, "right side: row 0 is a str"),
+            (places, np.array([None, 5], object), "right side: row 1 is a int"),
+            (5, places, "left side"),
+            (places, 5, "right side"),
+        ):
+            with pytest.raises(TypeError, match=side):
+                join(left, right)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    path = tmp_path / "two.gpkg"
+    frame = gpd.GeoDataFrame({"v": [1]}, geometry=[shapely.Point(1, 2)], crs=2263)
+    for name in ("one", "two"):
+        pyogrio.write_dataframe(frame, path, layer=name, append=path.exists())
+    frame.to_parquet(tmp_path / "g.parquet")
+    for name in ("broken.gpkg", "broken.parquet"):
+        (tmp_path / name).write_text("hello")
+    for layer in ("three", 7):
+        with pytest.raises(ogrjoin.InvalidError, match=f"no layer {layer!r}: layer= is .* one, two"):
+            ogrjoin.scan(path, layer)
+    with pytest.raises(ogrjoin.InvalidError, match="right_layer= is one of one, two"):
+        ogrjoin.join(frame, path, right_layer="three")
+    with pytest.raises(ogrjoin.InvalidError, match="has no layers: leave layer= out"):
+        ogrjoin.scan(tmp_path / "g.parquet", "one")
+    for name in ("none.gpkg", "none.parquet", "broken.gpkg", "broken.parquet"):
+        with pytest.raises(ogrjoin.InputError, match=name):
+            ogrjoin.scan(tmp_path / name)
+    assert len(ogrjoin.scan(path, "two")) == len(ogrjoin.scan(path, 1)) == 1
+
+
 def test_the_commands_spelling():
     a = gpd.GeoDataFrame(geometry=gpd.points_from_xy([0, 1, 2], [0, 0, 0]))
     rows = ogrjoin.join(

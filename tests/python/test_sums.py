@@ -47,6 +47,53 @@ def test_words_stand_for_the_exact_sum():
     assert exact == sum(map(fractions.Fraction, values))
 
 
+def test_missing_values_are_left_out():
+    """As by the aggregate sum: of None and NULL, not of NaN."""
+    columns = [
+        ([1, None, 2**60 + 1], 2**60 + 2),
+        ([1.5, None], 1.5),
+        (np.array([None, 7], object), 7),
+        (np.ma.array([1, 99, 3], mask=[0, 1, 0]), 4),
+        ([None], 0),
+    ]
+    for values, expected in columns:
+        sums = ogrjoin.Sums(2)
+        sums.add([1] * len(values), values)
+        assert sums.values().tolist() == [0.0, float(expected)]
+        if isinstance(expected, int):
+            assert sums.integers().tolist() == [0, expected]
+    sums = ogrjoin.Sums(1)
+    sums.add([0, 0], [None, math.nan])
+    assert math.isnan(sums.values()[0])
+    with pytest.raises(ogrjoin.InvalidError, match=r"group 0, nan, .* in Python values\(\)"):
+        sums.integers()
+    with pytest.raises(ogrjoin.InvalidError, match="group has 1 values"):
+        sums.add([0], [1, None])
+
+
+def test_missing_values_are_those_of_the_aggregate():
+    pa = pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    for column in (
+        pa.array([1, None, 2**60 + 1, 5]),
+        pa.chunked_array([[None, 2.5], [1e300, None]]),
+        pa.array([None] * 4, pa.float64()),
+        pa.array([1.0, math.nan, None, 2.0]),
+    ):
+        zones = pa.table({"x": [0.0], "y": [0.0]})
+        rows = pa.table({"x": [0.0] * 4, "y": [0.0] * 4, "v": column})
+        asked = {"x": "x", "y": "y", "right_x": "x", "right_y": "y", "crs": "ignore"}
+        joined = ogrjoin.join(zones, rows, "intersects", agg="sum(v)", **asked).read_all()
+        whole = joined.column(joined.num_columns - 1)[0].as_py()
+        sums = ogrjoin.Sums(1)
+        sums.add([0] * 4, column)
+        assert bits(sums.values()) == bits([whole or 0.0])
+    sums = ogrjoin.Sums(1)
+    sums.add([0, 0], pd.array([2**60 + 1, None], "Int64"))
+    sums.add([0, 0], pd.Series([3, None], dtype="Int64"))
+    assert sums.integers().tolist() == [2**60 + 4]
+
+
 def test_integers():
     sums = ogrjoin.Sums(2)
     sums.add([0, 0, 1], np.array([2**62, 2**62 - 1, -5]))

@@ -254,7 +254,7 @@ static const struct oj_parameter row_settings[] = {
      VALUE(CHOICE, rows.geometry)},
     {"nlt", "AS_IS|" OJ_ROW_PART_WORDS,
      .help = "rows: of geometry intersection only the polygons, lines or "
-             "points; pairs without are dropped",
+             "points, as multi-geometries; pairs without are dropped",
      VALUE(CHOICE, rows.parts)},
     {"prefix",
      .help = "rows: put before names of the join side that are taken (join_)",
@@ -353,17 +353,63 @@ static const struct oj_parameter *setting_at(int i)
                               : oj_parameter_at(i - n_own - n_rows);
 }
 
-/* Name of the setting that is most similar to a wrong name, or NULL. */
+/* Words of other libraries for a setting, whose names are not spelled alike. */
+static const struct
+{
+    const char *word, *setting;
+} synonyms[] = {
+    {"predicate", "op"},
+    {"distance_col", "name_distance"},
+    {"return_distance", "name_distance"},
+    {"exclusive", "exclude_same_geometry"},
+    {"on_attribute", "on"},
+    {"left_on", "on"},
+    {"right_on", "on"},
+    {"rsuffix", "prefix"},
+    {"suffixes", "prefix"},
+    {"aggfunc", "agg"},
+    {"n_neighbors", "k"},
+};
+
+/* Words of other libraries that no setting stands for, and what to do. */
+static const struct
+{
+    const char *word, *instead;
+} without_setting[] = {
+    {"where", "filter the side before the join"},
+    {"join_where", "filter the side before the join"},
+    {"lsuffix", "columns of the left side keep their names"},
+};
+
+static const char *find_instead(const char *name)
+{
+    for (size_t i = 0; i < sizeof without_setting / sizeof *without_setting;
+         i++)
+    {
+        if (strcasecmp(without_setting[i].word, name) == 0)
+            return without_setting[i].instead;
+    }
+    return NULL;
+}
+
+/* Name of the setting that a wrong name stands for elsewhere or, without one,
+ * the most similar name, the shortest of several; NULL: there is none. */
 static const char *closest_setting(const char *name)
 {
     const struct oj_parameter *setting;
     const char *best = NULL;
     int least = (int)strlen(name) / 3 + 1;
+    for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+    {
+        if (strcasecmp(synonyms[i].word, name) == 0)
+            return synonyms[i].setting;
+    }
     for (int i = 0; (setting = setting_at(i)) != NULL; i++)
     {
         int distance = oj_spelling_distance(name, setting->name);
         if (distance <= least && distance < (int)strlen(name) &&
-            (best == NULL || distance < least))
+            (best == NULL || distance < least ||
+             strlen(setting->name) < strlen(best)))
         {
             best = setting->name;
             least = distance;
@@ -375,13 +421,18 @@ static const char *closest_setting(const char *name)
 static oj_status find_setting(const char *name, int *out, struct oj_error *err)
 {
     const struct oj_parameter *setting;
-    const char *closest = closest_setting(name);
+    const char *closest, *instead;
     for (int i = 0; (setting = setting_at(i)) != NULL; i++)
     {
         *out = i;
         if (strcmp(setting->name, name) == 0)
             return OJ_OK;
     }
+    instead = find_instead(name);
+    if (instead != NULL)
+        return oj_fail(err, OJ_ERR_ARG, "there is no setting \"%.40s\": %s",
+                       name, instead);
+    closest = closest_setting(name);
     return oj_fail(err, OJ_ERR_ARG, "there is no setting \"%.40s\"%s%s%s", name,
                    closest != NULL ? "; did you mean \"" : "",
                    closest != NULL ? closest : "",
@@ -740,9 +791,10 @@ static oj_status set_number_of(struct ogrjoin_settings *settings,
         return oj_fail(err, OJ_ERR_ARG, "%s is a word, not a number", name);
     if (!(value >= setting->least && value <= setting->most) ||
         (is_whole && value != floor(value)))
-        return oj_fail(
-            err, OJ_ERR_ARG, "%s is a %snumber from %g to %g, not %g", name,
-            is_whole ? "whole " : "", setting->least, setting->most, value);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s is a %snumber from %.16g to %.16g, not %.15g", name,
+                       is_whole ? "whole " : "", setting->least, setting->most,
+                       value);
     settings->has_k |= at == (void *)&settings->relation.k;
     if (setting->kind == OJ_PARAMETER_INT)
         *(int *)at = (int)value;
@@ -880,19 +932,21 @@ oj_status api_settings_copy(const struct ogrjoin_settings *settings,
     return status;
 }
 
+/* Names of settings that ask for values of pairs. */
+#define VALUE_SETTINGS                                                         \
+    "overlap_area|overlap_length|overlap_percent|nearest_point|from_point|"    \
+    "intersection|bearing|share|line_along|line_along_percent|line_offset|"    \
+    "line_side|line_segment|line_bearing|matrix|relation|"                     \
+    "nearest_point_fields|bearing_field"
+
 /* Names of settings that do not change which pairs are found. */
-static const char of_rows[] =
-    "pick|one_to_one|overlap_area|overlap_length|overlap_percent|nearest_point|"
-    "from_point|intersection|bearing|share|side|how|agg|overlap|"
-    "line_along|line_along_percent|line_offset|line_side|line_segment|"
-    "line_bearing|matrix|relation|"
-    "along_field|along_percent_field|offset_field|side_field|segment_field|"
-    "line_bearing_field|matrix_field|relation_field|"
-    "nearest_point_fields|bearing_field|geometry|nlt|prefix|name_fid|name_"
-    "distance|"
-    "name_rank|name_similarity|name_difference|name_count|left_column|left_x|"
-    "left_y|left_select|right_select|left_fid|left_crs|right_crs|crs|"
-    "batch_rows|input_rows|events|key|state";
+static const char of_rows[] = VALUE_SETTINGS
+    "|pick|one_to_one|side|how|agg|overlap|along_field|along_percent_field|"
+    "offset_field|side_field|segment_field|line_bearing_field|matrix_field|"
+    "relation_field|geometry|nlt|prefix|name_fid|name_distance|name_rank|"
+    "name_similarity|name_difference|name_count|left_column|left_x|left_y|"
+    "left_select|right_select|left_fid|left_crs|right_crs|crs|batch_rows|"
+    "input_rows|events|key|state";
 
 /* 1 if a and b have equal values in all settings, except those named in `but`;
  * "": no exceptions. */
@@ -968,11 +1022,10 @@ static const struct
 /* Index of the first setting of the list that was set; -1 if none was. */
 static int find_given(const struct ogrjoin_settings *settings, const char *list)
 {
-    const struct oj_parameter *setting;
-    for (int i = 0; (setting = setting_at(i)) != NULL; i++)
+    for (int i = 0; i < API_MOST_SETTINGS; i++)
     {
         if (settings->given[i] != NULL &&
-            oj_words_find(list, setting->name) >= 0)
+            oj_words_find(list, setting_at(i)->name) >= 0)
             return i;
     }
     return -1;
@@ -1049,7 +1102,7 @@ static oj_status check_beside_each_other(const struct ogrjoin_settings *s,
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
     {
         int other = find_given(s, beside[i].others);
-        if (api_setting_given(s, beside[i].setting) == NULL)
+        if (find_given(s, beside[i].setting) < 0)
             continue;
         if (beside[i].why == NULL && other < 0)
             return oj_fail(err, OJ_ERR_ARG,
@@ -1060,6 +1113,22 @@ static oj_status check_beside_each_other(const struct ogrjoin_settings *s,
                            beside[i].setting, setting_at(other)->name,
                            beside[i].why);
     }
+    return OJ_OK;
+}
+
+/* Settings that only kept indexes have; list: those without effect here. */
+static oj_status check_settings_of_kept_index(const struct ogrjoin_settings *s,
+                                              const char *list,
+                                              const char *what,
+                                              struct oj_error *err)
+{
+    int place = find_given(s, list);
+    const char *name = place >= 0 ? setting_at(place)->name : "";
+    if (place >= 0 && !is_switched_off(s, place))
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "%s has no effect on %s: it goes with %s a kept index", name, what,
+            strcmp(name, "tree") == 0 ? "the points of" : "the near pairs of");
     return OJ_OK;
 }
 
@@ -1116,6 +1185,7 @@ static oj_status check_option_clashes(const struct ogrjoin_settings *s,
 oj_status api_settings_check_rows(const struct ogrjoin_settings *settings,
                                   struct oj_error *err)
 {
+    OJ_TRY(check_settings_of_kept_index(settings, "tree|changes", "rows", err));
     OJ_TRY(check_settings_fit_op(settings, err));
     OJ_TRY(check_beside_each_other(settings, err));
     OJ_TRY(check_distances_of_rows(settings, err));
@@ -1131,11 +1201,12 @@ static const char of_pairs_too[] =
 static oj_status check_no_settings_of_rows(const struct ogrjoin_settings *s,
                                            struct oj_error *err)
 {
+    const int n_own = (int)(sizeof own_settings / sizeof *own_settings);
     const int n_rows = (int)(sizeof row_settings / sizeof *row_settings);
     for (int i = 0; i < n_rows; i++)
     {
         const char *name = row_settings[i].name;
-        if (api_setting_given(s, name) != NULL &&
+        if (s->given[n_own + i] != NULL &&
             oj_words_find(of_pairs_too, name) < 0)
             return oj_fail(err, OJ_ERR_ARG,
                            "%s has no effect on pairs: leave it out, or join "
@@ -1145,10 +1216,28 @@ static oj_status check_no_settings_of_rows(const struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
-static oj_status check_pairs(const struct ogrjoin_settings *s,
-                             struct oj_error *err)
+/* Values of pairs that have gone are not known. */
+static oj_status check_values_of_changes(const struct ogrjoin_settings *s,
+                                         struct oj_error *err)
+{
+    int value = s->changes ? find_given(s, VALUE_SETTINGS) : -1;
+    if (value >= 0 && !is_switched_off(s, value))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s and changes do not go together: pairs that have "
+                       "gone have no values",
+                       setting_at(value)->name);
+    return OJ_OK;
+}
+
+oj_status api_settings_check_pairs(const struct ogrjoin_settings *s,
+                                   enum api_pair_sides sides,
+                                   struct oj_error *err)
 {
     OJ_TRY(check_no_settings_of_rows(s, err));
+    OJ_TRY(check_settings_of_kept_index(
+        s, sides == API_PAIRS_OF_KEPT_POINTS ? "tree" : "tree|changes", "pairs",
+        err));
+    OJ_TRY(check_values_of_changes(s, err));
     OJ_TRY(check_settings_fit_op(s, err));
     OJ_TRY(check_beside_each_other(s, err));
     return check_option_clashes(s, err);
@@ -1158,5 +1247,7 @@ int ogrjoin_settings_check_pairs(const struct ogrjoin_settings *settings,
                                  struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(check_pairs(settings, &why), &why, err);
+    return api_error_export(
+        api_settings_check_pairs(settings, API_PAIRS_OF_LAYERS, &why), &why,
+        err);
 }

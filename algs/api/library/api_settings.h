@@ -143,6 +143,20 @@ OJ_MUST_USE oj_status api_settings_check_units(
 OJ_MUST_USE oj_status api_settings_check_rows(
     const struct ogrjoin_settings *settings, struct oj_error *err);
 
+/** The sides of a join that returns pairs. */
+enum api_pair_sides
+{
+    API_PAIRS_OF_LAYERS = 0, /**< two layers */
+    API_PAIRS_WITH_KEPT,     /**< a layer and the points of a kept index */
+    API_PAIRS_OF_KEPT_POINTS /**< the points of a kept index: near pairs */
+};
+
+/** OJ_ERR_ARG if a setting has no effect on the pairs of these sides, or
+ * clashes with another. */
+OJ_MUST_USE oj_status
+api_settings_check_pairs(const struct ogrjoin_settings *settings,
+                         enum api_pair_sides sides, struct oj_error *err);
+
 /** Calls the notice callback of the settings, if there is one. */
 void api_settings_notify(const struct ogrjoin_settings *settings,
                          const char *format, ...) OJ_PRINTF(2, 3);

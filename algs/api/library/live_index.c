@@ -594,7 +594,9 @@ static oj_status join_live(struct ogrjoin_live *live,
     if (settings == NULL)
         return oj_fail_nomem(err, 1, sizeof *settings);
     j.settings = settings;
-    status = join_points(&j, out, err);
+    status = api_settings_check_pairs(settings, API_PAIRS_WITH_KEPT, err);
+    if (status == OJ_OK)
+        status = join_points(&j, out, err);
     ogrjoin_settings_free(defaults);
     return status;
 }
@@ -734,6 +736,8 @@ static oj_status find_near_pairs(struct ogrjoin_live *live,
     return status;
 }
 
+/* Copies the settings of near pairs and completes them: op dwithin, each pair
+ * once. The caller frees *out, also after an error. */
 static oj_status complete_near_settings(const struct ogrjoin_settings *settings,
                                         struct ogrjoin_settings **out,
                                         struct oj_error *err)
@@ -743,8 +747,15 @@ static oj_status complete_near_settings(const struct ogrjoin_settings *settings,
     if (api_setting_given(*out, "max_distance") == NULL)
         return oj_fail(err, OJ_ERR_ARG,
                        "near pairs need the setting max_distance");
-    if (ogrjoin_set_text(*out, "op", "dwithin", &why) != OGRJOIN_OK ||
-        ogrjoin_set_number(*out, "unordered", 1, &why) != OGRJOIN_OK)
+    if (api_setting_given(*out, "op") != NULL &&
+        (*out)->relation.op != OJ_OP_DWITHIN)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "op has no effect on near pairs, which are those of op "
+                       "dwithin: leave it out");
+    if (ogrjoin_set_text(*out, "op", "dwithin", &why) != OGRJOIN_OK)
+        return oj_fail(err, (oj_status)why.status, "%s", why.message);
+    OJ_TRY(api_settings_check_pairs(*out, API_PAIRS_OF_KEPT_POINTS, err));
+    if (ogrjoin_set_number(*out, "unordered", 1, &why) != OGRJOIN_OK)
         return oj_fail(err, (oj_status)why.status, "%s", why.message);
     return OJ_OK;
 }

@@ -329,7 +329,8 @@ static oj_status plan_columns(struct rows_output *o,
         {
             oj_row_geometry_request((enum oj_write_geometry)o->geometry,
                                     request);
-            if (s->rows.parts > 0)
+            o->is_multi = s->rows.parts > 0;
+            if (o->is_multi)
                 oj_row_keep_parts(s->rows.parts - 1, request);
         }
     }
@@ -421,17 +422,18 @@ static oj_status put_bytes(struct oj_arrow_column *column, int64_t i, int64_t n,
     return *to != NULL ? OJ_OK : arrow_fail_limit(err);
 }
 
-/* Writes the WKB of a feature to row i; NULL if it has no geometry. */
+/* Writes the WKB of a feature to row i; NULL if it has no geometry. multi 1: a
+ * single geometry becomes a multi-geometry. */
 static oj_status put_wkb(struct oj_arrow_column *column, int64_t i,
-                         const struct oj_flat *flat, int64_t feature,
+                         const struct oj_flat *flat, int64_t feature, int multi,
                          struct oj_error *err)
 {
-    int64_t size = feature >= 0 ? oj_wkb_size(flat, feature, 0) : 0;
+    int64_t size = feature >= 0 ? oj_wkb_size(flat, feature, multi) : 0;
     char *to;
     if (size <= 0)
         return oj_arrow_column_put_null(column, i, err);
     OJ_TRY(put_bytes(column, i, size, &to, err));
-    oj_wkb_write(flat, feature, 0, (uint8_t *)to);
+    oj_wkb_write(flat, feature, multi, (uint8_t *)to);
     return OJ_OK;
 }
 
@@ -548,7 +550,7 @@ static oj_status fill_wkb_of_side(const struct batch *b, int side,
         const struct ArrowArray *array;
         if (of->record.layout.storage != ARROW_WKB)
         {
-            OJ_TRY(put_wkb(column, i, flat, row, err));
+            OJ_TRY(put_wkb(column, i, flat, row, 0, err));
             continue;
         }
         array = rows_chunks_at(chunks_of_side(b, side), of->geometry, row, &at);
@@ -623,7 +625,7 @@ static oj_status put_point_or_line(const struct batch *b, int64_t i,
         flat.vertex_offset = two;
         flat.n_parts = flat.n_rings = 1;
     }
-    return put_wkb(column, i, &flat, isnan(x[is_line]) ? -1 : 0, err);
+    return put_wkb(column, i, &flat, isnan(x[is_line]) ? -1 : 0, 0, err);
 }
 
 static oj_status fill_made_geometries(const struct batch *b,
@@ -640,7 +642,8 @@ static oj_status fill_made_geometries(const struct batch *b,
         int has_pair = !b->answer->is_join_rows && b->place[i].join_row >= 0;
         if (b->output->geometry == OJ_WRITE_SHAPE)
             OJ_TRY(put_wkb(column, i, &shapes,
-                           has_pair ? b->place[i].entry : -1, err));
+                           has_pair ? b->place[i].entry : -1,
+                           b->output->is_multi, err));
         else
             OJ_TRY(put_point_or_line(b, i, column, err));
     }

@@ -81,8 +81,9 @@ oj_status oj_group_sums_integers(const struct oj_group_sums *sums,
     {
         if (!oj_exact_sum_integer(&sums->sum[i], &value[i]))
             return oj_fail(err, OJ_ERR_LIMIT,
-                           "the sum of group %lld, %g, is no integer of 64 "
-                           "bits: make the numbers reals, or ask for the mean",
+                           "the sum of group %lld, %.16g, is no integer of 64 "
+                           "bits: read the sums as reals "
+                           "(ogrjoin_sums_values(), in Python values())",
                            (long long)i, oj_exact_sum_value(&sums->sum[i]));
     }
     return OJ_OK;

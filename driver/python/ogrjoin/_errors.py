@@ -59,6 +59,10 @@ def make(status: int, message: str) -> Error:
     """Returns the exception for a status of the C library."""
     if status == Status.NO_DEVICE and "no CUDA module" in message:
         message += "; install the wheel ogrjoin-cuda"
+    message = message.replace(
+        "bring one to the other's, or",
+        "bring one to the other's (crs=\"reproject\" of join() does it), or",
+    )
     error = _CLASSES.get(Status(status), Error)(message)
     error.status = Status(status)
     return error

@@ -6,7 +6,7 @@ import os
 from typing import Any, Callable, Literal
 
 from . import _core, _crs
-from ._errors import UnsupportedError
+from ._errors import InvalidError, UnsupportedError
 from ._joined import Joined
 from ._pairs import count_threads, word_map_text
 from ._tables import TableSide
@@ -133,7 +133,8 @@ def join(
                   the point of right nearest to left; connection: the line
                   between the two nearest points; intersection; none
     nlt           with geometry="intersection": POLYGON, LINESTRING or POINT: keeps
-                  only parts of this type, and only pairs that have some
+                  only parts of this type, as multi-geometries, and only pairs that
+                  have some
     left_column   column of geometries, if left has several, or of texts: WKT, or WKB
                   in hexadecimal digits (right_column likewise);
                   x, y: columns of coordinates of left, if it has points without
@@ -203,6 +204,9 @@ def events(
     reports, event ("enter", "exit", "stay", "change"), join_fid, join_distance if
     the join has one, and the columns of the fence that was entered or left.
     """
+    for name, instead in (("how", "leave it out"), ("events", "write stays=True for all")):
+        if settings.pop(name, None) is not None:
+            raise InvalidError(f"{name} has no effect on events(): {instead}")
     settings.update(events="all" if stays else "changes", key=key)
     if state is not None:
         settings["state"] = os.fspath(state)

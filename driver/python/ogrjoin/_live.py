@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core, _crs, _sides
-from ._pairs import count_threads
+from ._errors import InvalidError
+from ._pairs import ARE_MEASURED, count_threads, frame_of, values_of, warn_of_pairs
 
-_ARE_MEASURED = ("nearest", "dwithin")
+# Arguments of pairs() that need more of the right side than ids and places.
+_OF_OTHER_SIDES = ("on", "id", "texts", "score", "progress")
 
 
 class LivePairs(NamedTuple):
@@ -19,10 +21,10 @@ class LivePairs(NamedTuple):
     left      row numbers of the left side, or ids of kept points; int64
     right     ids of kept points, int64
     distance  float64, or None where op measures nothing
-    values    {name: float64}: values of the pairs as in Pairs, and change from
+    values    {name: array}: values of the pairs as in Pairs, and change from
               near_pairs(changes=True)
 
-    All arrays are read-only views of memory of the library.
+    Arrays of numbers are read-only views of memory of the library.
     """
 
     left: Any
@@ -32,26 +34,35 @@ class LivePairs(NamedTuple):
 
     def to_frame(self) -> Any:
         """The pairs as a pandas DataFrame."""
-        import pandas
-
-        columns = {"left": self.left, "right": self.right}
-        if self.distance is not None:
-            columns["distance"] = self.distance
-        return pandas.DataFrame({**columns, **self.values})
+        return frame_of(self)
 
 
 def _of_buffers(made: Any, is_measured: bool) -> LivePairs:
-    left, right, measure, values = made
+    left, right, measure, values, shapes, n_undecided, n_large = made
+    warn_of_pairs(n_undecided, n_large, stacklevel=3)
     return LivePairs(
         np.frombuffer(left, "q"),
         np.frombuffer(right, "q"),
         np.frombuffer(measure, "d") if is_measured else None,
-        {name: np.frombuffer(column, "d") for name, column in values.items()},
+        values_of(values, shapes),
     )
 
 
 def _asked(settings: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in settings.items() if v is not None and v is not False}
+
+
+def _asked_of_pairs(settings: dict[str, Any]) -> dict[str, Any]:
+    """Returns the settings of a join with kept points; the C library refuses those
+    without effect."""
+    asked = _asked(settings)
+    for name in _OF_OTHER_SIDES:
+        if name in asked:
+            raise InvalidError(
+                f"{name} has no effect on pairs of kept points, which have an id, x and "
+                "y alone: leave it out, or use Live.join() or ogrjoin.pairs()"
+            )
+    return asked
 
 
 class Live:
@@ -118,15 +129,16 @@ class Live:
         right are the ids of the points.
 
         left      any side of pairs(): geometries, Arrow, (x, y)
-        settings  as of pairs(): k, max_distance, ties, bearing ..
+        settings  as of pairs(): k, max_distance, ties, bearing ..; settings without
+                  effect, and those of other columns (on, texts ..), are an error
         """
-        asked = _asked({**self._settings, **settings, "op": op})
+        asked = _asked_of_pairs({**self._settings, **settings, "op": op})
         if threads is not None:
             asked["threads"] = threads
-        layer = _sides.make_layer(left, {"threads": asked["threads"]}, column)
+        layer = _sides.make_layer(left, {"threads": asked["threads"]}, column, "left")
         crs = _crs.expand(_crs.of_side(left)), _crs.expand(self._crs)
         made = _core.live_join(self._live, asked, layer, *crs)
-        return _of_buffers(made, op.lower() in _ARE_MEASURED)
+        return _of_buffers(made, op.lower() in ARE_MEASURED)
 
     def near_pairs(
         self, max_distance: float | str, *, changes: bool = False, **settings: Any
@@ -134,11 +146,12 @@ class Live:
         """All pairs of kept points within a distance, each once: left is the
         smaller id.
 
-        changes  only pairs that have changed since the last call with changes:
-                 values["change"] is 1 for new pairs and -1 for lost pairs
+        changes   only pairs that have changed since the last call with changes:
+                  values["change"] is 1 for new pairs and -1 for lost pairs
+        settings  as of pairs() with op dwithin
         """
         asked = {**self._settings, **settings, "max_distance": max_distance}
-        asked = _asked({**asked, "changes": changes})
+        asked = _asked_of_pairs({**asked, "changes": changes})
         crs = (_crs.expand(self._crs),) * 2
         made = _core.live_join(self._live, asked, None, *crs)
         return _of_buffers(made, True)

@@ -113,12 +113,7 @@ class Pairs:
     def to_frame(self) -> Any:
         """A pandas DataFrame: left, right, distance if the join has one, and the
         requested values."""
-        import pandas
-
-        columns = {"left": self.left, "right": self.right}
-        if self.distance is not None:
-            columns["distance"] = self.distance
-        return pandas.DataFrame({**columns, **self.values})
+        return frame_of(self)
 
     def __repr__(self) -> str:
         rows = f"{self.n_left} left rows"
@@ -145,6 +140,9 @@ class Pairs:
         return Pairs, (*arrays, self.n_left, values, self.first)
 
 
+#: ops that measure a distance
+ARE_MEASURED = ("nearest", "dwithin")
+
 # Values that are codes of words.
 _WORDS = {"line_side", "matrix", "relation"}
 
@@ -156,33 +154,59 @@ def _words(name: str, values: Any) -> Any:
     return words[at]
 
 
-def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
-    """Makes pairs of a result of the C library for left rows from row first on."""
-    handle, offsets, right32, measure, values, shapes, n_undecided, n_large = made
-    offsets, right32 = np.frombuffer(offsets, "q"), np.frombuffer(right32, "i")
-    named = {name: np.frombuffer(column, "d") for name, column in values.items()}
+def frame_of(pairs: Any) -> Any:
+    """Returns the columns of Pairs or LivePairs as a pandas DataFrame."""
+    import pandas
+
+    columns = {"left": pairs.left, "right": pairs.right}
+    if pairs.distance is not None:
+        columns["distance"] = pairs.distance
+    return pandas.DataFrame({**columns, **pairs.values})
+
+
+def values_of(buffers: dict[str, Any], shapes: Any) -> dict[str, Any]:
+    """Returns the values of pairs by name: numbers, words, and WKB of intersections.
+    shapes: (offsets, bytes), or None."""
+    named = {name: np.frombuffer(column, "d") for name, column in buffers.items()}
     for name in _WORDS.intersection(named):
         named[name] = _words(name, named[name])
     if shapes is not None:
         named["intersection"] = _shapes(shapes)
-    distance = None
-    if op.lower() in ("nearest", "dwithin"):
-        distance = np.frombuffer(measure, "d")
+    return named
+
+
+def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
+    """Warns of pairs that the C library left out or chose greedily."""
     if n_undecided:
         warnings.warn(
             f"{n_undecided} pairs could not be decided and are left out",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=stacklevel + 1,
         )
     if n_large:
         warnings.warn(
             f"one_to_one best: {n_large} groups of more than 1000000 connected pairs "
             "were chosen greedily, best pairs first",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=stacklevel + 1,
         )
+
+
+def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
+    """Makes pairs of a result of the C library for left rows from row first on."""
+    handle, offsets, right32, measure, values, shapes, n_undecided, n_large = made
+    offsets, right32 = np.frombuffer(offsets, "q"), np.frombuffer(right32, "i")
+    distance = np.frombuffer(measure, "d") if op.lower() in ARE_MEASURED else None
+    warn_of_pairs(n_undecided, n_large, stacklevel=4)
     return Pairs(
-        offsets, right32, distance, len(offsets) - 1, named, first, handle, index
+        offsets,
+        right32,
+        distance,
+        len(offsets) - 1,
+        values_of(values, shapes),
+        first,
+        handle,
+        index,
     )
 
 
@@ -273,9 +297,7 @@ def _column_of(values: Any) -> tuple[object, object]:
     if hasattr(values, "__arrow_c_array__"):
         schema, array = values.__arrow_c_array__()
         return schema, array
-    if hasattr(values, "to_numpy") and "." in type(getattr(values, "dtype", 0)).__module__:
-        values = values.to_numpy(dtype=object, na_value=None)  # extension type of pandas
-    values = np.asarray(values)
+    values = np.asarray(_sides.without_extension(values))
     if values.ndim != 1:
         raise InvalidError(f"on takes columns, not values of {values.ndim} dimensions")
     missing = _is_missing(values)
@@ -545,7 +567,7 @@ class Index:
                     f"the vectors of left have {left} numbers, those of right {right}"
                 )
             return _of_values(_values(side))
-        return _sides.make_layer(side, self._reading(which, settings), column)
+        return _sides.make_layer(side, self._reading(which, settings), column, which)
 
     def _reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
         """Returns the settings for reading a side for a join with these settings."""

@@ -8,7 +8,7 @@ from typing import Any, Iterator
 
 import pyarrow as pa
 
-from ._errors import InvalidError
+from ._errors import InputError, InvalidError
 
 NAME, METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
 
@@ -66,6 +66,42 @@ def _only_layer(path: str, option: str) -> str | None:
     return spatial[0] if len(layers) > 1 else None
 
 
+def _read_layer(path: str, layer: str | int | None, option: str) -> tuple[Any, Any]:
+    """Returns (metadata, table) of a layer of a file, by pyogrio.  option: the argument
+    that names a layer, for errors."""
+    from pyogrio import list_layers, read_arrow
+    from pyogrio.errors import DataLayerError, DataSourceError
+
+    # Detects numbers in CSV; a .csvt file beside it takes precedence.
+    csv = {"AUTODETECT_TYPE": "YES"} if path.lower().endswith(_CSV) else {}
+    try:
+        if layer is None:
+            layer = _only_layer(path, option)
+        meta, table = read_arrow(path, layer=layer, **csv)
+    except DataSourceError as why:
+        raise InputError(str(why)) from None
+    except DataLayerError as why:
+        if layer is None:
+            raise InputError(f"{path}: {why}") from None
+        names = ", ".join(str(name) for name, _ in list_layers(path))
+        raise InvalidError(
+            f"{path} has no layer {layer!r}: {option}= is one of {names}"
+        ) from None
+    return meta, table
+
+
+def _open_parquet(path: str) -> Any:
+    """Returns the dataset of pyarrow of a file or a folder of files."""
+    import pyarrow.dataset
+
+    try:
+        return pyarrow.dataset.dataset(path, format="parquet")
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file or folder") from None
+    except (OSError, pa.ArrowException) as why:
+        raise InputError(f"{path} is no Parquet that pyarrow reads: {why}") from None
+
+
 class Scan:
     """A file or a folder that can be read as an Arrow stream repeatedly."""
 
@@ -76,18 +112,12 @@ class Scan:
         self._table: Any = None
         self._path = path
         if os.path.isdir(path) or path.endswith((".parquet", ".geoparquet", ".pq")):
-            import pyarrow.dataset
-
-            self._dataset = pyarrow.dataset.dataset(path, format="parquet")
+            if layer is not None:
+                raise InvalidError(f"{path} has no layers: leave {option}= out")
+            self._dataset = _open_parquet(path)
             self.schema, self.geometry = mark_geometries(self._dataset.schema)
             return
-        from pyogrio import read_arrow
-
-        if layer is None:
-            layer = _only_layer(path, option)
-        # Detects numbers in CSV; a .csvt file beside it takes precedence.
-        csv = {"AUTODETECT_TYPE": "YES"} if path.lower().endswith(_CSV) else {}
-        told, table = read_arrow(path, layer=layer, **csv)
+        told, table = _read_layer(path, layer, option)
         self.geometry = told["geometry_name"] or "wkb_geometry"
         self.schema = table.schema
         i = table.schema.get_field_index(self.geometry)

@@ -40,6 +40,15 @@ def is_points(array: Any) -> bool:
     return bool((kind <= 0).all())
 
 
+def without_extension(values: Any) -> Any:
+    """Returns a column of an extension type of pandas as objects, None for missing values;
+    another column unchanged."""
+    kind = type(getattr(values, "dtype", None)).__module__.split(".")[0]
+    if kind == "pandas":
+        return values.to_numpy(dtype=object, na_value=None)
+    return values
+
+
 def check_length(values: Any, n: int, name: str, of: str) -> None:
     """Raises an error unless values (the argument called name) has a value for each of
     the n rows of a side.  It is called before values are copied; a length that is not
@@ -165,6 +174,29 @@ def _of_shapely(array: Any, settings: dict[str, Any]) -> Any:
     return _core.from_wkb(wkb.tolist(), settings)
 
 
+def no_geometry(array: Any, which: str) -> TypeError | None:
+    """Returns the error for an array that shapely refuses, with its first row that is no
+    geometry; None: all are geometries or None.  which: left or right."""
+    import shapely
+
+    rows = np.flatnonzero(~(shapely.is_geometry(array) | shapely.is_missing(array)))
+    if len(rows) == 0:
+        return None
+    value = array[rows[0]]
+    hint = "; shapely.from_wkt() makes geometries of texts" if isinstance(value, str) else ""
+    return TypeError(
+        f"the {which} side: row {rows[0]} is a {type(value).__name__}, no geometry of "
+        f"shapely{hint}"
+    )
+
+
+def _of_geometries(array: Any, settings: dict[str, Any], which: str) -> Any:
+    try:
+        return _of_shapely(array, settings)
+    except TypeError as error:
+        raise no_geometry(array, which) or error from None
+
+
 def may_be_device(side: Any) -> bool:
     """Returns True if side, or x of (x, y), may be an array in device memory."""
     one = side[0] if isinstance(side, tuple) and len(side) == 2 else side
@@ -287,16 +319,16 @@ def _of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:
 
 
 def make_layer(
-    side: Any, settings: dict[str, Any], column: str | None = None
+    side: Any, settings: dict[str, Any], column: str | None, which: str
 ) -> Any:
-    """A capsule of a layer.  settings: threads; if it has "side" ("left" or "right"),
+    """A capsule of a layer.  which: left or right, for errors.  settings: threads; if it has "side" ("left" or "right"),
     also the columns of similar and vector for this side.  column: the geometry column
     of an Arrow side."""
     if "side" in settings and is_geodataframe(side):
         side = side.to_arrow(index=False)
     array = shapely_array(side)
     if array is not None:
-        return _of_shapely(array, settings)
+        return _of_geometries(array, settings, which)
     if hasattr(side, "__arrow_c_stream__"):
         return _core.from_stream(side.__arrow_c_stream__(), column, settings)
     if hasattr(side, "__arrow_c_array__"):
@@ -311,8 +343,8 @@ def make_layer(
     if isinstance(side, (list, tuple)):
         array = np.empty(len(side), dtype=object)
         array[:] = side
-        return _of_shapely(array, settings)
+        return _of_geometries(array, settings, which)
     raise TypeError(
-        f"{type(side).__name__} is no layer: give a GeoDataFrame, a GeoSeries, "
+        f"the {which} side: {type(side).__name__} is no layer: give a GeoDataFrame, a GeoSeries, "
         "geometries of shapely, an Arrow table or stream, or (x, y)"
     )

@@ -9,6 +9,23 @@ import numpy as np
 from . import _core, _sides
 
 
+def _present(values: Any) -> tuple[Any, Any]:
+    """Returns (the values that are not missing, which these are).  None instead of the
+    latter: all."""
+    if isinstance(values, np.ma.MaskedArray):
+        has_value = ~np.ma.getmaskarray(values)
+        return values.data[has_value], has_value
+    if hasattr(values, "drop_null") or hasattr(values, "drop_nulls"):  # Arrow, Polars
+        has_value = ~np.asarray(values.is_null())
+        dropped = values.drop_null() if hasattr(values, "drop_null") else values.drop_nulls()
+        return np.asarray(dropped), has_value
+    values = np.asarray(_sides.without_extension(values))
+    if values.dtype != object:
+        return values, None
+    has_value = np.array([v is not None for v in values], bool)
+    return np.asarray(values[has_value].tolist()), has_value
+
+
 class Sums:
     """Exact sums of numbers, one for each of n groups.
 
@@ -31,9 +48,11 @@ class Sums:
 
     def add(self, group: Any, values: Any) -> None:
         """Adds values[i] to the sum of group[i].  Integers and booleans are added exactly,
-        other numbers as float64.  NaN makes a sum NaN."""
-        values = np.asarray(values)
+        other numbers as float64.  None and NULL are left out, as by the aggregate sum;
+        NaN makes a sum NaN."""
         group = _sides.as_column(group, np.int64, len(values), "group", "values")
+        values, has_value = _present(values)
+        group = group if has_value is None else group[has_value]
         is_integer = values.dtype.kind in "iub"
         if values.dtype.kind == "b":
             values = values.astype(np.int8)

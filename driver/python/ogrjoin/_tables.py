@@ -14,11 +14,15 @@ from ._joined import Joined
 from ._scan import Scan, extension_of, mark_geometries, wkb_metadata
 
 
-def _table_of_shapes(array: Any, crs: str | None) -> Any:
+def _table_of_shapes(array: Any, crs: str | None, which: str) -> Any:
+    """Returns a table of geometries of shapely.  which: left or right, for errors."""
     import shapely
 
     field = pa.field("geometry", pa.binary(), metadata=wkb_metadata(crs))
-    column = pa.array(shapely.to_wkb(array), pa.binary())
+    try:
+        column = pa.array(shapely.to_wkb(array), pa.binary())
+    except TypeError as error:
+        raise _sides.no_geometry(array, which) or error from None
     return pa.table([column], schema=pa.schema([field]))
 
 
@@ -87,7 +91,7 @@ class TableSide:
             side = pa.table(side.to_arrow(index=keeps))
             self.index = [n for n in side.schema.names if keeps and n not in names]
         elif (shapes := _sides.shapely_array(side)) is not None:
-            side = _table_of_shapes(shapes, _crs.of_side(side))
+            side = _table_of_shapes(shapes, _crs.of_side(side), which)
         elif isinstance(side, tuple) and len(side) == 2:
             x, y = np.asarray(side[0]), np.asarray(side[1])
             _sides.check_length(y, len(x), "y", "x")
@@ -96,7 +100,7 @@ class TableSide:
         elif isinstance(side, list) and not _sides.is_iterator(side):
             shapes = np.empty(len(side), dtype=object)
             shapes[:] = side
-            side = _table_of_shapes(shapes, None)
+            side = _table_of_shapes(shapes, None, which)
         if hasattr(side, "scanner") and hasattr(side, "schema"):
             side = side.scanner()
         if not hasattr(side, "__arrow_c_stream__") and hasattr(side, "to_reader"):
@@ -199,6 +203,6 @@ class TableSide:
         shapes = shapely.transform(
             _shapes_of(table.select([i])), lambda xy: np.column_stack(move(*xy.T))
         )
-        moved = _table_of_shapes(shapes, target)
+        moved = _table_of_shapes(shapes, target, "right")
         field = moved.schema.field(0).with_name(self._schema.field(i).name)
         return table.set_column(i, field, moved.column(0))

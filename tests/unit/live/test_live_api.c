@@ -175,6 +175,51 @@ static void put_points_anywhere(struct ogrjoin_live *live, int n)
     plain_apply(&points, &batch);
 }
 
+/* Settings without effect, each with a part of its error. */
+TEST(settings_without_effect)
+{
+    static const char *const of_both[][2] = {
+        {"op=dwithin max_distance=5 within_time=a:1", "within_time has no"},
+        {"op=dwithin max_distance=5 agg=count", "agg has no effect on pairs"},
+        {"op=dwithin max_distance=5 k=2", "k has no effect on op dwithin"},
+        {"op=dwithin max_distance=5 tree=kdtree", "tree has no effect"},
+        {"op=dwithin max_distance=5 norm=l1", "without vector"}};
+    static const char *const of_near[][2] = {
+        {"op=nearest max_distance=5", "op has no effect on near pairs"},
+        {"max_distance=5 ties=all", "ties has no effect on op dwithin"},
+        {"max_distance=5 changes=1 bearing=1", "bearing and changes do not"}};
+    struct ogrjoin_live *live = NULL;
+    struct ogrjoin_pairs *pairs = NULL;
+    struct ogrjoin_settings *settings;
+    random_state = 6;
+    must(ogrjoin_live_new(NULL, &live, &live_error));
+    put_points_anywhere(live, 20);
+    input_layer_make(&points, 5, 1, &input);
+    for (size_t i = 0; i < sizeof of_both / sizeof *of_both; i++)
+    {
+        settings = settings_of(of_both[i][0]);
+        fails(
+            ogrjoin_live_join(live, settings, input.layer, &pairs, &live_error),
+            OGRJOIN_ERR_ARG, of_both[i][1]);
+        fails(ogrjoin_live_near_pairs(live, settings, &pairs, &live_error),
+              OGRJOIN_ERR_ARG, of_both[i][1]);
+        ogrjoin_settings_free(settings);
+    }
+    for (size_t i = 0; i < sizeof of_near / sizeof *of_near; i++)
+    {
+        settings = settings_of(of_near[i][0]);
+        fails(ogrjoin_live_near_pairs(live, settings, &pairs, &live_error),
+              OGRJOIN_ERR_ARG, of_near[i][1]);
+        ogrjoin_settings_free(settings);
+    }
+    settings = settings_of("op=dwithin max_distance=5 changes=1");
+    fails(ogrjoin_live_join(live, settings, input.layer, &pairs, &live_error),
+          OGRJOIN_ERR_ARG, "changes has no effect on pairs");
+    ogrjoin_settings_free(settings);
+    ogrjoin_layer_free(input.layer);
+    ogrjoin_live_free(live);
+}
+
 TEST(errors_of_joins)
 {
     static const char *const words[] = {"op=dwithin max_distance=10m",
