@@ -135,7 +135,7 @@ static const struct sweep
     {{"cpu", "lists"}, POINTS, PLACES, ONE, {FIRST(4), TEXTS}},
     {{"cpu"}, POINTS, PLACES, ONE, {FIRST(OJ_EVERY_PAIR), TEXTS}},
     {{"cpu", "lists", "zlists"}, POINTS, PLACES, ONE, {FIRST(4), VECTORS}},
-    {{"cpu", "lists"},
+    {{"cpu"},
      POINTS,
      PLACES,
      COLUMNS,
@@ -176,7 +176,9 @@ static void fail_in_turn(const struct join_trial *t, const char *backend,
             same_matches(backend, &out, &truth);
         oj_join_close(join);
     }
-    ck_assert_int_ge(n_failed, 20);
+    /* a table of hashes alone takes few allocations */
+    ck_assert_int_ge(n_failed,
+                     oj_relation_is_of_equal_attributes(&t->relation) ? 5 : 20);
 }
 
 static void run_sweep(const struct sweep *s, int i)
