@@ -273,7 +273,7 @@ static const struct
      OGRJOIN_ERR_ARG},
     {"op=intersects pick=nearest", "needs op nearest or", OGRJOIN_ERR_ARG},
     {"op=intersects pick=score", "a column of scores", OGRJOIN_ERR_ARG},
-    {"op=dwithin max_distance=1 metric=sphere overlap_area=1", "on the sphere",
+    {"op=dwithin max_distance=1 metric=sphere overlap_area=1", "metric planar",
      OGRJOIN_ERR_ARG},
     {"op=intersects similar=0.5", "it has 0, not 1", OGRJOIN_ERR_ARG},
     {"op=similar similar=a", "does not say how similar", OGRJOIN_ERR_ARG},
