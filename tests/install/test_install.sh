@@ -22,8 +22,12 @@ library=$(find "$root" -name 'libogrjoin.so.1')
 bash "$source/tests/install/test_exports.sh" "$library" \
     "$root/include/ogrjoin.h" ||
     fail "libogrjoin exports something else than its header says"
-if readelf -d "$library" | grep NEEDED | grep -vE '(geos_c|m|c|gcc_s|ld-.*)\.'; then
-    fail "libogrjoin needs more than GEOS"
+if readelf -d "$library" | grep NEEDED | grep -vE '(geos_c|proj|m|c|gcc_s|ld-.*)\.'; then
+    fail "libogrjoin needs more than GEOS and PROJ"
+fi
+if grep -q '^OGRJOIN_GEODESIC:STRING=OFF' "$build/CMakeCache.txt" &&
+    readelf -d "$library" | grep -E 'NEEDED.*proj'; then
+    fail "libogrjoin needs PROJ in a build without geodesics"
 fi
 plugin=$(find "$root" -name ogr_JOIN.so)
 if grep -q '^OGRJOIN_PLUGIN:BOOL=ON' "$build/CMakeCache.txt"; then
