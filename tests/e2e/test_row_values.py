@@ -338,7 +338,7 @@ def check_places_on_lines():
     fails("-op", "nearest", "-distance", "hausdorff", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,
           says="least distance")
     fails("-op", "nearest", "-agg", "count", "-side_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,
-          says="several join features")
+          says="no aggregate names 'a'")
 
 
 def check_relations_of_pairs():
