@@ -182,6 +182,9 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     OJ_TRY(oj_segments_build(&self->index.segments, args->join_side, &equal,
                              n_threads, err));
     OJ_TRY(build_cells_of_polygon_interiors(self, &equal, err));
+    if (relation->max_distance < INFINITY)
+        OJ_TRY(oj_reach_mask_make(&self->reach, args->join_side,
+                                  relation->max_distance, err));
     stats->index_bytes += oj_segments_bytes(&self->index.segments) +
                           oj_ring_cells_bytes(&self->cells);
     return OJ_OK;
