@@ -263,12 +263,20 @@ def ogrjoin_q3(trip, building, zone, threads):
     return [found[name] for name in names]
 
 
+def highest_tips(trip):
+    """The places of the 1,000 trips with the highest tips, of equal tips the first keys."""
+    import pyarrow.compute as pc
+
+    order = [("t_tip", "descending"), ("t_tripkey", "ascending")]
+    rows = pc.select_k_unstable(trip.select(["t_tip", "t_tripkey"]), 1000, order)
+    return trip.select(["t_pickuploc"]).take(rows)
+
+
 def ogrjoin_q4(trip, building, zone, threads):
     import ogrjoin
 
-    top = trip.sort_by([("t_tip", "descending"), ("t_tripkey", "ascending")]).slice(0, 1000)
     found = ogrjoin.join(
-        zone, top.select(["t_pickuploc"]), "contains", how="inner", agg="count as n",
+        zone, highest_tips(trip), "contains", how="inner", agg="count as n",
         left_select="z_zonekey", left_column="z_boundary", threads=threads,
     ).read_all()  # fmt: skip
     return [found["z_zonekey"], found["n"]]
@@ -426,8 +434,7 @@ def by_pycanopy(query, trip, building, zone, threads):
         )
         found = found.collect().group_by("b_buildingkey").len()
     elif query == "q4":
-        top = trip.sort_by([("t_tip", "descending"), ("t_tripkey", "ascending")])
-        top = points(top.slice(0, 1000), "t_pickuploc")
+        top = points(highest_tips(trip), "t_pickuploc")
         found = frame(zone, "z_boundary").within_join(top, "x", "y").collect()
         found = found.group_by("z_zonekey").len()
     elif query == "q10":
@@ -477,6 +484,7 @@ def run_one(peer, query, folder, threads, n_trips, out):
     for module in IMPORTS[peer]:
         importlib.import_module(module)
     tables = read_tables(folder, query, int(n_trips) if n_trips else None)
+    pa.array([0]).to_numpy()  # the first call imports pandas, where it is there
     start = cpu()
     if peer == "ogrjoin":
         columns = globals()[f"ogrjoin_{query}"](*tables, int(threads))

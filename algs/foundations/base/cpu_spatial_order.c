@@ -223,8 +223,9 @@ oj_status oj_order_build_masked(struct oj_order *order, int n_threads,
     b.n_slices = n < 65536 ? 1 : n_threads;
     b.x = x;
     b.y = y;
-    b.mask = mask != NULL && mask->bit != NULL ? mask : NULL;
     b.frame = oj_order_frame(n, x, y);
+    b.mask = mask != NULL && oj_reach_mask_may_exclude(mask, &b.frame) ? mask
+                                                                      : NULL;
     b.scale = compute_morton_key_scale(&b.frame);
     /* number of key bits to sort by: those that give 16 times as many codes as
      * points; more would cost more time than it saves */

@@ -167,29 +167,53 @@ static void set_cells(struct oj_reach_mask *mask, double reach)
     mask->row_words = mask->nx / 64 + 1;
 }
 
-oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
-                             const struct oj_flat *layer, double distance,
-                             struct oj_error *err)
+/* Marks the cells within the distance. Leaves mask->bit NULL if that is too
+ * much work or if most cells are within it. */
+static oj_status make_cells(struct oj_reach_mask *mask,
+                            const struct oj_flat *layer, double distance,
+                            struct oj_error *err)
 {
     struct mask_fill fill = {.mask = mask, .distance = distance};
-    struct oj_box all = oj_box_empty();
     int is_whole = 1;
-    memset(mask, 0, sizeof *mask);
-    if (!leaves_most_points_out(layer, distance))
-        return OJ_OK;
-    for (int64_t f = 0; f < layer->n_features; f++)
-        take_boxes_of_feature(layer, f, add_to_frame, &all);
-    mask->frame = oj_box_widened(&all, distance);
-    if (!oj_box_is_safe(&mask->frame))
-        return OJ_OK;
     set_cells(mask, distance);
     OJ_NEW_ZEROED(mask->bit, (int64_t)mask->ny * mask->row_words, err);
     fill.words_left = FREE_WORDS + MOST_WORDS_PER_VERTEX * layer->n_vertices;
     for (int64_t f = 0; f < layer->n_features && is_whole; f++)
         is_whole = take_boxes_of_feature(layer, f, mark_box, &fill);
     if (!is_whole || !has_few_bits(mask))
-        oj_reach_mask_free(mask);
+    {
+        oj_free(mask->bit);
+        mask->bit = NULL;
+    }
     return OJ_OK;
+}
+
+/* The frame as a single cell, which is within the distance. */
+static oj_status make_one_cell(struct oj_reach_mask *mask, struct oj_error *err)
+{
+    mask->scale = 0.0;
+    mask->nx = mask->ny = mask->row_words = 1;
+    OJ_NEW(mask->bit, 1, err);
+    mask->bit[0] = 1;
+    return OJ_OK;
+}
+
+oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
+                             const struct oj_flat *layer, double distance,
+                             struct oj_error *err)
+{
+    struct oj_box all = oj_box_empty();
+    memset(mask, 0, sizeof *mask);
+    for (int64_t f = 0; f < layer->n_features; f++)
+        take_boxes_of_feature(layer, f, add_to_frame, &all);
+    if (oj_box_is_empty(&all))
+        return OJ_OK;
+    mask->frame = oj_box_widened(&all, distance);
+    if (!oj_box_is_safe(&mask->frame))
+        return OJ_OK;
+    if (leaves_most_points_out(layer, distance))
+        OJ_TRY(make_cells(mask, layer, distance, err));
+    return mask->bit != NULL ? OJ_OK : make_one_cell(mask, err);
 }
 
 void oj_reach_mask_free(struct oj_reach_mask *mask)

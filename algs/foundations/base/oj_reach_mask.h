@@ -23,12 +23,13 @@ struct oj_reach_mask
     int32_t nx, ny;      /**< cells along each axis */
     int32_t row_words;   /**< words of bit per row of cells */
     uint64_t *bit;       /**< [ny][row_words] 1: points of the cell may be
-                              within the distance; NULL: no mask, because it
-                              would exclude too few points */
+                              within the distance; NULL: no mask, because the
+                              layer has no vertices or coordinates that are too
+                              large */
 };
 
-/** Makes the mask of a layer and a finite distance; bit stays NULL if most
- * cells would be within the distance. Envelopes of whole polygons are marked,
+/** Makes the mask of a layer and a finite distance. If most cells would be within
+ * the distance, the frame is the only cell. Envelopes of whole polygons are marked,
  * so the mask is right for distances to interiors and to boundaries.
  * O(vertices); about 1 MB at most. */
 OJ_MUST_USE oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
@@ -36,6 +37,17 @@ OJ_MUST_USE oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
                                          double distance, struct oj_error *err);
 
 void oj_reach_mask_free(struct oj_reach_mask *mask);
+
+/** 0 if a look-up for points that lie mostly in this box is not worth its time:
+ * there is no mask, or only a frame that contains the box. */
+static inline int oj_reach_mask_may_exclude(const struct oj_reach_mask *mask,
+                                            const struct oj_box *points)
+{
+    return mask->bit != NULL &&
+           (mask->scale > 0.0 ||
+            !oj_box_contains_point(&mask->frame, points->x0, points->y0) ||
+            !oj_box_contains_point(&mask->frame, points->x1, points->y1));
+}
 
 /** 0 if the point is surely not within the distance, also if a coordinate is
  * NaN. Precondition: mask->bit is not NULL. */

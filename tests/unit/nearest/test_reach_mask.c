@@ -91,7 +91,7 @@ TEST(sparse_layers_lose_no_pair)
     ck_assert_int_gt(n_left_out, n_points / 4);
 }
 
-TEST(layers_that_fill_their_frame_have_no_mask)
+TEST(layers_that_fill_their_frame_exclude_points_outside)
 {
     LAYER buf = {0};
     struct oj_flat flat;
@@ -100,7 +100,14 @@ TEST(layers_that_fill_their_frame_have_no_mask)
         add_point(&buf, i % 20, i / 20);
     flat = oj_flat_buf_view(&buf);
     must(oj_reach_mask_make(&mask, &flat, 0.6, &error));
-    ck_assert_ptr_null(mask.bit);
+    ck_assert(oj_reach_mask_has(&mask, 3.5, 4.5));
+    ck_assert(oj_reach_mask_has(&mask, -0.6, 19.6));
+    ck_assert(!oj_reach_mask_has(&mask, -1.0, 4.0));
+    ck_assert(!oj_reach_mask_has(&mask, 4.0, 20.0));
+    ck_assert(!oj_reach_mask_has(&mask, NAN, 4.0));
+    ck_assert(oj_reach_mask_may_exclude(&mask, &(struct oj_box){0, 0, 20, 5}));
+    ck_assert(!oj_reach_mask_may_exclude(&mask, &(struct oj_box){0, 0, 19, 5}));
+    oj_reach_mask_free(&mask);
     must(oj_reach_mask_make(&mask, &flat, 0.01, &error));
     ck_assert_ptr_nonnull(mask.bit);
     ck_assert(oj_reach_mask_has(&mask, 3.0, 4.01));
