@@ -7,7 +7,7 @@
 
 struct oj_tree_child
 {
-    int32_t child; /**< index of a node; of an entry if level is -1 */
+    int32_t child; /**< index of a node; if level is -1, of an entry */
     int32_t level;
     float d2; /**< squared distance from the query box */
 };

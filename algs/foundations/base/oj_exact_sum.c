@@ -24,7 +24,7 @@ enum
      * limit on the sum itself (top_bound) no addition overflows */
     WINDOW_BITS = 64 * OJ_SUM_LIMBS - 3,
 
-    /* size and scale of n * squares - sum^2, for wide sums */
+    /* number of limbs and scale of n * squares - sum^2, for wide sums */
     SQUARE_LIMBS = 2 * WIDE_LIMBS + 4,
     SQUARE_SCALE = 2 * WIDE_SCALE
 };
@@ -287,9 +287,9 @@ void oj_exact_sum_add_nonfinite(struct oj_exact_sum *sum, int plus_infinity,
                                  (minus_infinity ? 2 : 0) | (nan ? 4 : 0));
 }
 
-/* Returns the top 64 bits of an unsigned number and sets *scale to their
- * exponent; 0 for zero. The lowest bit is also set if any bit below is set
- * (sticky bit). */
+/* Returns the most significant 64 bits of an unsigned number, and sets *scale
+ * to the exponent of the lowest of them. Returns 0 for zero. The lowest bit is
+ * also set if any bit below it is set (sticky bit). */
 static uint64_t top_64_bits_of_limbs(const uint64_t *limb, int n, int *scale)
 {
     uint64_t top, rest = 0;
@@ -328,8 +328,8 @@ static uint64_t round_to_even_dropping_bits(uint64_t top, int drop)
     return kept + (rest > half || (rest == half && (kept & 1) != 0));
 }
 
-/* x * 2^e for an integer x up to 2^53: like ldexp(), without its call where 2^e
- * is a normal number. The product is then exact, or infinite. */
+/* Computes x * 2^e for an integer x up to 2^53. Faster than ldexp() if 2^e is a
+ * normal number, since the product is then exact or infinite. */
 static double multiply_by_power_of_2(double x, int e)
 {
     uint64_t bits;
@@ -344,7 +344,7 @@ static double multiply_by_power_of_2(double x, int e)
 static double to_double(const uint64_t *limb, int n, int scale)
 {
     uint64_t top = top_64_bits_of_limbs(limb, n, &scale);
-    int drop = 11; /* 64 - 53 */
+    int drop = 11; /* 64 - 53: the bits beyond a double's mantissa */
     if (top == 0)
         return 0.0;
     if (scale + drop < -1074)
@@ -353,7 +353,7 @@ static double to_double(const uint64_t *limb, int n, int scale)
         (double)round_to_even_dropping_bits(top, drop), scale + drop);
 }
 
-/* The value of limbs in two's complement, which are changed. */
+/* Converts limbs in two's complement to a double. Overwrites them. */
 static double signed_limbs_to_double(uint64_t *limb, int n, int scale)
 {
     int negative = negate_if_negative(limb, n);
@@ -489,21 +489,20 @@ double oj_exact_sum_variance(const struct oj_exact_sum *sum,
     return ldexp((double)top / divisor_of_spread(n), scale);
 }
 
-/* ---- words ----------------------------------------------------------------
- */
+/* ---- serialisation to words ---------------------------------------------- */
 
 enum
 {
-    WORD_ZERO = -WIDE_SCALE / 64, /* limb of a wide sum whose lowest bit is 1 */
-    FINITE_BITS = 7               /* values of not_finite */
+    WORD_ZERO = -WIDE_SCALE / 64, /* limb of a wide sum whose unit is 1 */
+    FINITE_BITS = 7               /* all bits of not_finite */
 };
 
 _Static_assert(WIDE_SCALE % 64 == 0, "limbs of wide sums begin at 2^(64 i)");
 _Static_assert(OJ_SUM_MOST_LONG_WORDS == WIDE_LIMBS + 1, "a word before them");
 
-/* Copies the sum as limbs of a wide one, which must be zero.  The sum is that
- * of limbs [*first, *end), whose last bit is the sign; *first == *end: it is 0.
- */
+/* Writes the sum in the layout of a wide sum; wide must be zeroed. The value is
+ * in limbs [*first, *end), the highest bit of which is the sign. *first ==
+ * *end: the value is 0. */
 static void read_wide_limbs(const struct oj_exact_sum *sum, uint64_t *wide,
                             int *first, int *end)
 {
@@ -556,8 +555,8 @@ oj_status oj_exact_sum_add_words(struct oj_exact_sum *sum, const uint64_t *word,
     place = (int)(word[0] & 0xff);
     if (word[0] >> 8 > FINITE_BITS || n < 0 || n - 1 > WIDE_LIMBS - place)
         return oj_fail(err, OJ_ERR_DATA,
-                       "%lld words, the first of them %llu, are not those of "
-                       "an exact sum",
+                       "%lld words, the first of them %llu, are no exact sum: "
+                       "pass all words of a sum, unchanged and in order",
                        (long long)n, (unsigned long long)word[0]);
     sum->not_finite |= (uint8_t)(word[0] >> 8);
     if (n == 1)

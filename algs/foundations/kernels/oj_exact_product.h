@@ -27,8 +27,7 @@ OJ_FN struct oj_exact_product oj_exact_product_of(double a, double b)
     memcpy(&bits_b, &b, sizeof bits_b);
     oj_limbs_split(bits_a, &of_a, &exponent_a);
     oj_limbs_split(bits_b, &of_b, &exponent_b);
-    /* the products have at most 53 bits (32 + 21), so their sum has at most 54
-     */
+    /* Each product has at most 53 bits (32 + 21), their sum at most 54. */
     middle = (of_a >> 32) * (of_b & 0xffffffffu) +
              (of_a & 0xffffffffu) * (of_b >> 32);
     low = (of_a & 0xffffffffu) * (of_b & 0xffffffffu);

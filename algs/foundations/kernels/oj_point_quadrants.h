@@ -24,8 +24,8 @@
 /* --- quadrants ------------------------------------------------------------ */
 
 /** Morton code of a point within frame, the bounding box of all points;
- * OJ_QUADRANT_NO_CODE if x is NaN. If a point has the code that means "no
- * point", it gets the one before. */
+ * OJ_QUADRANT_NO_CODE if x is NaN. A point whose code would equal
+ * OJ_QUADRANT_NO_CODE gets the code below it. */
 OJ_FN uint64_t oj_quadrant_code(double x, double y, const struct oj_box *frame)
 {
     uint64_t code;
