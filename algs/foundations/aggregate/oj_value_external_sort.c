@@ -17,10 +17,10 @@ enum
     WORD = 8
 };
 
-/* A value in memory: row, and the number or an offset in the pool. The pool
- * contains, for each value of bytes: FID and place (only with
+/* A value in memory: its row, and either the number or an offset in the pool.
+ * For each value of bytes the pool contains FID and place (only with
  * OJ_HELD_BY_PLACE), length, and the bytes padded to whole words. Files contain
- * the row, then the number or these words. */
+ * the row, followed by the number or by the value's words from the pool. */
 struct entry
 {
     int64_t row;
@@ -72,7 +72,7 @@ oj_status oj_value_sort_open(enum oj_held_order order,
     return OJ_OK;
 }
 
-/* Number of words that precede a value's bytes in the pool. */
+/* Number of words before a value's bytes in the pool. */
 static int64_t count_header_words(const struct oj_value_sort *held)
 {
     return held->order == OJ_HELD_BY_PLACE ? 3 : 1;
@@ -273,7 +273,8 @@ static void sort_entries_in_memory(struct oj_value_sort *held)
 static oj_status fail_file(const char *doing, struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_IO,
-                   "%s values of aggregates in a temporary file failed: %s",
+                   "%s values of aggregates in a temporary file failed: %s; "
+                   "TMPDIR can name another folder",
                    doing, strerror(errno));
 }
 

@@ -257,8 +257,7 @@ struct oj_relation oj_relation_transpose(const struct oj_relation *relation)
 
 int oj_relation_needs_contact(const struct oj_relation *relation)
 {
-    static const int common[] = {0, 1, 3, 4}; /* entries of interiors and
-                                                 boundaries */
+    static const int common[] = {0, 1, 3, 4}; /* interiors and boundaries */
     if (relation->op != OJ_OP_RELATE)
         return relation->op != OJ_OP_DISJOINT &&
                (ops[relation->op].takes & OJ_TAKES_SHAPES) != 0;
@@ -284,8 +283,8 @@ static oj_status check_heading(const struct oj_relation *r,
     if (!oj_relation_is_by_distance(r) || oj_relation_compares_shapes(r) ||
         r->metric != OJ_METRIC_PLANAR || r->min_distance > 0.0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "a heading goes with the least distance in the plane, "
-                       "of nearest or dwithin, without a minimum distance");
+                       "heading needs op nearest or dwithin with metric planar "
+                       "and distance least, and no minimum distance");
     return OJ_OK;
 }
 
@@ -293,7 +292,9 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
 {
     char mask[sizeof r->mask];
     if ((int)r->op < 0 || r->op >= OJ_N_OPS)
-        return oj_fail(err, OJ_ERR_ARG, "unknown join %d", (int)r->op);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "there is no join number %d: use a value of enum oj_op",
+                       (int)r->op);
     if (isnan(r->max_distance) || r->max_distance < 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "the maximum distance must be 0 or more, not %g",
@@ -313,7 +314,9 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
                        (int)r->distance);
     if (!(r->densify >= 0.0 && r->densify < INFINITY))
         return oj_fail(err, OJ_ERR_ARG,
-                       "densify must be a length above 0, not %g", r->densify);
+                       "densify must be a finite length, 0 or more (0: no "
+                       "limit), not %g",
+                       r->densify);
     if (r->metric == OJ_METRIC_ELLIPSOID && oj_relation_compares_shapes(r))
         return oj_fail(err, OJ_ERR_ARG,
                        "distances between shapes (hausdorff, frechet) are "
