@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/** maximum edges per call, since a mask of 64 bits has a bit for each of their
- * vertices */
+/** Maximum number of edges per call: a mask of 64 bits has a bit for each of
+ * their vertices. */
 #define OJ_RING_EDGES 63
 
 /** The path p -> q -> c from a point p to a reference point c, where q = (c.x,
