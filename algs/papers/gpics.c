@@ -230,8 +230,10 @@ static int is_cell_beyond_reach(const struct gpics_node *leaf,
     return apart * apart * (1.0 - 4.0 * DBL_EPSILON) > query->most2;
 }
 
-static oj_status put_hit(struct gpics_index *self, struct gpics_worker *worker,
-                         const struct gpics_hit *hit, struct oj_error *err)
+static oj_status put_pair_of_hit(struct gpics_index *self,
+                                 struct gpics_worker *worker,
+                                 const struct gpics_hit *hit,
+                                 struct oj_error *err)
 {
     return oj_row_put_pair(&self->shared, &worker->shared, hit->row,
                            hit->feature, sqrt(hit->d2), err);
@@ -284,7 +286,7 @@ static oj_status search_single_row(struct oj_row_index *shared,
         reach = next_reach(self, reach);
     }
     for (int64_t i = 0; i < worker->n_hits; i++)
-        OJ_TRY(put_hit(self, worker, &worker->hit[i], err));
+        OJ_TRY(put_pair_of_hit(self, worker, &worker->hit[i], err));
     return OJ_OK;
 }
 
@@ -516,7 +518,8 @@ static oj_status put_hits_of_row(struct oj_row_index *shared,
 {
     struct gpics_index *self = (void *)shared;
     for (int64_t i = self->hit_offset[row]; i < self->hit_offset[row + 1]; i++)
-        OJ_TRY(put_hit(self, (void *)worker, &self->sorted_hit[i], err));
+        OJ_TRY(
+            put_pair_of_hit(self, (void *)worker, &self->sorted_hit[i], err));
     return OJ_OK;
 }
 
@@ -595,7 +598,7 @@ static int takes_paper_queries(const struct oj_relation *relation,
                           !oj_relation_compares_shapes(relation)));
 }
 
-static void set_spacing(struct gpics_index *self)
+static void estimate_spacing_of_layer(struct gpics_index *self)
 {
     const struct gpics_tree *tree = &self->tree;
     double width = tree->extent.x1 - tree->extent.x0;
@@ -624,7 +627,7 @@ static oj_status build_gpics_tree(struct oj_index *wrapped,
     self->tree.cancel = args->options.cancel;
     OJ_TRY(
         gpics_tree_build(&self->tree, side->n_features, side->x, side->y, err));
-    set_spacing(self);
+    estimate_spacing_of_layer(self);
     stats->index_bytes += gpics_tree_bytes(&self->tree);
     return OJ_OK;
 }

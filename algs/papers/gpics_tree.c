@@ -138,8 +138,9 @@ static void free_last_page(struct gpics_tree *tree, struct gpics_node *leaf)
     tree->free_page = at;
 }
 
-static void set_slot(struct gpics_tree *tree, int32_t at, int32_t slot,
-                     double x, double y, int32_t feature)
+static void store_point_in_slot(struct gpics_tree *tree, int32_t at,
+                                int32_t slot, double x, double y,
+                                int32_t feature)
 {
     struct gpics_page *page = &tree->page[at];
     page->x[slot] = x;
@@ -155,7 +156,8 @@ static oj_status add_point(struct gpics_tree *tree, int32_t leaf, double x,
     if (node->page == GPICS_NONE ||
         tree->page[node->page].n == GPICS_PAGE_POINTS)
         OJ_TRY(add_page(tree, leaf, err));
-    set_slot(tree, node->page, tree->page[node->page].n++, x, y, feature);
+    store_point_in_slot(tree, node->page, tree->page[node->page].n++, x, y,
+                        feature);
     node->n++;
     return OJ_OK;
 }
@@ -170,7 +172,8 @@ static int32_t remove_point(struct gpics_tree *tree, int32_t feature)
     struct gpics_node *node = &tree->node[leaf];
     struct gpics_page *last = &tree->page[node->page];
     int32_t from = --last->n;
-    set_slot(tree, at, slot, last->x[from], last->y[from], last->feature[from]);
+    store_point_in_slot(tree, at, slot, last->x[from], last->y[from],
+                        last->feature[from]);
     tree->place[feature] = -1;
     node->n--;
     if (last->n == 0)
@@ -202,7 +205,7 @@ static oj_status take_points_of_leaf(struct gpics_tree *tree, int32_t leaf,
 
 /* Returns a number v near the middle with low < v <= high; INFINITY if low
  * equals high. */
-static double middle_of(double low, double high)
+static double value_in_the_middle(double low, double high)
 {
     double middle = 0.5 * low + 0.5 * high;
     if (middle > low)
@@ -222,14 +225,14 @@ static int cut_in_the_middle(const struct gpics_tree *tree,
     for (int64_t i = 0; !(oj_box_largest_coordinate(cell) < INFINITY) && i < n;
          i++)
         oj_box_add_point(&all, item[i].x, item[i].y);
-    node->sx = middle_of(oj_larger(cell->x0, all.x0),
-                         cell->x1 < all.x1 ? cell->x1 : all.x1);
-    node->sy = middle_of(oj_larger(cell->y0, all.y0),
-                         cell->y1 < all.y1 ? cell->y1 : all.y1);
+    node->sx = value_in_the_middle(oj_larger(cell->x0, all.x0),
+                                   cell->x1 < all.x1 ? cell->x1 : all.x1);
+    node->sy = value_in_the_middle(oj_larger(cell->y0, all.y0),
+                                   cell->y1 < all.y1 ? cell->y1 : all.y1);
     return node->sx < INFINITY || node->sy < INFINITY;
 }
 
-static double coordinate(const struct gpics_item *item, int is_y)
+static double coordinate_on_axis(const struct gpics_item *item, int is_y)
 {
     return is_y ? item->y : item->x;
 }
@@ -245,7 +248,7 @@ static int find_median(const struct gpics_item *item, int64_t n, int is_y,
     double low = INFINITY, high = -INFINITY, scale, next = INFINITY;
     for (int64_t i = 0; i < n; i++)
     {
-        double v = coordinate(&item[i], is_y);
+        double v = coordinate_on_axis(&item[i], is_y);
         low = v < low ? v : low;
         high = v > high ? v : high;
     }
@@ -254,12 +257,12 @@ static int find_median(const struct gpics_item *item, int64_t n, int is_y,
     scale = (BUCKETS - 1) / (high - low);
     scale = scale < INFINITY ? scale : 0.0;
     for (int64_t i = 0; i < n; i++)
-        count[(int64_t)((coordinate(&item[i], is_y) - low) * scale)]++;
+        count[(int64_t)((coordinate_on_axis(&item[i], is_y) - low) * scale)]++;
     while (below + count[bucket] <= n / 2)
         below += count[bucket++];
     for (int64_t i = 0; i < n; i++)
     {
-        double v = coordinate(&item[i], is_y);
+        double v = coordinate_on_axis(&item[i], is_y);
         if ((int64_t)((v - low) * scale) == bucket)
             value[n_values++] = v;
         next = v > low && v < next ? v : next;
@@ -438,8 +441,8 @@ struct gpics_update
     int32_t *full;  /* leaves with more than most_points points */
 };
 
-static oj_status add_number(int32_t **list, int64_t *n, int64_t *cap,
-                            int32_t number, struct oj_error *err)
+static oj_status append_number(int32_t **list, int64_t *n, int64_t *cap,
+                               int32_t number, struct oj_error *err)
 {
     OJ_ROOM(*list, *n, *n + 1, *cap, err);
     (*list)[(*n)++] = number;
@@ -467,10 +470,11 @@ static oj_status check_movements(struct gpics_tree *tree,
             oj_box_add_point(&tree->extent, x, y);
         if (place >= 0 &&
             is_in_cell(&tree->node[tree->page[at].leaf].cell, x, y))
-            set_slot(tree, at, (int32_t)(place % GPICS_PAGE_POINTS), x, y, f);
+            store_point_in_slot(tree, at, (int32_t)(place % GPICS_PAGE_POINTS),
+                                x, y, f);
         else if (place >= 0 || x == x)
-            OJ_TRY(add_number(&update->moved, &update->n_moved,
-                              &update->cap_moved, f, err));
+            OJ_TRY(append_number(&update->moved, &update->n_moved,
+                                 &update->cap_moved, f, err));
     }
     return OJ_OK;
 }
@@ -485,8 +489,8 @@ static oj_status remove_moved_points(struct gpics_tree *tree,
         if (tree->place[f] < 0)
             continue;
         tree->n_points--;
-        OJ_TRY(add_number(&update->left, &update->n_left, &update->cap_left,
-                          remove_point(tree, f), err));
+        OJ_TRY(append_number(&update->left, &update->n_left, &update->cap_left,
+                             remove_point(tree, f), err));
     }
     return OJ_OK;
 }
@@ -556,8 +560,8 @@ static oj_status put_moved_points(struct gpics_tree *tree,
             tree->node[leaf].is_full)
             continue;
         tree->node[leaf].is_full = 1;
-        OJ_TRY(add_number(&update->full, &update->n_full, &update->cap_full,
-                          leaf, err));
+        OJ_TRY(append_number(&update->full, &update->n_full, &update->cap_full,
+                             leaf, err));
     }
     return OJ_OK;
 }
@@ -635,10 +639,10 @@ static oj_status merge_children(struct gpics_tree *tree, int32_t at,
 }
 
 /* Frees empty leaves, and merges leaves of one parent that have few points. */
-static oj_status merge_thin_leaves(struct gpics_tree *tree,
-                                   const struct gpics_update *update,
-                                   struct gpics_work *work,
-                                   struct oj_error *err)
+static oj_status merge_sparse_leaves(struct gpics_tree *tree,
+                                     const struct gpics_update *update,
+                                     struct gpics_work *work,
+                                     struct oj_error *err)
 {
     for (int64_t i = 0; i < update->n_left; i++)
     {
@@ -673,7 +677,7 @@ static oj_status update_tree(struct gpics_tree *tree,
     OJ_TRY(remove_moved_points(tree, update, err));
     OJ_TRY(put_moved_points(tree, update, err));
     OJ_TRY(cut_full_leaves(tree, update, err));
-    status = merge_thin_leaves(tree, update, &work, err);
+    status = merge_sparse_leaves(tree, update, &work, err);
     free_work(&work);
     return status;
 }

@@ -66,8 +66,8 @@ struct percentile
     uint64_t value[2];
 };
 
-/* All values of a column, for aggregates that need them sorted, with results
- * for one row. */
+/* All values of a column, sorted, and what was computed from the values of one
+ * row. */
 struct store
 {
     struct oj_value_sort *held;
@@ -78,7 +78,8 @@ struct store
                               another store */
     int64_t row; /* the row whose results the members below hold; -1: none */
     int64_t n_unique;
-    uint64_t middle[2]; /* numbers: the one or two values in the middle */
+    uint64_t middle[2]; /* numbers: the value in the middle, or the two values
+                           there */
     uint64_t mode;      /* most frequent value, if values are numbers */
     uint64_t minority;  /* rarest value, if values are numbers */
     struct text text;   /* most frequent value, if values are bytes; for concat
@@ -455,23 +456,31 @@ static oj_status check_aggregate_columns(const struct oj_aggregate_plan *plan,
             continue;
         if (what->column < 0 || what->column >= plan->n_columns)
             return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d names no column of the plan", i);
+                           "aggregate %d, counted from 0, names a column that "
+                           "does not exist",
+                           i);
         is_bytes = plan->types[what->column] == OJ_AGG_BYTES;
         if ((traits[what->kind] & OF_NUMBERS) && is_bytes)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d needs a column of numbers", i);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "aggregate %d, counted from 0, needs a column of numbers", i);
         if (what->kind == OJ_AGG_WEIGHTED_MEAN &&
             (what->weight < 0 || what->weight >= plan->n_columns ||
              plan->types[what->weight] == OJ_AGG_BYTES))
             return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d needs a column of weights", i);
+                           "aggregate %d, counted from 0, needs a column of "
+                           "weights, which are numbers",
+                           i);
         if (what->kind == OJ_AGG_PERCENTILE &&
             !(what->percent >= 0.0 && what->percent <= 100.0))
             return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d needs a percentage from 0 to 100", i);
+                           "aggregate %d, counted from 0, needs a percentage "
+                           "from 0 to 100",
+                           i);
         if ((traits[what->kind] & OF_TEXTS) && !is_bytes)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d needs a column of texts", i);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "aggregate %d, counted from 0, needs a column of texts", i);
     }
     return OJ_OK;
 }
@@ -725,8 +734,8 @@ static int replaces_chosen_value(enum oj_aggregate_kind kind,
     return kind == OJ_AGG_MIN || kind == OJ_AGG_FIRST ? c < 0 : c > 0;
 }
 
-/* Gives aggregate i a new value to choose: replaces the chosen value if the new
- * one is better. Bytes are copied. */
+/* Replaces the value that aggregate i has chosen if the new value is better.
+ * Copies bytes. */
 static oj_status replace_chosen_if_better(struct oj_aggregates *a,
                                           uint64_t *state, int i,
                                           const struct chosen *one,
@@ -831,7 +840,8 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
             (pairs->share != NULL ? pairs->share[p] : 1.0) *
                 (type == OJ_AGG_INTEGER ? (double)value.integer : value.real),
             err);
-    one.bytes = (char *)value.bytes; /* only read, in spite of the cast */
+    one.bytes = (char *)value.bytes; /* The cast removes const, but the bytes
+                                        are only read. */
     one.n_bytes = value.n_bytes;
     if (what->kind == OJ_AGG_MIN || what->kind == OJ_AGG_MAX)
     {
@@ -1389,9 +1399,10 @@ static oj_status concat_held_texts(struct store *store, struct oj_error *err)
         if (i > 0)
             OJ_TRY(append_text(text, store->separator, n_separator, err));
         if (text->n + value->n_bytes + n_separator >= INT_MAX)
-            return oj_fail(err, OJ_ERR_LIMIT,
-                           "the concatenated values of one row are longer "
-                           "than 2 GB");
+            return oj_fail(
+                err, OJ_ERR_LIMIT,
+                "the concatenated values of one row are longer than 2 GB: "
+                "concatenate a shorter field, or allow fewer pairs");
         OJ_TRY(append_text(text, value->bytes, value->n_bytes, err));
         OJ_TRY(oj_value_sort_skip(store->held, err));
     }
@@ -1420,8 +1431,8 @@ static oj_status summarize_stored_values(struct oj_aggregates *a, int of,
 
 /* ---- results ------------------------------------------------------------- */
 
-/* Sets an integer result. OJ_ERR_LIMIT if it does not fit into 64 bits: what is
- * the function's name, hint the end of the message, or "". */
+/* Sets an integer result. OJ_ERR_LIMIT if it does not fit into 64 bits; in the
+ * message, `what` is the function's name and `hint` the end, or "". */
 static oj_status set_integer_result(s128 result, const char *what,
                                     const char *hint, int64_t row,
                                     struct oj_aggregate_value *value,

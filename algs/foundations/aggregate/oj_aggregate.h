@@ -32,8 +32,8 @@ enum oj_aggregate_kind
     OJ_AGG_MEAN, /**< sum divided by the number of values */
     OJ_AGG_MIN,
     OJ_AGG_MAX,
-    OJ_AGG_MEDIAN, /**< of an even number of values: the mean of the middle
-                        two */
+    OJ_AGG_MEDIAN, /**< middle value; for an even number of values, the mean of
+                        the two in the middle */
     OJ_AGG_STDDEV, /**< sample standard deviation (divisor n - 1); NULL for n
                         < 2 */
     OJ_AGG_FIRST,  /**< first value that is not NULL, in the order of (FID,
@@ -174,8 +174,9 @@ OJ_MUST_USE oj_status oj_aggregates_extend(struct oj_aggregates *aggregates,
                                            int64_t n_rows,
                                            struct oj_error *err);
 
-/** Adds pairs, 0 <= row[p] < n_rows. Bytes are copied. A pair takes a few
- * nanoseconds if the plan has only counts and sums, otherwise tens of them. */
+/** Adds pairs, 0 <= row[p] < n_rows. Bytes are copied. Takes a few nanoseconds
+ * per pair if the plan has only counts and sums, otherwise tens of nanoseconds.
+ */
 OJ_MUST_USE oj_status oj_aggregates_add(struct oj_aggregates *aggregates,
                                         const struct oj_aggregate_pairs *pairs,
                                         struct oj_error *err);

@@ -213,8 +213,8 @@ oj_status oj_order_build_masked(struct oj_order *order, int n_threads,
     oj_status status;
     if (n < 0 || n >= UINT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "%lld points in one batch; at most %lld can be ordered "
-                       "at once",
+                       "a batch has %lld points; at most %lld are possible: "
+                       "use smaller batches",
                        (long long)n, (long long)UINT32_MAX - 1);
     OJ_ROOM(order->point, 0, n, order->cap_points, err);
     OJ_ROOM(order->keys, 0, n, order->cap_keys, err);

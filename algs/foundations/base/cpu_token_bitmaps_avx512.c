@@ -29,9 +29,10 @@ WIDE OJ_INLINE __m512i count_differing_bits(const uint64_t *word,
 
 /* Tests which of eight sets of tokens (mask `lanes`) differ from the query in
  * few enough bits: at most limit[class of the set]. Returns their mask. */
-WIDE static __mmask8 near_of_eight(const struct oj_token_planes *planes,
-                                   int64_t at, __mmask8 lanes,
-                                   const uint64_t *query, const int32_t *limit)
+WIDE static __mmask8
+find_near_of_eight_sets(const struct oj_token_planes *planes, int64_t at,
+                        __mmask8 lanes, const uint64_t *query,
+                        const int32_t *limit)
 {
     __m512i differ = _mm512_setzero_si512();
     __m512i most = _mm512_cvtepi32_epi64(_mm256_mmask_i32gather_epi32(
@@ -86,7 +87,7 @@ WIDE static void wide_near(const struct oj_token_planes *planes, int64_t at,
             near[i / OJ_PLANE_BLOCK] = 0;
         if (lanes == 0)
             continue;
-        lanes = near_of_eight(planes, at + i, lanes, query, limit);
+        lanes = find_near_of_eight_sets(planes, at + i, lanes, query, limit);
         near[i / OJ_PLANE_BLOCK] |= (uint64_t)lanes << i % OJ_PLANE_BLOCK;
     }
 }

@@ -341,7 +341,7 @@ static double multiply_by_power_of_2(double x, int e)
     return x * power;
 }
 
-static double to_double(const uint64_t *limb, int n, int scale)
+static double magnitude_to_double(const uint64_t *limb, int n, int scale)
 {
     uint64_t top = top_64_bits_of_limbs(limb, n, &scale);
     int drop = 11; /* 64 - 53: the bits beyond a double's mantissa */
@@ -357,7 +357,7 @@ static double to_double(const uint64_t *limb, int n, int scale)
 static double signed_limbs_to_double(uint64_t *limb, int n, int scale)
 {
     int negative = negate_if_negative(limb, n);
-    double value = to_double(limb, n, scale);
+    double value = magnitude_to_double(limb, n, scale);
     return negative && value != 0.0 ? -value : value;
 }
 

@@ -31,11 +31,14 @@ oj_status oj_points_make(const struct oj_flat *input, struct oj_points *out,
 {
     struct oj_points points;
     if (input->n_features > INT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "a batch holds at most %d input features", INT32_MAX);
+        return oj_fail(
+            err, OJ_ERR_LIMIT,
+            "a batch holds at most %d input features: use smaller batches",
+            INT32_MAX);
     if (input->part_kinds & ~(unsigned)OJ_PART_POINT)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the input side must be points or multipoints");
+                       "this backend supports only points and multipoints as "
+                       "input: use -backend cpu");
     OJ_TRY(allocate_points(&points, input->n_vertices, err));
     for (int64_t row = 0; row < input->n_features; row++)
     {

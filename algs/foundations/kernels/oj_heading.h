@@ -1,4 +1,4 @@
-/** Which directions fit a heading: those that differ from it by at most a
+/** Decides which directions fit a heading: they differ from it by at most a
  *  tolerance.
  *
  *  Directions are compared by the signs of cross products with the two bounds,

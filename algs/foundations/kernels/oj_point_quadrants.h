@@ -172,9 +172,9 @@ enum oj_quadrant_flag
 struct oj_quadrant_state
 {
     double least;     /**< minimum distance to the segments visited */
-    int odd, on_edge; /**< odd: 1: the current part has crossed the ray an odd
-                           number of times; on_edge: 1: the point is on a ring
-                           of it */
+    int odd, on_edge; /**< odd 1: edges of the current part cross the ray from
+                           the point an odd number of times. on_edge 1: the
+                           point is on a ring of the part */
     int is_in;        /**< 1: an earlier polygon of the feature contains the
                            point */
 };

@@ -428,7 +428,9 @@ static oj_status parse_list(const struct item_syntax *syntax, const char *dash,
     struct oj_field_pairs made = {0};
     oj_status status = parse_items(syntax, dash, option, list, &made, err);
     if (status == OJ_OK && syntax->n_sides == 2 && made.n == 0)
-        status = oj_fail(err, OJ_ERR_ARG, "%s%s names no field", dash, option);
+        status =
+            oj_fail(err, OJ_ERR_ARG, "%s%s names no field: name at least one",
+                    dash, option);
     if (status == OJ_OK)
         *out = made;
     else

@@ -60,7 +60,7 @@ static oj_status open_module(const char *path, int file,
         dlclose(library);
         return oj_fail(err, OJ_ERR_NO_DEVICE,
                        "the CUDA module %s belongs to another version of "
-                       "ogrjoin",
+                       "ogrjoin; install the module of this version",
                        path);
     }
     /* The module is never closed: the CUDA runtime does not support unloading.
@@ -97,8 +97,8 @@ oj_status oj_gpu_load(const struct oj_gpu_module **out, struct oj_error *err)
 
 /* ---- devices ------------------------------------------------------------- */
 
-/* Tests n devices and sets the bits of those that work. If none works, fails
- * with the reason of the first. */
+/* Tests n devices and sets the bits of the usable ones. If none is usable,
+ * fails with the reason of the first device. */
 static oj_status find_usable_devices(const struct oj_gpu_module *module, int n,
                                      uint64_t *gpus, struct oj_error *err)
 {

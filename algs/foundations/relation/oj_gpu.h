@@ -79,8 +79,8 @@ struct oj_gpu_live_rows
                                    the rows are points */
     const int64_t *fid; /**< [n] ids of the rows, which exclusions compare with
                              the ids of points; may be NULL */
-    const double *max_distance; /**< [n] maximum distance of each row; NULL:
-                                     that of the relation for all rows */
+    const double *max_distance; /**< [n] maximum distance of each row; NULL: the
+                                     relation's maximum for all rows */
 };
 
 /** Pairs of a join with a live index, in host memory. Owner (free with
@@ -139,13 +139,13 @@ struct oj_gpu_module
                        const struct oj_options *options,
                        struct oj_gpu_index **out, struct oj_stats *stats,
                        struct oj_error *err);
+    /** Like index(), for one of the papers' methods. */
     oj_status (*papers_index)(enum oj_gpu_papers method,
                               const struct oj_flat *join_side,
                               const int32_t *tie_rank,
                               const struct oj_relation *relation,
                               const struct oj_options *options,
                               struct oj_gpu_index **out, struct oj_stats *stats,
-                              /** options of one join() */
                               struct oj_error *err);
     oj_status (*join)(struct oj_gpu_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
@@ -262,7 +262,7 @@ OJ_MUST_USE oj_status oj_gpu_load(const struct oj_gpu_module **out,
                                   struct oj_error *err);
 
 /** Loads the module and sets *gpus to the devices that options selects, one bit
- * each. OJ_ALL_GPUS selects all that work. */
+ * each. OJ_ALL_GPUS selects all usable devices. */
 OJ_MUST_USE oj_status oj_gpu_find(const struct oj_options *options,
                                   const struct oj_gpu_module **module,
                                   uint64_t *gpus, struct oj_error *err);

@@ -197,8 +197,10 @@ static oj_status check_no_other_user_writes(const char *path, const char *name,
     if (fstat(file, &info) != 0)
         return fail_to_load(path, err, "%s: %s", name, strerror(errno));
     if (info.st_uid != 0 && info.st_uid != geteuid())
-        return fail_to_load(
-            path, err, "%s belongs to another user, who could change it", name);
+        return fail_to_load(path, err,
+                            "%s belongs to another user, who could change it; "
+                            "it must belong to this user or to root",
+                            name);
     if ((info.st_mode & S_IWOTH) != 0 ||
         ((info.st_mode & S_IWGRP) != 0 && !is_private_group(info.st_gid)))
         return fail_to_load(

@@ -60,9 +60,9 @@ struct oj_engine
 {
     const char *name; /**< shown by -explain and in messages */
 
-    /** 1 if the engine supports the relation for this join side and this batch;
-     * input NULL: for any batch of points. takes NULL: accepts all joins of
-     * geometries, and fails later for those it cannot do. */
+    /** 1 if the engine supports the relation for this join side and this batch.
+     * input NULL: for any batch of points. takes NULL: the engine accepts all
+     * joins of geometries, but may fail later. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
@@ -195,8 +195,8 @@ extern const struct oj_engine oj_lists_engine;
 extern const struct oj_engine oj_plain_vectors_engine;
 extern const struct oj_engine oj_plain_attributes_engine;
 extern const struct oj_engine oj_zlists_engine;
-/** takes() of oj_zlists_engine, also used by its GPU version, which takes only
- * some of these joins. */
+/** takes() of oj_zlists_engine and of its GPU version (which later refuses some
+ * of these joins). */
 int oj_zlists_takes(const struct oj_relation *relation,
                     const struct oj_flat *join_side,
                     const struct oj_flat *input);

@@ -310,7 +310,9 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
                        INT32_MAX, (long long)r->k);
     if ((int)r->distance < OJ_DISTANCE_LEAST ||
         r->distance > OJ_DISTANCE_DIRECTED_FROM_JOIN)
-        return oj_fail(err, OJ_ERR_ARG, "unknown distance %d",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "there is no distance number %d: use a value of enum "
+                       "oj_distance_kind",
                        (int)r->distance);
     if (!(r->densify >= 0.0 && r->densify < INFINITY))
         return oj_fail(err, OJ_ERR_ARG,
@@ -333,7 +335,8 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
                        "their rings");
     if (r->n_similar < 0 || r->n_similar > OJ_MOST_TEXTS)
         return oj_fail(err, OJ_ERR_ARG,
-                       "a join has at most %d conditions on texts",
+                       "a join has at most %d conditions on texts (similar); "
+                       "concatenate fields with +",
                        (int)OJ_MOST_TEXTS);
     if (r->op == OJ_OP_SIMILAR && !oj_relation_compares_attributes(r))
         return oj_fail(err, OJ_ERR_ARG,
@@ -343,9 +346,10 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
         OJ_TRY(oj_text_condition_check(&r->similar[i], err));
     OJ_TRY(oj_vector_condition_check(&r->vector, err));
     if (r->n_spans < 0 || r->n_spans > OJ_MOST_SPANS)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "a join has at most %d conditions on spans",
-                       (int)OJ_MOST_SPANS);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "a join has at most %d conditions on spans (within_time, during)",
+            (int)OJ_MOST_SPANS);
     for (int i = 0; i < r->n_spans; i++)
         OJ_TRY(oj_span_condition_check(&r->spans[i], err));
     OJ_TRY(check_heading(r, err));

@@ -24,7 +24,7 @@ static const char *name_of_field_kind(enum oj_span_field kind)
 
 /* 1 if fields of these kinds can be compared: equal kinds, or integers with
  * reals. */
-static int is_of_one_kind(enum oj_span_field a, enum oj_span_field b)
+static int are_kinds_comparable(enum oj_span_field a, enum oj_span_field b)
 {
     return a == b || (a == OJ_SPAN_FIELD_INTEGER && b == OJ_SPAN_FIELD_REAL) ||
            (a == OJ_SPAN_FIELD_REAL && b == OJ_SPAN_FIELD_INTEGER);
@@ -50,11 +50,11 @@ static oj_status find_common_kind(const struct oj_span_words *words,
                            name_of_field_kind(of));
         if (of == OJ_SPAN_FIELD_TEXT)
             continue;
-        if (first >= 0 && !is_of_one_kind(*out, of))
+        if (first >= 0 && !are_kinds_comparable(*out, of))
             return oj_fail(err, OJ_ERR_ARG,
                            "%s%s: the field '%.100s' of the %s layer holds %s, "
-                           "'%.100s' of the %s layer %s: only fields of one "
-                           "kind are compared",
+                           "'%.100s' of the %s layer %s: name "
+                           "fields of one kind",
                            words->dash, words->option,
                            words->fields[first / 2][first % 2],
                            side_names[first / 2], name_of_field_kind(*out),
@@ -192,9 +192,9 @@ static double greatest_double_up_to_sum(double a, double b)
     return error < 0.0 ? nextafter(sum, -(double)INFINITY) : sum;
 }
 
-static void make_window(const struct oj_span_reading *reading,
-                        const struct oj_span_end *end, int64_t *from,
-                        int64_t *until)
+static void make_span_around_value(const struct oj_span_reading *reading,
+                                   const struct oj_span_end *end, int64_t *from,
+                                   int64_t *until)
 {
     double w = reading->real_window;
     if (reading->scale == OJ_SPAN_REALS)
@@ -218,7 +218,7 @@ int oj_span_make(const struct oj_span_reading *reading, int side,
         last->state != OJ_SPAN_END_IS_NONE &&
         !(reading->is_instant[side] && end[0].state == OJ_SPAN_END_NULL);
     if (is_there && reading->is_window && side == 0)
-        make_window(reading, &end[0], from, until);
+        make_span_around_value(reading, &end[0], from, until);
     else if (is_there)
     {
         *from = end[0].state == OJ_SPAN_END_NULL ? INT64_MIN : end[0].at;

@@ -128,7 +128,7 @@ static oj_status relate_vertex(struct relate *r, double x, double y,
 
 /* --- topologically valid shapes ------------------------------------------- */
 
-static int is_kind(const struct oj_figure *f, unsigned kind)
+static int has_parts_of_kind_only(const struct oj_figure *f, unsigned kind)
 {
     return f->shape->kinds == kind;
 }
@@ -142,9 +142,9 @@ static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
 {
     const struct oj_figure *f = r->side[figure];
     struct oj_matrix *m = r->matrix;
-    if (is_kind(f, OJ_PART_POINT))
+    if (has_parts_of_kind_only(f, OJ_PART_POINT))
         add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 0);
-    else if (is_kind(f, OJ_PART_LINE))
+    else if (has_parts_of_kind_only(f, OJ_PART_LINE))
     {
         add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 1);
         if (oj_relate_spots_contain(&f->ends, x, y))
@@ -222,8 +222,8 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
  * adds only the point itself, because other edges may pass there. */
 static int are_crossings_redundant(const struct relate *r)
 {
-    int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
-    int b_is_area = is_kind(r->side[1], OJ_PART_POLYGON);
+    int a_is_area = has_parts_of_kind_only(r->side[0], OJ_PART_POLYGON);
+    int b_is_area = has_parts_of_kind_only(r->side[1], OJ_PART_POLYGON);
     int line = b_is_area ? 0 : 1;
     struct oj_matrix more = *r->matrix;
     if (!are_both_features_simple(r) || does_matrix_so_far_decide(r))

@@ -136,8 +136,8 @@ static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
 
 /* --- bands of height ------------------------------------------------------ */
 
-static void band_range(const struct oj_bands *b, const struct oj_edge *e,
-                       int32_t *first, int32_t *last)
+static void bands_of_edge(const struct oj_bands *b, const struct oj_edge *e,
+                          int32_t *first, int32_t *last)
 {
     *first = oj_relate_band_of(b, e->ay < e->by ? e->ay : e->by);
     *last = oj_relate_band_of(b, e->ay < e->by ? e->by : e->ay);
@@ -172,7 +172,7 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
     memset(b->first, 0, (size_t)(b->n + 2) * sizeof *b->first);
     for (int64_t i = 0; i < f->n_edges; i++)
     {
-        band_range(b, &f->edge[i], &first, &last);
+        bands_of_edge(b, &f->edge[i], &first, &last);
         for (int32_t band = first; band <= last; band++)
             b->first[band + 2]++;
     }
@@ -181,7 +181,7 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
     OJ_ROOM(b->edge, 0, b->first[b->n + 1], b->cap_edge, err);
     for (int64_t i = 0; i < f->n_edges; i++)
     {
-        band_range(b, &f->edge[i], &first, &last);
+        bands_of_edge(b, &f->edge[i], &first, &last);
         for (int32_t band = first; band <= last; band++)
             b->edge[b->first[band + 1]++] = (int32_t)i;
     }
@@ -281,16 +281,17 @@ static void lower_exponent_to_edge(const struct oj_edge *e, int *exponent)
     }
 }
 
-static void set_vector(struct oj_integer out[2], double ax, double ay,
-                       double bx, double by, int exponent)
+static void set_scaled_vector(struct oj_integer out[2], double ax, double ay,
+                              double bx, double by, int exponent)
 {
     oj_integer_difference(&out[0], bx, ax, exponent);
     oj_integer_difference(&out[1], by, ay, exponent);
 }
 
 /* out = cross product u x v */
-static void set_cross(struct oj_integer *out, const struct oj_integer u[2],
-                      const struct oj_integer v[2])
+static void set_cross_product(struct oj_integer *out,
+                              const struct oj_integer u[2],
+                              const struct oj_integer v[2])
 {
     oj_integer_cross(out, &u[0], &v[1], &u[1], &v[0]);
 }
@@ -339,15 +340,15 @@ static int exact_side_of_crossing(const struct oj_edge *p,
     lower_exponent_to_edge(q, &exponent);
     lower_exponent_to_edge(e, &exponent);
     exponent = exponent == INT_MAX ? 0 : exponent;
-    set_vector(along_p, p->ax, p->ay, p->bx, p->by, exponent);
-    set_vector(along_q, q->ax, q->ay, q->bx, q->by, exponent);
-    set_vector(along_e, e->ax, e->ay, e->bx, e->by, exponent);
-    set_vector(between, p->ax, p->ay, q->ax, q->ay, exponent);
-    set_cross(&w, along_p, along_q);
-    set_cross(&t, between, along_q);
-    set_vector(between, e->ax, e->ay, p->ax, p->ay, exponent);
-    set_cross(&u, along_e, between);
-    set_cross(&v, along_e, along_p);
+    set_scaled_vector(along_p, p->ax, p->ay, p->bx, p->by, exponent);
+    set_scaled_vector(along_q, q->ax, q->ay, q->bx, q->by, exponent);
+    set_scaled_vector(along_e, e->ax, e->ay, e->bx, e->by, exponent);
+    set_scaled_vector(between, p->ax, p->ay, q->ax, q->ay, exponent);
+    set_cross_product(&w, along_p, along_q);
+    set_cross_product(&t, between, along_q);
+    set_scaled_vector(between, e->ax, e->ay, p->ax, p->ay, exponent);
+    set_cross_product(&u, along_e, between);
+    set_cross_product(&v, along_e, along_p);
     oj_integer_add_products(&sum, &w, &u, &t, &v);
     return sum.sign * w.sign;
 }
@@ -417,7 +418,7 @@ struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
 
 /* --- edges at a node ------------------------------------------------------ */
 
-static int8_t quadrant_of(double dx, double dy)
+static int8_t quadrant_of_direction(double dx, double dy)
 {
     if (dy != 0.0)
         return dy > 0.0 ? 0 : 2;
@@ -434,7 +435,8 @@ static oj_status add_ray(struct oj_node_scratch *s, const struct oj_edge *e,
     ray = &s->ray[s->n_rays++];
     ray->edge = e;
     ray->sign = (int8_t)sign;
-    ray->quadrant = quadrant_of(sign > 0 ? dx : -dx, sign > 0 ? dy : -dy);
+    ray->quadrant =
+        quadrant_of_direction(sign > 0 ? dx : -dx, sign > 0 ? dy : -dy);
     ray->figure = (uint8_t)figure;
     return OJ_OK;
 }

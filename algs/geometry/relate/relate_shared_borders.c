@@ -137,7 +137,7 @@ static struct oj_box box_around(const struct oj_border_boxes *boxes)
  * pay. */
 #define LEAST_GROUPED 5
 
-static int64_t eights_of(int64_t n)
+static int64_t count_eights(int64_t n)
 {
     return (n + OJ_BORDER_BOXES - 1) / OJ_BORDER_BOXES;
 }
@@ -145,7 +145,7 @@ static int64_t eights_of(int64_t n)
 static oj_status fill_border_boxes(struct oj_border *border,
                                    struct oj_error *err)
 {
-    int64_t n = eights_of(border->n);
+    int64_t n = count_eights(border->n);
     OJ_ROOM(border->boxes, 0, n, border->cap_boxes, err);
     OJ_ROOM(border->near, 0, border->n, border->cap_near, err);
     if (n > 0)
@@ -156,7 +156,7 @@ static oj_status fill_border_boxes(struct oj_border *border,
         set_box(&border->boxes[i / OJ_BORDER_BOXES], (int)(i % OJ_BORDER_BOXES),
                 &box);
     }
-    border->n_groups = n < LEAST_GROUPED ? 0 : eights_of(n);
+    border->n_groups = n < LEAST_GROUPED ? 0 : count_eights(n);
     OJ_ROOM(border->groups, 0, border->n_groups, border->cap_groups, err);
     if (border->n_groups > 0)
         set_boxes_empty(&border->groups[border->n_groups - 1]);
@@ -208,7 +208,7 @@ OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
                                   const struct oj_box *box, int64_t least,
                                   int32_t *restrict out)
 {
-    int64_t n_boxes = eights_of(border->n), n = 0;
+    int64_t n_boxes = count_eights(border->n), n = 0;
     int64_t eight = least / OJ_BORDER_BOXES;
     if (border->n_groups == 0)
     {
@@ -442,7 +442,8 @@ OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
     *next = i;
 }
 
-static oj_status make_states(struct oj_border *border, struct oj_error *err)
+static oj_status clear_edge_states(struct oj_border *border,
+                                   struct oj_error *err)
 {
     OJ_ROOM(border->state, 0, border->n, border->cap_state, err);
     if (border->n > 0)
@@ -460,8 +461,8 @@ static oj_status find_contacts(struct oj_border_pair *p, struct oj_error *err)
 {
     struct oj_border *a = &p->border[0], *b = &p->border[1];
     int64_t n_both = a->n + b->n;
-    OJ_TRY(make_states(a, err));
-    OJ_TRY(make_states(b, err));
+    OJ_TRY(clear_edge_states(a, err));
+    OJ_TRY(clear_edge_states(b, err));
     p->is_complete = a->n == 0 || b->n <= MOST_PAIRS_COMPARED / a->n;
     if (!p->is_complete)
         return OJ_OK;
@@ -722,7 +723,7 @@ static enum oj_location locate_edge_at_node(const struct border_ring *ring,
                : OJ_OUTSIDE;
 }
 
-static int64_t next_of_ring(const struct border_ring *ring, int64_t i)
+static int64_t next_edge_of_ring(const struct border_ring *ring, int64_t i)
 {
     return i + 1 < ring->end ? i + 1 : ring->first;
 }
@@ -759,7 +760,7 @@ static void add_facts_of_ring(const struct border_ring *ring, int of,
         do
         {
             leaves |= leaves_window(ring, i);
-            i = next_of_ring(ring, i);
+            i = next_edge_of_ring(ring, i);
             n++;
         } while (done + n < count && !starts_chain(ring, i));
         if (!(ring->border->state[first] & IS_SHARED))

@@ -1,7 +1,7 @@
 /** A packed tree of all segments of the join side, eight to a bundle.
  *
  *  bundle 0           bundle 1          ...   neighbours in Morton order
- *  ax[8] ay[8]        ax[8] ay[8]             given coordinates and direction
+ *  ax[8] ay[8]        ax[8] ay[8]             segments a -> b as in the layer
  *  bx[8] by[8]        bx[8] by[8]
  *  feature[8]         feature[8]              feature of each segment
  *

@@ -88,7 +88,8 @@ static oj_status sort_edge_runs_by_cell(struct oj_edge_grid *g,
 }
 
 /* Returns the first vertex of chain i and sets *n to its number of vertices. */
-static int64_t chain_at(const struct oj_edge_chains *c, int64_t i, int64_t *n)
+static int64_t first_vertex_of_chain(const struct oj_edge_chains *c, int64_t i,
+                                     int64_t *n)
 {
     *n = c->offset == NULL ? c->n_vertices : c->offset[i + 1] - c->offset[i];
     return c->offset == NULL ? 0 : c->offset[i] - c->offset[0];
@@ -109,7 +110,7 @@ static oj_status fill_edge_grid(struct oj_edge_grid *g,
     OJ_ROOM(r->run, 0, g->chains.n_vertices / 4 + 1, r->cap_runs, err);
     for (int64_t i = 0; is_usable && i < g->chains.n; i++)
     {
-        int64_t first = chain_at(&g->chains, i, &n);
+        int64_t first = first_vertex_of_chain(&g->chains, i, &n);
         if (n > 1 || !r->has_inside)
             OJ_TRY(oj_edge_raster_draw(r, g->chains.x, g->chains.y, first, n,
                                        err));
@@ -231,7 +232,7 @@ locate_point_by_walking_all_edges(const struct oj_edge_grid *g, double px,
     int odd = 0;
     for (int64_t i = 0; i < g->chains.n; i++)
     {
-        int64_t n, first = chain_at(&g->chains, i, &n);
+        int64_t n, first = first_vertex_of_chain(&g->chains, i, &n);
         enum oj_location location = oj_ring_locate_fast(
             g->kernel, px, py, g->chains.x + first, g->chains.y + first, n);
         if (location == OJ_ON_BOUNDARY)
