@@ -45,6 +45,7 @@ enum gpics_kind
     GPICS_KDTREE
 };
 
+/** What a node is: a leaf, an inner node (link), or unused. */
 enum gpics_node_state
 {
     GPICS_LEAF = 0,
@@ -52,6 +53,7 @@ enum gpics_node_state
     GPICS_FREE
 };
 
+/** Up to GPICS_PAGE_POINTS points of a leaf, or an unused page. */
 struct gpics_page
 {
     double x[GPICS_PAGE_POINTS], y[GPICS_PAGE_POINTS];
@@ -126,6 +128,7 @@ struct gpics_descent
     int32_t open[3 * GPICS_MOST_LEVELS + 4];
 };
 
+/** Starts a search for the leaves whose cells intersect box. */
 void gpics_descent_begin(struct gpics_descent *descent,
                          const struct gpics_tree *tree,
                          const struct oj_box *box);

@@ -24,6 +24,7 @@
 #include "oj_sum_request.h"
 #include "oj_value_external_sort.h"
 
+/** The aggregate functions. Values are those of one row's pairs. */
 enum oj_aggregate_kind
 {
     OJ_AGG_COUNT = 0,    /**< number of pairs */
@@ -72,6 +73,7 @@ struct oj_aggregate_value
     int64_t n_bytes;
 };
 
+/** One aggregate to compute: a function and its arguments. */
 struct oj_aggregate
 {
     enum oj_aggregate_kind kind;
@@ -133,6 +135,7 @@ enum oj_aggregate_takes
                                         of the values */
 };
 
+/** A name that users may write, and the function it stands for. */
 struct oj_aggregate_function
 {
     const char *name;

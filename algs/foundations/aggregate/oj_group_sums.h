@@ -38,6 +38,7 @@ OJ_MUST_USE oj_status oj_group_sums_add(struct oj_group_sums *sums, int64_t n,
                                         const double *value,
                                         struct oj_error *err);
 
+/** Like oj_group_sums_add(), for integers. */
 OJ_MUST_USE oj_status oj_group_sums_add_integers(struct oj_group_sums *sums,
                                                  int64_t n,
                                                  const int64_t *group,

@@ -16,6 +16,7 @@
 
 #include <stdint.h>
 
+/** How the values of a row are sorted. */
 enum oj_held_order
 {
     OJ_HELD_BY_NUMBER, /**< by `number`; takes 16 bytes per value */
@@ -53,6 +54,7 @@ OJ_MUST_USE oj_status oj_value_sort_open(enum oj_held_order order,
                                          struct oj_value_sort **out,
                                          struct oj_error *err);
 
+/** Adds a value; its bytes are copied. */
 OJ_MUST_USE oj_status oj_value_sort_add(struct oj_value_sort *held,
                                         const struct oj_held_value *value,
                                         struct oj_error *err);

@@ -12,12 +12,15 @@
 
 #include <string.h>
 
+/** The exact product of two doubles: sign * (high * 2^64 + low) * 2^exponent.
+ * */
 struct oj_exact_product
 {
     uint64_t high, low;
     int32_t exponent, sign; /**< sign is -1, 0 or 1 */
 };
 
+/** Computes a * b exactly. a and b must be finite. */
 OJ_FN struct oj_exact_product oj_exact_product_of(double a, double b)
 {
     struct oj_exact_product p;
@@ -79,6 +82,7 @@ OJ_FN int oj_exact_product_sum_lower(struct oj_exact_product_sum *sum,
     return 1;
 }
 
+/** Adds a product, whose exponent must equal the sum's. */
 OJ_FN void oj_exact_product_sum_add(struct oj_exact_product_sum *sum,
                                     const struct oj_exact_product *p)
 {

@@ -107,7 +107,8 @@ OJ_FN void oj_heading_vector(double degrees, double *x, double *y)
                         : sine;
 }
 
-/** The directions that fit a heading, degrees clockwise from north (+y). */
+/** Computes the range of directions that fit a heading, which is in degrees
+ * clockwise from north (+y). */
 OJ_FN struct oj_heading_range
 oj_heading_range_of(const struct oj_heading_condition *condition,
                     double degrees)

@@ -83,6 +83,7 @@ OJ_FN uint32_t oj_quadrant_column(double v, double origin, double size)
                                                 : (uint32_t)c;
 }
 
+/** Finds the range of cells that a box intersects. */
 OJ_FN struct oj_quadrant_cells
 oj_quadrant_cells_of(const struct oj_quadrant_frame *frame,
                      const struct oj_box *box)
@@ -102,6 +103,7 @@ OJ_FN double oj_quadrant_n_cells(const struct oj_quadrant_cells *cells)
            ((double)cells->row1 - cells->row0 + 1.0);
 }
 
+/** Number of a cell, ascending by row, then column. */
 OJ_FN uint64_t oj_quadrant_cell(uint32_t row, uint32_t column)
 {
     return (uint64_t)row << 32 | column;
@@ -239,6 +241,7 @@ OJ_FN void oj_quadrant_keep_nearer(struct oj_quadrant_best *best,
     }
 }
 
+/** Distance of the point to the feature, after its last segment was added. */
 OJ_FN double oj_quadrant_distance(const struct oj_quadrant_state *s)
 {
     return s->is_in ? 0.0 : s->least;

@@ -5,11 +5,11 @@
 
 #include "oj_segment.h"
 
+/** How two segments intersect, in ascending strength. */
 enum oj_contact
 {
     OJ_APART = 0,
-    OJ_TOUCHING = 1, /**< an end of one segment is on the other, or they overlap
-                      */
+    OJ_TOUCHING = 1, /**< an end of one is on the other, or they overlap */
     OJ_CROSSING = 2  /**< they cross in one point that is no end of either */
 };
 

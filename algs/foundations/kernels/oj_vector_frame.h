@@ -48,6 +48,8 @@ struct oj_vector_spread
     int32_t dimension;
 };
 
+/** Converts a coordinate to the frame in single precision (steps 2 and 5 of the
+ * proof). */
 OJ_FN float oj_vector_coordinate(double x, double centre, double scale)
 {
     double at = (x - centre) * scale;

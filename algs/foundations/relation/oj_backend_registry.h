@@ -86,6 +86,7 @@ struct oj_stats
     char choice[192];
 };
 
+/** Whether a backend uses a GPU. */
 enum oj_device_use
 {
     OJ_NO_DEVICE = 0,
@@ -95,6 +96,7 @@ enum oj_device_use
                            faster */
 };
 
+/** A row of the table of backends. */
 struct oj_backend
 {
     const char *name;        /**< value of -backend */

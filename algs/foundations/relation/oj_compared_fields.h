@@ -104,8 +104,8 @@ struct oj_field_pairs
     int n;
 };
 
-/** Parses such a list. OJ_ERR_ARG with a message that begins with dash and
- * option and describes the syntax. */
+/** Parses a list of -on or -exclude. OJ_ERR_ARG with a message that begins with
+ * dash and option and describes the syntax. */
 OJ_MUST_USE oj_status oj_field_pairs_parse(const char *dash, const char *option,
                                            const char *list,
                                            struct oj_field_pairs *out,

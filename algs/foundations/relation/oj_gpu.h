@@ -20,6 +20,7 @@ extern "C" {
 
 #define OJ_GPU_MAX_DEVICES 64
 
+/** A CUDA device and whether it can be used. */
 struct oj_gpu_device
 {
     int ordinal;      /**< device number in CUDA */

@@ -56,6 +56,7 @@ struct oj_engine_cost
     double place_s;  /**< seconds added for each of the k nearest, if k > 1 */
 };
 
+/** An engine: its name, and functions that may be NULL where stated. */
 struct oj_engine
 {
     const char *name; /**< shown by -explain and in messages */

@@ -43,12 +43,14 @@ enum oj_op
     OJ_N_OPS
 };
 
+/** Which pairs -k keeps if several have equal measures. */
 enum oj_ties
 {
     OJ_TIES_FIRST = 0, /**< k pairs; ties are ordered by tie rank */
     OJ_TIES_ALL        /**< also all features as near as the k-th */
 };
 
+/** What of a polygon a distance is measured to. */
 enum oj_distance_to
 {
     OJ_TO_INTERIOR = 0, /**< a point inside a polygon has distance 0, as in
@@ -76,6 +78,7 @@ enum oj_distance_kind
                                         oj_relation_transpose() */
 };
 
+/** How distances are measured, and their unit. */
 enum oj_metric
 {
     OJ_METRIC_PLANAR = 0, /**< in units of the coordinates */
@@ -174,6 +177,7 @@ struct oj_op_info
                                   geometries */
 };
 
+/** Type of a parameter's value, and its syntax. */
 enum oj_parameter_kind
 {
     OJ_PARAMETER_DISTANCE, /**< double, from least to most */

@@ -38,6 +38,7 @@ enum oj_span_field
     OJ_SPAN_FIELD_OTHER
 };
 
+/** The numbers to which fields are converted (see the table above). */
 enum oj_span_scale
 {
     OJ_SPAN_MOMENTS = 0,

@@ -218,8 +218,8 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
 }
 
 /* 1 if crossings of edges cannot change the matrix any more. Between simple
- * figures all crossings add the same entries. A crossing of two lines surely
- * adds only the point itself, because other edges may pass there. */
+ * figures all crossings add equal entries. A crossing of two lines surely adds
+ * only the point itself, because other edges may pass there. */
 static int are_crossings_redundant(const struct relate *r)
 {
     int a_is_area = has_parts_of_kind_only(r->side[0], OJ_PART_POLYGON);

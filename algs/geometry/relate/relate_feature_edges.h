@@ -19,6 +19,7 @@
 #include "../../foundations/relation/oj_matrix.h"
 #include "../shapes/cpu_prepared_shapes.h"
 
+/** What an edge belongs to. */
 enum oj_edge_kind
 {
     OJ_EDGE_RING, /**< edge of a polygon */
@@ -38,11 +39,13 @@ struct oj_edge
  * Exact, also if products underflow. */
 int oj_edge_side(const struct oj_edge *e, double x, double y);
 
+/** A point. */
 struct oj_spot
 {
     double x, y;
 };
 
+/** A list of points. Owner. */
 struct oj_spots
 {
     int64_t n, capacity;

@@ -28,6 +28,7 @@
 
 #define OJ_BUNDLE 8
 
+/** Eight segments a -> b. */
 struct oj_bundle
 {
     double ax[OJ_BUNDLE], ay[OJ_BUNDLE], bx[OJ_BUNDLE], by[OJ_BUNDLE];
@@ -59,6 +60,7 @@ struct oj_segments_left_out
     int32_t exclude_class;
 };
 
+/** The segments of a layer and their tree. Owner; zeroed memory is valid. */
 struct oj_segments
 {
     int64_t n_bundles;

@@ -45,6 +45,7 @@ static inline int64_t oj_edge_run_start(const struct oj_edge_run *run,
 struct oj_ring_entry;
 struct oj_ring_range;
 
+/** Vectorised tests of edges and boxes, for one instruction set. */
 struct oj_ring_kernel
 {
     /** 1 if the path crosses the edges of n runs an odd number of times, 0 if

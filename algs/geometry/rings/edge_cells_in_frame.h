@@ -29,6 +29,7 @@
 /** Maximum number of columns, and of rows. */
 #define OJ_FRAME_MOST 32767
 
+/** A grid of square cells over a box. */
 struct oj_edge_frame
 {
     double x0, y0;         /* lower left corner; adjacent members, so that one
@@ -87,6 +88,7 @@ struct oj_edge_window
     int32_t column0, column1, row0, row1;
 };
 
+/** The cells that the box (x0, y0, x1, y1) intersects. */
 static inline struct oj_edge_window
 oj_frame_window(const struct oj_edge_frame *f, double x0, double y0, double x1,
                 double y1)
@@ -107,6 +109,7 @@ struct oj_edge_rows
                       all rows together */
 };
 
+/** Prepares the edge from a to b. */
 static inline struct oj_edge_rows oj_edge_rows_of(const struct oj_edge_frame *f,
                                                   double ax, double ay,
                                                   double bx, double by)

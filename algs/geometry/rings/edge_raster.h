@@ -56,6 +56,7 @@ struct oj_edge_raster
  * are often round. */
 #define OJ_REFERENCE_X 0.5123456789
 
+/** x of the reference points of a column. */
 static inline double oj_reference_x(const struct oj_edge_frame *f,
                                     int64_t column)
 {
