@@ -41,7 +41,7 @@ struct oj_heading_range
 
 /** 1 if degrees is a usable heading. NaN, infinite numbers and magnitudes above
  * 360 mean that there is none (ships report 511, for example). */
-OJ_FN int oj_heading_is_there(double degrees)
+OJ_FN int oj_heading_is_usable(double degrees)
 {
     return degrees >= -360.0 && degrees <= 360.0;
 }
@@ -118,7 +118,7 @@ oj_heading_range_of(const struct oj_heading_condition *condition,
     r.degrees = degrees;
     r.tolerance = tolerance;
     r.both_ways = condition->both_ways;
-    r.is_all = !oj_heading_is_there(degrees);
+    r.is_all = !oj_heading_is_usable(degrees);
     r.is_wide = tolerance > 90.0 || (tolerance == 90.0 && r.both_ways);
     r.is_single = tolerance == 0.0;
     r.first_x = r.last_x = 0.0;
