@@ -71,9 +71,11 @@ WIDE OJ_INLINE __mmask8 may_be_near(const uint64_t *word, int64_t stride,
         most);
 }
 
-WIDE static void wide_near(const struct oj_token_planes *planes, int64_t at,
-                           int64_t n, const uint64_t *query,
-                           const int32_t *limit, int32_t most, uint64_t *near)
+WIDE static void find_near_sets_avx512(const struct oj_token_planes *planes,
+                                       int64_t at, int64_t n,
+                                       const uint64_t *query,
+                                       const int32_t *limit, int32_t most,
+                                       uint64_t *near)
 {
     int has_most = most < INT32_MAX && planes->n_words == 2;
     __m512i most_of_all = _mm512_set1_epi64(most);
@@ -96,7 +98,7 @@ oj_token_planes_near *oj_token_planes_avx512(void)
 {
     return __builtin_cpu_supports("avx512vl") &&
                    __builtin_cpu_supports("avx512vpopcntdq")
-               ? wide_near
+               ? find_near_sets_avx512
                : NULL;
 }
 

@@ -237,7 +237,7 @@ oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
 
 /* Copies the limbs and the scale of a sum, which are in two's complement;
  * returns the number of limbs. */
-static int read_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
+static int copy_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
                       int *scale)
 {
     int n = sum->is_wide ? WIDE_LIMBS : OJ_SUM_LIMBS;
@@ -256,7 +256,7 @@ oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
     sum->not_finite |= other->not_finite;
     if (!other->has_value)
         return OJ_OK;
-    n = read_limbs(other, limb, &scale);
+    n = copy_limbs(other, limb, &scale);
     negative = negate_if_negative(limb, n);
     for (int i = 0; i < n; i++)
     {
@@ -388,7 +388,7 @@ static uint64_t round_sum_to_53_bits(const struct oj_exact_sum *sum, int *scale,
     *negative = *scale = 0;
     if (!sum->has_value)
         return 0;
-    n = read_limbs(sum, limb, scale);
+    n = copy_limbs(sum, limb, scale);
     *negative = negate_if_negative(limb, n);
     top = top_64_bits_of_limbs(limb, n, scale);
     if (top == 0)
@@ -425,8 +425,8 @@ static uint64_t round_spread_to_53_bits(const struct oj_exact_sum *sum,
     uint64_t top;
     int scale_a, scale_b, n_a, n_b;
     *scale = SQUARE_SCALE;
-    n_a = read_limbs(sum, a, &scale_a);
-    n_b = read_limbs(squares, b, &scale_b);
+    n_a = copy_limbs(sum, a, &scale_a);
+    n_b = copy_limbs(squares, b, &scale_b);
     negate_if_negative(a, n_a);
     for (int i = 0; i < n_b; i++)
     {
@@ -503,8 +503,8 @@ _Static_assert(OJ_SUM_MOST_LONG_WORDS == WIDE_LIMBS + 1, "a word before them");
 /* Writes the sum in the layout of a wide sum; wide must be zeroed. The value is
  * in limbs [*first, *end), the highest bit of which is the sign. *first ==
  * *end: the value is 0. */
-static void read_wide_limbs(const struct oj_exact_sum *sum, uint64_t *wide,
-                            int *first, int *end)
+static void copy_as_wide_limbs(const struct oj_exact_sum *sum, uint64_t *wide,
+                               int *first, int *end)
 {
     if (sum->is_wide)
         memcpy(wide, sum->bits.wide, WIDE_LIMBS * sizeof *wide);
@@ -526,7 +526,7 @@ int oj_exact_sum_integer(const struct oj_exact_sum *sum, int64_t *out)
     int first, end;
     if (sum->not_finite != 0)
         return 0;
-    read_wide_limbs(sum, wide, &first, &end);
+    copy_as_wide_limbs(sum, wide, &first, &end);
     if (first < end && (first < WORD_ZERO || end > WORD_ZERO + 1))
         return 0;
     *out = (int64_t)wide[WORD_ZERO];
@@ -537,7 +537,7 @@ int oj_exact_sum_write_words(const struct oj_exact_sum *sum, uint64_t *word)
 {
     uint64_t wide[WIDE_LIMBS] = {0};
     int first, end;
-    read_wide_limbs(sum, wide, &first, &end);
+    copy_as_wide_limbs(sum, wide, &first, &end);
     if (first == end)
         first = end = 0;
     word[0] = (uint64_t)first | (uint64_t)sum->not_finite << 8;

@@ -170,8 +170,9 @@ static oj_status fill_border_boxes(struct oj_border *border,
 }
 
 /* Bit mask of the eight boxes: 1 for those that intersect `box`. */
-OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *boxes,
-                                   const struct oj_box *box)
+OJ_INLINE unsigned
+mask_of_intersecting_boxes(const struct oj_border_boxes *boxes,
+                           const struct oj_box *box)
 {
     static const int64_t bit[OJ_BORDER_BOXES] = {1, 2, 4, 8, 16, 32, 64, 128};
     const double x0 = box->x0, y0 = box->y0, x1 = box->x1, y1 = box->y1;
@@ -191,7 +192,7 @@ OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
                                       int64_t eight, const struct oj_box *box,
                                       int64_t least, int32_t *restrict out)
 {
-    unsigned hits = boxes_that_meet(&border->boxes[eight], box);
+    unsigned hits = mask_of_intersecting_boxes(&border->boxes[eight], box);
     int64_t n = 0, first = eight * OJ_BORDER_BOXES;
     for (; hits != 0; hits &= hits - 1)
     {
@@ -218,7 +219,7 @@ OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
     }
     for (int64_t g = eight / OJ_BORDER_BOXES; g < border->n_groups; g++)
     {
-        unsigned eights = boxes_that_meet(&border->groups[g], box);
+        unsigned eights = mask_of_intersecting_boxes(&border->groups[g], box);
         for (; eights != 0; eights &= eights - 1)
         {
             int64_t k = g * OJ_BORDER_BOXES + __builtin_ctz(eights);

@@ -106,7 +106,7 @@ static void fill_task_segments(int64_t task, int thread, void *user)
     list_segments_of_task(b, task, b->first_item[task], 1);
 }
 
-static int64_t scan_counts(int64_t n, int64_t *counts)
+static int64_t counts_to_prefix_sums(int64_t n, int64_t *counts)
 {
     for (int64_t i = 0; i < n; i++)
         counts[i + 1] += counts[i];
@@ -120,7 +120,7 @@ static oj_status list_segments(struct segments_build *b, int n_threads,
         (b->flat->n_features + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK;
     OJ_NEW_ZEROED(b->first_item, n_tasks + 1, err);
     oj_parallel_for(n_threads, n_tasks, count_task_segments, b);
-    b->n_items = b->n_listed = scan_counts(n_tasks, b->first_item);
+    b->n_items = b->n_listed = counts_to_prefix_sums(n_tasks, b->first_item);
     if (b->n_items > INT32_MAX || b->flat->n_vertices > (int64_t)UINT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the join layer has %lld segments; at most %d are "

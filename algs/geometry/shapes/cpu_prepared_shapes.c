@@ -802,8 +802,8 @@ static int does_any_grid_point_meet(const struct oj_edge_grid *g,
     return 0;
 }
 
-static int points_meet(const struct oj_shape *points,
-                       const struct oj_shape *other)
+static int does_any_point_meet(const struct oj_shape *points,
+                               const struct oj_shape *other)
 {
     const struct oj_edge_grid *cells = oj_shape_cells(points);
     const double *x = points->flat->x + points->first_vertex;
@@ -881,10 +881,10 @@ static int do_single_kind_shapes_intersect(const struct oj_shape *a,
     if (a->kinds == OJ_PART_POINT &&
         (b->kinds != OJ_PART_POINT || a->n_vertices <= b->n_vertices))
     {
-        if (points_meet(a, b))
+        if (does_any_point_meet(a, b))
             return 1;
     }
-    else if (points_meet(b, a))
+    else if (does_any_point_meet(b, a))
         return 1;
     *rests_on |= (a->may_overlap ? 1u : 0u) | (b->may_overlap ? 2u : 0u);
     return 0;
