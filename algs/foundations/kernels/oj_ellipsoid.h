@@ -52,7 +52,7 @@ struct oj_ellipsoid
  * margin. */
 #define OJ_ELLIPSOID_OPPOSITE 1e-5
 
-/** 1 if geodesics can be computed on e. */
+/** 1 if geodesics can be computed on it. */
 OJ_FN int oj_ellipsoid_is_usable(const struct oj_ellipsoid *e)
 {
     return e->semi_major > 0.0 && e->semi_major < 1e150 &&
@@ -82,8 +82,8 @@ OJ_FN double oj_ellipsoid_least_distance(double chord2)
     return least > 0.0 ? least : 0.0;
 }
 
-/** Upper bound of the geodesic distance between two points, from their squared
- * chord. Unit: a. */
+/** A number that no distance of two points with this squared chord is greater
+ *  than. */
 OJ_FN double oj_ellipsoid_most_distance(const struct oj_ellipsoid *e,
                                         double chord2)
 {
@@ -98,8 +98,8 @@ OJ_FN double oj_ellipsoid_most_distance(const struct oj_ellipsoid *e,
     return most * (1.0 + OJ_ELLIPSOID_SLACK) + OJ_ELLIPSOID_SLACK;
 }
 
-/** Upper bound of the squared chord between two points within this distance.
- * Unit: a. Negative if the distance is negative or NaN. */
+/** A number that the squared chord of no two points within this distance
+ *  exceeds; below 0 for a negative or NaN distance. */
 OJ_FN double oj_ellipsoid_most_chord2(double distance)
 {
     double chord = distance + OJ_ELLIPSOID_SLACK;

@@ -167,8 +167,8 @@ extern const struct oj_engine oj_cpu_points_in_envelopes;
 extern const struct oj_engine oj_cpu_near_points;
 /** nearest and dwithin between features of any kinds. */
 extern const struct oj_engine oj_cpu_distance;
-/** nearest and dwithin by great-circle distance with points as input, and by
- * distances on an ellipsoid between points. */
+/** nearest and dwithin by great-circle distance, with points as input, and
+ * between points on an ellipsoid. */
 extern const struct oj_engine oj_cpu_sphere;
 /** Points with equal coordinates. */
 extern const struct oj_engine oj_cpu_equal_points;
