@@ -34,12 +34,13 @@ static oj_status build_on_gpu(struct oj_index *wrapped,
         (!oj_relation_is_similar(relation) || relation->n_similar != 1 ||
          relation->k < OJ_EVERY_PAIR || relation->exclude_same_geometry))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the papers' methods on a GPU support only -op similar "
-                       "with one condition on texts, and all pairs by it");
+                       "the backends \"cuda_lists\" and \"cuda_size_blocks\" "
+                       "support only -op similar with one -similar and without "
+                       "-k and -exclude same_geometry: use -backend cuda");
     if (relation->n_spans > 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the papers' methods on a GPU have no conditions on "
-                       "times");
+                       "the papers' methods on a GPU do not support "
+                       "-within_time and -during: use -backend cuda");
     index->args = *args;
     OJ_TRY(oj_gpu_find(&args->options, &index->module, &options.gpus, err));
     return index->module->papers_index(method, args->join_side, args->tie_rank,

@@ -7,19 +7,21 @@
  *   point search      points that are equal (equals, intersects, ..)
  *   range search      -op bbox: points in the box of a row
  *   within distance   dwithin
- *   k nearest         nearest: within a distance at which k points are
- * expected, then within twice that, until there are k
+ *   k nearest         nearest: searches within a distance at which k points are
+ *                     expected, and doubles it until there are k
  *
- *  registered  step I: each row is registered at the leaves that it meets; step
- *              II: leaf by leaf, its points are loaded once and compared with
- *              all rows that are registered there (section IV.A)
- *  single      a thread per query: each row reads the leaves that it meets, the
- *              traditional way with which section IV.A compares the two steps
+ *  There are two ways to answer them (section IV.A):
  *
- *  Differences: rows are registered in lists of a thread, which are then sorted
- *  by leaf, where the paper's threads append to the list of a leaf by atomic
- *  operations; the paper's buffers of output pages are a growing array of each
- *  thread.
+ *  registered  step I registers each row at the leaves that its search box
+ *              intersects; step II loads the points of each leaf once and
+ *              compares them with all rows that are registered there
+ *  single      each row reads the leaves that its search box intersects; this
+ * is the traditional way, with which the paper compares the two steps
+ *
+ *  Differences: the paper's threads append rows to the list of a leaf by atomic
+ *  operations. Here each thread has its own list of registrations, and all of
+ *  them are then sorted by leaf. The paper's buffers of output pages are
+ *  replaced by a growing array for each thread.
  *
  *  The backends "gpics_quadtree", "gpics_kdtree", "gpics_quadtree_single" and
  *  "gpics_kdtree_single". */
@@ -42,7 +44,7 @@ enum
     SINGLE_KDTREE
 };
 
-/* Rows, or leaves, per task of a thread. */
+/* Number of rows, or of leaves, in a task of a thread. */
 #define ROWS_AT_ONCE 64
 
 /* A point that a row has found. */
@@ -52,7 +54,7 @@ struct gpics_hit
     int32_t row, feature;
 };
 
-/* A row at a leaf that it meets. */
+/* A row that is registered at a leaf. */
 struct gpics_registration
 {
     int32_t leaf, row;
@@ -66,7 +68,7 @@ struct gpics_worker
     int64_t n_registrations, cap_registrations;
     struct gpics_registration *registration;
     int64_t cap_x, cap_y, cap_feature;
-    double *x, *y; /* points of a leaf, loaded from its pages */
+    double *x, *y; /* points of a leaf, copied from its pages */
     int32_t *feature;
 };
 
@@ -74,19 +76,22 @@ struct gpics_index
 {
     struct oj_row_index shared;
     struct gpics_tree tree;
-    double spacing; /* radius of a circle in which one point is expected */
+    double spacing; /* radius of a circle in which one point of the layer is
+                       expected */
 
-    /* The following are for the current batch of the method "registered". */
+    /* The following members are for the current batch of the method
+     * "registered". */
     int64_t n_open;
-    int32_t *open;       /* [n_open] rows without answer */
-    double *reach;       /* [rows] radius of the search of each row */
-    int32_t *n_row_hits; /* [rows] hits in this round */
+    int32_t *open;       /* [n_open] rows that need a further round */
+    double *reach;       /* [rows] search radius of each row */
+    int32_t *n_row_hits; /* [rows] number of hits in this round; -1: the row
+                            needs another round */
     int64_t n_leaves;
     int32_t *leaf;        /* [n_leaves] leaves with registered rows */
     int64_t *leaf_offset; /* [nodes + 1] first registered row of each leaf */
-    int32_t *registered;  /* rows, leaf by leaf */
+    int32_t *registered;  /* rows registered at leaves, leaf by leaf */
     int64_t n_hits, cap_hits;
-    struct gpics_hit *hit; /* of the rows that have their answer */
+    struct gpics_hit *hit; /* [n_hits] hits of the rows that are answered */
     int64_t *hit_offset;   /* [rows + 1] first hit of each row in sorted_hit */
     struct gpics_hit *sorted_hit;
 };
@@ -95,25 +100,26 @@ struct gpics_index
 
 struct gpics_query
 {
-    struct oj_box box; /* leaves whose cells it meets are searched */
-    int by_distance;   /* 0: all points in the box are found */
+    struct oj_box box; /* leaves whose cells intersect it are searched */
+    int by_distance;   /* 1: points at squared distances least2 to most2 from
+                          (x, y) are found; 0: all points in the box */
     double x, y, least2, most2;
 };
 
-/* Returns the radius of a circle in which one of n points is expected that are
- * spread over a rectangle. */
+/* Returns the radius of a circle in which one point is expected, if n points
+ * are spread over a rectangle. */
 static double radius_of_a_point(double width, double height, double n)
 {
     return sqrt(width / n) * sqrt(height / 3.141592653589793);
 }
 
-/* Maximum distance of the pairs of the join. */
+/* Maximum distance of the join's pairs. */
 static double most_distance(const struct gpics_index *self)
 {
     return self->shared.args.relation.max_distance;
 }
 
-/* Makes the query of a row; reach: radius of a search by distance. */
+/* Makes the query of a row. reach: search radius, for joins by distance. */
 static struct gpics_query query_of_row(const struct gpics_index *self,
                                        int64_t row, double reach)
 {
@@ -131,8 +137,8 @@ static struct gpics_query query_of_row(const struct gpics_index *self,
     return query;
 }
 
-/* Radius in which one point is expected: that of the leaf at a place, or of the
- * layer if there is no leaf. */
+/* Radius of a circle around (x, y) in which one point is expected: estimated
+ * from the leaf there, or from the layer if there is no leaf. */
 static double spacing_at(const struct gpics_index *self, double x, double y)
 {
     const struct gpics_tree *tree = &self->tree;
@@ -151,8 +157,8 @@ static double spacing_at(const struct gpics_index *self, double x, double y)
     return spacing > 0.0 ? spacing : self->spacing;
 }
 
-/* Radius of the first search of a row: the maximum distance, or one at which k
- * points are expected. */
+/* Radius of a row's first search: the maximum distance, or for nearest a
+ * distance at which k points are expected. */
 static double first_reach(const struct gpics_index *self, int64_t row)
 {
     const struct oj_relation *relation = &self->shared.args.relation;
@@ -185,7 +191,8 @@ static double next_reach(const struct gpics_index *self, double reach)
     return next < most_distance(self) ? next : most_distance(self);
 }
 
-/* Appends the points that a query finds among n to the hits of a thread. */
+/* Compares n points with a row's query, and appends those that match to the
+ * thread's hits. */
 static oj_status compare_with_points(const struct gpics_index *self,
                                      struct gpics_worker *worker,
                                      const struct gpics_query *query,
@@ -211,7 +218,7 @@ static oj_status compare_with_points(const struct gpics_index *self,
     return OJ_OK;
 }
 
-/* 1 if a leaf has no points for the query: its cell is too far away. */
+/* 1 if the leaf's cell is farther away than the query's maximum distance. */
 static int is_cell_beyond_reach(const struct gpics_node *leaf,
                                 const struct gpics_query *query)
 {
@@ -223,8 +230,10 @@ static int is_cell_beyond_reach(const struct gpics_node *leaf,
     return apart * apart * (1.0 - 4.0 * DBL_EPSILON) > query->most2;
 }
 
-static oj_status put_hit(struct gpics_index *self, struct gpics_worker *worker,
-                         const struct gpics_hit *hit, struct oj_error *err)
+static oj_status put_pair_of_hit(struct gpics_index *self,
+                                 struct gpics_worker *worker,
+                                 const struct gpics_hit *hit,
+                                 struct oj_error *err)
 {
     return oj_row_put_pair(&self->shared, &worker->shared, hit->row,
                            hit->feature, sqrt(hit->d2), err);
@@ -277,7 +286,7 @@ static oj_status search_single_row(struct oj_row_index *shared,
         reach = next_reach(self, reach);
     }
     for (int64_t i = 0; i < worker->n_hits; i++)
-        OJ_TRY(put_hit(self, worker, &worker->hit[i], err));
+        OJ_TRY(put_pair_of_hit(self, worker, &worker->hit[i], err));
     return OJ_OK;
 }
 
@@ -307,7 +316,8 @@ static oj_status register_row(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* Sorts the registrations of all threads by leaf: counts, then fills. */
+/* Sorts the registrations of all threads by leaf: first counts them, then
+ * fills. */
 static oj_status list_rows_of_leaves(struct gpics_index *self,
                                      struct oj_error *err)
 {
@@ -404,8 +414,8 @@ static oj_status answer_rows_of_leaf(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* Keeps the hits of the rows that are answered; the others stay open, with a
- * larger radius. */
+/* Collects the hits of all answered rows. The other rows stay open, with a
+ * larger radius for the next round. */
 static oj_status keep_hits_of_answered_rows(struct gpics_index *self,
                                             struct oj_error *err)
 {
@@ -453,7 +463,8 @@ static oj_status sort_hits_by_row(struct gpics_index *self,
     int64_t *offset;
     OJ_NEW_ZEROED(self->hit_offset, n_rows + 2, err);
     OJ_NEW(self->sorted_hit, self->n_hits, err);
-    /* offset[row + 1] is where the next hit of the row goes */
+    /* offset[row + 1]: index of the row's next hit in sorted_hit, while filling
+     */
     offset = self->hit_offset;
     for (int64_t i = 0; i < self->n_hits; i++)
         offset[self->hit[i].row + 2]++;
@@ -507,7 +518,8 @@ static oj_status put_hits_of_row(struct oj_row_index *shared,
 {
     struct gpics_index *self = (void *)shared;
     for (int64_t i = self->hit_offset[row]; i < self->hit_offset[row + 1]; i++)
-        OJ_TRY(put_hit(self, (void *)worker, &self->sorted_hit[i], err));
+        OJ_TRY(
+            put_pair_of_hit(self, (void *)worker, &self->sorted_hit[i], err));
     return OJ_OK;
 }
 
@@ -569,8 +581,9 @@ static const struct oj_row_method registered = {.worker_size =
                                                 .free_worker = free_worker};
 
 /* 1 if the join is one of the paper's four queries. */
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int takes_paper_queries(const struct oj_relation *relation,
+                               const struct oj_flat *join_side,
+                               const struct oj_flat *input)
 {
     int of_points = input == NULL || oj_flat_is_points(input);
     if (!oj_flat_is_points(join_side) || join_side->max_distance != NULL ||
@@ -585,7 +598,7 @@ static int takes(const struct oj_relation *relation,
                           !oj_relation_compares_shapes(relation)));
 }
 
-static void set_spacing(struct gpics_index *self)
+static void estimate_spacing_of_layer(struct gpics_index *self)
 {
     const struct gpics_tree *tree = &self->tree;
     double width = tree->extent.x1 - tree->extent.x0;
@@ -594,13 +607,14 @@ static void set_spacing(struct gpics_index *self)
     if (tree->n_points == 0)
         return;
     self->spacing = radius_of_a_point(width, height, n);
-    if (!(self->spacing > 0.0)) /* all points are on a line */
+    /* without area, all points are on a horizontal or vertical line */
+    if (!(self->spacing > 0.0))
         self->spacing = oj_larger(width, height) / n;
 }
 
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_gpics_tree(struct oj_index *wrapped,
+                                  const struct oj_index_args *args,
+                                  struct oj_stats *stats, struct oj_error *err)
 {
     int variant = args->engine->variant;
     struct gpics_index *self = oj_row_index_begin(
@@ -613,7 +627,7 @@ static oj_status build(struct oj_index *wrapped,
     self->tree.cancel = args->options.cancel;
     OJ_TRY(
         gpics_tree_build(&self->tree, side->n_features, side->x, side->y, err));
-    set_spacing(self);
+    estimate_spacing_of_layer(self);
     stats->index_bytes += gpics_tree_bytes(&self->tree);
     return OJ_OK;
 }
@@ -633,8 +647,8 @@ static void free_side(struct oj_index *wrapped)
 
 #define GPICS_ENGINE(method_name, variant_number, join_function)               \
     {                                                                          \
-        .name = method_name, .takes = takes,                                   \
-        .index_size = sizeof(struct gpics_index), .build = build,              \
+        .name = method_name, .takes = takes_paper_queries,                     \
+        .index_size = sizeof(struct gpics_index), .build = build_gpics_tree,   \
         .join = join_function, .move = move_points, .free_side = free_side,    \
         .free_batches = oj_row_batches_free,                                   \
         .set_options = oj_row_set_options, .variant = variant_number           \

@@ -6,31 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Buckets of the histogram that finds a median. */
+/* Number of buckets of the histogram that finds a median. */
 #define BUCKETS 256
 
-/* Points that are being distributed to leaves. */
+/* A point that is being distributed to leaves. */
 struct gpics_item
 {
     double x, y;
     int32_t feature;
 };
 
-/* A node whose points are the items first .. first + n - 1. */
+/* A leaf without pages, and its points: the items from first to first + n - 1.
+ */
 struct gpics_part
 {
     int64_t first, n;
     int32_t node;
 };
 
-/* Memory of a build or of an update. */
+/* Memory that is used during a build or an update. */
 struct gpics_work
 {
     int64_t n, cap_item, cap_scratch, cap_value;
     struct gpics_item *item, *scratch;
-    double *value; /* coordinates of a bucket */
+    double *value; /* coordinates in a bucket of the histogram */
     int64_t n_parts, cap_parts;
-    struct gpics_part *part; /* nodes that may have to be cut */
+    struct gpics_part *part; /* [n_parts] leaves that still have to be divided
+                                or filled */
 };
 
 static void free_work(struct gpics_work *work)
@@ -61,7 +63,9 @@ static oj_status new_leaf(struct gpics_tree *tree, int32_t parent, int level,
     else
     {
         if (tree->n_nodes == INT32_MAX)
-            return oj_fail(err, OJ_ERR_LIMIT, "the tree has too many nodes");
+            return oj_fail(err, OJ_ERR_LIMIT,
+                           "a tree of G-PICS has at most 2^31 - 1 nodes: use "
+                           "-backend cpu");
         OJ_ROOM(tree->node, tree->n_nodes, tree->n_nodes + 1, tree->cap_nodes,
                 err);
         at = (int32_t)tree->n_nodes++;
@@ -112,7 +116,9 @@ static oj_status add_page(struct gpics_tree *tree, int32_t leaf,
     else
     {
         if (tree->n_pages == INT32_MAX)
-            return oj_fail(err, OJ_ERR_LIMIT, "the tree has too many pages");
+            return oj_fail(err, OJ_ERR_LIMIT,
+                           "a tree of G-PICS has at most 2^31 - 1 pages: use "
+                           "-backend cpu");
         OJ_ROOM(tree->page, tree->n_pages, tree->n_pages + 1, tree->cap_pages,
                 err);
         at = (int32_t)tree->n_pages++;
@@ -132,8 +138,9 @@ static void free_last_page(struct gpics_tree *tree, struct gpics_node *leaf)
     tree->free_page = at;
 }
 
-static void set_slot(struct gpics_tree *tree, int32_t at, int32_t slot,
-                     double x, double y, int32_t feature)
+static void store_point_in_slot(struct gpics_tree *tree, int32_t at,
+                                int32_t slot, double x, double y,
+                                int32_t feature)
 {
     struct gpics_page *page = &tree->page[at];
     page->x[slot] = x;
@@ -149,13 +156,14 @@ static oj_status add_point(struct gpics_tree *tree, int32_t leaf, double x,
     if (node->page == GPICS_NONE ||
         tree->page[node->page].n == GPICS_PAGE_POINTS)
         OJ_TRY(add_page(tree, leaf, err));
-    set_slot(tree, node->page, tree->page[node->page].n++, x, y, feature);
+    store_point_in_slot(tree, node->page, tree->page[node->page].n++, x, y,
+                        feature);
     node->n++;
     return OJ_OK;
 }
 
-/* Removes the point of a feature; the last point of the leaf takes its slot.
- * Returns the leaf. */
+/* Removes a feature's point from its leaf, whose last point moves to the free
+ * slot. Returns the leaf. */
 static int32_t remove_point(struct gpics_tree *tree, int32_t feature)
 {
     int32_t at = (int32_t)(tree->place[feature] / GPICS_PAGE_POINTS);
@@ -164,7 +172,8 @@ static int32_t remove_point(struct gpics_tree *tree, int32_t feature)
     struct gpics_node *node = &tree->node[leaf];
     struct gpics_page *last = &tree->page[node->page];
     int32_t from = --last->n;
-    set_slot(tree, at, slot, last->x[from], last->y[from], last->feature[from]);
+    store_point_in_slot(tree, at, slot, last->x[from], last->y[from],
+                        last->feature[from]);
     tree->place[feature] = -1;
     node->n--;
     if (last->n == 0)
@@ -172,7 +181,7 @@ static int32_t remove_point(struct gpics_tree *tree, int32_t feature)
     return leaf;
 }
 
-/* Appends the points of a leaf to the items, and empties its list. */
+/* Moves the points of a leaf to the end of work->item. */
 static oj_status take_points_of_leaf(struct gpics_tree *tree, int32_t leaf,
                                      struct gpics_work *work,
                                      struct oj_error *err)
@@ -191,11 +200,12 @@ static oj_status take_points_of_leaf(struct gpics_tree *tree, int32_t leaf,
     return OJ_OK;
 }
 
-/* --- cuts ----------------------------------------------------------------- */
+/* --- division of nodes ------------------------------------------------------
+ */
 
-/* Returns a number v with low < v <= high, near the middle; INFINITY if low
- * equals high: no cut. */
-static double middle_of(double low, double high)
+/* Returns a number v near the middle with low < v <= high; INFINITY if low
+ * equals high. */
+static double value_in_the_middle(double low, double high)
 {
     double middle = 0.5 * low + 0.5 * high;
     if (middle > low)
@@ -203,8 +213,9 @@ static double middle_of(double low, double high)
     return low < high ? high : INFINITY;
 }
 
-/* Cuts a cell in the middle. A cell on the rim ends at the frame, or at its own
- * points outside of it. Returns 0 if the cell is a single place. */
+/* Divides a cell in the middle. A cell that extends to infinity counts as
+ * ending at the frame, or at its points outside of the frame. Returns 0 if the
+ * cell is a single point. */
 static int cut_in_the_middle(const struct gpics_tree *tree,
                              struct gpics_node *node,
                              const struct gpics_item *item, int64_t n)
@@ -214,21 +225,22 @@ static int cut_in_the_middle(const struct gpics_tree *tree,
     for (int64_t i = 0; !(oj_box_largest_coordinate(cell) < INFINITY) && i < n;
          i++)
         oj_box_add_point(&all, item[i].x, item[i].y);
-    node->sx = middle_of(oj_larger(cell->x0, all.x0),
-                         cell->x1 < all.x1 ? cell->x1 : all.x1);
-    node->sy = middle_of(oj_larger(cell->y0, all.y0),
-                         cell->y1 < all.y1 ? cell->y1 : all.y1);
+    node->sx = value_in_the_middle(oj_larger(cell->x0, all.x0),
+                                   cell->x1 < all.x1 ? cell->x1 : all.x1);
+    node->sy = value_in_the_middle(oj_larger(cell->y0, all.y0),
+                                   cell->y1 < all.y1 ? cell->y1 : all.y1);
     return node->sx < INFINITY || node->sy < INFINITY;
 }
 
-static double coordinate(const struct gpics_item *item, int is_y)
+static double coordinate_on_axis(const struct gpics_item *item, int is_y)
 {
     return is_y ? item->y : item->x;
 }
 
-/* Finds the median of a coordinate by a histogram, of which only the bucket of
- * the median is sorted. At least one number is below *median, and one is not.
- * Returns 0 if all numbers are equal. */
+/* Finds the median of the x (or y) of n items by a histogram, and sorts only
+ * the bucket that contains it. *median is greater than the minimum, so both
+ * sides of the division have points. value: scratch. Returns 0 if all are
+ * equal. */
 static int find_median(const struct gpics_item *item, int64_t n, int is_y,
                        double *value, double *median)
 {
@@ -236,7 +248,7 @@ static int find_median(const struct gpics_item *item, int64_t n, int is_y,
     double low = INFINITY, high = -INFINITY, scale, next = INFINITY;
     for (int64_t i = 0; i < n; i++)
     {
-        double v = coordinate(&item[i], is_y);
+        double v = coordinate_on_axis(&item[i], is_y);
         low = v < low ? v : low;
         high = v > high ? v : high;
     }
@@ -245,12 +257,12 @@ static int find_median(const struct gpics_item *item, int64_t n, int is_y,
     scale = (BUCKETS - 1) / (high - low);
     scale = scale < INFINITY ? scale : 0.0;
     for (int64_t i = 0; i < n; i++)
-        count[(int64_t)((coordinate(&item[i], is_y) - low) * scale)]++;
+        count[(int64_t)((coordinate_on_axis(&item[i], is_y) - low) * scale)]++;
     while (below + count[bucket] <= n / 2)
         below += count[bucket++];
     for (int64_t i = 0; i < n; i++)
     {
-        double v = coordinate(&item[i], is_y);
+        double v = coordinate_on_axis(&item[i], is_y);
         if ((int64_t)((v - low) * scale) == bucket)
             value[n_values++] = v;
         next = v > low && v < next ? v : next;
@@ -260,8 +272,8 @@ static int find_median(const struct gpics_item *item, int64_t n, int is_y,
     return 1;
 }
 
-/* Cuts at the median of the axis of the node's level, or of the other axis if
- * all points are equal on it. Returns 0 if they are in one place. */
+/* Divides at the median of one axis, which depends on the level; if all points
+ * are equal there, of the other axis. Returns 0 if all points are equal. */
 static int cut_at_median(struct gpics_node *node, const struct gpics_item *item,
                          int64_t n, double *value)
 {
@@ -288,7 +300,8 @@ static int is_to_be_cut(const struct gpics_tree *tree, int32_t node, int64_t n)
     return n > tree->most_points && tree->node[node].level < most_levels(tree);
 }
 
-/* Sorts the points of a part by child. first [5]: first point of each child. */
+/* Sorts the points of a part by child: those of child c become the items from
+ * first[c] to first[c + 1] - 1. first has five elements. */
 static void sort_points_by_child(const struct gpics_node *node,
                                  struct gpics_work *work,
                                  const struct gpics_part *part, int64_t *first)
@@ -309,8 +322,8 @@ static void sort_points_by_child(const struct gpics_node *node,
     memcpy(item, work->scratch, (size_t)part->n * sizeof *item);
 }
 
-/* Cuts a leaf without list and gives its points to children, or puts them into
- * its list. */
+/* Divides a leaf without pages and gives its points to its children. If it must
+ * not be divided, puts the points into pages instead. */
 static oj_status cut_or_fill_leaf(struct gpics_tree *tree,
                                   struct gpics_work *work,
                                   const struct gpics_part *part,
@@ -416,19 +429,20 @@ void gpics_tree_free(struct gpics_tree *tree)
 
 /* --- updates -------------------------------------------------------------- */
 
-/* Lists of an update. */
+/* Lists that an update makes. */
 struct gpics_update
 {
     const double *x, *y;
     int64_t n_moved, n_left, n_full;
     int64_t cap_moved, cap_left, cap_full;
-    int32_t *moved; /* features that leave their leaf, or have none */
-    int32_t *left;  /* leaves that lost a point; may repeat */
-    int32_t *full;  /* leaves with more than MC points */
+    int32_t *moved; /* features that leave their leaf, or that had no point
+                       before */
+    int32_t *left;  /* leaves that lost a point; a leaf may be repeated */
+    int32_t *full;  /* leaves with more than most_points points */
 };
 
-static oj_status add_number(int32_t **list, int64_t *n, int64_t *cap,
-                            int32_t number, struct oj_error *err)
+static oj_status append_number(int32_t **list, int64_t *n, int64_t *cap,
+                               int32_t number, struct oj_error *err)
 {
     OJ_ROOM(*list, *n, *n + 1, *cap, err);
     (*list)[(*n)++] = number;
@@ -440,8 +454,8 @@ static int is_in_cell(const struct oj_box *cell, double x, double y)
     return x >= cell->x0 && x < cell->x1 && y >= cell->y0 && y < cell->y1;
 }
 
-/* Movement check: overwrites points that stay in their leaf, lists the
- * others. */
+/* Overwrites the points that stay in their leaf, and lists the others (the
+ * paper's movement check). */
 static oj_status check_movements(struct gpics_tree *tree,
                                  struct gpics_update *update, int64_t n,
                                  const int32_t *feature, struct oj_error *err)
@@ -456,10 +470,11 @@ static oj_status check_movements(struct gpics_tree *tree,
             oj_box_add_point(&tree->extent, x, y);
         if (place >= 0 &&
             is_in_cell(&tree->node[tree->page[at].leaf].cell, x, y))
-            set_slot(tree, at, (int32_t)(place % GPICS_PAGE_POINTS), x, y, f);
+            store_point_in_slot(tree, at, (int32_t)(place % GPICS_PAGE_POINTS),
+                                x, y, f);
         else if (place >= 0 || x == x)
-            OJ_TRY(add_number(&update->moved, &update->n_moved,
-                              &update->cap_moved, f, err));
+            OJ_TRY(append_number(&update->moved, &update->n_moved,
+                                 &update->cap_moved, f, err));
     }
     return OJ_OK;
 }
@@ -474,14 +489,15 @@ static oj_status remove_moved_points(struct gpics_tree *tree,
         if (tree->place[f] < 0)
             continue;
         tree->n_points--;
-        OJ_TRY(add_number(&update->left, &update->n_left, &update->cap_left,
-                          remove_point(tree, f), err));
+        OJ_TRY(append_number(&update->left, &update->n_left, &update->cap_left,
+                             remove_point(tree, f), err));
     }
     return OJ_OK;
 }
 
-/* Finds the leaf of a place. If there is none, *at is GPICS_NONE; it would be
- * that child of *parent, or the root if *parent is GPICS_NONE. */
+/* Finds the leaf whose cell contains (x, y). If there is none, *at is
+ * GPICS_NONE, and the leaf would be child *child of *parent (the root, if
+ * *parent is GPICS_NONE). */
 static void find_leaf(const struct gpics_tree *tree, double x, double y,
                       int32_t *at, int32_t *parent, int *child)
 {
@@ -504,7 +520,8 @@ int32_t gpics_tree_leaf_at(const struct gpics_tree *tree, double x, double y)
     return at;
 }
 
-/* Leaf finding: returns the leaf of a place, which is made if there is none. */
+/* Returns the leaf whose cell contains (x, y), after making it if there is none
+ * (the paper's leaf finding). */
 static oj_status find_or_make_leaf(struct gpics_tree *tree, double x, double y,
                                    int32_t *out, struct oj_error *err)
 {
@@ -543,8 +560,8 @@ static oj_status put_moved_points(struct gpics_tree *tree,
             tree->node[leaf].is_full)
             continue;
         tree->node[leaf].is_full = 1;
-        OJ_TRY(add_number(&update->full, &update->n_full, &update->cap_full,
-                          leaf, err));
+        OJ_TRY(append_number(&update->full, &update->n_full, &update->cap_full,
+                             leaf, err));
     }
     return OJ_OK;
 }
@@ -570,7 +587,7 @@ static oj_status cut_full_leaves(struct gpics_tree *tree,
     return status;
 }
 
-/* Makes `child` of the parent of a node, or the root, `by`. */
+/* Replaces node `at` by node `by` in its parent, or as the root. */
 static void replace_child(struct gpics_tree *tree, int32_t at, int32_t by)
 {
     int32_t parent = tree->node[at].parent;
@@ -583,7 +600,8 @@ static void replace_child(struct gpics_tree *tree, int32_t at, int32_t by)
         tree->root = by;
 }
 
-/* 1 if all children are leaves which together have at most MC points. */
+/* 1 if all children are leaves that together have at most most_points points.
+ */
 static int may_be_merged(const struct gpics_tree *tree, int32_t at)
 {
     int64_t n = 0;
@@ -599,7 +617,7 @@ static int may_be_merged(const struct gpics_tree *tree, int32_t at)
     return n <= tree->most_points;
 }
 
-/* Makes a leaf of a node whose children are leaves. */
+/* Turns a node whose children are leaves into a leaf. */
 static oj_status merge_children(struct gpics_tree *tree, int32_t at,
                                 struct gpics_work *work, struct oj_error *err)
 {
@@ -620,11 +638,11 @@ static oj_status merge_children(struct gpics_tree *tree, int32_t at,
     return OJ_OK;
 }
 
-/* Frees leaves without points, and merges leaves of one parent. */
-static oj_status merge_thin_leaves(struct gpics_tree *tree,
-                                   const struct gpics_update *update,
-                                   struct gpics_work *work,
-                                   struct oj_error *err)
+/* Frees empty leaves, and merges leaves of one parent that have few points. */
+static oj_status merge_sparse_leaves(struct gpics_tree *tree,
+                                     const struct gpics_update *update,
+                                     struct gpics_work *work,
+                                     struct oj_error *err)
 {
     for (int64_t i = 0; i < update->n_left; i++)
     {
@@ -659,7 +677,7 @@ static oj_status update_tree(struct gpics_tree *tree,
     OJ_TRY(remove_moved_points(tree, update, err));
     OJ_TRY(put_moved_points(tree, update, err));
     OJ_TRY(cut_full_leaves(tree, update, err));
-    status = merge_thin_leaves(tree, update, &work, err);
+    status = merge_sparse_leaves(tree, update, &work, err);
     free_work(&work);
     return status;
 }
@@ -676,7 +694,8 @@ oj_status gpics_tree_move(struct gpics_tree *tree, int64_t n,
     return status;
 }
 
-/* --- the way down --------------------------------------------------------- */
+/* --- search for the leaves that a box intersects ----------------------------
+ */
 
 void gpics_descent_begin(struct gpics_descent *descent,
                          const struct gpics_tree *tree,

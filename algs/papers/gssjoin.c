@@ -21,10 +21,10 @@ struct lists_index
     struct oj_similar_sides sides; /* tokens of the current batch and of the
                                       join side */
     int64_t n_lists;
-    int64_t *offset;  /* [n_lists + 1] index in `feature` at which the list of
-                         each token starts */
-    int32_t *feature; /* features of each list as ordinals, ascending within a
-                         list */
+    int64_t *offset;  /* [n_lists + 1] index in `feature` of the first element
+                         of each token's list */
+    int32_t *feature; /* join features that have the token, as ordinals, list by
+                         list; ascending within a list */
 };
 
 struct lists_worker
@@ -56,9 +56,9 @@ static void free_worker(struct oj_row_worker *worker)
     oj_free(((struct lists_worker *)(void *)worker)->common);
 }
 
-static oj_status search_row(struct oj_row_index *shared,
-                            struct oj_row_worker *worker, int64_t row,
-                            struct oj_error *err)
+static oj_status count_common_tokens_of_row(struct oj_row_index *shared,
+                                            struct oj_row_worker *worker,
+                                            int64_t row, struct oj_error *err)
 {
     const struct lists_index *self = (void *)shared;
     const struct oj_similar_sides *sides = &self->sides;
@@ -87,12 +87,12 @@ static oj_status search_row(struct oj_row_index *shared,
     return OJ_OK;
 }
 
-static const struct oj_row_method counting = {.worker_size =
-                                                  sizeof(struct lists_worker),
-                                              .on_one_thread = 1,
-                                              .start = start_batch,
-                                              .search = search_row,
-                                              .free_worker = free_worker};
+static const struct oj_row_method counting = {
+    .worker_size = sizeof(struct lists_worker),
+    .on_one_thread = 1,
+    .start = start_batch,
+    .search = count_common_tokens_of_row,
+    .free_worker = free_worker};
 
 static oj_status build_lists(struct oj_index *wrapped,
                              const struct oj_index_args *args,
@@ -105,7 +105,8 @@ static oj_status build_lists(struct oj_index *wrapped,
         return OJ_OK;
     if (args->join_side->n_texts < args->relation.n_similar)
         return oj_fail(err, OJ_ERR_ARG,
-                       "backend lists compares texts: write -similar FIELD:T");
+                       "the backend \"lists\" compares texts: write -similar "
+                       "FIELD:T");
     n = sets->offset[n_rows];
     for (int64_t i = sets->offset[0]; i < n; i++)
     {

@@ -1,10 +1,10 @@
 /** Paper: Lieberman, Sankaranarayanan, Samet 2008, "A Fast Similarity Join
  *  Algorithm Using Graphics Processing Units", sections IV and V (LSS).
  *
- *  Method: the join side is sorted in several Z-orders with different
- *  shifts (section IV, the set of Z-lists, independent of the maximum
- *  difference). For each row, the corners of the box around it delimit a range
- *  in every list; the shortest range is read (section V, algorithms 1 and 2).
+ *  Method: the join side is sorted in several Z-orders with different shifts
+ *  (section IV; these Z-lists do not depend on the maximum difference). For
+ * each row, the corners of its search box delimit a range in every list; the
+ *  shortest range is read (section V, algorithms 1 and 2).
  *
  *  Differences: fewer lists than the paper's d + 1, which was faster on the
  *  layers that we measured; and it also finds the k nearest, which the paper
@@ -24,15 +24,15 @@ enum
     MOST_LISTS = 8
 };
 
-/* Coordinates of one side's features; owns `own`. */
+/* Coordinates of the features of one side. */
 struct z_side
 {
     struct oj_vectors vectors;
-    double *own; /* coordinates, if they were copied from points; NULL: vectors
-                    are used */
+    double *own; /* coordinates that were copied from points, owned; NULL:
+                    vectors borrows them */
 };
 
-/* A feature in a list, to be sorted. */
+/* An element of a list that is being sorted. */
 struct z_item
 {
     const uint32_t *place;
@@ -50,10 +50,10 @@ struct zlists_index
     uint32_t *place; /* [features][dimensions] grid place of each coordinate */
     int32_t *list;   /* [n_lists][n] features in the order of each list */
 
-    /* The following are for the current batch. */
+    /* The following members are for the current batch. */
     struct z_side input;
-    struct oj_relation rest; /* the relation without the condition on vectors,
-                                for the pair filter */
+    struct oj_relation rest; /* the relation without the condition on vectors;
+                                used by the pair filter */
 };
 
 struct zlists_worker
@@ -120,7 +120,7 @@ static void find_least_coordinates_and_scale(struct zlists_index *self,
         longest = high - low > longest ? high - low : longest;
     }
     self->scale = (double)(OJ_Z_PLACES - 1) / longest;
-    if (!(self->scale < INFINITY)) /* all points are equal, or nearly so */
+    if (!(self->scale < INFINITY)) /* all points are equal or nearly equal */
         self->scale = 0.0;
 }
 
@@ -162,7 +162,8 @@ static oj_status build_join_side_lists(struct zlists_index *self,
     oj_status status;
     OJ_TRY(set_vectors_or_copy_points(&self->side, flat, &args->relation, err));
     if (self->side.vectors.value == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "the join side has no vectors");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the join side has no vectors: write -vector FIELDS");
     d = self->side.vectors.n_dimensions;
     self->n_lists = (int)(d + 1 < MOST_LISTS ? d + 1 : MOST_LISTS);
     OJ_NEW(self->low, d, err);
@@ -204,8 +205,8 @@ measure_feature_and_add_to_ranking(struct zlists_index *self,
                : OJ_OK;
 }
 
-/* Number of features of list l that precede a corner; with is_end also those
- * equal to it. */
+/* Number of features of list l that precede the corner. is_end 1: also counts
+ * features equal to it. */
 static int64_t find_corner_in_list(const struct zlists_index *self, int l,
                                    const uint32_t *corner, int is_end)
 {
@@ -224,8 +225,8 @@ static int64_t find_corner_in_list(const struct zlists_index *self, int l,
     return low;
 }
 
-/* Sets the corners of the box that contains all features within a difference of
- * `most` from a row. */
+/* Sets the corners of the search box. It contains all features whose difference
+ * from the row is at most `most`. */
 static void set_search_box_corners(const struct zlists_index *self,
                                    struct zlists_worker *worker, int64_t row,
                                    double most)
@@ -242,8 +243,9 @@ static void set_search_box_corners(const struct zlists_index *self,
     }
 }
 
-/* Computes an upper bound of the row's k-th distance, from the distances to the
- * k features on either side of the row's place in each list. */
+/* Computes in *most an upper bound of the row's k-th distance. It follows from
+ * the distances to the k features before and the k features after the row in
+ * each list. */
 static oj_status bound_kth_distance_by_neighbours(struct zlists_index *self,
                                                   struct zlists_worker *worker,
                                                   int64_t row, double *most,
@@ -268,9 +270,9 @@ static oj_status bound_kth_distance_by_neighbours(struct zlists_index *self,
     return OJ_OK;
 }
 
-static oj_status search_row(struct oj_row_index *shared,
-                            struct oj_row_worker *of_row, int64_t row,
-                            struct oj_error *err)
+static oj_status search_row_in_zlists(struct oj_row_index *shared,
+                                      struct oj_row_worker *of_row, int64_t row,
+                                      struct oj_error *err)
 {
     struct zlists_index *self = (void *)shared;
     struct zlists_worker *worker = (void *)of_row;
@@ -310,8 +312,8 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
     struct zlists_index *self = (void *)shared;
     self->rest = shared->args.relation;
-    self->rest.vector.is_asked = 0; /* not a condition of the filter, because
-                                       pairs are ranked by it */
+    /* the filter must not test the difference of vectors, which ranks pairs */
+    self->rest.vector.is_asked = 0;
     OJ_TRY(oj_pair_filter_make(&self->rest, shared->input,
                                shared->args.join_side, &shared->filter, err));
     shared->n_rows = self->n > 0 ? shared->n_rows : 0;
@@ -336,20 +338,20 @@ static const struct oj_row_method zlists = {.worker_size =
                                                 sizeof(struct zlists_worker),
                                             .on_one_thread = 1,
                                             .start = start_batch,
-                                            .search = search_row,
+                                            .search = search_row_in_zlists,
                                             .end = end_batch,
                                             .free_worker = free_worker};
 
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_zlists(struct oj_index *wrapped,
+                              const struct oj_index_args *args,
+                              struct oj_stats *stats, struct oj_error *err)
 {
     struct zlists_index *self = oj_row_index_begin(wrapped, &zlists, args);
     if (args->relation.vector.is_asked &&
         args->relation.vector.norm == OJ_NORM_COSINE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"%s\" supports the norms l2, l1 and linf "
-                       "only",
+                       "the backend \"%s\" supports only the norms l2, l1 and "
+                       "linf: use -backend cpu for cosine",
                        args->engine->name);
     if (args->join_side->n_features > 0)
         OJ_TRY(build_join_side_lists(self, err));
@@ -381,7 +383,7 @@ const struct oj_engine oj_zlists_engine = {.name = "shifted Z-lists",
                                            .takes = oj_zlists_takes,
                                            .index_size =
                                                sizeof(struct zlists_index),
-                                           .build = build,
+                                           .build = build_zlists,
                                            .join = oj_row_join,
                                            .free_side = free_side,
                                            .free_batches = oj_row_batches_free,

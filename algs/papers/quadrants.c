@@ -8,10 +8,10 @@
  *
  *  Differences: the paper expands the boxes of the join side by the distance;
  *  here the quadrants are expanded, so that one grid serves every distance.
- *  Without a maximum distance, or with one so large that most of the layer
- *  would be a candidate, quadrants search within the typical distance of
- *  features, and points that need more are then searched one by one with a
- *  growing radius (ours).
+ *  If there is no maximum distance, or one so large that most of the layer
+ * would be candidates, quadrants search within the typical distance of
+ * features. Points that need more are then searched one by one with a growing
+ * radius (ours).
  *
  *  The backend "quadrant". On a GPU: cuda/papers/cuda_quadrants.cu. */
 #include "../../flatten/base/oj_alloc.h"
@@ -40,8 +40,9 @@
  */
 struct quadrant_grid
 {
-    const struct oj_boxes *boxes; /* borrowed */
-    int has_cells;                /* 0: a single cell contains all features */
+    const struct oj_boxes *boxes; /* widened boxes of the join side; borrowed */
+    int has_cells;                /* 0: the grid is a single cell with all
+                                     features */
     struct oj_quadrant_frame frame;
     int64_t n_cells, n_entries;
     uint64_t *cell;       /* [n_cells] cell numbers, ascending: row * 2^32 +
@@ -52,8 +53,8 @@ struct quadrant_grid
 
 #define N_SAMPLES 1023
 
-/* Initial cell size: twice the longer side of a typical box, expanded by reach.
- * Such a box intersects few cells. */
+/* Initial size of cells: twice the longer side of a typical box that is
+ * expanded by reach, so that such a box intersects few cells. */
 static double choose_cell_size_by_median_box(const struct oj_boxes *boxes,
                                              double reach)
 {
@@ -72,8 +73,8 @@ static double choose_cell_size_by_median_box(const struct oj_boxes *boxes,
 }
 
 /* Chooses the size of cells: doubles it until there are only a few entries per
- * feature, at most until a single cell contains everything. Returns the number
- * of entries; 0 if no grid is possible for these coordinates. */
+ * feature, or a single cell contains everything. Returns the number of entries;
+ * 0 if these coordinates do not allow a grid. */
 static int64_t choose_cell_size(struct quadrant_grid *grid, double reach)
 {
     const struct oj_boxes *boxes = grid->boxes;
@@ -179,7 +180,7 @@ static void free_grid(struct quadrant_grid *grid)
     oj_free(grid->feature);
 }
 
-/* Number of entries in the cells that window intersects. A feature may have
+/* Number of entries in the cells that the window intersects. A feature may have
  * several entries. */
 static int64_t count_in_window(const struct quadrant_grid *grid,
                                const struct oj_box *window)
@@ -199,8 +200,9 @@ static int64_t count_in_window(const struct quadrant_grid *grid,
     return n;
 }
 
-/* Writes the features whose boxes intersect window to out, each once; returns
- * their number. out must have room for count_in_window() of them. */
+/* Lists in out the features whose boxes intersect the window, each of them
+ * once; returns their number. out must have room for count_in_window()
+ * features. */
 static int64_t list_in_window(const struct quadrant_grid *grid,
                               const struct oj_box *window, int32_t *out)
 {
@@ -248,13 +250,13 @@ struct quadrant_index
     struct oj_boxes boxes;
     /* 0: as in the paper, each point of a quadrant is compared with each
      * segment of the quadrant's features, except features beyond the point's
-     * maximum distance. 1: there is no maximum distance: features that are too
-     * far away are skipped by their boxes. */
+     * maximum distance. 1: the search radius grows, and features whose boxes
+     * are too far away are skipped. */
     int is_growing;
     double reach; /* search distance of quadrants */
     struct quadrant_grid grid;
 
-    /* The following are for the current batch. */
+    /* The following members are for the current batch. */
     struct oj_points points; /* points of all rows, in Morton order */
     struct oj_quadrants quadrants;
 };
@@ -296,11 +298,11 @@ struct quadrant_worker
     struct oj_row_worker shared;
     int64_t n_features, cap_feature, cap_open;
     int32_t *feature; /* [n_features] features within reach of the quadrant */
-    int64_t *open;    /* points of the quadrant that may still have nearer
-                         features */
+    int64_t *open;    /* points of the quadrant for which nearer features may
+                         exist outside the reach */
 };
 
-/* Lists the features whose boxes are within reach of box. */
+/* Lists in worker->feature the features whose boxes are within reach of box. */
 static oj_status list_features_within_reach(const struct quadrant_index *index,
                                             struct quadrant_worker *worker,
                                             const struct oj_box *box,
@@ -308,7 +310,7 @@ static oj_status list_features_within_reach(const struct quadrant_index *index,
 {
     struct oj_box window = oj_box_widened(box, reach);
     double start = oj_clock_seconds();
-    /* + 1, because the array must exist even without features */
+    /* + 1, because the array must exist even if there are no features */
     int64_t n = count_in_window(&index->grid, &window) + 1;
     OJ_ROOM(worker->feature, 0, n, worker->cap_feature, err);
     worker->n_features = list_in_window(&index->grid, &window, worker->feature);
@@ -316,9 +318,9 @@ static oj_status list_features_within_reach(const struct quadrant_index *index,
     return OJ_OK;
 }
 
-/* Computes and ranks the distances of a point to the listed features; skips
- * those whose box is beyond reach. *is_settled is 1 if no other feature can be
- * nearer. */
+/* Computes and ranks the distances of a point to the listed features, except
+ * those whose box is beyond reach. Sets *is_settled to 1 if no other feature
+ * can be nearer. */
 static oj_status rank_listed_within_reach_of_point(
     const struct quadrant_index *index, struct quadrant_worker *worker,
     int64_t point, double reach, int *is_settled, struct oj_error *err)
@@ -406,7 +408,7 @@ static oj_status check_input(const struct oj_row_index *shared,
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "the backend \"quadrant\" supports only points as input, "
-                   "and no conditions on pairs");
+                   "and no conditions on pairs: use -backend cpu");
 }
 
 static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
@@ -450,10 +452,11 @@ static oj_status build_index(struct oj_index *wrapped,
     if (!oj_relation_is_nearest(relation) ||
         relation->metric != OJ_METRIC_PLANAR ||
         oj_relation_compares_shapes(relation) || relation->min_distance != 0.0)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"quadrant\" supports only -op nearest, in "
-                       "the plane, by the minimum distance and without "
-                       "-min_distance");
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "the backend \"quadrant\" supports only -op nearest with "
+            "-metric planar and -distance least, without "
+            "-min_distance: use -backend cpu");
     return build_boxes_and_grid(oj_row_index_begin(wrapped, &quadrants, args),
                                 stats, err);
 }

@@ -4,8 +4,8 @@
  *
  *  Method: the boxes of the row and of a join feature give a lower bound m and
  *  an upper bound M of their distance. The features are sorted by m.  Features
- *  after the k-th cut point cannot be among the k nearest (theorem 7). The
- *  distance to the others is computed from all pairs of vertices.
+ *  after the k-th cut point cannot be among the k nearest (theorem 7). For the
+ *  other features, the distance is computed from all pairs of vertices.
  *
  *  With m_1 <= m_2 <= m_3 <= .., feature i is a cut point if M_i < m_(i+1): all
  *  later features are then farther than feature i.
@@ -37,7 +37,8 @@ struct bounded_feature
 struct cut_points_worker
 {
     struct oj_row_worker shared;
-    struct bounded_feature *bounded; /* [join features] scratch */
+    struct bounded_feature *bounded; /* [join features] scratch: features that
+                                        pass the filter, with their bounds */
 };
 
 static void free_side(struct oj_index *wrapped)
@@ -52,8 +53,8 @@ static int compare_least(const void *a, const void *b)
     return (p->least > q->least) - (p->least < q->least);
 }
 
-/* Lists the features that pass the filter, with bounds of their distance;
- * returns their number. */
+/* Lists the features that pass the filter, with bounds of their distance to the
+ * row. Returns their number. */
 static int64_t
 list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
                               struct bounded_feature *bounded)
@@ -74,8 +75,8 @@ list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
     return n;
 }
 
-/* Number of features up to the k-th cut point, in ascending order of the lower
- * bound. */
+/* Number of features up to and including the k-th cut point. bounded: features
+ * in ascending order of the lower bound. */
 static int64_t count_up_to_kth_cut_point(const struct bounded_feature *bounded,
                                          int64_t n, int64_t k)
 {
@@ -88,9 +89,9 @@ static int64_t count_up_to_kth_cut_point(const struct bounded_feature *bounded,
     return n;
 }
 
-static oj_status search_row(struct oj_row_index *shared,
-                            struct oj_row_worker *worker, int64_t row,
-                            struct oj_error *err)
+static oj_status rank_up_to_cut_point(struct oj_row_index *shared,
+                                      struct oj_row_worker *worker, int64_t row,
+                                      struct oj_error *err)
 {
     const struct cut_points_index *self = (void *)shared;
     const struct oj_flat *side = shared->args.join_side, *input = shared->input;
@@ -125,12 +126,12 @@ static void free_worker(struct oj_row_worker *worker)
 static const struct oj_row_method cutting = {
     .worker_size = sizeof(struct cut_points_worker),
     .on_one_thread = 1,
-    .search = search_row,
+    .search = rank_up_to_cut_point,
     .free_worker = free_worker};
 
-static oj_status build(struct oj_index *wrapped,
-                       const struct oj_index_args *args, struct oj_stats *stats,
-                       struct oj_error *err)
+static oj_status build_boxes(struct oj_index *wrapped,
+                             const struct oj_index_args *args,
+                             struct oj_stats *stats, struct oj_error *err)
 {
     struct cut_points_index *self = oj_row_index_begin(wrapped, &cutting, args);
     const struct oj_relation *relation = &args->relation;
@@ -139,8 +140,9 @@ static oj_status build(struct oj_index *wrapped,
         relation->distance != OJ_DISTANCE_HAUSDORFF_POINTS ||
         relation->metric != OJ_METRIC_PLANAR || relation->min_distance > 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"%s\" supports only -op nearest -distance "
-                       "hausdorff_points, planar and without -min_distance",
+                       "the backend \"%s\" supports only -op nearest with "
+                       "-distance hausdorff_points and -metric planar, without "
+                       "-min_distance: use -backend cpu",
                        args->engine->name);
     return oj_boxes_make(args->join_side, &self->boxes, err);
 }
@@ -148,7 +150,7 @@ static oj_status build(struct oj_index *wrapped,
 const struct oj_engine oj_cut_points_engine = {
     .name = "cut points of boxes, all vertices of what stays",
     .index_size = sizeof(struct cut_points_index),
-    .build = build,
+    .build = build_boxes,
     .join = oj_row_join,
     .free_side = free_side,
     .free_batches = oj_row_batches_free,

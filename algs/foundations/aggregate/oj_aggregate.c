@@ -14,12 +14,8 @@
 __extension__ typedef __int128 s128;
 __extension__ typedef unsigned __int128 u128;
 
-/* The state of a row is contiguous, so that adding a
- *  pair reads few cache lines:
- *
- *   row 0                                            row 1
- *   [pairs | n of column 0 | sum ... | min ... | ...][pairs | ...
- */
+/* The state of a row is contiguous, so that adding a pair reads few cache
+ * lines: */
 enum
 {
     WORD = 8,
@@ -40,15 +36,16 @@ struct chosen
     int64_t n_bytes, capacity;
 };
 
-/* Where the state of a row contains the parts for a column, as offsets in words
- * of 8 bytes; < 0: not needed. */
+/* Offsets, in words of 8 bytes, of a column's parts in the state of a row.
+ * Negative: the part is not needed. */
 struct column_state
 {
-    int n;           /* number of values (int64_t) */
-    int long_sum;    /* sum as a 128-bit integer in two's complement */
-    int sum;         /* struct oj_exact_sum */
-    int squares;     /* struct oj_exact_sum */
-    int sorted;      /* index in stores of the sorted values; < 0: not needed */
+    int n;        /* number of values (int64_t) */
+    int long_sum; /* sum as a 128-bit integer in two's complement */
+    int sum;      /* struct oj_exact_sum */
+    int squares;  /* struct oj_exact_sum */
+    int sorted;   /* index of the column's sorted values in `stores`; < 0: not
+                     needed */
     int is_of_pairs; /* 1: one value per pair; 0: one per join feature */
 };
 
@@ -69,8 +66,8 @@ struct percentile
     uint64_t value[2];
 };
 
-/* All values of a column, for aggregates that need them sorted, with results
- * for one row. */
+/* All values of a column, sorted, and what was computed from the values of one
+ * row. */
 struct store
 {
     struct oj_value_sort *held;
@@ -79,27 +76,28 @@ struct store
     enum oj_held_order order;
     const char *separator; /* for concat; aggregates with another separator use
                               another store */
-    int64_t row;           /* row for which the members below are valid; -1:
-                              none */
+    int64_t row; /* the row whose results the members below hold; -1: none */
     int64_t n_unique;
-    uint64_t middle[2]; /* numbers: the one or two values in the middle */
-    uint64_t mode;      /* of numbers: the most frequent value */
-    uint64_t minority;  /* of numbers: the rarest value */
-    struct text text;   /* bytes: the most frequent value; concat: the joined
-                           text */
-    struct text rarest; /* of bytes: the rarest value */
-    struct text other;  /* bytes: scratch, the value that is being counted */
+    uint64_t middle[2]; /* numbers: the value in the middle, or the two values
+                           there */
+    uint64_t mode;      /* most frequent value, if values are numbers */
+    uint64_t minority;  /* rarest value, if values are numbers */
+    struct text text;   /* most frequent value, if values are bytes; for concat
+                           the joined text */
+    struct text rarest; /* rarest value, if values are bytes */
+    struct text other;  /* scratch for bytes: the value that is being counted */
 };
 
 struct oj_aggregates
 {
     struct oj_aggregate_plan plan;
-    struct column_state *columns; /* [plan.n_columns] */
+    struct column_state *columns; /* [plan.n_columns] parts of the state */
     int *state; /* [plan.n_aggregates] where the state of each aggregate is.
-                   min, max, first, last (struct chosen), range (two numbers),
-                   weighted sums (struct oj_exact_sum) and weighted means (two
-                   of these): offset in words; concat: index of its store;
-                   percentile: index in percentiles; others: -1 */
+                   Offset in words of the row's state for min, max, first and
+                   last (struct chosen), range (two numbers), weighted sum
+                   (struct oj_exact_sum) and weighted mean (two of them). For
+                   concat: index in stores. For percentile: index in
+                   percentiles. Otherwise -1. */
     struct store *stores;
     int n_stores;
     struct percentile *percentiles;
@@ -214,7 +212,7 @@ static const struct oj_aggregate_function *find_function(const char *name)
     return NULL;
 }
 
-/* Index of a name in other_names; -1 if it is not there. */
+/* Returns the index of a name in other_names, or -1. */
 static int find_other_name(const char *name)
 {
     char plain[24];
@@ -336,11 +334,11 @@ enum
 {
     OF_NUMBERS = 1, /* accepts only numbers */
     OF_TEXTS = 2,   /* accepts only texts; sorted by (FID, reading position) */
-    SINGLE = 4,     /* has a state of its own, not shared by the column's
-                       aggregates */
-    SUMMED = 8,     /* uses the sum of the column */
-    SQUARED = 16,   /* uses the sum (as reals) and the sum of squares */
-    SORTED = 32     /* uses all values of the column, sorted */
+    SINGLE = 4,   /* has its own part of the row's state, not shared with other
+                     aggregates of the column */
+    SUMMED = 8,   /* uses the sum of the column */
+    SQUARED = 16, /* uses the sum (as reals) and the sum of squares */
+    SORTED = 32   /* uses all values of the column, sorted */
 };
 
 static const unsigned char traits[] = {
@@ -388,7 +386,7 @@ static int words_of_own_state(enum oj_aggregate_kind kind)
     }
 }
 
-/* 1 if the own state is a struct chosen. */
+/* 1 if the aggregate's own state is a struct chosen. */
 static int chooses_value(enum oj_aggregate_kind kind)
 {
     return kind == OJ_AGG_MIN || kind == OJ_AGG_MAX || kind == OJ_AGG_FIRST ||
@@ -408,7 +406,7 @@ static void assign_offset_if_unset(struct oj_aggregates *a, int *at, int n)
         *at = assign_state_offset(a, n);
 }
 
-/* Reserves, in the state of a row, what aggregate i needs. */
+/* Reserves in the row's state the parts that aggregate i needs. */
 static void assign_offsets_of_aggregate(struct oj_aggregates *a, int i)
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
@@ -458,23 +456,31 @@ static oj_status check_aggregate_columns(const struct oj_aggregate_plan *plan,
             continue;
         if (what->column < 0 || what->column >= plan->n_columns)
             return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d names no column of the plan", i);
+                           "aggregate %d, counted from 0, names a column that "
+                           "does not exist",
+                           i);
         is_bytes = plan->types[what->column] == OJ_AGG_BYTES;
         if ((traits[what->kind] & OF_NUMBERS) && is_bytes)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d needs a column of numbers", i);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "aggregate %d, counted from 0, needs a column of numbers", i);
         if (what->kind == OJ_AGG_WEIGHTED_MEAN &&
             (what->weight < 0 || what->weight >= plan->n_columns ||
              plan->types[what->weight] == OJ_AGG_BYTES))
             return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d needs a column of weights", i);
+                           "aggregate %d, counted from 0, needs a column of "
+                           "weights, which are numbers",
+                           i);
         if (what->kind == OJ_AGG_PERCENTILE &&
             !(what->percent >= 0.0 && what->percent <= 100.0))
             return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d needs a percentage from 0 to 100", i);
+                           "aggregate %d, counted from 0, needs a percentage "
+                           "from 0 to 100",
+                           i);
         if ((traits[what->kind] & OF_TEXTS) && !is_bytes)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d needs a column of texts", i);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "aggregate %d, counted from 0, needs a column of texts", i);
     }
     return OJ_OK;
 }
@@ -728,8 +734,8 @@ static int replaces_chosen_value(enum oj_aggregate_kind kind,
     return kind == OJ_AGG_MIN || kind == OJ_AGG_FIRST ? c < 0 : c > 0;
 }
 
-/* Gives aggregate i a new value to choose: replaces the chosen value if the new
- * one is better. Bytes are copied. */
+/* Replaces the value that aggregate i has chosen if the new value is better.
+ * Copies bytes. */
 static oj_status replace_chosen_if_better(struct oj_aggregates *a,
                                           uint64_t *state, int i,
                                           const struct chosen *one,
@@ -834,7 +840,8 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
             (pairs->share != NULL ? pairs->share[p] : 1.0) *
                 (type == OJ_AGG_INTEGER ? (double)value.integer : value.real),
             err);
-    one.bytes = (char *)value.bytes; /* only read, in spite of the cast */
+    one.bytes = (char *)value.bytes; /* The cast removes const, but the bytes
+                                        are only read. */
     one.n_bytes = value.n_bytes;
     if (what->kind == OJ_AGG_MIN || what->kind == OJ_AGG_MAX)
     {
@@ -920,9 +927,9 @@ static inline void prefetch_row_state(const struct oj_aggregates *a,
     __builtin_prefetch(state + a->words - 1, 1);
 }
 
-/* Adds the values of a column for pairs p .. end - 1, which are of one row, to
- * the state that the column's aggregates share. Sums of reals without NULLs are
- * added without a look at the column's properties for each of them. */
+/* Adds the values of a column for pairs p .. end - 1, all of one row, to the
+ * state that the column's aggregates share. Reals without NULLs that are only
+ * summed take a shorter loop. */
 static oj_status add_run_to_column_state(struct oj_aggregates *a,
                                          uint64_t *state, int c,
                                          const struct oj_aggregate_pairs *pairs,
@@ -948,8 +955,7 @@ static oj_status add_run_to_column_state(struct oj_aggregates *a,
     return OJ_OK;
 }
 
-/* Index behind the last of the pairs from p on that are of the row of pair p.
- */
+/* Returns the end of the run of pairs that starts at p and has a common row. */
 static int64_t find_end_of_run(const struct oj_aggregate_pairs *pairs,
                                int64_t p)
 {
@@ -1008,7 +1014,7 @@ int oj_aggregates_need_only_sums(const struct oj_aggregates *a)
     return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS;
 }
 
-/* with a single word per row, that word is the number of pairs */
+/* If the state has a single word per row, that word is the number of pairs. */
 int64_t *oj_aggregates_counts(struct oj_aggregates *a)
 {
     return a->words == 1 ? (int64_t *)a->rows : NULL;
@@ -1023,8 +1029,8 @@ struct reach
 {
     const struct oj_aggregate_column *column;
     int is_integer, wants_sum;
-    /* all values are multiples of 2^low and smaller than 2^-minus_high in
-     * magnitude */
+    /* All values are multiples of 2^low, and their magnitudes are below
+     * 2^-minus_high. (Negated, so that both are updated by atomic_min().) */
     _Atomic int low, minus_high;
     _Atomic int any_null, any_odd;
     _Atomic uint64_t integers; /* OR of all integers, negative ones inverted
@@ -1096,7 +1102,7 @@ static int assign_sum_word_offset(struct oj_sum_request *request, int n)
 }
 
 /* Plans the sum of column c. Scans the n values of `from` to find how many
- * limbs hold an exact sum. */
+ * limbs an exact sum needs. */
 static void choose_limbs_for_backend_sum(const struct oj_aggregates *a, int c,
                                          const struct oj_aggregate_column *from,
                                          int64_t n, int n_threads,
@@ -1393,9 +1399,10 @@ static oj_status concat_held_texts(struct store *store, struct oj_error *err)
         if (i > 0)
             OJ_TRY(append_text(text, store->separator, n_separator, err));
         if (text->n + value->n_bytes + n_separator >= INT_MAX)
-            return oj_fail(err, OJ_ERR_LIMIT,
-                           "the concatenated values of one row are longer "
-                           "than 2 GB");
+            return oj_fail(
+                err, OJ_ERR_LIMIT,
+                "the concatenated values of one row are longer than 2 GB: "
+                "concatenate a shorter field, or allow fewer pairs");
         OJ_TRY(append_text(text, value->bytes, value->n_bytes, err));
         OJ_TRY(oj_value_sort_skip(store->held, err));
     }
@@ -1424,8 +1431,8 @@ static oj_status summarize_stored_values(struct oj_aggregates *a, int of,
 
 /* ---- results ------------------------------------------------------------- */
 
-/* Sets an integer result, if it fits; what: its function, hint: what to ask
- * for instead of it, or "". */
+/* Sets an integer result. OJ_ERR_LIMIT if it does not fit into 64 bits; in the
+ * message, `what` is the function's name and `hint` the end, or "". */
 static oj_status set_integer_result(s128 result, const char *what,
                                     const char *hint, int64_t row,
                                     struct oj_aggregate_value *value,

@@ -1,18 +1,18 @@
 /** Aggregates over the pairs of each row, with values of the paired features.
  *
- *   start(n rows) -> add(pairs), add(pairs), ... -> rewind -> result(row 0),
- * ... add_sums(by row), ...
+ *   reset(n rows) -> add(pairs) or add_sums(), ... -> rewind -> result(row 0)
+ * ...
  *
  *  The results do not depend on the order of pairs: sums are exact
  *  (oj_exact_sum.h), and aggregates that need an order sort by (FID, place),
  *  where place is the reading position, or by value.  So either side of the
  *  join may be streamed.
  *
- *  Values are fields of the join feature, or belong to the pair, as its
- *  distance.  NULLs are ignored, except by OJ_AGG_COUNT.  The result of a
- * row without values is NULL; for counts it is 0. Numbers are ordered as usual,
- * NaN after all others and equal to itself, -0 like 0; bytes as memcmp() orders
- * them.
+ *  Values are fields of the join feature, or belong to the pair, for example
+ * its distance.  NULLs are ignored, except by OJ_AGG_COUNT.  The result of a
+ * row without values is NULL; for counts it is 0.  In the order of numbers, NaN
+ *  follows all others and equals itself, and -0 equals 0.  Bytes are ordered as
+ *  by memcmp().
  *
  *  count, sums, extremes, first and last need a few bytes for each row; median,
  *  percentile, mode, minority, unique and concat store and sort all values, in
@@ -24,6 +24,7 @@
 #include "oj_sum_request.h"
 #include "oj_value_external_sort.h"
 
+/** The aggregate functions. Values are those of one row's pairs. */
 enum oj_aggregate_kind
 {
     OJ_AGG_COUNT = 0,    /**< number of pairs */
@@ -32,14 +33,15 @@ enum oj_aggregate_kind
     OJ_AGG_MEAN, /**< sum divided by the number of values */
     OJ_AGG_MIN,
     OJ_AGG_MAX,
-    OJ_AGG_MEDIAN, /**< of an even number of values: the mean of the middle
-                        two */
+    OJ_AGG_MEDIAN, /**< middle value; for an even number of values, the mean of
+                        the two in the middle */
     OJ_AGG_STDDEV, /**< sample standard deviation (divisor n - 1); NULL for n
                         < 2 */
     OJ_AGG_FIRST,  /**< first value that is not NULL, in the order of (FID,
                         reading position) */
     OJ_AGG_LAST,
-    OJ_AGG_MODE,         /**< most frequent value; of several, the smallest */
+    OJ_AGG_MODE, /**< most frequent value; if several are, the smallest of them
+                  */
     OJ_AGG_UNIQUE,       /**< number of different values */
     OJ_AGG_CONCAT,       /**< values joined in the order of (FID, reading
                               position) */
@@ -52,9 +54,9 @@ enum oj_aggregate_kind
                               from 0 */
     OJ_AGG_RANGE,        /**< maximum minus minimum; integers: exact, or an
                               error */
-    OJ_AGG_MINORITY,     /**< rarest value; of several, the smallest */
-    OJ_AGG_COVERED,      /**< the value that all pairs of a row have; 0 for a
-                              row without pairs */
+    OJ_AGG_MINORITY, /**< rarest value; if several are, the smallest of them */
+    OJ_AGG_COVERED,  /**< the value that all pairs of a row have; 0 for a
+                          row without pairs */
     OJ_AGG_WEIGHTED_MEAN /**< sum of value times weight, divided by the sum of
                               weights; both sums are exact; NULL if the weights
                               add up to 0. Pairs without value or weight are
@@ -71,6 +73,7 @@ struct oj_aggregate_value
     int64_t n_bytes;
 };
 
+/** One aggregate to compute: a function and its arguments. */
 struct oj_aggregate
 {
     enum oj_aggregate_kind kind;
@@ -132,6 +135,7 @@ enum oj_aggregate_takes
                                         of the values */
 };
 
+/** A name that users may write, and the function it stands for. */
 struct oj_aggregate_function
 {
     const char *name;
@@ -148,7 +152,8 @@ struct oj_aggregate_function
     "covered_length"
 
 /** Finds a function by name, ignoring case. Error messages begin with `before`.
- * If other programs use the name, the message suggests the name used here. */
+ * If the name is unknown here but usual in other programs, the message suggests
+ * the name used here. */
 OJ_MUST_USE oj_status oj_aggregate_find(
     const char *before, const char *name,
     const struct oj_aggregate_function **out, struct oj_error *err);
@@ -163,7 +168,7 @@ OJ_MUST_USE oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
                                          struct oj_aggregates **out,
                                          struct oj_error *err);
 
-/** Removes all pairs. There are then rows 0 to n_rows - 1. */
+/** Removes all pairs, and sets the number of rows to n_rows. */
 OJ_MUST_USE oj_status oj_aggregates_reset(struct oj_aggregates *aggregates,
                                           int64_t n_rows, struct oj_error *err);
 
@@ -172,8 +177,9 @@ OJ_MUST_USE oj_status oj_aggregates_extend(struct oj_aggregates *aggregates,
                                            int64_t n_rows,
                                            struct oj_error *err);
 
-/** Adds pairs, 0 <= row[p] < n_rows. Bytes are copied. A pair takes a few
- * nanoseconds if the plan has only counts and sums, otherwise tens of them. */
+/** Adds pairs, 0 <= row[p] < n_rows. Bytes are copied. Takes a few nanoseconds
+ * per pair if the plan has only counts and sums, otherwise tens of nanoseconds.
+ */
 OJ_MUST_USE oj_status oj_aggregates_add(struct oj_aggregates *aggregates,
                                         const struct oj_aggregate_pairs *pairs,
                                         struct oj_error *err);
@@ -207,7 +213,7 @@ OJ_MUST_USE oj_status oj_aggregates_merge(struct oj_aggregates *aggregates,
                                           const struct oj_aggregates *from,
                                           struct oj_error *err);
 
-/** Ends the adding of pairs, so that results can be read, from row 0 on. */
+/** Ends the adding of pairs. Results can then be read, from row 0 on. */
 OJ_MUST_USE oj_status oj_aggregates_rewind(struct oj_aggregates *aggregates,
                                            struct oj_error *err);
 
@@ -223,7 +229,7 @@ OJ_MUST_USE oj_status oj_aggregates_result(struct oj_aggregates *aggregates,
                                            struct oj_aggregate_value *value,
                                            struct oj_error *err);
 
-/** aggregates may be NULL. */
+/** Frees the aggregates, which may be NULL. */
 void oj_aggregates_close(struct oj_aggregates *aggregates);
 
 #endif

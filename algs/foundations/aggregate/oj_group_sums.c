@@ -23,8 +23,8 @@ static oj_status check_groups(const struct oj_group_sums *sums, int64_t n,
     {
         if (group[i] < 0 || group[i] >= sums->n)
             return oj_fail(err, OJ_ERR_ARG,
-                           "group[%lld] is %lld, and the sums are those of "
-                           "%lld groups, which are counted from 0",
+                           "group[%lld] is %lld; it must be 0 or more and less "
+                           "than the number of groups, %lld",
                            (long long)i, (long long)group[i],
                            (long long)sums->n);
     }
@@ -68,7 +68,8 @@ oj_status oj_group_sums_merge(struct oj_group_sums *sums, int64_t n,
                                           word + offset[i], n_words, err));
         else if (n_words < 0)
             return oj_fail(err, OJ_ERR_DATA,
-                           "offset[%lld] is less than the one before it",
+                           "offset[%lld] is less than the offset before it; "
+                           "offsets must not decrease",
                            (long long)i + 1);
     }
     return OJ_OK;
@@ -92,7 +93,7 @@ oj_status oj_group_sums_integers(const struct oj_group_sums *sums,
 void oj_group_sums_write_words(const struct oj_group_sums *sums,
                                int64_t *offset, uint64_t *word)
 {
-    /* takes the words where only sizes are asked for */
+    /* receives the words if only their number is requested */
     uint64_t unused[OJ_SUM_MOST_LONG_WORDS] = {0};
     offset[0] = 0;
     for (int64_t i = 0; i < sums->n; i++)

@@ -2,10 +2,10 @@
  *
  *   columns of a batch --request--> backend --words of limbs--> aggregates
  *
- *  A backend adds the values of a batch's points, cut into limbs
- *  (oj_sum_limbs.h), to the words of each point's join features, in any order.
- *  The words are then added to exact sums, so the results equal those of adding
- *  the pairs one by one.
+ *  A backend cuts the values of a batch's points into limbs (oj_sum_limbs.h)
+ * and adds them to the words of each point's join features, in any order. The
+ * words are then added to exact sums, so the results equal those of adding the
+ * pairs one by one.
  */
 #ifndef OJ_SUM_REQUEST_H
 #define OJ_SUM_REQUEST_H
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Columns of values to be aggregated. */
+/* Type of the values in a column. */
 
 enum oj_aggregate_type
 {

@@ -17,10 +17,10 @@ enum
     WORD = 8
 };
 
-/* A value in memory: row, and the number or an offset in the pool. The pool
- * contains, for each value of bytes: FID and place (only with
+/* A value in memory: its row, and either the number or an offset in the pool.
+ * For each value of bytes the pool contains FID and place (only with
  * OJ_HELD_BY_PLACE), length, and the bytes padded to whole words. Files contain
- * the row, then the number or these words. */
+ * the row, followed by the number or by the value's words from the pool. */
 struct entry
 {
     int64_t row;
@@ -72,7 +72,7 @@ oj_status oj_value_sort_open(enum oj_held_order order,
     return OJ_OK;
 }
 
-/* Number of words that precede a value's bytes in the pool. */
+/* Number of words before a value's bytes in the pool. */
 static int64_t count_header_words(const struct oj_value_sort *held)
 {
     return held->order == OJ_HELD_BY_PLACE ? 3 : 1;
@@ -178,8 +178,9 @@ static int compare_held_values(enum oj_held_order order,
 
 /* ---- sorting ------------------------------------------------------------- */
 
-static inline int comes_before(const struct oj_value_sort *held,
-                               const struct entry *a, const struct entry *b)
+static inline int does_entry_precede(const struct oj_value_sort *held,
+                                     const struct entry *a,
+                                     const struct entry *b)
 {
     struct oj_held_value u, v;
     if (a->row != b->row)
@@ -205,20 +206,21 @@ static void insertion_sort_entries(const struct oj_value_sort *held,
     {
         struct entry one = e[i];
         int64_t k = i;
-        for (; k > 0 && comes_before(held, &one, &e[k - 1]); k--)
+        for (; k > 0 && does_entry_precede(held, &one, &e[k - 1]); k--)
             e[k] = e[k - 1];
         e[k] = one;
     }
 }
 
-static void sort_three(const struct oj_value_sort *held, struct entry *a,
-                       struct entry *b, struct entry *c)
+static void sort_three_entries(const struct oj_value_sort *held,
+                               struct entry *a, struct entry *b,
+                               struct entry *c)
 {
-    if (comes_before(held, b, a))
+    if (does_entry_precede(held, b, a))
         swap_entries(a, b);
-    if (comes_before(held, c, b))
+    if (does_entry_precede(held, c, b))
         swap_entries(b, c);
-    if (comes_before(held, b, a))
+    if (does_entry_precede(held, b, a))
         swap_entries(a, b);
 }
 
@@ -235,13 +237,13 @@ static void sort_entries(const struct oj_value_sort *held, struct entry *e,
         struct entry pivot;
         *drawn = *drawn * UINT64_C(6364136223846793005) + 1;
         swap_entries(&e[n / 2], &e[(int64_t)(*drawn >> 32) % n]);
-        sort_three(held, &e[0], &e[n / 2], &e[n - 1]);
+        sort_three_entries(held, &e[0], &e[n / 2], &e[n - 1]);
         pivot = e[n / 2];
         while (i <= k)
         {
-            while (comes_before(held, &e[i], &pivot))
+            while (does_entry_precede(held, &e[i], &pivot))
                 i++;
-            while (comes_before(held, &pivot, &e[k]))
+            while (does_entry_precede(held, &pivot, &e[k]))
                 k--;
             if (i <= k)
                 swap_entries(&e[i++], &e[k--]);
@@ -273,7 +275,8 @@ static void sort_entries_in_memory(struct oj_value_sort *held)
 static oj_status fail_file(const char *doing, struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_IO,
-                   "%s values of aggregates in a temporary file failed: %s",
+                   "%s values of aggregates in a temporary file failed: %s; "
+                   "TMPDIR can name another folder",
                    doing, strerror(errno));
 }
 

@@ -16,10 +16,11 @@
 
 #include <stdint.h>
 
+/** How the values of a row are sorted. */
 enum oj_held_order
 {
-    OJ_HELD_BY_NUMBER, /**< by the number; 16 bytes per value */
-    OJ_HELD_BY_BYTES,  /**< by bytes as memcmp(), the shorter first */
+    OJ_HELD_BY_NUMBER, /**< by `number`; takes 16 bytes per value */
+    OJ_HELD_BY_BYTES,  /**< by bytes, as oj_bytes_compare() orders them */
     OJ_HELD_BY_PLACE   /**< by (FID, reading position of the join feature),
                             unique within a row */
 };
@@ -37,10 +38,10 @@ struct oj_held_files
 struct oj_held_value
 {
     int64_t row;
-    uint64_t number;    /**< for OJ_HELD_BY_NUMBER */
-    int64_t fid, place; /**< for OJ_HELD_BY_PLACE */
-    const char *bytes;  /**< except for OJ_HELD_BY_NUMBER; when read, valid
-                             until the next value is read */
+    uint64_t number;    /**< set with OJ_HELD_BY_NUMBER */
+    int64_t fid, place; /**< set with OJ_HELD_BY_PLACE */
+    const char *bytes;  /**< NULL with OJ_HELD_BY_NUMBER; when read, valid until
+                             the next value is read */
     int64_t n_bytes;
 };
 
@@ -53,6 +54,7 @@ OJ_MUST_USE oj_status oj_value_sort_open(enum oj_held_order order,
                                          struct oj_value_sort **out,
                                          struct oj_error *err);
 
+/** Adds a value; its bytes are copied. */
 OJ_MUST_USE oj_status oj_value_sort_add(struct oj_value_sort *held,
                                         const struct oj_held_value *value,
                                         struct oj_error *err);
@@ -80,7 +82,7 @@ OJ_MUST_USE oj_status oj_value_sort_skip(struct oj_value_sort *held,
 /** Removes all values; keeps a limited amount of memory for new ones. */
 void oj_value_sort_clear(struct oj_value_sort *held);
 
-/** held may be NULL. */
+/** Frees the store, which may be NULL. */
 void oj_value_sort_close(struct oj_value_sort *held);
 
 /** Compares bytes as memcmp(); if one is a prefix of the other, the shorter is

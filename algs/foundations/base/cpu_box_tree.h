@@ -23,6 +23,7 @@
  * children and pops one. */
 #define OJ_BOX_STACK (OJ_BOX_LEVELS * OJ_BOX_FANOUT)
 
+/** Where the levels of a tree start in the array of boxes. */
 struct oj_box_levels
 {
     int n_levels; /**< 0: the tree has no entries */

@@ -49,8 +49,8 @@ struct oj_box oj_order_frame(int64_t n, const double *x, const double *y)
     return frame;
 }
 
-/* Factor from coordinates to columns of the Morton grid, which has 65,536 along
- * each side of a square that contains the frame. */
+/* Scale from coordinates to columns of the Morton grid. The grid is a square
+ * around the frame with 65,536 columns and rows. */
 static double compute_morton_key_scale(const struct oj_box *frame)
 {
     double width = frame->x1 - frame->x0, height = frame->y1 - frame->y0;
@@ -86,11 +86,12 @@ struct order_build
     const struct oj_reach_mask *mask; /* NULL: all points */
     int64_t n_prefixes;   /* number of prefixes of Morton keys; 1: a single
                              bucket for all points */
-    int prefix_shift;     /* right shift that reduces a key to its prefix */
+    int prefix_shift;     /* right shift from a key to its prefix */
     uint32_t *histogram;  /* [n_slices][n_prefixes] number of points */
     uint16_t *bucket_of;  /* [n_prefixes] bucket of each prefix */
-    int64_t *slice_start; /* [n_slices][n_buckets] number of points; then where
-                             the slice writes its next point of the bucket */
+    int64_t *slice_start; /* [n_slices][n_buckets] first number of points, then
+                             the position at which the slice writes its next
+                             point of the bucket */
 };
 
 static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)
@@ -212,8 +213,8 @@ oj_status oj_order_build_masked(struct oj_order *order, int n_threads,
     oj_status status;
     if (n < 0 || n >= UINT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "%lld points in one batch; at most %lld can be ordered "
-                       "at once",
+                       "a batch has %lld points; at most %lld are possible: "
+                       "use smaller batches",
                        (long long)n, (long long)UINT32_MAX - 1);
     OJ_ROOM(order->point, 0, n, order->cap_points, err);
     OJ_ROOM(order->keys, 0, n, order->cap_keys, err);
@@ -227,8 +228,8 @@ oj_status oj_order_build_masked(struct oj_order *order, int n_threads,
     b.mask = mask != NULL && oj_reach_mask_may_exclude(mask, &b.frame) ? mask
                                                                       : NULL;
     b.scale = compute_morton_key_scale(&b.frame);
-    /* number of key bits to sort by: those that give 16 times as many codes as
-     * points; more would cost more time than it saves */
+    /* Sort by as many key bits as give 16 times as many codes as points. More
+     * bits would cost more time than they save. */
     order->sort_from_bit = 28;
     while (order->sort_from_bit > 0 && (n >> (28 - order->sort_from_bit)) > 0)
         order->sort_from_bit--;
@@ -251,7 +252,7 @@ oj_status oj_order_build_masked(struct oj_order *order, int n_threads,
     oj_free(b.histogram);
     oj_free(b.bucket_of);
     oj_free(b.slice_start);
-    if (n > OJ_KEPT_KEYS) /* the keys are in the points now */
+    if (n > OJ_KEPT_KEYS) /* The keys have been copied into the points. */
     {
         oj_free(order->keys);
         order->keys = NULL;

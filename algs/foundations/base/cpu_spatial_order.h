@@ -91,8 +91,9 @@ OJ_MUST_USE oj_status oj_order_sort(struct oj_order *order, int n_threads,
                                                       struct oj_error *err),
                                     void *user, struct oj_error *err);
 
-/** The end of the run of points, from first on and before end, whose keys are
- * equal in the bits that are sorted by. */
+/** Returns the end of the run of points that starts at `first`: their keys are
+ * equal in the sorted bits (sort_from_bit and above). The search stops at
+ * `end`. */
 static inline int64_t oj_order_run_end(const struct oj_order *order,
                                        int64_t first, int64_t end)
 {
@@ -104,10 +105,10 @@ static inline int64_t oj_order_run_end(const struct oj_order *order,
     return at;
 }
 
-/** Marks, of the n points of a run, those whose keys, in all their bits, more
- * than `many` of them share: the only ones of which so many can be equal.  A
- * few others may be marked, too. *n_crowded: how many are marked; is_crowded:
- * [n], of which nothing is set where it is 0.  O(n). */
+/** Marks points of a run whose complete key may be shared by more than `many`
+ * points; only such points can have more than `many` equal ones. Keys are
+ * counted by hash, so collisions may mark a few others. *n_crowded: number of
+ * marked points. is_crowded [n]: unchanged if *n_crowded is 0. O(n). */
 OJ_MUST_USE oj_status oj_order_mark_crowded(int64_t n,
                                             const struct oj_ordered_point *run,
                                             uint32_t many, uint8_t *is_crowded,

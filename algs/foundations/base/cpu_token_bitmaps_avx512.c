@@ -29,9 +29,10 @@ WIDE OJ_INLINE __m512i count_differing_bits(const uint64_t *word,
 
 /* Tests which of eight sets of tokens (mask `lanes`) differ from the query in
  * few enough bits: at most limit[class of the set]. Returns their mask. */
-WIDE static __mmask8 near_of_eight(const struct oj_token_planes *planes,
-                                   int64_t at, __mmask8 lanes,
-                                   const uint64_t *query, const int32_t *limit)
+WIDE static __mmask8
+find_near_of_eight_sets(const struct oj_token_planes *planes, int64_t at,
+                        __mmask8 lanes, const uint64_t *query,
+                        const int32_t *limit)
 {
     __m512i differ = _mm512_setzero_si512();
     __m512i most = _mm512_cvtepi32_epi64(_mm256_mmask_i32gather_epi32(
@@ -70,9 +71,11 @@ WIDE OJ_INLINE __mmask8 may_be_near(const uint64_t *word, int64_t stride,
         most);
 }
 
-WIDE static void wide_near(const struct oj_token_planes *planes, int64_t at,
-                           int64_t n, const uint64_t *query,
-                           const int32_t *limit, int32_t most, uint64_t *near)
+WIDE static void find_near_sets_avx512(const struct oj_token_planes *planes,
+                                       int64_t at, int64_t n,
+                                       const uint64_t *query,
+                                       const int32_t *limit, int32_t most,
+                                       uint64_t *near)
 {
     int has_most = most < INT32_MAX && planes->n_words == 2;
     __m512i most_of_all = _mm512_set1_epi64(most);
@@ -86,7 +89,7 @@ WIDE static void wide_near(const struct oj_token_planes *planes, int64_t at,
             near[i / OJ_PLANE_BLOCK] = 0;
         if (lanes == 0)
             continue;
-        lanes = near_of_eight(planes, at + i, lanes, query, limit);
+        lanes = find_near_of_eight_sets(planes, at + i, lanes, query, limit);
         near[i / OJ_PLANE_BLOCK] |= (uint64_t)lanes << i % OJ_PLANE_BLOCK;
     }
 }
@@ -95,7 +98,7 @@ oj_token_planes_near *oj_token_planes_avx512(void)
 {
     return __builtin_cpu_supports("avx512vl") &&
                    __builtin_cpu_supports("avx512vpopcntdq")
-               ? wide_near
+               ? find_near_sets_avx512
                : NULL;
 }
 

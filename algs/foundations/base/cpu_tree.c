@@ -65,7 +65,7 @@ static void choose_origin_and_scale(struct oj_tree *tree, int64_t n,
     {
         frexp(extent, &exponent);
         exponent = 20 - exponent;
-        /* exponent goes down to -1004, for which ldexp() would overflow */
+        /* A tiny extent would need an exponent for which ldexp() overflows. */
         exponent = exponent > 900 ? 900 : exponent;
         tree->scale = ldexp(1.0, exponent);
     }

@@ -26,6 +26,7 @@ struct oj_tree_node
     float x0[OJ_FANOUT], y0[OJ_FANOUT], x1[OJ_FANOUT], y1[OJ_FANOUT];
 };
 
+/** A packed tree. Owner; zeroed memory is a valid empty tree. */
 struct oj_tree
 {
     int64_t n_entries;

@@ -5,9 +5,10 @@
 #include "cpu_lane_loops.h"
 #include "cpu_tree.h"
 
+/** A child of a visited node: a node or an entry. */
 struct oj_tree_child
 {
-    int32_t child; /**< index of a node; of an entry if level is -1 */
+    int32_t child; /**< index of a node; if level is -1, of an entry */
     int32_t level;
     float d2; /**< squared distance from the query box */
 };

@@ -25,7 +25,7 @@ int oj_integer_exponent(double value)
     return exponent;
 }
 
-/* Drops leading zero limbs. */
+/* Removes the most significant limbs that are 0. */
 static void trim_top_zeros(struct oj_integer *out)
 {
     while (out->n > 0 && out->limb[out->n - 1] == 0)
@@ -53,8 +53,8 @@ void oj_integer_set(struct oj_integer *out, double value, int exponent)
         out->limb[out->n] = 0;
     zeros %= 32;
     out->limb[out->n++] = (uint32_t)(mantissa << zeros);
-    mantissa = mantissa >> (32 - zeros); /* zeros is below 32, so the shift is
-                                            from 1 to 32 */
+    /* the shift is from 1 to 32, because zeros is below 32 */
+    mantissa = mantissa >> (32 - zeros);
     out->limb[out->n++] = (uint32_t)mantissa;
     out->limb[out->n++] = (uint32_t)(mantissa >> 32);
     trim_top_zeros(out);

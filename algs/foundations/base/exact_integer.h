@@ -1,10 +1,10 @@
 /** Signed integers of fixed maximum width for the exact reference: no rounding,
  *  no allocation, no failure.
  *
- *  The coordinates of a pair of features, scaled to integers, have up to L =
- *  2,098 bits (any finite doubles). An intersection point of two segments has
- *  up to 3 L + 5 bits, the midpoint of two such points 5 L + 10, and the
- *  orientation of that midpoint to a segment 6 L + 14: 12,602 bits.
+ *  The coordinates of a pair of features (any finite doubles), scaled to
+ *  integers, have up to L = 2,098 bits. An intersection point of two segments
+ *  needs up to 3 L + 5 bits, the midpoint of two such points 5 L + 10, and the
+ *  orientation of that midpoint to a segment 6 L + 14, which is 12,602 bits.
  *
  *  Time is proportional to the limbs in use, not to the maximum width.
  *

@@ -24,7 +24,7 @@ enum
      * limit on the sum itself (top_bound) no addition overflows */
     WINDOW_BITS = 64 * OJ_SUM_LIMBS - 3,
 
-    /* size and scale of n * squares - sum^2, for wide sums */
+    /* number of limbs and scale of n * squares - sum^2, for wide sums */
     SQUARE_LIMBS = 2 * WIDE_LIMBS + 4,
     SQUARE_SCALE = 2 * WIDE_SCALE
 };
@@ -237,7 +237,7 @@ oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
 
 /* Copies the limbs and the scale of a sum, which are in two's complement;
  * returns the number of limbs. */
-static int read_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
+static int copy_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
                       int *scale)
 {
     int n = sum->is_wide ? WIDE_LIMBS : OJ_SUM_LIMBS;
@@ -256,7 +256,7 @@ oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
     sum->not_finite |= other->not_finite;
     if (!other->has_value)
         return OJ_OK;
-    n = read_limbs(other, limb, &scale);
+    n = copy_limbs(other, limb, &scale);
     negative = negate_if_negative(limb, n);
     for (int i = 0; i < n; i++)
     {
@@ -287,9 +287,9 @@ void oj_exact_sum_add_nonfinite(struct oj_exact_sum *sum, int plus_infinity,
                                  (minus_infinity ? 2 : 0) | (nan ? 4 : 0));
 }
 
-/* Returns the top 64 bits of an unsigned number and sets *scale to their
- * exponent; 0 for zero. The lowest bit is also set if any bit below is set
- * (sticky bit). */
+/* Returns the most significant 64 bits of an unsigned number, and sets *scale
+ * to the exponent of the lowest of them. Returns 0 for zero. The lowest bit is
+ * also set if any bit below it is set (sticky bit). */
 static uint64_t top_64_bits_of_limbs(const uint64_t *limb, int n, int *scale)
 {
     uint64_t top, rest = 0;
@@ -328,8 +328,8 @@ static uint64_t round_to_even_dropping_bits(uint64_t top, int drop)
     return kept + (rest > half || (rest == half && (kept & 1) != 0));
 }
 
-/* x * 2^e for an integer x up to 2^53: like ldexp(), without its call where 2^e
- * is a normal number. The product is then exact, or infinite. */
+/* Computes x * 2^e for an integer x up to 2^53. Faster than ldexp() if 2^e is a
+ * normal number, since the product is then exact or infinite. */
 static double multiply_by_power_of_2(double x, int e)
 {
     uint64_t bits;
@@ -341,10 +341,10 @@ static double multiply_by_power_of_2(double x, int e)
     return x * power;
 }
 
-static double to_double(const uint64_t *limb, int n, int scale)
+static double magnitude_to_double(const uint64_t *limb, int n, int scale)
 {
     uint64_t top = top_64_bits_of_limbs(limb, n, &scale);
-    int drop = 11; /* 64 - 53 */
+    int drop = 11; /* 64 - 53: the bits beyond a double's mantissa */
     if (top == 0)
         return 0.0;
     if (scale + drop < -1074)
@@ -353,11 +353,11 @@ static double to_double(const uint64_t *limb, int n, int scale)
         (double)round_to_even_dropping_bits(top, drop), scale + drop);
 }
 
-/* The value of limbs in two's complement, which are changed. */
+/* Converts limbs in two's complement to a double. Overwrites them. */
 static double signed_limbs_to_double(uint64_t *limb, int n, int scale)
 {
     int negative = negate_if_negative(limb, n);
-    double value = to_double(limb, n, scale);
+    double value = magnitude_to_double(limb, n, scale);
     return negative && value != 0.0 ? -value : value;
 }
 
@@ -388,7 +388,7 @@ static uint64_t round_sum_to_53_bits(const struct oj_exact_sum *sum, int *scale,
     *negative = *scale = 0;
     if (!sum->has_value)
         return 0;
-    n = read_limbs(sum, limb, scale);
+    n = copy_limbs(sum, limb, scale);
     *negative = negate_if_negative(limb, n);
     top = top_64_bits_of_limbs(limb, n, scale);
     if (top == 0)
@@ -425,8 +425,8 @@ static uint64_t round_spread_to_53_bits(const struct oj_exact_sum *sum,
     uint64_t top;
     int scale_a, scale_b, n_a, n_b;
     *scale = SQUARE_SCALE;
-    n_a = read_limbs(sum, a, &scale_a);
-    n_b = read_limbs(squares, b, &scale_b);
+    n_a = copy_limbs(sum, a, &scale_a);
+    n_b = copy_limbs(squares, b, &scale_b);
     negate_if_negative(a, n_a);
     for (int i = 0; i < n_b; i++)
     {
@@ -489,23 +489,22 @@ double oj_exact_sum_variance(const struct oj_exact_sum *sum,
     return ldexp((double)top / divisor_of_spread(n), scale);
 }
 
-/* ---- words ----------------------------------------------------------------
- */
+/* ---- serialisation to words ---------------------------------------------- */
 
 enum
 {
-    WORD_ZERO = -WIDE_SCALE / 64, /* limb of a wide sum whose lowest bit is 1 */
-    FINITE_BITS = 7               /* values of not_finite */
+    WORD_ZERO = -WIDE_SCALE / 64, /* limb of a wide sum whose unit is 1 */
+    FINITE_BITS = 7               /* all bits of not_finite */
 };
 
 _Static_assert(WIDE_SCALE % 64 == 0, "limbs of wide sums begin at 2^(64 i)");
 _Static_assert(OJ_SUM_MOST_LONG_WORDS == WIDE_LIMBS + 1, "a word before them");
 
-/* Copies the sum as limbs of a wide one, which must be zero.  The sum is that
- * of limbs [*first, *end), whose last bit is the sign; *first == *end: it is 0.
- */
-static void read_wide_limbs(const struct oj_exact_sum *sum, uint64_t *wide,
-                            int *first, int *end)
+/* Writes the sum in the layout of a wide sum; wide must be zeroed. The value is
+ * in limbs [*first, *end), the highest bit of which is the sign. *first ==
+ * *end: the value is 0. */
+static void copy_as_wide_limbs(const struct oj_exact_sum *sum, uint64_t *wide,
+                               int *first, int *end)
 {
     if (sum->is_wide)
         memcpy(wide, sum->bits.wide, WIDE_LIMBS * sizeof *wide);
@@ -527,7 +526,7 @@ int oj_exact_sum_integer(const struct oj_exact_sum *sum, int64_t *out)
     int first, end;
     if (sum->not_finite != 0)
         return 0;
-    read_wide_limbs(sum, wide, &first, &end);
+    copy_as_wide_limbs(sum, wide, &first, &end);
     if (first < end && (first < WORD_ZERO || end > WORD_ZERO + 1))
         return 0;
     *out = (int64_t)wide[WORD_ZERO];
@@ -538,7 +537,7 @@ int oj_exact_sum_write_words(const struct oj_exact_sum *sum, uint64_t *word)
 {
     uint64_t wide[WIDE_LIMBS] = {0};
     int first, end;
-    read_wide_limbs(sum, wide, &first, &end);
+    copy_as_wide_limbs(sum, wide, &first, &end);
     if (first == end)
         first = end = 0;
     word[0] = (uint64_t)first | (uint64_t)sum->not_finite << 8;
@@ -556,8 +555,8 @@ oj_status oj_exact_sum_add_words(struct oj_exact_sum *sum, const uint64_t *word,
     place = (int)(word[0] & 0xff);
     if (word[0] >> 8 > FINITE_BITS || n < 0 || n - 1 > WIDE_LIMBS - place)
         return oj_fail(err, OJ_ERR_DATA,
-                       "%lld words, the first of them %llu, are not those of "
-                       "an exact sum",
+                       "%lld words, the first of them %llu, are no exact sum: "
+                       "pass all words of a sum, unchanged and in order",
                        (long long)n, (unsigned long long)word[0]);
     sum->not_finite |= (uint8_t)(word[0] >> 8);
     if (n == 1)

@@ -6,9 +6,9 @@
  *
  *  The first value determines the scale. When a value does not fit (about
  *  twelve orders of magnitude smaller, or far larger), the sum is converted to
- *  a wide integer for all doubles and their squares.
- * Nothing is rounded before oj_exact_sum_value() rounds once, to nearest, ties
- * to even.  So the result does not depend on the order of the values.
+ * a wide integer for all doubles and their squares.  Only oj_exact_sum_value()
+ *  rounds: once, to nearest, ties to even.  So the result does not depend on
+ * the order of the values.
  *
  *  After a NaN or infinities of both signs the sum is NaN; after infinities of
  *  one sign it is that infinity.
@@ -32,8 +32,7 @@ extern "C" {
  * overflow it. */
 #define OJ_SUM_TOP_BITS 61
 
-/** Maximum number of 32-bit digits of a double: from the smallest to the
- * largest. */
+/** Maximum number of 32-bit limbs (oj_sum_limbs.h) that cover all doubles. */
 #define OJ_SUM_MOST_WORDS 66
 
 /** An exact sum. Zeroed memory is a valid empty sum. Only a wide sum owns
@@ -83,7 +82,7 @@ OJ_MUST_USE oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
                                                struct oj_exact_factor y,
                                                struct oj_error *err);
 
-/** Adds the other sum without rounding. */
+/** Adds another sum without rounding. */
 OJ_MUST_USE oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
                                          const struct oj_exact_sum *other,
                                          struct oj_error *err);
@@ -158,25 +157,25 @@ double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
 double oj_exact_sum_variance(const struct oj_exact_sum *sum,
                              const struct oj_exact_sum *squares, int64_t n);
 
-/** 1 and *out if the sum is an integer of 64 bits, else 0. */
+/** Returns 1 and sets *out if the sum is an integer of 64 bits, otherwise 0. */
 int oj_exact_sum_integer(const struct oj_exact_sum *sum, int64_t *out);
 
-/** Most words of a sum. */
+/** Maximum number of words that oj_exact_sum_write_words() writes. */
 #define OJ_SUM_MOST_LONG_WORDS 71
 
-/** Writes the sum as words that its exact value determines, and returns their
- * number; 0: it is zero.
+/** Serialises the sum to 64-bit words, and returns their number: 0 for a sum of
+ * 0. Equal sums have equal words, however they were added up.
  *
  *     word[0]        place | not_finite << 8
- *     word[1 .. n)   an integer of 64-bit words in two's complement, the lowest
- *                    word first; no word at either end could be left out
+ *     word[1 .. n)   an integer in two's complement, the lowest word first,
+ *                    without redundant words at either end
  *     sum            integer * 2^(64 * place - 2240)
  *
- *  One word alone: the integer is 0. */
+ *  If n is 1, the integer is 0. */
 int oj_exact_sum_write_words(const struct oj_exact_sum *sum, uint64_t *word);
 
-/** Adds the sum that n words stand for.  OJ_ERR_DATA: they stand for none, and
- * nothing was added. */
+/** Adds a sum that oj_exact_sum_write_words() has written as n words.
+ * OJ_ERR_DATA if they are invalid; the sum is then unchanged. */
 OJ_MUST_USE oj_status oj_exact_sum_add_words(struct oj_exact_sum *sum,
                                              const uint64_t *word, int64_t n,
                                              struct oj_error *err);

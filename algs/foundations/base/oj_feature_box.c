@@ -80,8 +80,8 @@ static double typical_spacing(const struct oj_boxes *boxes)
         qsort(distance, (size_t)n, sizeof *distance, oj_compare_doubles);
         return distance[n / 2];
     }
-    /* One feature, or all centres equal: any value will do, because the search
-     * window grows from it. */
+    /* There is one feature, or all centres are equal. Any value is correct,
+     * because the search enlarges its window. */
     spacing = oj_box_largest_coordinate(&boxes->all) * 1e-6;
     return spacing > 0.0 && spacing < INFINITY ? spacing : 1.0;
 }

@@ -25,7 +25,7 @@ extern "C" {
  * value. */
 struct oj_boxes
 {
-    int64_t n;          /**< features */
+    int64_t n;          /**< number of features */
     int64_t n_boxes;    /**< number of features that are not empty */
     struct oj_box *box; /**< [n] widened; empty for features without parts */
     struct oj_box all;  /**< union of all boxes; empty if n_boxes == 0 */

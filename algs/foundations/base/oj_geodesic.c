@@ -22,8 +22,8 @@ oj_status oj_geodesic_open(const struct oj_ellipsoid *ellipsoid,
     struct oj_geodesic *geodesic;
     if (!oj_ellipsoid_is_usable(ellipsoid))
         return oj_fail(err, OJ_ERR_ARG,
-                       "metric ellipsoid needs the ellipsoid of a CRS in "
-                       "degrees: name the CRS of the sides");
+                       "metric ellipsoid needs an ellipsoid with a flattening "
+                       "of at most 1/50: name a CRS in degrees that has one");
     OJ_NEW(geodesic, 1, err);
     geod_init(&geodesic->series, ellipsoid->semi_major, ellipsoid->flattening);
     *out = geodesic;
@@ -67,12 +67,13 @@ oj_status oj_geodesic_open(const struct oj_ellipsoid *ellipsoid,
 {
     (void)ellipsoid;
     (void)out;
-    return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "this build of ogrjoin has no geodesics, which are those of "
-                   "PROJ");
+    return oj_fail(
+        err, OJ_ERR_UNSUPPORTED,
+        "metric ellipsoid needs geodesics, and this build of ogrjoin "
+        "has none: use metric sphere, or a build with PROJ");
 }
 
-/* Without PROJ no geodesic can be opened, so these are never called. */
+/* Never called: without PROJ, oj_geodesic_open() fails. */
 double oj_geodesic_metres(const struct oj_geodesic *geodesic, double longitude1,
                           double latitude1, double longitude2, double latitude2)
 {

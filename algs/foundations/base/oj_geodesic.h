@@ -1,7 +1,7 @@
 /** Shortest lines on an ellipsoid: their length and direction, by
  * geod_inverse() of PROJ (C. F. F. Karney, Algorithms for geodesics, J. Geodesy
- * 87, 2013), which is exact to 15 nm on the Earth.  A build without PROJ has
- * none: oj_geodesic_is_built().
+ * 87, 2013), which is exact to 15 nm on the Earth.  A build without PROJ cannot
+ * compute them (see oj_geodesic_is_built()).
  *
  *  Coordinates are longitude and latitude in degrees.  Longitudes are taken
  *  modulo 360.  Results depend on the arguments only, so they are equal on all
@@ -13,19 +13,20 @@
 #include "../../../flatten/base/oj_status.h"
 #include "../kernels/oj_ellipsoid.h"
 
-/** The series of one ellipsoid. Any number of threads may use it. */
+/** An ellipsoid with the coefficients of PROJ's series. Threads may share it.
+ */
 struct oj_geodesic;
 
-/** 1 if this build has geodesics; 0: it is without PROJ. */
+/** 1 if this build can compute geodesics; 0 if it was made without PROJ. */
 int oj_geodesic_is_built(void);
 
-/** Prepares an ellipsoid. OJ_ERR_UNSUPPORTED without PROJ; OJ_ERR_ARG unless
- * oj_ellipsoid_is_usable(). */
+/** Prepares an ellipsoid. Errors: OJ_ERR_UNSUPPORTED in a build without PROJ,
+ * OJ_ERR_ARG if oj_ellipsoid_is_usable() is 0. */
 OJ_MUST_USE oj_status oj_geodesic_open(const struct oj_ellipsoid *ellipsoid,
                                        struct oj_geodesic **out,
                                        struct oj_error *err);
 
-/** Accepts NULL. */
+/** Frees the ellipsoid, which may be NULL. */
 void oj_geodesic_close(struct oj_geodesic *geodesic);
 
 /** Length in metres of the shortest line from point 1 to point 2. Latitudes are
@@ -36,8 +37,8 @@ double oj_geodesic_metres(const struct oj_geodesic *geodesic, double longitude1,
 
 /** Direction of that line at point 1, in degrees clockwise from north, in [0,
  * 360). At a pole, the longitude of point 1 defines north. NaN if the points
- * are equal or a coordinate is NaN. Of the many shortest lines between
- * antipodal points it is that which PROJ takes. */
+ * are equal or a coordinate is NaN. For antipodal points, which many shortest
+ * lines connect, PROJ chooses one. */
 double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
                            double longitude1, double latitude1,
                            double longitude2, double latitude2);

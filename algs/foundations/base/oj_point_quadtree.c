@@ -31,11 +31,14 @@ oj_status oj_points_make(const struct oj_flat *input, struct oj_points *out,
 {
     struct oj_points points;
     if (input->n_features > INT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "a batch holds at most %d input features", INT32_MAX);
+        return oj_fail(
+            err, OJ_ERR_LIMIT,
+            "a batch holds at most %d input features: use smaller batches",
+            INT32_MAX);
     if (input->part_kinds & ~(unsigned)OJ_PART_POINT)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the input side must be points or multipoints");
+                       "this backend supports only points and multipoints as "
+                       "input: use -backend cpu");
     OJ_TRY(allocate_points(&points, input->n_vertices, err));
     for (int64_t row = 0; row < input->n_features; row++)
     {
@@ -45,7 +48,7 @@ oj_status oj_points_make(const struct oj_flat *input, struct oj_points *out,
                 append_point(&points, input, row, row);
             continue;
         }
-        /* a point is stored as a part with one ring of one vertex */
+        /* In a flat layer a point is a part with one ring of one vertex. */
         for (int64_t part = input->part_offset[row];
              part < input->part_offset[row + 1]; part++)
             append_point(&points, input,
@@ -114,8 +117,8 @@ oj_status oj_points_sort(struct oj_points *points, struct oj_error *err)
     return status;
 }
 
-/* Arguments of the recursion: the sorted points, the maximum points of a
- * quadrant, and the output. */
+/* Arguments of split_square() that do not change in the recursion: the sorted
+ * points, the maximum number of points in a quadrant, and the output. */
 struct splitting
 {
     const struct oj_points *points;

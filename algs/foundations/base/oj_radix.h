@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+/** A value with the key by which it is sorted. */
 struct oj_keyed
 {
     uint64_t key;

@@ -12,13 +12,12 @@
 #define MOST_WORDS_PER_VERTEX 8
 #define FREE_WORDS (1 << 16)
 
-/* Callback for one envelope: of a polygon part with all its rings, since its
- * interior counts, or of a segment of a line. Returns 0 to end the enumeration.
- */
-typedef int (*take_box)(void *user, const struct oj_box *box);
+/* Receives one envelope: of a polygon part with all its rings (its interior has
+ * distance 0), or of a segment of a line. Returns 0 to end the enumeration. */
+typedef int (*box_visitor)(void *user, const struct oj_box *box);
 
-static int take_boxes_of_line(const struct oj_flat *flat, int64_t first,
-                              int64_t end, take_box take, void *user)
+static int visit_boxes_of_line(const struct oj_flat *flat, int64_t first,
+                               int64_t end, box_visitor visit, void *user)
 {
     int64_t last = end - first > 1 ? end - 1 : end;
     for (int64_t v = first; v < last; v++)
@@ -26,20 +25,21 @@ static int take_boxes_of_line(const struct oj_flat *flat, int64_t first,
         int64_t next = v + 1 < end ? v + 1 : v;
         struct oj_box box = oj_box_of_segment(flat->x[v], flat->y[v],
                                               flat->x[next], flat->y[next]);
-        if (!take(user, &box))
+        if (!visit(user, &box))
             return 0;
     }
     return 1;
 }
 
-/* Returns 0 as soon as take() does. */
-static int take_boxes_of_feature(const struct oj_flat *flat, int64_t feature,
-                                 take_box take, void *user)
+/* Calls visit() for the envelopes of a feature. Returns 0 as soon as visit()
+ * does. */
+static int visit_boxes_of_feature(const struct oj_flat *flat, int64_t feature,
+                                  box_visitor visit, void *user)
 {
     if (oj_flat_is_points(flat))
     {
         struct oj_box box = oj_box_of_feature(flat, feature);
-        return oj_box_is_empty(&box) || take(user, &box);
+        return oj_box_is_empty(&box) || visit(user, &box);
     }
     for (int64_t part = flat->part_offset[feature];
          part < flat->part_offset[feature + 1]; part++)
@@ -50,16 +50,16 @@ static int take_boxes_of_feature(const struct oj_flat *flat, int64_t feature,
         {
             struct oj_box box =
                 oj_box_of_points(flat->x + first, flat->y + first, end - first);
-            if (!take(user, &box))
+            if (!visit(user, &box))
                 return 0;
         }
-        else if (!take_boxes_of_line(flat, first, end, take, user))
+        else if (!visit_boxes_of_line(flat, first, end, visit, user))
             return 0;
     }
     return 1;
 }
 
-/* --- is it worth while? ----------------------------------------------------
+/* --- estimate of the benefit ------------------------------------------------
  */
 
 struct sampled_boxes
@@ -84,7 +84,7 @@ static int leaves_most_points_out(const struct oj_flat *layer, double distance)
     struct sampled_boxes sample = {distance, 0.0, oj_box_empty()};
     int64_t n = layer->n_features, step = n / N_SAMPLES + 1, n_taken = 0;
     for (int64_t f = 0; f < n; f += step, n_taken++)
-        take_boxes_of_feature(layer, f, add_sampled_box, &sample);
+        visit_boxes_of_feature(layer, f, add_sampled_box, &sample);
     return n_taken > 0 && sample.area / (double)n_taken * (double)n <
                               0.5 * (sample.all.x1 - sample.all.x0) *
                                   (sample.all.y1 - sample.all.y0);
@@ -96,7 +96,7 @@ static int add_to_frame(void *user, const struct oj_box *box)
     return 1;
 }
 
-/* --- the bits --------------------------------------------------------------
+/* --- the bitmap -------------------------------------------------------------
  */
 
 struct mask_fill
@@ -106,7 +106,7 @@ struct mask_fill
     int64_t words_left;
 };
 
-static void set_bits(uint64_t *words, int32_t first, int32_t last)
+static void set_bit_range(uint64_t *words, int32_t first, int32_t last)
 {
     uint64_t from = ~(uint64_t)0 << first % 64;
     uint64_t to = ~(uint64_t)0 >> (63 - last % 64);
@@ -124,7 +124,7 @@ static void set_bits(uint64_t *words, int32_t first, int32_t last)
 /* Marks the cells that a widened box intersects. Returns 0 if too many words
  * were written. Cells are found by the operations of oj_reach_mask_has(), which
  * are monotone, so every point of the box is in a marked cell. */
-static int mark_box(void *user, const struct oj_box *of)
+static int mark_cells_of_box(void *user, const struct oj_box *of)
 {
     struct mask_fill *fill = user;
     struct oj_reach_mask *mask = fill->mask;
@@ -139,8 +139,8 @@ static int mark_box(void *user, const struct oj_box *of)
     if (fill->words_left < 0)
         return 0;
     for (int32_t row = first_row; row <= last_row; row++)
-        set_bits(mask->bit + (int64_t)row * mask->row_words, first_column,
-                 last_column);
+        set_bit_range(mask->bit + (int64_t)row * mask->row_words, first_column,
+                      last_column);
     return 1;
 }
 
@@ -154,12 +154,13 @@ static int has_few_bits(const struct oj_reach_mask *mask)
 
 /* Chooses the size of cells: at least half of the distance, so that the widened
  * box of a short segment intersects only a few. */
-static void set_cells(struct oj_reach_mask *mask, double reach)
+static void choose_cell_size(struct oj_reach_mask *mask, double reach)
 {
     double width = mask->frame.x1 - mask->frame.x0;
     double height = mask->frame.y1 - mask->frame.y0;
     double size = oj_larger(sqrt(width * height / MOST_CELLS), 0.5 * reach);
-    /* a row of cells takes whole words */
+    /* Each row is padded to a whole number of words, so the numbers of columns
+     * and of rows are bounded, too. */
     size = oj_larger(size, oj_larger(width, 64.0 * height) / MOST_CELLS);
     mask->scale = 1.0 / size;
     mask->nx = (int32_t)(width * mask->scale) + 1;
@@ -175,11 +176,11 @@ static oj_status make_cells(struct oj_reach_mask *mask,
 {
     struct mask_fill fill = {.mask = mask, .distance = distance};
     int is_whole = 1;
-    set_cells(mask, distance);
+    choose_cell_size(mask, distance);
     OJ_NEW_ZEROED(mask->bit, (int64_t)mask->ny * mask->row_words, err);
     fill.words_left = FREE_WORDS + MOST_WORDS_PER_VERTEX * layer->n_vertices;
     for (int64_t f = 0; f < layer->n_features && is_whole; f++)
-        is_whole = take_boxes_of_feature(layer, f, mark_box, &fill);
+        is_whole = visit_boxes_of_feature(layer, f, mark_cells_of_box, &fill);
     if (!is_whole || !has_few_bits(mask))
     {
         oj_free(mask->bit);
@@ -205,7 +206,7 @@ oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
     struct oj_box all = oj_box_empty();
     memset(mask, 0, sizeof *mask);
     for (int64_t f = 0; f < layer->n_features; f++)
-        take_boxes_of_feature(layer, f, add_to_frame, &all);
+        visit_boxes_of_feature(layer, f, add_to_frame, &all);
     if (oj_box_is_empty(&all))
         return OJ_OK;
     mask->frame = oj_box_widened(&all, distance);

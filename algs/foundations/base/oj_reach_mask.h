@@ -1,6 +1,6 @@
 /** The part of the plane that is within a distance of a layer, as a bitmap of
- *  square cells. Points in other cells have no neighbour in the layer, which a
- *  single look-up shows.
+ *  square cells. A look-up of one bit excludes points that have no feature of
+ *  the layer within the distance.
  *
  *      . . . . . . .        x  a segment of the layer
  *      . 1 1 1 1 . .        1  a cell that intersects the segment's box,
@@ -19,9 +19,9 @@ struct oj_reach_mask
 {
     struct oj_box frame; /**< points outside of it are not within the
                               distance */
-    double scale;        /**< cells per unit of the coordinates */
+    double scale;        /**< cells per CRS unit */
     int32_t nx, ny;      /**< cells along each axis */
-    int32_t row_words;   /**< words of bit per row of cells */
+    int32_t row_words;   /**< 64-bit words per row of cells */
     uint64_t *bit;       /**< [ny][row_words] 1: points of the cell may be
                               within the distance; NULL: no mask, because the
                               layer has no vertices or coordinates that are too

@@ -20,11 +20,10 @@
  *  more than 1 / r.  Of two arcs of one length the less curved has the longer
  *  chord, if the other is a convex arc in a plane (Schur), here an arc of a
  *  circle with radius r: c >= 2 r sin(s / 2 r) for s <= 2 pi r.  For s <= pi r
- *  the sine can be inverted, which gives the second line.  It remains to show
- *  that s > pi r does not occur there: the point of the geodesic at the length
- *  pi r has a chord of at least 2 r, and the rest of the geodesic, at most
- *  pi R - pi r, takes no more than its own length off it, so c >= 2 r - pi (R -
- *  r).
+ *  the sine can be inverted, which gives the second bound.  Its condition on c
+ *  excludes s > pi r: the first part of such a geodesic, of length pi r, has a
+ *  chord of at least 2 r.  The rest, of length at most pi R - pi r, shortens
+ *  the chord by at most its own length, so c >= 2 r - pi (R - r).
  *
  *  Source: ours; Schur's and Myers' theorems: do Carmo, Differential geometry
  * of curves and surfaces, sections 5.4 and 5.7.
@@ -34,7 +33,7 @@
 
 #include "oj_sphere.h"
 
-/** An ellipsoid of revolution. Zeroed memory: none. */
+/** An ellipsoid of revolution. Zeroed: no ellipsoid. */
 struct oj_ellipsoid
 {
     double semi_major; /**< metres; 0: no ellipsoid */
@@ -48,8 +47,9 @@ struct oj_ellipsoid
  *  than the rounding of vectors and chords and the errors of geodesics. */
 #define OJ_ELLIPSOID_SLACK 1e-12
 
-/** Stretch of chords below 2 r where asin() would enlarge their rounding beyond
- *  the margin; those count as nearly antipodal. */
+/** Chords up to this much (in units of r) below the limit of the second bound
+ * use the third bound instead: asin() would magnify their rounding beyond the
+ * margin. */
 #define OJ_ELLIPSOID_OPPOSITE 1e-5
 
 /** 1 if geodesics can be computed on it. */
@@ -59,8 +59,9 @@ OJ_FN int oj_ellipsoid_is_usable(const struct oj_ellipsoid *e)
            fabs(e->flattening) <= OJ_ELLIPSOID_MOST_FLATTENING;
 }
 
-/** The point of the ellipsoid with the direction of up `up`, a unit vector:
- *  that of oj_sphere_vector() for its longitude and latitude. */
+/** The point of the ellipsoid, in units of a, whose outward normal is the unit
+ * vector `up`. For a longitude and latitude in degrees, oj_sphere_vector()
+ * makes this normal. */
 OJ_FN struct oj_vec3 oj_ellipsoid_point(const struct oj_ellipsoid *e,
                                         struct oj_vec3 up)
 {
@@ -73,8 +74,8 @@ OJ_FN struct oj_vec3 oj_ellipsoid_point(const struct oj_ellipsoid *e,
     return v;
 }
 
-/** A number that no distance of two points with this squared chord is less
- *  than. */
+/** Lower bound of the geodesic distance between two points, from their squared
+ * chord. Unit: a. */
 OJ_FN double oj_ellipsoid_least_distance(double chord2)
 {
     double least = sqrt(chord2) - OJ_ELLIPSOID_SLACK;

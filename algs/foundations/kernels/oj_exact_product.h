@@ -12,12 +12,15 @@
 
 #include <string.h>
 
+/** The exact product of two doubles: sign * (high * 2^64 + low) * 2^exponent.
+ * */
 struct oj_exact_product
 {
     uint64_t high, low;
     int32_t exponent, sign; /**< sign is -1, 0 or 1 */
 };
 
+/** Computes a * b exactly. a and b must be finite. */
 OJ_FN struct oj_exact_product oj_exact_product_of(double a, double b)
 {
     struct oj_exact_product p;
@@ -27,8 +30,7 @@ OJ_FN struct oj_exact_product oj_exact_product_of(double a, double b)
     memcpy(&bits_b, &b, sizeof bits_b);
     oj_limbs_split(bits_a, &of_a, &exponent_a);
     oj_limbs_split(bits_b, &of_b, &exponent_b);
-    /* the products have at most 53 bits (32 + 21), so their sum has at most 54
-     */
+    /* Each product has at most 53 bits (32 + 21), their sum at most 54. */
     middle = (of_a >> 32) * (of_b & 0xffffffffu) +
              (of_a & 0xffffffffu) * (of_b >> 32);
     low = (of_a & 0xffffffffu) * (of_b & 0xffffffffu);
@@ -80,6 +82,7 @@ OJ_FN int oj_exact_product_sum_lower(struct oj_exact_product_sum *sum,
     return 1;
 }
 
+/** Adds a product, whose exponent must equal the sum's. */
 OJ_FN void oj_exact_product_sum_add(struct oj_exact_product_sum *sum,
                                     const struct oj_exact_product *p)
 {

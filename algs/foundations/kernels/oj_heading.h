@@ -1,12 +1,12 @@
-/** Which directions fit a heading: those that differ from it by at most a
+/** Decides which directions fit a heading: they differ from it by at most a
  *  tolerance.
  *
  *  Directions are compared by the signs of cross products with the two bounds,
  *  heading - tolerance and heading + tolerance, so no angle of a segment is
- *  computed.  The bounds themselves come from a polynomial of this file and are
- *  exact for multiples of 45 degrees, the only bounds (in whole fractions of
- *  degrees) on which a direction with rational coordinates can lie.  A result
- *  does not depend on the C library.
+ *  computed.  The bounds come from a polynomial in this file, so results do not
+ *  depend on the C library.  Bounds at multiples of 45 degrees are exact.
+ *  Coordinates are rational, and the tangents of all other rational angles are
+ *  not, so no segment has exactly the direction of another such bound.
  *
  *  Source: ours.
  */
@@ -15,14 +15,14 @@
 
 #include "oj_kernel.h"
 
-/** The tolerance where none is given, degrees. */
+/** Tolerance in degrees if the user gives none. */
 #define OJ_HEADING_TOLERANCE 45.0
 
 /** The condition of a join: only segments of the join side whose direction fits
  * the input feature's heading (struct oj_flat.heading) count. */
 struct oj_heading_condition
 {
-    int is_asked;
+    int is_asked;     /**< 0: no condition; the other members are ignored */
     int both_ways;    /**< 1: the reverse direction may fit instead */
     double tolerance; /**< degrees, 0 to 180 */
 };
@@ -30,17 +30,18 @@ struct oj_heading_condition
 /** The directions that fit one heading. */
 struct oj_heading_range
 {
-    double first_x, first_y, last_x, last_y; /**< its bounds, clockwise */
-    double degrees, tolerance;
+    /** Unit vectors of the bounds, clockwise from first to last. */
+    double first_x, first_y, last_x, last_y;
+    double degrees, tolerance; /**< the heading and its tolerance */
     int is_all;    /**< 1: there is no heading, so every segment fits */
     int is_wide;   /**< 1: more than half of all directions fit */
     int is_single; /**< 1: the tolerance is 0 */
     int both_ways;
 };
 
-/** 1 for a heading that counts; NaN, infinite numbers and numbers beyond 360
- * are none (511 in reports of ships, for example). */
-OJ_FN int oj_heading_is_there(double degrees)
+/** 1 if degrees is a usable heading. NaN, infinite numbers and magnitudes above
+ * 360 mean that there is none (ships report 511, for example). */
+OJ_FN int oj_heading_is_usable(double degrees)
 {
     return degrees >= -360.0 && degrees <= 360.0;
 }
@@ -76,8 +77,8 @@ OJ_FN void oj_heading_sine_cosine(double degrees, double *sine, double *cosine)
     *cosine = c;
 }
 
-/** The unit vector of a direction, degrees clockwise from north (+y), from -540
- * to 540. */
+/** The unit vector of a direction in degrees clockwise from north (+y). Range:
+ * -540 to 540. */
 OJ_FN void oj_heading_vector(double degrees, double *x, double *y)
 {
     double rest = degrees, sine, cosine;
@@ -106,7 +107,8 @@ OJ_FN void oj_heading_vector(double degrees, double *x, double *y)
                         : sine;
 }
 
-/** The directions that fit a heading, degrees clockwise from north (+y). */
+/** Computes the range of directions that fit a heading, which is in degrees
+ * clockwise from north (+y). */
 OJ_FN struct oj_heading_range
 oj_heading_range_of(const struct oj_heading_condition *condition,
                     double degrees)
@@ -116,7 +118,7 @@ oj_heading_range_of(const struct oj_heading_condition *condition,
     r.degrees = degrees;
     r.tolerance = tolerance;
     r.both_ways = condition->both_ways;
-    r.is_all = !oj_heading_is_there(degrees);
+    r.is_all = !oj_heading_is_usable(degrees);
     r.is_wide = tolerance > 90.0 || (tolerance == 90.0 && r.both_ways);
     r.is_single = tolerance == 0.0;
     r.first_x = r.last_x = 0.0;
@@ -133,7 +135,8 @@ oj_heading_range_of(const struct oj_heading_condition *condition,
 OJ_FN int oj_heading_fits(const struct oj_heading_range *r, double dx,
                           double dy)
 {
-    /* above 0: clockwise of the first bound, counterclockwise of the last */
+    /* from > 0: (dx, dy) is clockwise of the first bound. to > 0: it is
+     * counterclockwise of the last bound. */
     double from = dx * r->first_y - dy * r->first_x;
     double to = r->last_x * dy - r->last_y * dx;
     int fits, fits_back;
@@ -145,7 +148,8 @@ OJ_FN int oj_heading_fits(const struct oj_heading_range *r, double dx,
         return r->both_ways || !(from < 0.0 && to < 0.0);
     fits = from >= 0.0 && to >= 0.0;
     fits_back = from <= 0.0 && to <= 0.0;
-    if (r->is_single) /* the bounds are one line: which end of it */
+    if (r->is_single) /* The tolerance is 0, so both bounds are one line. The
+                         dot product distinguishes its two directions. */
     {
         double along = dx * r->first_x + dy * r->first_y;
         fits = fits && along > 0.0;

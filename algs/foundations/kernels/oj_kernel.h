@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdint.h>
 
-/* OJ_FN: function for CPU and GPU, inlined. OJ_FN_APART: for rarely called
- * functions; not inlined on the GPU, so that their callers need fewer
- * registers. */
+/* OJ_FN: an inlined function for CPU and GPU. OJ_FN_APART: for functions that
+ * are called rarely. They are not inlined on the GPU, so that their callers
+ * need fewer registers. */
 #ifdef __CUDACC__
 #define OJ_FN static __host__ __device__ __forceinline__
 #define OJ_FN_APART static inline __host__ __device__ __noinline__

@@ -14,7 +14,7 @@ enum oj_said
     OJ_SAID_NOTHING         /**< not decided; only the boxes pass */
 };
 
-/** The test on the boxes of a pair: the box of the join feature must .. */
+/** The test on the boxes of a pair. It concerns the join feature's box: */
 enum oj_box_test
 {
     OJ_BOX_MEETS,  /**< it intersects the row's box */

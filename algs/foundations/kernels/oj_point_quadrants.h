@@ -24,8 +24,8 @@
 /* --- quadrants ------------------------------------------------------------ */
 
 /** Morton code of a point within frame, the bounding box of all points;
- * OJ_QUADRANT_NO_CODE if x is NaN. If a point has the code that means "no
- * point", it gets the one before. */
+ * OJ_QUADRANT_NO_CODE if x is NaN. A point whose code would equal
+ * OJ_QUADRANT_NO_CODE gets the code below it. */
 OJ_FN uint64_t oj_quadrant_code(double x, double y, const struct oj_box *frame)
 {
     uint64_t code;
@@ -83,6 +83,7 @@ OJ_FN uint32_t oj_quadrant_column(double v, double origin, double size)
                                                 : (uint32_t)c;
 }
 
+/** Finds the range of cells that a box intersects. */
 OJ_FN struct oj_quadrant_cells
 oj_quadrant_cells_of(const struct oj_quadrant_frame *frame,
                      const struct oj_box *box)
@@ -102,6 +103,7 @@ OJ_FN double oj_quadrant_n_cells(const struct oj_quadrant_cells *cells)
            ((double)cells->row1 - cells->row0 + 1.0);
 }
 
+/** Number of a cell, ascending by row, then column. */
 OJ_FN uint64_t oj_quadrant_cell(uint32_t row, uint32_t column)
 {
     return (uint64_t)row << 32 | column;
@@ -172,9 +174,9 @@ enum oj_quadrant_flag
 struct oj_quadrant_state
 {
     double least;     /**< minimum distance to the segments visited */
-    int odd, on_edge; /**< odd: 1: the current part has crossed the ray an odd
-                           number of times; on_edge: 1: the point is on a ring
-                           of it */
+    int odd, on_edge; /**< odd 1: edges of the current part cross the ray from
+                           the point an odd number of times. on_edge 1: the
+                           point is on a ring of the part */
     int is_in;        /**< 1: an earlier polygon of the feature contains the
                            point */
 };
@@ -239,6 +241,7 @@ OJ_FN void oj_quadrant_keep_nearer(struct oj_quadrant_best *best,
     }
 }
 
+/** Distance of the point to the feature, after its last segment was added. */
 OJ_FN double oj_quadrant_distance(const struct oj_quadrant_state *s)
 {
     return s->is_in ? 0.0 : s->least;

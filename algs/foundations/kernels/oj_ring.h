@@ -6,6 +6,7 @@
 
 #include "oj_segment.h"
 
+/** Where a point is relative to a ring or polygon. */
 enum oj_location
 {
     OJ_OUTSIDE = 0,

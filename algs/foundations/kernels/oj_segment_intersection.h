@@ -5,6 +5,7 @@
 
 #include "oj_segment.h"
 
+/** How two segments intersect, in ascending strength. */
 enum oj_contact
 {
     OJ_APART = 0,

@@ -1,7 +1,7 @@
 /** Limits for squared distances. sqrt is monotone and correctly rounded, so
  * sqrt(s) <= d holds exactly if s is at most the greatest double with a root <=
- * d. A comparison of squares thus decides exactly like one of distances
- * (oj_point_distance()). */
+ * d. So comparing squares with this limit decides exactly like comparing
+ * distances (oj_point_distance()) with d. */
 #ifndef OJ_SQUARE_LIMIT_H
 #define OJ_SQUARE_LIMIT_H
 

@@ -23,6 +23,7 @@ struct oj_limbs
     int64_t digit[3];
 };
 
+/** What a value adds to a sum. */
 enum oj_limb_kind
 {
     OJ_LIMBS_NONE = 0, /**< zero: nothing to add */

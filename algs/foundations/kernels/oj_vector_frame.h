@@ -15,18 +15,19 @@
  *     the distance sqrt(2 (1 - cos)).  Let L be that bound times scale.
  *  2. value = float((x - centre) scale), where scale is a power of two that
  *     takes the join side into [-1, 1].  Its error is at most u (1 + 2^-20) of
- *     its size, and below 2^-148 where it is subnormal: at most 2^-23 there,
- *     and 2^-23 (1 + L) on the input side, as no coordinate of the pair is
- *     farther apart than L.  So each difference of coordinates is wrong by at
- *     most e = 2^-23 (2 + L), the l2 distance by sqrt(n) e, l1 by n e, linf by
- *     e.
+ *     its size, and below 2^-148 where it is subnormal.  That is at most 2^-23
+ *     on the join side and 2^-23 (1 + L) on the input side, because the
+ *     coordinates of the pair differ by at most L.  So each difference of
+ *     coordinates is wrong by at most e = 2^-23 (2 + L), the l2 distance by
+ *     sqrt(n) e, l1 by n e, linf by e.
  *  3. The sum in single precision of terms >= 0, in any order, of some or all
- *     dimensions, is at most the true sum times (1 + u)^(n + 2) and 2^-139.
- *     That of a box, or of two, has no term larger than that of any vector in
- *     it, since rounding is monotone.
+ *     dimensions, is at most the true sum times (1 + u)^(n + 2), plus 2^-139.
+ *     In the sum for a box, or between two boxes, no term is larger than the
+ *     term of any vector in the box, since rounding is monotone.
  *  4. So limit = (L + sqrt(n) e)^2, L + n e or L + e, times 1 + (n + 64) 2^-23,
- *     plus 2^-130, rounded up: half of the factor allows for 3, the rest for
- *     the rounding of the limit itself.  If it exceeds float, all pairs pass.
+ *     plus 2^-130, rounded up: half of the factor allows for step 3, the rest
+ *     for the rounding of the limit itself.  If the limit exceeds the range of
+ *     float, all pairs pass.
  *  5. Input coordinates beyond float are clamped to the greatest float: they
  *     are farther than L from the join side, or all pairs pass.
  */
@@ -47,6 +48,8 @@ struct oj_vector_spread
     int32_t dimension;
 };
 
+/** Converts a coordinate to the frame in single precision (steps 2 and 5 of the
+ * proof). */
 OJ_FN float oj_vector_coordinate(double x, double centre, double scale)
 {
     double at = (x - centre) * scale;

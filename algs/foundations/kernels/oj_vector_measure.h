@@ -43,6 +43,7 @@ OJ_FN_APART int oj_vectors_are_parallel(const double *a, const double *b,
     return 1;
 }
 
+/** The cosine difference of two vectors, never below 0. */
 OJ_FN double oj_vector_cosine(const double *a, const double *b, int64_t n)
 {
     double of_a = 0.0, of_b = 0.0, of_both = 0.0, difference;

@@ -25,8 +25,8 @@ struct oj_options
     int64_t quadrant_size; /**< maximum points per quadrant, for methods that
                                 group points in quadrants; 0: the default,
                                 256 */
-    int timings;           /**< 1: measure the times of filter and refinement
-                                separately, which slows the join a little */
+    int timings; /**< 1: measure the times of filter and refinement separately,
+                      which slows the join slightly */
     const int *cancel; /**< cancel flag, polled often: nonzero stops the join;
                             may be NULL */
 
@@ -35,15 +35,15 @@ struct oj_options
     int64_t max_batch_pairs;
 
     /** Kinds of input geometries that are expected, enum oj_part_kind or'ed.
-     * Indexes for these are built at once; for others when the first such
-     * geometry is joined. 0: not known, usually points. */
+     * Indexes for these kinds are built at once, others when the first such
+     * geometry is joined. 0: unknown; points are assumed. */
     unsigned input_kinds;
 
-    /** Expected number of input rows in all batches; `auto` chooses the backend
-     * by it. 0: not known. */
+    /** Expected number of input rows in all batches, by which `auto` chooses
+     * the backend. 0: unknown. */
     int64_t n_expected;
 
-    /* The following are for the backend cuda only. */
+    /* The following options are for the backend cuda only. */
     uint64_t gpus;      /**< bit i: use CUDA device i; 0: device 0 */
     int64_t gpu_memory; /**< maximum bytes to use on each device; 0: all free
                              memory */
@@ -72,8 +72,7 @@ struct oj_stats
                                that passed the filter and were tested exactly */
     int64_t index_bytes;
 
-    /** Number of pairs that were only counted or summed, without storing them.
-     */
+    /** Number of pairs that were counted or summed without being stored. */
     int64_t n_pairs_unmade;
 
     /** Pairs that the GEOS backends could not decide. They are left out of the
@@ -82,20 +81,22 @@ struct oj_stats
     char undecided_text[128]; /**< GEOS's message for the first undecided
                                    pair */
 
-    /** for -explain, if there are several methods: estimated cost of each for
-     * the last batch, and the chosen one; otherwise "" */
+    /** Text for -explain if there are several methods: the estimated cost of
+     * each for the last batch, and the chosen method. Otherwise "". */
     char choice[192];
 };
 
+/** Whether a backend uses a GPU. */
 enum oj_device_use
 {
     OJ_NO_DEVICE = 0,
     OJ_DEVICE,        /**< use the CUDA module for joins that it supports,
                            otherwise engines */
-    OJ_DEVICE_IF_PAYS /**< likewise, but only if the GPU is expected to be
+    OJ_DEVICE_IF_PAYS /**< like OJ_DEVICE, but only if the GPU is expected to be
                            faster */
 };
 
+/** A row of the table of backends. */
 struct oj_backend
 {
     const char *name;        /**< value of -backend */

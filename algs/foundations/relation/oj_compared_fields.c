@@ -41,7 +41,7 @@ static int read_weight(const char **at, double *weight)
     return 1;
 }
 
-/* Reads the names of "a+b", with weights unless `weight` is NULL. *n is the
+/* Reads the names of "a+b", and their weights unless `weight` is NULL. *n:
  * number of names, or -1 if a name is empty or badly quoted. */
 static oj_status read_names(const char **at, char ***names, double **weight,
                             int *n, struct oj_error *err)
@@ -106,8 +106,8 @@ static oj_status parse_similar(const char *dash, const char *word,
                        dash, word);
     if (n[0] > OJ_MOST_TEXT_FIELDS || n[1] > OJ_MOST_TEXT_FIELDS)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%ssimilar concatenates at most %d fields", dash,
-                       OJ_MOST_TEXT_FIELDS);
+                       "%ssimilar concatenates at most %d fields of a side",
+                       dash, OJ_MOST_TEXT_FIELDS);
     if (*at == '\0')
         return OJ_OK;
     return oj_text_threshold_parse(dash, "similar", at + 1, &out->numerator,
@@ -148,8 +148,8 @@ static oj_status parse_vector(const char *dash, const char *word,
                        dash, word);
     if (n[0] != n[1])
         return oj_fail(err, OJ_ERR_ARG,
-                       "%svector %.100s: the two sides of = name %d and %d "
-                       "fields",
+                       "%svector %.100s: there are %d fields before = and %d "
+                       "after it; both sides need equally many",
                        dash, word, n[0], n[1]);
     if (n[0] > OJ_MOST_DIMENSIONS)
         return oj_fail(err, OJ_ERR_ARG, "%svector takes at most %d fields",
@@ -170,8 +170,8 @@ oj_status oj_vector_fields_parse(const char *dash, const char *word,
     return status;
 }
 
-/* Reads "F" or "F..F" up to = or : and says whether there is one field. Returns
- * 0 on a syntax error. */
+/* Reads "F" or "F..F" up to = or :. Sets *is_instant to 1 for a single field.
+ * Returns 0 on a syntax error. */
 static int read_span_fields(const char **at, char **to, char *names[2],
                             int *is_instant)
 {
@@ -205,7 +205,7 @@ static int read_span_fields(const char **at, char **to, char *names[2],
     return 1;
 }
 
-/* Reads "30min" or "0.5". Returns 0 if it is no window. */
+/* Reads a window, for example "30min" or "0.5". Returns 0 on a syntax error. */
 static int read_window(const char *text, struct oj_span_words *words)
 {
     static const struct
@@ -224,7 +224,7 @@ static int read_window(const char *text, struct oj_span_words *words)
         if (strcmp(end, units[i].name) != 0)
             continue;
         words->window = nearbyint(words->window * units[i].microseconds);
-        return words->window < 4e18; /* a sum of two is below 2^63 */
+        return words->window < 4e18; /* the sum of two windows is below 2^63 */
     }
     return !words->has_unit;
 }
@@ -286,8 +286,8 @@ oj_status oj_span_words_parse(const char *dash, const char *option,
     return status;
 }
 
-/* Reads ":30", the tolerance of a heading. Returns 0 if it is no number from 0
- * to 180. */
+/* Reads ":30", the tolerance of a heading. Returns 0 unless it is a number from
+ * 0 to 180. */
 static int read_tolerance(const char *at, double *tolerance)
 {
     char *end;
@@ -406,8 +406,8 @@ static oj_status parse_items(const struct item_syntax *syntax, const char *dash,
     OJ_NEW(out->fields[0], syntax->n_sides * n_most, err);
     if (syntax->n_sides == 2)
         out->fields[1] = out->fields[0] + n_most;
-    /* the names fit into the length of the list, since each ends with a 0 in
-     * place of its comma, = or end */
+    /* The names fit into the length of the list: each ends with a 0 that takes
+     * the place of its comma, = or end. */
     OJ_NEW(out->text, (int64_t)strlen(list) + 1, err);
     to = out->text;
     while (*(at = skip_spaces(at)) != '\0')
@@ -428,7 +428,9 @@ static oj_status parse_list(const struct item_syntax *syntax, const char *dash,
     struct oj_field_pairs made = {0};
     oj_status status = parse_items(syntax, dash, option, list, &made, err);
     if (status == OJ_OK && syntax->n_sides == 2 && made.n == 0)
-        status = oj_fail(err, OJ_ERR_ARG, "%s%s names no field", dash, option);
+        status =
+            oj_fail(err, OJ_ERR_ARG, "%s%s names no field: name at least one",
+                    dash, option);
     if (status == OJ_OK)
         *out = made;
     else
@@ -478,8 +480,8 @@ oj_status oj_field_name_parse(const char *dash, const char *option, char *name,
     if (*name != '"' || (oj_quoted_name_read(&at, &to) && *at == '\0'))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
-                   "%s%s: the name of a field in double quotes must end with "
-                   "one, and a double quote in it is written twice",
+                   "%s%s: a field name that begins with a double quote must "
+                   "end with one; write a double quote inside it twice",
                    dash, option);
 }
 

@@ -4,9 +4,10 @@
  *
  *   name+"street:old"=NAME+ADDR:0.6
  *
- *  Fields with + between them are concatenated.  In double quotes a name may
- *  have : + and =, and "" is a double quote, also in -on, -exclude and -pick. T
- *  is above 0 and at most 1, a decimal of up to nine digits or a fraction.
+ *  -similar concatenates fields that have + between them.  A name in double
+ *  quotes may contain : + and =, and "" in it stands for a double quote; this
+ *  also applies to -on, -exclude and -pick.  T is above 0 and at most 1, a
+ *  decimal of up to nine digits or a fraction.
  */
 #ifndef OJ_COMPARED_FIELDS_H
 #define OJ_COMPARED_FIELDS_H
@@ -27,11 +28,11 @@ struct oj_similar
     char **fields[2]; /**< names of fields: [0] of the input, [1] of the join
                            side; each list ends with NULL */
     int64_t numerator, denominator; /**< minimum similarity T as a fraction;
-                                         0/0: not given */
+                                         0/0: T was not given */
 };
 
-/** Parses one value of -similar. OJ_ERR_ARG with the expected syntax; the
- * message begins with dash. */
+/** Parses one value of -similar. OJ_ERR_ARG with a message that begins with
+ * dash and describes the syntax. */
 OJ_MUST_USE oj_status oj_similar_fields_parse(const char *dash,
                                               const char *word,
                                               struct oj_similar *out,
@@ -49,33 +50,35 @@ struct oj_vector_words
     int n;            /**< at most OJ_MOST_DIMENSIONS */
 };
 
-/** Parses one value of -vector. OJ_ERR_ARG with the expected syntax; the
- * message begins with dash. */
+/** Parses one value of -vector. OJ_ERR_ARG with a message that begins with dash
+ * and describes the syntax. */
 OJ_MUST_USE oj_status oj_vector_fields_parse(const char *dash, const char *word,
                                              struct oj_vector_words *out,
                                              struct oj_error *err);
 
 void oj_vector_fields_free(struct oj_vector_words *words);
 
-/** The parsed -within_time LEFT[=RIGHT]:WINDOW or -during
+/** A parsed -within_time LEFT[=RIGHT]:WINDOW or -during
  * FROM[..UNTIL][=FROM[..UNTIL]][:RELATIONS]. Owner; zeroed memory is a valid
- * empty one. */
+ * empty value. */
 struct oj_span_words
 {
-    char *fields[2][2]; /**< [side][0: from, 1: until] names; both are equal
-                             if there is one field, an instant */
-    int is_instant[2];  /**< [side] 1: one field */
+    char *fields[2][2]; /**< [side][0: from, 1: until] names of fields. Both are
+                             equal if the side has one field (an instant). */
+    int is_instant[2];  /**< [side] 1: the side has one field */
     struct oj_span_condition condition;
-    int is_window;             /**< 1: -within_time */
-    int has_unit;              /**< 1: the window is a time, in microseconds */
-    double window;             /**< >= 0; without a unit a number */
-    char *text;                /**< holds the names that fields points to */
-    const char *dash, *option; /**< as given, for messages */
+    int is_window; /**< 1: -within_time */
+    int has_unit;  /**< 1: the window has a unit of time and is in microseconds
+                    */
+    double window; /**< maximum difference, >= 0 */
+    char *text;    /**< owns the names that `fields` points to */
+    /** As passed to the parser, for messages; borrowed. */
+    const char *dash, *option;
 };
 
-/** Parses -within_time (is_window 1) or -during. option: its name, which must
- * outlive *out. OJ_ERR_ARG with the expected syntax; errors begin with dash and
- * option. */
+/** Parses -within_time (is_window 1) or -during (0). option: the option's name,
+ * which must outlive *out. OJ_ERR_ARG with a message that begins with dash and
+ * option and describes the syntax. */
 OJ_MUST_USE oj_status oj_span_words_parse(const char *dash, const char *option,
                                           int is_window, const char *word,
                                           struct oj_span_words *out,
@@ -83,16 +86,16 @@ OJ_MUST_USE oj_status oj_span_words_parse(const char *dash, const char *option,
 
 void oj_span_words_free(struct oj_span_words *words);
 
-/** Parses -heading FIELD[:TOLERANCE]: *field is the name, which the caller
- * frees by oj_free(); *tolerance is in degrees, OJ_HEADING_TOLERANCE without
- * one. OJ_ERR_ARG with the expected syntax; the message begins with dash. */
+/** Parses -heading FIELD[:TOLERANCE]. *field: the name, which the caller frees
+ * by oj_free(). *tolerance: degrees, OJ_HEADING_TOLERANCE if not given.
+ * OJ_ERR_ARG with a message that begins with dash and describes the syntax. */
 OJ_MUST_USE oj_status oj_heading_words_parse(const char *dash, const char *word,
                                              char **field, double *tolerance,
                                              struct oj_error *err);
 
-/** A parsed list LEFT=RIGHT,F,... of -on, or of -exclude after "field=". Names
- * that contain = or a comma are in double quotes. Owner; zeroed memory is a
- * valid empty value. */
+/** A parsed list LEFT=RIGHT,F,... of -on, or of -exclude behind "field=". A
+ * name that contains = or a comma is written in double quotes. Owner; zeroed
+ * memory is a valid empty value. */
 struct oj_field_pairs
 {
     char **fields[2]; /**< [n] names of fields: [0] of the input, [1] of the
@@ -101,8 +104,8 @@ struct oj_field_pairs
     int n;
 };
 
-/** Parses such a list. OJ_ERR_ARG with the expected syntax; the message begins
- * with dash and option. */
+/** Parses a list of -on or -exclude. OJ_ERR_ARG with a message that begins with
+ * dash and option and describes the syntax. */
 OJ_MUST_USE oj_status oj_field_pairs_parse(const char *dash, const char *option,
                                            const char *list,
                                            struct oj_field_pairs *out,

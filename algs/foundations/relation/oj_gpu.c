@@ -8,14 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Result of loading the module, which is tried only once. */
+/* Result of loading the module, which is attempted only once. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct oj_gpu_module *loaded;
 static struct oj_error why_not;
 
-/* Opens the file that was checked, by its descriptor, because another file may
- * have its name by now. The descriptor stays open: its number is in the path
- * /proc/self/fd/NUMBER by which dlopen() recognises a library. */
+/* Opens the checked file by its descriptor, because its path may name another
+ * file by now. The descriptor stays open, because dlopen() recognises a loaded
+ * library by its path, here /proc/self/fd/NUMBER. */
 static void *open_library(int file)
 {
     char name[64];
@@ -49,7 +49,8 @@ static oj_status open_module(const char *path, int file,
     if (symbol == NULL)
     {
         dlclose(library);
-        return oj_fail(err, OJ_ERR_NO_DEVICE, "%s is no CUDA module of ogrjoin",
+        return oj_fail(err, OJ_ERR_NO_DEVICE,
+                       "%s is no CUDA module of ogrjoin: name ogrjoin_cuda.so",
                        path);
     }
     memcpy(&entry, &symbol, sizeof entry);
@@ -59,7 +60,7 @@ static oj_status open_module(const char *path, int file,
         dlclose(library);
         return oj_fail(err, OJ_ERR_NO_DEVICE,
                        "the CUDA module %s belongs to another version of "
-                       "ogrjoin",
+                       "ogrjoin; install the module of this version",
                        path);
     }
     /* The module is never closed: the CUDA runtime does not support unloading.
@@ -96,8 +97,8 @@ oj_status oj_gpu_load(const struct oj_gpu_module **out, struct oj_error *err)
 
 /* ---- devices ------------------------------------------------------------- */
 
-/* Tests n devices and sets the bits of those that work. If none works, fails
- * with the reason of the first. */
+/* Tests n devices and sets the bits of the usable ones. If none is usable,
+ * fails with the reason of the first device. */
 static oj_status find_usable_devices(const struct oj_gpu_module *module, int n,
                                      uint64_t *gpus, struct oj_error *err)
 {

@@ -20,6 +20,7 @@ extern "C" {
 
 #define OJ_GPU_MAX_DEVICES 64
 
+/** A CUDA device and whether it can be used. */
 struct oj_gpu_device
 {
     int ordinal;      /**< device number in CUDA */
@@ -36,7 +37,7 @@ struct oj_gpu_index;
 struct oj_gpu_screen;
 struct oj_gpu_quadrant_index;
 
-/** Points in the memory of one device. x is NaN for a missing point. */
+/** Points in the memory of one device. */
 struct oj_gpu_points
 {
     int64_t n;
@@ -47,7 +48,8 @@ struct oj_gpu_points
                               1 */
 };
 
-/** The pairs of points that are in device memory; also in device memory. */
+/** Pairs of points that are in device memory. The arrays are in device memory,
+ * too. */
 struct oj_gpu_pairs
 {
     int64_t n_points, n_pairs;
@@ -60,8 +62,8 @@ struct oj_gpu_pairs
 /* A live index of points on devices (see algs/live). */
 struct oj_gpu_live;
 
-/** Number of points in the index, and counts of its changes, as in struct
- * oj_live_counts. */
+/** Number of points in the index, and counts of changes to it: the members of
+ * struct oj_live_counts with these names. */
 struct oj_gpu_live_counts
 {
     int64_t n, n_put, n_moved, n_removed, n_unknown, n_unjoinable, n_superseded,
@@ -76,10 +78,10 @@ struct oj_gpu_live_rows
                                    rows are boxes */
     const struct oj_box *box; /**< [n] boxes; a pair is a point in a box. NULL:
                                    the rows are points */
-    const int64_t *fid;       /**< [n] ids of the rows, which exclusions compare
-                                   with those of points; or NULL */
-    const double *max_distance; /**< [n] maximum distance of each row, or NULL:
-                                     that of the relation */
+    const int64_t *fid; /**< [n] ids of the rows, which exclusions compare with
+                             the ids of points; may be NULL */
+    const double *max_distance; /**< [n] maximum distance of each row; NULL: the
+                                     relation's maximum for all rows */
 };
 
 /** Pairs of a join with a live index, in host memory. Owner (free with
@@ -110,7 +112,7 @@ enum oj_gpu_papers
 struct oj_gpu_module
 {
     uint32_t abi;
-    const char *build; /**< CUDA version and architectures, for humans */
+    const char *build; /**< text with the CUDA version and the architectures */
 
     /** Counts the devices that CUDA finds. OJ_ERR_NO_DEVICE with the reason if
      * there are none. */
@@ -118,13 +120,13 @@ struct oj_gpu_module
     oj_status (*describe)(int ordinal, struct oj_gpu_device *out,
                           struct oj_error *err);
 
-    /** 1 if the module has kernels for this join; input NULL: for any layer of
-     * points. */
+    /** 1 if the module has kernels for this join. input NULL: with any layer of
+     * points as input. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
     /** Name of the method by which the module joins, for -explain. index NULL:
-     * for a join without an index yet. */
+     * the index is not built yet. */
     const char *(*method)(const struct oj_gpu_index *index,
                           const struct oj_relation *relation,
                           const struct oj_flat *join_side,
@@ -138,13 +140,13 @@ struct oj_gpu_module
                        const struct oj_options *options,
                        struct oj_gpu_index **out, struct oj_stats *stats,
                        struct oj_error *err);
+    /** Like index(), for one of the papers' methods. */
     oj_status (*papers_index)(enum oj_gpu_papers method,
                               const struct oj_flat *join_side,
                               const int32_t *tie_rank,
                               const struct oj_relation *relation,
                               const struct oj_options *options,
                               struct oj_gpu_index **out, struct oj_stats *stats,
-                              /** options of one join() */
                               struct oj_error *err);
     oj_status (*join)(struct oj_gpu_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
@@ -158,8 +160,8 @@ struct oj_gpu_module
                            struct oj_error *err);
     void (*free_index)(struct oj_gpu_index *index);
 
-    /** Why a faster method is not used: it cannot hold the join side, or memory
-     * does not suffice. "": the fastest is used. */
+    /** Reason why a faster method is not used: it cannot hold the join side, or
+     * memory does not suffice. "": the fastest method is used. */
     const char *(*why_refused)(const struct oj_gpu_index *index);
 
     /* The screen (oj_screen.h): finds the pairs whose boxes pass, with a
@@ -217,8 +219,8 @@ struct oj_gpu_module
     /** Finds the device that owns this memory; OJ_ERR_ARG if none does. */
     oj_status (*device_of)(const void *memory, int *ordinal,
                            struct oj_error *err);
-    /** Makes work that will be queued on stream `then` wait for the work that
-     * is queued on stream `first` now. */
+    /** Makes all work that is queued on stream `then` from now on wait for the
+     * work that stream `first` holds now. */
     oj_status (*order_streams)(int ordinal, void *first, void *then,
                                struct oj_error *err);
 
@@ -230,8 +232,8 @@ struct oj_gpu_module
     oj_status (*live_apply)(struct oj_gpu_live *live, int64_t n,
                             const int64_t *id, const double *x, const double *y,
                             struct oj_error *err);
-    /** Finds the pairs of rows with the current points: nearest with k <=
-     * OJ_GPU_LIVE_MOST_K, dwithin, or points in boxes. A row's pairs are sorted
+    /** Finds the pairs of rows with the current points. Joins: nearest with k
+     * <= OJ_GPU_LIVE_MOST_K, dwithin, points in boxes. A row's pairs are sorted
      * by (distance, id); for boxes by id. Used members of relation: op, k,
      * ties, distances and exclusions. OJ_ERR_TOO_MANY_PAIRS: more than
      * max_pairs (if > 0). */
@@ -261,7 +263,7 @@ OJ_MUST_USE oj_status oj_gpu_load(const struct oj_gpu_module **out,
                                   struct oj_error *err);
 
 /** Loads the module and sets *gpus to the devices that options selects, one bit
- * each. OJ_ALL_GPUS selects all that work. */
+ * each. OJ_ALL_GPUS selects all usable devices. */
 OJ_MUST_USE oj_status oj_gpu_find(const struct oj_options *options,
                                   const struct oj_gpu_module **module,
                                   uint64_t *gpus, struct oj_error *err);
@@ -270,10 +272,11 @@ OJ_MUST_USE oj_status oj_gpu_find(const struct oj_options *options,
  * message has advice already, which is then more specific. */
 void oj_gpu_add_advice(struct oj_error *why, const char *advice);
 
-/** Advice when the index does not fit: a part of the join side may. */
+/** Advice when the index does not fit into memory: one tile of the join side
+ * may fit. */
 #define OJ_GPU_ADVICE_TILES "-memory SIZE makes tiles, which need less"
 
-/** Advice when a batch does not fit. */
+/** Advice when a batch does not fit into memory. */
 #define OJ_GPU_ADVICE_BATCH "a smaller -gpu_batch needs less"
 
 #ifdef __cplusplus

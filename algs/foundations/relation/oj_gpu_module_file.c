@@ -32,10 +32,10 @@ enum
 
 /* ---- where the module's file is ------------------------------------------ */
 
-/* Folders to search for the module, relative to the folder of the library, or
- * of the program that is linked with it: this folder itself; its parent (for a
- * library that is a GDAL plugin); the path from the command's folder to the
- * library folder. */
+/* Folders to search for the module, relative to the folder of the library (or
+ * of the program that contains it): that folder itself, its parent (if the
+ * library is a GDAL plugin), and the path from the folder of commands to the
+ * folder of libraries. */
 static const char *const places[] = {
     "",
 #ifdef OJ_MODULE_FOLDER
@@ -75,9 +75,10 @@ static size_t find_own_folder(char path[PATH_SIZE])
     return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-/* Chooses the path of the module: OGRJOIN_CUDA_MODULE if set; otherwise the
- * first of `places` with the file; otherwise the folder of installed libraries,
- * or without one the library's own. */
+/* Chooses the path of the module: the value of OGRJOIN_CUDA_MODULE if set,
+ * otherwise the first of `places` that has the file. If none has: the path in
+ * the folder of installed libraries, or in the library's own folder if the
+ * build has no such folder. */
 static void find_module(char path[PATH_SIZE])
 {
     const char *named = getenv(MODULE_VARIABLE);
@@ -139,7 +140,7 @@ static int is_file_complete(int file, uint64_t size)
                                    size))
             return 0;
     }
-    /* The linker writes the section headers last: if they are there, the file
+    /* The linker writes the section headers last. If the file contains them, it
      * is complete. */
     return is_byte_range_in_file(
         header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize, size);
@@ -196,14 +197,16 @@ static oj_status check_no_other_user_writes(const char *path, const char *name,
     if (fstat(file, &info) != 0)
         return fail_to_load(path, err, "%s: %s", name, strerror(errno));
     if (info.st_uid != 0 && info.st_uid != geteuid())
-        return fail_to_load(
-            path, err, "%s belongs to another user, who could change it", name);
+        return fail_to_load(path, err,
+                            "%s belongs to another user, who could change it; "
+                            "it must belong to this user or to root",
+                            name);
     if ((info.st_mode & S_IWOTH) != 0 ||
         ((info.st_mode & S_IWGRP) != 0 && !is_private_group(info.st_gid)))
         return fail_to_load(
             path, err,
-            "other users may write to %s; a module lies where only "
-            "this user or root may",
+            "other users may write to %s; move the module to a folder where "
+            "only this user or root may write",
             name);
     return OJ_OK;
 }

@@ -31,9 +31,9 @@ struct oj_index_args
                                           order that decides ties; NULL: its
                                           ordinal; must outlive the index */
     struct oj_relation relation;
-    struct oj_options options; /**< as the user gave them, but with the actual
-                                    numbers in place of 0 for n_threads and
-                                    quadrant_size */
+    /** The user's options, but with the actual numbers in place of 0 for
+     * n_threads and quadrant_size. */
+    struct oj_options options;
     /** 1: a GPU screen finds candidates for most batches. Structures that find
      * candidates on the CPU are then built only when needed */
     int gets_candidates;
@@ -45,9 +45,9 @@ struct oj_index_args
  * GPU. */
 struct oj_engine_cost
 {
-    /** For joins by attributes: estimates the seconds of `rows` input rows on
-     * one CPU core (rather too low) and on a device. NULL: use the numbers
-     * below. */
+    /** For joins by attributes: estimates the seconds that `rows` input rows
+     * take on one CPU core (rather too low) and on a device. NULL: the estimate
+     * follows from the members below. */
     void (*expect)(const struct oj_relation *relation,
                    const struct oj_flat *join_side, double rows, double *cpu_s,
                    double *gpu_s);
@@ -56,13 +56,14 @@ struct oj_engine_cost
     double place_s;  /**< seconds added for each of the k nearest, if k > 1 */
 };
 
+/** An engine: its name, and functions that may be NULL where stated. */
 struct oj_engine
 {
     const char *name; /**< shown by -explain and in messages */
 
-    /** 1 if the engine supports the relation for this join side and this batch;
-     * input NULL: for any batch of points. takes NULL: accepts all joins of
-     * geometries, and fails later for those it cannot do. */
+    /** 1 if the engine supports the relation for this join side and this batch.
+     * input NULL: for any batch of points. takes NULL: the engine accepts all
+     * joins of geometries, but may fail later. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
@@ -74,14 +75,14 @@ struct oj_engine
     oj_status (*build)(struct oj_index *index, const struct oj_index_args *args,
                        struct oj_stats *stats, struct oj_error *err);
 
-    /** Joins a batch of input features. May be called any number of times, by
-     * one thread at a time. */
+    /** Joins a batch of input features. May be called any number of times, but
+     * not by two threads at once. */
     oj_status (*join)(struct oj_index *index, const struct oj_flat *input,
                       struct oj_matches *out, struct oj_stats *stats,
                       struct oj_error *err);
 
-    /** Joins a batch whose candidates a screen has found (oj_screen.h); updates
-     * their verdicts. NULL: not possible. */
+    /** Joins a batch whose candidates a screen has found (oj_screen.h), and
+     * updates their verdicts. NULL: the engine cannot use a screen. */
     oj_status (*join_candidates)(struct oj_index *index,
                                  const struct oj_flat *input,
                                  struct oj_screen_pairs *candidates,
@@ -95,12 +96,12 @@ struct oj_engine
     oj_status (*move)(struct oj_index *index, int64_t n, const int32_t *feature,
                       struct oj_error *err);
 
-    /** Frees what build() allocated, also after build() failed; NULL: nothing
-     * to free. */
+    /** Frees the memory of build(), also after build() failed. NULL: nothing to
+     * free. */
     void (*free_side)(struct oj_index *index);
 
-    /** Frees what batches allocated; NULL: indexes of this engine cannot be
-     * copied. */
+    /** Frees memory that join() allocated in the index. NULL: indexes of this
+     * engine cannot be copied. */
     void (*free_batches)(struct oj_index *index);
 
     /** Sets the options of a copy that may differ between batches
@@ -108,11 +109,12 @@ struct oj_engine
     void (*set_options)(struct oj_index *copy,
                         const struct oj_options *options);
 
-    /** NULL: no device supports the joins of this engine */
+    /** Cost of joins with points as input. NULL: no device supports the joins
+     * of this engine. */
     const struct oj_engine_cost *points_cost;
 
-    /** 1: answers relations with a condition on headings, which other engines
-     * do not get. */
+    /** 1: the engine supports relations with a condition on headings. Others
+     * are never given such a relation. */
     int takes_headings;
 
     /** Selects the variant, if several engines share one build function. */
@@ -133,7 +135,7 @@ OJ_MUST_USE oj_status oj_index_make(const struct oj_engine *engine,
                                     struct oj_stats *stats,
                                     struct oj_error *err);
 
-/** index may be NULL. */
+/** Frees an index, which may be NULL. */
 void oj_index_free(const struct oj_engine *engine, struct oj_index *index);
 
 /** Makes a second index on the join side of `from`, for another thread. Copies
@@ -146,7 +148,7 @@ OJ_MUST_USE oj_status oj_index_copy(const struct oj_engine *engine,
                                     struct oj_index **out,
                                     struct oj_error *err);
 
-/** copy may be NULL. */
+/** Frees a copy, which may be NULL. */
 void oj_index_copy_free(const struct oj_engine *engine, struct oj_index *copy);
 
 /** nearest and dwithin by Hausdorff and Frechet distances. It precedes
@@ -174,16 +176,16 @@ extern const struct oj_engine oj_cpu_equal_points;
 extern const struct oj_engine oj_cpu_equal_attributes;
 /** Predicates between features of any kinds. */
 extern const struct oj_engine oj_cpu_predicate;
-/** similar with texts. The next two are its two methods alone, for tests and
- * benchmarks. */
+/** The join `similar` with texts. oj_cpu_similar chooses between two methods;
+ * the next two engines use one method each, for tests and benchmarks. */
 extern const struct oj_engine oj_cpu_similar;
 extern const struct oj_engine oj_cpu_similar_lists;
 extern const struct oj_engine oj_cpu_similar_bitmaps;
-/** similar with vectors. */
+/** The join `similar` with vectors. */
 extern const struct oj_engine oj_cpu_similar_vectors;
 
-/* Reference engines, for any join also on the sphere (tree_reference.c), and
- * engines of papers. */
+/* Reference engines (tree_reference.c), which support any join, also on the
+ * sphere, and engines with methods of papers. */
 extern const struct oj_engine oj_geos_engine;
 extern const struct oj_engine oj_geos_sorted_engine;
 extern const struct oj_engine oj_spatialindex_engine;
@@ -194,8 +196,8 @@ extern const struct oj_engine oj_lists_engine;
 extern const struct oj_engine oj_plain_vectors_engine;
 extern const struct oj_engine oj_plain_attributes_engine;
 extern const struct oj_engine oj_zlists_engine;
-/** takes() of oj_zlists_engine, also used by its GPU version, which takes only
- * some of these joins. */
+/** takes() of oj_zlists_engine and of its GPU version (which later refuses some
+ * of these joins). */
 int oj_zlists_takes(const struct oj_relation *relation,
                     const struct oj_flat *join_side,
                     const struct oj_flat *input);

@@ -7,8 +7,8 @@
 #include "../kernels/oj_ring.h"
 #include "oj_relation.h"
 
-/** The locations of a point (set of bits 1 << enum oj_location) for which it is
- * a pair with the polygon; 0: the location does not decide this join. */
+/** Set of locations (bits 1 << enum oj_location) at which a point and a polygon
+ * are a pair of this join. 0: the location does not decide the join. */
 static inline unsigned oj_point_locations_of_op(enum oj_op op)
 {
     switch (op)
@@ -26,7 +26,7 @@ static inline unsigned oj_point_locations_of_op(enum oj_op op)
 }
 
 /** 1 if the join is of points with polygons and locations decide it. input
- * NULL: kinds not known yet. */
+ * NULL: the kinds of input features are unknown yet. */
 static inline int oj_is_points_in_polygons(const struct oj_relation *relation,
                                            const struct oj_flat *join_side,
                                            const struct oj_flat *input)

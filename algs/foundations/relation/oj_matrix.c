@@ -87,7 +87,7 @@ int oj_matrix_decides_pair(const struct oj_matrix *m,
         case OJ_OP_CONTAINS_PROPERLY:
         case OJ_OP_EQUALS:
             return oj_matrix_matches_pattern(m, pattern);
-        case OJ_OP_NEAREST: /* no matrix decides these joins: abort */
+        case OJ_OP_NEAREST: /* a matrix does not decide these joins: abort */
         case OJ_OP_DWITHIN:
         case OJ_OP_BBOX:
         case OJ_OP_SIMILAR:

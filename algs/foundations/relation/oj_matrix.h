@@ -9,7 +9,8 @@
  *  Each entry is the dimension of the intersection of the two point sets: 'F'
  *  empty, '0' points, '1' lines, '2' areas.
  *
- *  Interior and boundary of a feature, the union of its parts, decided exactly:
+ *  A feature is the union of its parts.  Its interior and boundary, decided
+ *  exactly:
  *
  *  - A polygon is its rings and the area that they enclose by the even-odd
  *    rule.  A line whose vertices are all equal is a point.  A polygon whose

@@ -7,10 +7,10 @@
  *
  *  A worker adds its pairs to the total a block at a time, so that threads
  *  seldom write to the total.  A batch stops once the counted pairs exceed the
- *  budget; it then has at most one block per worker more than that. At the end
- *  of a batch the engine checks the exact number of pairs by oj_pairs_fit().
- *  So a batch fails exactly if its total exceeds the budget, however its pairs
- *  are spread over the threads.
+ *  budget, so at most one more block per worker is in memory.  At the end of a
+ *  batch the engine checks the exact number of pairs by oj_pairs_fit().  So a
+ *  batch fails exactly if its pairs exceed the budget, however they are spread
+ *  over the threads.
  *
  *  A batch of a single row cannot be split further and has no limit.
  *
@@ -28,12 +28,13 @@
 extern "C" {
 #endif
 
-/** Limits of the pairs that are found but not in n_counted yet: per worker, and
- * for all workers together as a fraction (1 / 16) of the budget. */
+/** Limits of the pairs that are found but not yet in n_counted: of each worker
+ * in pairs, and of all workers together as the fraction 1 / OJ_UNCOUNTED_PART
+ * of the budget. */
 #define OJ_MOST_UNCOUNTED_PAIRS INT64_C(4096)
 #define OJ_UNCOUNTED_PART 16
 
-/** Plain values. All zeros: no limit. */
+/** State of the count for one batch. All zeros: no limit. */
 struct oj_pair_budget
 {
     int64_t most;      /**< maximum pairs of the batch; 0: no limit */
@@ -69,7 +70,8 @@ OJ_MUST_USE static inline oj_status oj_pairs_fit(int64_t most, int64_t n_pairs,
     if (most == 0 || n_pairs <= most)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                   "the batch has more than %lld pairs (max_batch_pairs)",
+                   "the batch has more than %lld pairs (max_batch_pairs): use "
+                   "smaller batches, or raise max_batch_pairs",
                    (long long)most);
 }
 

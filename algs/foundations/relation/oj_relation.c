@@ -257,8 +257,7 @@ struct oj_relation oj_relation_transpose(const struct oj_relation *relation)
 
 int oj_relation_needs_contact(const struct oj_relation *relation)
 {
-    static const int common[] = {0, 1, 3, 4}; /* entries of interiors and
-                                                 boundaries */
+    static const int common[] = {0, 1, 3, 4}; /* interiors and boundaries */
     if (relation->op != OJ_OP_RELATE)
         return relation->op != OJ_OP_DISJOINT &&
                (ops[relation->op].takes & OJ_TAKES_SHAPES) != 0;
@@ -284,8 +283,8 @@ static oj_status check_heading(const struct oj_relation *r,
     if (!oj_relation_is_by_distance(r) || oj_relation_compares_shapes(r) ||
         r->metric != OJ_METRIC_PLANAR || r->min_distance > 0.0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "a heading goes with the least distance in the plane, "
-                       "of nearest or dwithin, without a minimum distance");
+                       "heading needs op nearest or dwithin with metric planar "
+                       "and distance least, and no minimum distance");
     return OJ_OK;
 }
 
@@ -293,7 +292,9 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
 {
     char mask[sizeof r->mask];
     if ((int)r->op < 0 || r->op >= OJ_N_OPS)
-        return oj_fail(err, OJ_ERR_ARG, "unknown join %d", (int)r->op);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "there is no join number %d: use a value of enum oj_op",
+                       (int)r->op);
     if (isnan(r->max_distance) || r->max_distance < 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "the maximum distance must be 0 or more, not %g",
@@ -309,11 +310,15 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
                        INT32_MAX, (long long)r->k);
     if ((int)r->distance < OJ_DISTANCE_LEAST ||
         r->distance > OJ_DISTANCE_DIRECTED_FROM_JOIN)
-        return oj_fail(err, OJ_ERR_ARG, "unknown distance %d",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "there is no distance number %d: use a value of enum "
+                       "oj_distance_kind",
                        (int)r->distance);
     if (!(r->densify >= 0.0 && r->densify < INFINITY))
         return oj_fail(err, OJ_ERR_ARG,
-                       "densify must be a length above 0, not %g", r->densify);
+                       "densify must be a finite length, 0 or more (0: no "
+                       "limit), not %g",
+                       r->densify);
     if (r->metric == OJ_METRIC_ELLIPSOID && oj_relation_compares_shapes(r))
         return oj_fail(err, OJ_ERR_ARG,
                        "distances between shapes (hausdorff, frechet) are "
@@ -330,7 +335,8 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
                        "their rings");
     if (r->n_similar < 0 || r->n_similar > OJ_MOST_TEXTS)
         return oj_fail(err, OJ_ERR_ARG,
-                       "a join has at most %d conditions on texts",
+                       "a join has at most %d conditions on texts (similar); "
+                       "concatenate fields with +",
                        (int)OJ_MOST_TEXTS);
     if (r->op == OJ_OP_SIMILAR && !oj_relation_compares_attributes(r))
         return oj_fail(err, OJ_ERR_ARG,
@@ -340,9 +346,10 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
         OJ_TRY(oj_text_condition_check(&r->similar[i], err));
     OJ_TRY(oj_vector_condition_check(&r->vector, err));
     if (r->n_spans < 0 || r->n_spans > OJ_MOST_SPANS)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "a join has at most %d conditions on spans",
-                       (int)OJ_MOST_SPANS);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "a join has at most %d conditions on spans (within_time, during)",
+            (int)OJ_MOST_SPANS);
     for (int i = 0; i < r->n_spans; i++)
         OJ_TRY(oj_span_condition_check(&r->spans[i], err));
     OJ_TRY(check_heading(r, err));

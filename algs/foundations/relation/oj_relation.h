@@ -43,12 +43,14 @@ enum oj_op
     OJ_N_OPS
 };
 
+/** Which pairs -k keeps if several have equal measures. */
 enum oj_ties
 {
     OJ_TIES_FIRST = 0, /**< k pairs; ties are ordered by tie rank */
     OJ_TIES_ALL        /**< also all features as near as the k-th */
 };
 
+/** What of a polygon a distance is measured to. */
 enum oj_distance_to
 {
     OJ_TO_INTERIOR = 0, /**< a point inside a polygon has distance 0, as in
@@ -76,14 +78,15 @@ enum oj_distance_kind
                                         oj_relation_transpose() */
 };
 
+/** How distances are measured, and their unit. */
 enum oj_metric
 {
     OJ_METRIC_PLANAR = 0, /**< in units of the coordinates */
     OJ_METRIC_SPHERE,     /**< great circles, in metres; x is longitude, y
                                latitude, in degrees; minimum distances need
                                points as input */
-    OJ_METRIC_ELLIPSOID   /**< shortest lines on oj_relation.ellipsoid, in
-                               metres; of points only */
+    OJ_METRIC_ELLIPSOID   /**< length of geodesics on oj_relation.ellipsoid, in
+                               metres; between points only */
 };
 
 /** Value of k that asks for all pairs. */
@@ -110,7 +113,7 @@ struct oj_relation
                               in units of distances; 0: no limit */
     double min_distance; /**< nearest, dwithin: minimum distance of a pair */
     enum oj_metric metric;
-    struct oj_ellipsoid ellipsoid; /**< OJ_METRIC_ELLIPSOID: that of the CRS */
+    struct oj_ellipsoid ellipsoid; /**< OJ_METRIC_ELLIPSOID: from the CRS */
     char mask[10]; /**< OJ_OP_RELATE: DE-9IM pattern, nine of T F * 0 1 2, rows
                         for the input side */
     int exclude_self;          /**< 1: no pairs of equal FIDs (self joins) */
@@ -124,13 +127,12 @@ struct oj_relation
     struct oj_vector_condition vector; /**< condition on vectors; both sides
                                             need vectors (struct
                                             oj_flat.vectors) */
-    int n_spans; /**< conditions on spans; both sides have the spans (struct
-                      oj_flat.spans) */
+    int n_spans; /**< number of conditions on spans; both sides need the spans
+                      (struct oj_flat.spans) */
     struct oj_span_condition spans[OJ_MOST_SPANS]; /**< [n_spans] */
-    struct oj_heading_condition heading; /**< nearest, dwithin: the segments of
-                                              lines and rings that count; the
-                                              input has struct
-                                              oj_flat.heading */
+    /** nearest, dwithin: condition on the direction of the join side's segments
+     * (lines and rings); needs struct oj_flat.heading of the input. */
+    struct oj_heading_condition heading;
     int any_order; /**< 1: the pairs of a row may be in any order (not with
                         nearest), which saves sorting; *matches may then be
                         scattered (oj_matches.h), which saves copying */
@@ -175,6 +177,7 @@ struct oj_op_info
                                   geometries */
 };
 
+/** Type of a parameter's value, and its syntax. */
 enum oj_parameter_kind
 {
     OJ_PARAMETER_DISTANCE, /**< double, from least to most */
@@ -261,7 +264,7 @@ struct oj_relation oj_relation_transpose(const struct oj_relation *relation);
  * disjoint features can match. */
 int oj_relation_needs_contact(const struct oj_relation *relation);
 
-/** 1 for joins by distance and joins by predicate. */
+/** 1 for joins by distance and joins by predicate: the geometries decide. */
 static inline int oj_relation_is_of_shapes(const struct oj_relation *relation)
 {
     return (oj_op_get(relation->op)->takes &

@@ -1,6 +1,6 @@
 /** Candidate pairs of joins by predicate that the CUDA module finds in place of
- *  the CPU engine, each with a verdict. The engine decides those that the
- *  verdict leaves undecided.
+ *  the CPU engine, each with a verdict. The engine decides the candidates that
+ *  their verdict leaves undecided.
  *
  *  rows of a batch --screen--> pairs whose boxes pass, less those that surely
  *  do not match --engine--> pairs
@@ -25,8 +25,7 @@ struct oj_stats;
 /** How a screen selects the candidates of a join by predicate. */
 struct oj_screen_rule
 {
-    int test;         /**< enum oj_box_test that the boxes of a pair must
-                           pass */
+    int test; /**< test that the boxes of a pair must pass: enum oj_box_test */
     int is_enough;    /**< 1: a pair is a result if its boxes pass the test */
     int asks_meeting; /**< 1: also test whether the shapes of a pair intersect,
                            because boxes alone decide few pairs */

@@ -21,7 +21,8 @@ oj_status oj_span_condition_check(const struct oj_span_condition *condition,
         condition->relations >> OJ_N_SPAN_RELATIONS == 0)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
-                   "a condition on spans needs one of Allen's relations");
+                   "a condition on spans needs at least one relation, for "
+                   "example overlaps");
 }
 
 oj_status oj_span_relations_parse(const char *dash, const char *option,

@@ -1,18 +1,5 @@
-/** A condition on the spans of two features: one of Allen's relations holds,
- *  out of a set of them.
- *
- *   input side    ....#####....
- *   before        ........... ###      overlaps       .....#######
- *   meets         .........####        starts         ....#######.
- *   contains      ......##.....        finished_by    ......####..
- *                 equals ....#####....
- *
- *  Every pair of spans has exactly one of the 13 relations; spans without
- *  duration, too.  "Within a window W" is the relation "intersects" between
- *  [a - W, a + W] and [b, b].
- *
- *  Source: Allen, Maintaining knowledge about temporal intervals, 1983.
- */
+/** A condition on the spans of two features: their relation (of Allen's 13)
+ * must be one of a given set. */
 #ifndef OJ_SPAN_CONDITION_H
 #define OJ_SPAN_CONDITION_H
 
@@ -21,8 +8,8 @@
 
 #include <stdint.h>
 
-/** Relations of the input's span to that of the join feature, so ordered that
- * the inverse of one is OJ_SPAN_AFTER less it. */
+/** Relation of the input's span to the join feature's span. The inverse of
+ * relation r is OJ_SPAN_AFTER - r. */
 enum oj_span_relation
 {
     OJ_SPAN_BEFORE = 0,
@@ -45,25 +32,26 @@ enum oj_span_relation
     "intersects|before|meets|overlaps|starts|during|finishes|equals|"          \
     "finished_by|contains|started_by|overlapped_by|met_by|after"
 
-/** The relations of spans that have an instant in common: all but two. */
+/** Set of all relations but before and after: the spans have a common instant.
+ */
 #define OJ_SPANS_INTERSECT                                                     \
     (((1u << OJ_N_SPAN_RELATIONS) - 1u) & ~(1u << OJ_SPAN_BEFORE) &            \
      ~(1u << OJ_SPAN_AFTER))
 
-/** Plain values. */
+/** A set of relations. Plain values. */
 struct oj_span_condition
 {
     unsigned relations; /**< bits 1 << enum oj_span_relation, at least one */
 };
 
-/** 1 when only spans with a common instant pass. */
+/** 1 if only spans with a common instant can fulfil the condition. */
 static inline int
 oj_span_condition_needs_contact(const struct oj_span_condition *condition)
 {
     return (condition->relations & ~OJ_SPANS_INTERSECT) == 0;
 }
 
-/** The relation of two spans that are there. */
+/** Finds the relation of span a to span b. Neither may be missing. */
 static inline enum oj_span_relation oj_span_relation_of(int64_t a_from,
                                                         int64_t a_until,
                                                         int64_t b_from,
@@ -86,7 +74,7 @@ static inline enum oj_span_relation oj_span_relation_of(int64_t a_from,
     return a_from < b_from ? OJ_SPAN_CONTAINS : OJ_SPAN_DURING;
 }
 
-/** 1 when the spans of row a and feature b exist and fulfil the condition. */
+/** 1 if row a and feature b have spans that fulfil the condition. */
 static inline int
 oj_span_condition_holds(const struct oj_span_condition *condition,
                         const struct oj_spans *input, int64_t a,
@@ -103,11 +91,12 @@ oj_span_condition_holds(const struct oj_span_condition *condition,
             1u) != 0;
 }
 
-/** The condition with sides exchanged. */
+/** The condition for exchanged sides: each relation is replaced by its inverse.
+ */
 struct oj_span_condition
 oj_span_condition_transpose(const struct oj_span_condition *condition);
 
-/** OJ_ERR_ARG: no relation, or an unknown one. */
+/** OJ_ERR_ARG if the set of relations is empty or has unknown bits. */
 OJ_MUST_USE oj_status oj_span_condition_check(
     const struct oj_span_condition *condition, struct oj_error *err);
 

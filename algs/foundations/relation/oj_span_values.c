@@ -22,15 +22,16 @@ static const char *name_of_field_kind(enum oj_span_field kind)
     return names[kind];
 }
 
-/* Integers and reals are compared with each other. */
-static int is_of_one_kind(enum oj_span_field a, enum oj_span_field b)
+/* 1 if fields of these kinds can be compared: equal kinds, or integers with
+ * reals. */
+static int are_kinds_comparable(enum oj_span_field a, enum oj_span_field b)
 {
     return a == b || (a == OJ_SPAN_FIELD_INTEGER && b == OJ_SPAN_FIELD_REAL) ||
            (a == OJ_SPAN_FIELD_REAL && b == OJ_SPAN_FIELD_INTEGER);
 }
 
-/* The kind that all fields but texts have; OJ_SPAN_FIELD_TEXT: all are
- * texts. */
+/* Finds the common kind of all fields that are not texts; OJ_SPAN_FIELD_TEXT if
+ * all are. OJ_ERR_ARG if their kinds cannot be compared. */
 static oj_status find_common_kind(const struct oj_span_words *words,
                                   enum oj_span_field kind[2][2],
                                   enum oj_span_field *out, struct oj_error *err)
@@ -42,17 +43,18 @@ static oj_status find_common_kind(const struct oj_span_words *words,
         enum oj_span_field of = kind[i / 2][i % 2];
         if (of == OJ_SPAN_FIELD_OTHER)
             return oj_fail(err, OJ_ERR_ARG,
-                           "%s%s: the field '%.100s' of the %s layer holds %s",
+                           "%s%s: the field '%.100s' of the %s layer holds %s: "
+                           "name a field of times, numbers or texts",
                            words->dash, words->option,
                            words->fields[i / 2][i % 2], side_names[i / 2],
                            name_of_field_kind(of));
         if (of == OJ_SPAN_FIELD_TEXT)
             continue;
-        if (first >= 0 && !is_of_one_kind(*out, of))
+        if (first >= 0 && !are_kinds_comparable(*out, of))
             return oj_fail(err, OJ_ERR_ARG,
                            "%s%s: the field '%.100s' of the %s layer holds %s, "
-                           "'%.100s' of the %s layer %s: only fields of one "
-                           "kind are compared",
+                           "'%.100s' of the %s layer %s: name "
+                           "fields of one kind",
                            words->dash, words->option,
                            words->fields[first / 2][first % 2],
                            side_names[first / 2], name_of_field_kind(*out),
@@ -77,7 +79,7 @@ oj_status oj_span_reading_plan(const struct oj_span_words *words,
     if (common == OJ_SPAN_FIELD_TEXT)
         common = words->is_window && !words->has_unit ? OJ_SPAN_FIELD_REAL
                                                       : OJ_SPAN_FIELD_MOMENT;
-    for (int i = 0; i < 4; i++) /* a text can hold any number */
+    for (int i = 0; i < 4; i++) /* reals: a text can contain any number */
     {
         if (common == OJ_SPAN_FIELD_INTEGER &&
             kind[i / 2][i % 2] == OJ_SPAN_FIELD_TEXT)
@@ -98,7 +100,8 @@ oj_status oj_span_reading_plan(const struct oj_span_words *words,
     memcpy(reading.is_instant, words->is_instant, sizeof reading.is_instant);
     reading.scale = (enum oj_span_scale)common;
     reading.real_window = words->window;
-    /* of integers, a part of 1 adds no partner */
+    /* Rounding down changes no pair, because integers differ by whole numbers.
+     */
     reading.window =
         words->window < 9e18 ? (int64_t)floor(words->window) : INT64_MAX;
     *out = reading;
@@ -112,7 +115,7 @@ _Static_assert((int)OJ_SPAN_FIELD_REAL == (int)OJ_SPAN_REALS &&
 
 /* ---- ends ---------------------------------------------------------------- */
 
-/* A number whose order is that of doubles; 0 and -0 are equal. */
+/* An integer that sorts like the double; 0 and -0 give equal integers. */
 static int64_t number_in_order_of_double(double value)
 {
     int64_t bits;
@@ -125,7 +128,7 @@ struct oj_span_end oj_span_end_of_integer(const struct oj_span_reading *reading,
 {
     if (reading->scale == OJ_SPAN_REALS)
         return oj_span_end_of_real(reading, (double)value);
-    /* the outermost numbers stand for open ends and for none */
+    /* INT64_MIN and INT64_MAX are reserved for open ends and missing spans. */
     value = value == INT64_MAX ? INT64_MAX - 1 : value;
     value = value == INT64_MIN ? INT64_MIN + 1 : value;
     return (struct oj_span_end){OJ_SPAN_END_IS_THERE, value, 0.0};
@@ -139,7 +142,7 @@ struct oj_span_end oj_span_end_of_real(const struct oj_span_reading *reading,
         return (struct oj_span_end){OJ_SPAN_END_NULL, 0, 0.0};
     if (reading->scale == OJ_SPAN_REALS)
         end.at = number_in_order_of_double(value);
-    else /* an unsigned integer of 64 bits */
+    else /* The value may be an unsigned integer of 64 bits. */
         end.at = value < 0x1p63 ? (int64_t)value : INT64_MAX - 1;
     return end;
 }
@@ -169,7 +172,7 @@ struct oj_span_end oj_span_end_of_text(const struct oj_span_reading *reading,
 
 /* ---- spans --------------------------------------------------------------- */
 
-/* a + b without overflow. */
+/* a + b, clamped to the range of int64_t. */
 static int64_t add_within_bounds(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -178,20 +181,20 @@ static int64_t add_within_bounds(int64_t a, int64_t b)
     return a < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* The greatest double that is not above a + b as it is without rounding: the
- * error of a rounded sum is exact (Knuth's TwoSum). */
+/* The greatest double that does not exceed the exact sum a + b. The error of
+ * the rounded sum is exact (Knuth's TwoSum). */
 static double greatest_double_up_to_sum(double a, double b)
 {
     double sum = a + b, of_b = sum - a;
     double error = (a - (sum - of_b)) + (b - of_b);
-    if (isinf(sum) && !isinf(a)) /* the sum is beyond all doubles */
+    if (isinf(sum) && !isinf(a)) /* The exact sum exceeds all doubles. */
         return DBL_MAX;
     return error < 0.0 ? nextafter(sum, -(double)INFINITY) : sum;
 }
 
-static void make_window(const struct oj_span_reading *reading,
-                        const struct oj_span_end *end, int64_t *from,
-                        int64_t *until)
+static void make_span_around_value(const struct oj_span_reading *reading,
+                                   const struct oj_span_end *end, int64_t *from,
+                                   int64_t *until)
 {
     double w = reading->real_window;
     if (reading->scale == OJ_SPAN_REALS)
@@ -215,7 +218,7 @@ int oj_span_make(const struct oj_span_reading *reading, int side,
         last->state != OJ_SPAN_END_IS_NONE &&
         !(reading->is_instant[side] && end[0].state == OJ_SPAN_END_NULL);
     if (is_there && reading->is_window && side == 0)
-        make_window(reading, &end[0], from, until);
+        make_span_around_value(reading, &end[0], from, until);
     else if (is_there)
     {
         *from = end[0].state == OJ_SPAN_END_NULL ? INT64_MIN : end[0].at;

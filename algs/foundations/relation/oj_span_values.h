@@ -1,28 +1,33 @@
-/** How values of fields become spans, for every door.
+/** Converts values of fields to spans, for the command, JOIN:, the library and
+ *  Python.
  *
  *   field               scale            number
  *   date, datetime      moments          microseconds since 1970 in UTC; a date
  *                                        is its midnight; a time without a zone
  *                                        counts as UTC
  *   time                times of a day   microseconds since midnight
- *   whole numbers       integers         themselves, without the outermost two
- *   any numbers         reals            bits of the double, in its order
- *   text                that of the other fields, reals for integers; of texts
- *                       alone moments (a time without a date on a day of its
- *                       own), or reals if the window has no unit
+ *   whole numbers       integers         the value; INT64_MIN and INT64_MAX are
+ *                                        moved inward by 1
+ *   any numbers         reals            an integer that sorts like the double
+ *   text                the scale of the other fields, but reals for integers;
+ *                       if all fields are texts: moments (times without a date
+ *                       are on a day of their own), or reals if the window has
+ *                       no unit
  *
- *  -within_time makes [a - W, a + W] of the input's value and [b, b] of the
- *  join feature's; both ends are exact.  A row has no span if its value is
- * NULL, or no value of the scale.  -during: NULL is an open end; a row has no
- * span if the begin is after the end, if an instant is NULL, or if an end is a
- * text that is no value of the scale.
+ *  -within_time with window W converts the input's value a to the span [a - W,
+ *  a + W], and the join feature's value b to [b, b]; both ends are exact.  A
+ * row has no span if its value is NULL or does not fit the scale.
+ *
+ *  -during: NULL is an open end.  A row has no span if its begin is after its
+ *  end, if an instant is NULL, or if an end is a text that does not fit the
+ *  scale.
  */
 #ifndef OJ_SPAN_VALUES_H
 #define OJ_SPAN_VALUES_H
 
 #include "oj_compared_fields.h"
 
-/** What a field holds, as far as spans can be made of it. */
+/** Kind of a field, as far as its values can become ends of spans. */
 enum oj_span_field
 {
     OJ_SPAN_FIELD_MOMENT = 0, /**< dates, datetimes */
@@ -33,6 +38,7 @@ enum oj_span_field
     OJ_SPAN_FIELD_OTHER
 };
 
+/** The numbers to which fields are converted (see the table above). */
 enum oj_span_scale
 {
     OJ_SPAN_MOMENTS = 0,
@@ -41,58 +47,60 @@ enum oj_span_scale
     OJ_SPAN_REALS
 };
 
-/** How the values of the fields of one condition are read. Plain values. */
+/** How to convert the values of one condition's fields. Plain values. */
 struct oj_span_reading
 {
     enum oj_span_scale scale;
     int is_window;
     int is_of_texts;   /**< 1: all fields are texts */
     int is_instant[2]; /**< [side] 1: both ends are one value */
-    int64_t window;    /**< not for reals */
+    int64_t window; /**< for -within_time: in microseconds, or rounded down for
+                         integers; unused for reals */
     double real_window;
 };
 
-/** Decides how to read fields of these kinds, [side][0: from, 1: until].
- * OJ_ERR_ARG: they cannot be compared with each other or with the window. */
+/** Chooses the scale for fields of these kinds: kind[side][0: from, 1: until].
+ * OJ_ERR_ARG if they cannot be compared with each other or with the window. */
 OJ_MUST_USE oj_status oj_span_reading_plan(const struct oj_span_words *words,
                                            enum oj_span_field kind[2][2],
                                            struct oj_span_reading *out,
                                            struct oj_error *err);
 
-/** One end of a span. */
+/** One end of a span, converted from a field. */
 struct oj_span_end
 {
     enum
     {
         OJ_SPAN_END_NULL = 0,
-        OJ_SPAN_END_IS_NONE, /**< a value that the scale does not have */
+        OJ_SPAN_END_IS_NONE, /**< the value does not fit the scale */
         OJ_SPAN_END_IS_THERE
     } state;
     int64_t at;
-    double real; /**< for windows of reals */
+    double real; /**< the value itself, for windows of reals */
 };
 
-/** An end of a value: microseconds of a moment or of a day, or a whole number.
- */
+/** Converts an integer: microseconds of a moment or of a day, or a whole
+ * number. */
 struct oj_span_end oj_span_end_of_integer(const struct oj_span_reading *reading,
                                           int64_t value);
 
-/** An end of a number; NaN is NULL. */
+/** Converts a number; NaN counts as NULL. */
 struct oj_span_end oj_span_end_of_real(const struct oj_span_reading *reading,
                                        double value);
 
-/** An end of a text of n bytes; an empty one is NULL. */
+/** Converts a text of n bytes; an empty text counts as NULL. */
 struct oj_span_end oj_span_end_of_text(const struct oj_span_reading *reading,
                                        const char *text, int64_t n);
 
 /** Makes the span of a row of one side. end: [0] from, [1] until; for instants
- * end[0] alone. Returns 0 if the row has none: *from is then after *until. */
+ * only end[0] is read. Returns 0 if the row has no span: *from is then greater
+ * than *until. */
 int oj_span_make(const struct oj_span_reading *reading, int side,
                  const struct oj_span_end end[2], int64_t *from,
                  int64_t *until);
 
-/** 1 if *from and *until of a side are always equal where there is a span, so
- * that one array serves for both. */
+/** 1 if *from and *until of each span of a side are equal, so that one array
+ * serves for both. */
 static inline int
 oj_span_reading_is_of_points(const struct oj_span_reading *reading, int side)
 {

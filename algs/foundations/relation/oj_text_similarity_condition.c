@@ -5,7 +5,9 @@ oj_status oj_text_condition_check(const struct oj_text_condition *condition,
 {
     int64_t p = condition->numerator, q = condition->denominator;
     if ((int)condition->measure < 0 || condition->measure > OJ_TEXT_OVERLAP)
-        return oj_fail(err, OJ_ERR_ARG, "unknown measure of texts %d",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "there is no measure of texts number %d: use a value of "
+                       "enum oj_text_measure",
                        (int)condition->measure);
     if (p < 0 || p > q || q < 1 || q > 1000000000)
         return oj_fail(err, OJ_ERR_ARG,

@@ -13,7 +13,7 @@ enum
     OJ_MOST_TEXTS = 8 /* maximum conditions on texts of a join */
 };
 
-/** OJ_ERR_ARG: the measure or the minimum similarity is invalid. */
+/** OJ_ERR_ARG if the measure or the minimum similarity is invalid. */
 OJ_MUST_USE oj_status oj_text_condition_check(
     const struct oj_text_condition *condition, struct oj_error *err);
 

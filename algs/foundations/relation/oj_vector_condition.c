@@ -10,7 +10,9 @@ oj_status oj_vector_condition_check(const struct oj_vector_condition *condition,
 {
     if (condition->is_asked &&
         ((int)condition->norm < OJ_NORM_L2 || condition->norm > OJ_NORM_COSINE))
-        return oj_fail(err, OJ_ERR_ARG, "unknown norm of vectors %d",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "there is no norm of vectors number %d: use a value of "
+                       "enum oj_vector_norm",
                        (int)condition->norm);
     if (condition->is_asked && !(condition->max_difference >= 0.0))
         return oj_fail(err, OJ_ERR_ARG,

@@ -8,7 +8,7 @@
 
 #define OJ_NORM_NAMES "l2|l1|linf|cosine"
 
-/** Plain values. */
+/** Norm and maximum of the difference. Plain values. */
 struct oj_vector_condition
 {
     int is_asked; /**< 1: vectors are compared; 0: there is no condition on
@@ -17,7 +17,7 @@ struct oj_vector_condition
     double max_difference; /**< >= 0; INFINITY: any difference */
 };
 
-/** OJ_ERR_ARG: the norm or the maximum difference is invalid. */
+/** OJ_ERR_ARG if the norm or the maximum difference is invalid. */
 OJ_MUST_USE oj_status oj_vector_condition_check(
     const struct oj_vector_condition *condition, struct oj_error *err);
 

@@ -20,12 +20,13 @@ struct overlap_search
     const struct oj_flat *flat;
     int flat_too;
     const int *cancel;
-    uint8_t *mark;                 /* result: [n_features] 1: the even-odd rule
-                                      over all rings of the feature is wrong */
+    uint8_t *mark;                 /* [n_features] result: 1 if the even-odd
+                                      rule over all rings of the feature is
+                                      wrong */
     struct overlap_worker *worker; /* [n_threads] scratch of each thread */
 };
 
-/* 1 if the point is in the box of any edge between the vertices first .. last.
+/* 1 if the point is in the box of an edge between the vertices first .. last.
  */
 static int has_edge_box_containing_point(const struct oj_flat *flat,
                                          int64_t first, int64_t last, double x,
@@ -42,10 +43,10 @@ static int has_edge_box_containing_point(const struct oj_flat *flat,
     return found;
 }
 
-/* Quick test: 0 if the rings of a polygon surely enclose an area. That is so if
- * the only edges near its first vertex are the two that end there, and they are
- * not collinear: then one of the two sectors between them is inside. 1: not
- * certain. */
+/* Quick test: returns 0 if the rings of a polygon surely enclose an area, 1 if
+ * that is unknown. It is certain if the only edges near its first vertex are
+ * the two that end there, and they are not collinear: then one of the two
+ * sectors between them is inside. */
 static int may_polygon_have_zero_area(const struct oj_flat *flat, int64_t part)
 {
     int64_t shell = flat->ring_offset[part];
@@ -75,7 +76,7 @@ static int may_have_zero_area_polygon(const struct oj_flat *flat, int64_t first,
 }
 
 /* Marks a feature if its parts overlap or if a part has no area. Precondition:
- * it has several parts, or a part that may have no area. */
+ * the feature has several parts, or a part that may have no area. */
 static oj_status mark_if_overlapping(struct overlap_search *s,
                                      struct overlap_worker *w, int64_t feature,
                                      int is_flat, struct oj_error *err)
@@ -106,8 +107,7 @@ static oj_status mark_one_feature_if_overlapping(int64_t i, int thread,
     const struct oj_flat *flat = s->flat;
     int64_t first = flat->part_offset[i], past = flat->part_offset[i + 1];
     int is_flat = s->flat_too && may_have_zero_area_polygon(flat, first, past);
-    if (!is_flat && past - first < 2) /* usual case: one polygon that has
-                                         area */
+    if (!is_flat && past - first < 2) /* usual case: one polygon with an area */
         return OJ_OK;
     return mark_if_overlapping(s, &s->worker[thread], i, is_flat, err);
 }

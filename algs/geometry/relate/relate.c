@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* number of nodes (vertices, crossings of edges) between two polls of the
- * cancel flag */
+/* Number of nodes (vertices, crossings of edges) between two checks of the
+ * cancel flag. */
 #define NODES_PER_LOOK 1024
 
 /* State of the comparison of two shapes. */
@@ -35,8 +35,8 @@ static int are_both_features_simple(const struct relate *r)
     return r->side[0]->is_simple && r->side[1]->is_simple;
 }
 
-/* 1 if op is decided once it is known that the areas of the two features
- * overlap and each has an area outside of the other. */
+/* 1 if op is decided by two facts: the areas of the features overlap, and each
+ * feature has points outside of the other. */
 static int do_overlapping_areas_decide(enum oj_op op)
 {
     switch (op)
@@ -92,8 +92,7 @@ static int does_matrix_so_far_decide(const struct relate *r)
             return a_outside || b_outside;
         case OJ_OP_TOUCHES:
             return m[0] != 'F';
-        case OJ_OP_CROSSES: /* these joins also depend on the dimensions of the
-                               features */
+        case OJ_OP_CROSSES: /* the dimensions of the features matter, too */
             return are_both_features_simple(r) && m[0] != 'F' &&
                    ((m[2] != 'F' && m[6] == '2') ||
                     (m[6] != 'F' && m[2] == '2'));
@@ -129,22 +128,23 @@ static oj_status relate_vertex(struct relate *r, double x, double y,
 
 /* --- topologically valid shapes ------------------------------------------- */
 
-static int is_kind(const struct oj_figure *f, unsigned kind)
+static int has_parts_of_kind_only(const struct oj_figure *f, unsigned kind)
 {
     return f->shape->kinds == kind;
 }
 
-/* Adds to the matrix a vertex that is not on the other shape, and the edges at
- * it. other: where the vertex is in the other shape (interior or exterior). */
+/* Adds to the matrix a vertex of one figure, and its edges near the vertex.
+ * Precondition: it is not on the boundary of the other shape. other: its place
+ * there, interior or exterior. */
 static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
                                              double x, double y,
                                              enum oj_matrix_place other)
 {
     const struct oj_figure *f = r->side[figure];
     struct oj_matrix *m = r->matrix;
-    if (is_kind(f, OJ_PART_POINT))
+    if (has_parts_of_kind_only(f, OJ_PART_POINT))
         add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 0);
-    else if (is_kind(f, OJ_PART_LINE))
+    else if (has_parts_of_kind_only(f, OJ_PART_LINE))
     {
         add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 1);
         if (oj_relate_spots_contain(&f->ends, x, y))
@@ -175,8 +175,8 @@ static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
     return OJ_OK;
 }
 
-/* 1 if the matrix already has all that points of f outside of the other shape's
- * box can add. */
+/* 1 if the part of the figure that is outside of the other shape's box cannot
+ * change the matrix any more. */
 static int is_exterior_row_complete(const struct relate *r, int figure)
 {
     const char *m = r->matrix->at;
@@ -203,7 +203,7 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
     const struct oj_spot *spot = f->spots.spot;
     for (int64_t i = 0; i < f->spots.n && !does_matrix_so_far_decide(r); i++)
         OJ_TRY(relate_vertex_if_needed(r, figure, spot[i].x, spot[i].y, err));
-    /* simple figures have no one-point rings */
+    /* simple figures have no dots (rings of a single point) */
     for (int64_t i = 0; i < f->n_dots && !does_matrix_so_far_decide(r); i++)
         OJ_TRY(relate_vertex_if_needed(r, figure, f->dot[i].at.x,
                                        f->dot[i].at.y, err));
@@ -217,14 +217,13 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
     return OJ_OK;
 }
 
-/* 1 if the crossings of edges add nothing to the matrix that vertices have not
- * added already. All crossings of simple figures add equal entries. A crossing
- * of two lines surely adds only the crossing point itself, because other edges
- * may pass there. */
-static int can_crossings_change_nothing(const struct relate *r)
+/* 1 if crossings of edges cannot change the matrix any more. Between simple
+ * figures all crossings add equal entries. A crossing of two lines surely adds
+ * only the point itself, because other edges may pass there. */
+static int are_crossings_redundant(const struct relate *r)
 {
-    int a_is_area = is_kind(r->side[0], OJ_PART_POLYGON);
-    int b_is_area = is_kind(r->side[1], OJ_PART_POLYGON);
+    int a_is_area = has_parts_of_kind_only(r->side[0], OJ_PART_POLYGON);
+    int b_is_area = has_parts_of_kind_only(r->side[1], OJ_PART_POLYGON);
     int line = b_is_area ? 0 : 1;
     struct oj_matrix more = *r->matrix;
     if (!are_both_features_simple(r) || does_matrix_so_far_decide(r))
@@ -253,7 +252,7 @@ static inline struct oj_box box_of_edge(const struct oj_edge *e)
     return oj_box_of_segment(e->ax, e->ay, e->bx, e->by);
 }
 
-/* box is the box of e */
+/* box: the box of e */
 static inline int edges_cross(const struct oj_edge *e, const struct oj_box *box,
                               const struct oj_edge *f)
 {
@@ -270,9 +269,9 @@ static int edge_box_intersects(const struct oj_edge *e,
     return oj_box_intersects(&own, box);
 }
 
-/* Adds the crossings of edge e with the edges of `to` from index `least` on.
- * Two edges may have several bands in common; their crossing is added in the
- * first of these. */
+/* Adds the crossings of edge e with those edges of `to` whose index is at least
+ * `least`. A crossing of two edges that share several bands is added in the
+ * first of these bands. */
 static oj_status relate_edge_crossings(struct relate *r,
                                        const struct oj_edge *e,
                                        const struct oj_figure *to,
@@ -298,7 +297,7 @@ static oj_status relate_edge_crossings(struct relate *r,
                 continue;
             node = oj_relate_node_of_crossing(e, f);
             OJ_TRY(add_node_to_matrix(r, &node, &is_vertex, err));
-            if (can_crossings_change_nothing(r))
+            if (are_crossings_redundant(r))
                 return OJ_OK;
         }
     }
@@ -309,8 +308,7 @@ static oj_status relate_all_crossings(struct relate *r, struct oj_error *err)
 {
     int swap = r->side[0]->n_edges > r->side[1]->n_edges;
     const struct oj_figure *few = r->side[swap], *many = r->side[1 - swap];
-    for (int64_t i = 0; i < few->n_edges && !can_crossings_change_nothing(r);
-         i++)
+    for (int64_t i = 0; i < few->n_edges && !are_crossings_redundant(r); i++)
     {
         if (!edge_box_intersects(&few->edge[i], &many->box))
             continue;

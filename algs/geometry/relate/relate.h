@@ -2,17 +2,17 @@
  *  cells and contacts of edges (cpu_prepared_shapes.h) do not decide.
  *
  *  All nodes (vertices, and crossings of edges) are visited
- *  (relate_feature_edges.h). For topologically valid shapes, only vertices on
- *  the other shape need an analysis of the edges around them; for other
- * vertices a point location suffices.
+ *  (relate_feature_edges.h). For topologically valid shapes, the edges around a
+ *  vertex are analysed only if it is on the other shape; otherwise a point
+ *  location suffices.
  */
 #ifndef RELATE_H
 #define RELATE_H
 
 #include "relate_feature_edges.h"
 
-/** Memory that is reused for many pairs. One per thread; zeroed memory is
- * valid. */
+/** Memory that is reused for many pairs; one struct per thread. Zeroed memory
+ * is valid. */
 struct oj_relate_scratch
 {
     struct oj_figure input, join_side;
@@ -39,7 +39,8 @@ OJ_MUST_USE oj_status oj_relate_locate_point(const struct oj_shape *shape,
                                              enum oj_matrix_place *place,
                                              struct oj_error *err);
 
-/** Must be called before a layer is freed, because scratch may refer to it. */
+/** Forgets the layers that scratch refers to. Must be called before such a
+ * layer is freed. */
 void oj_relate_scratch_forget_layers(struct oj_relate_scratch *scratch);
 
 void oj_relate_scratch_free(struct oj_relate_scratch *scratch);

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Figures with fewer edges have a single band. */
+/* Minimum number of edges for an index by bands. A figure with fewer edges has
+ * a single band. */
 #define EDGES_FOR_BANDS 48
 
 /* --- distinct points ------------------------------------------------------ */
@@ -60,7 +61,7 @@ static oj_status append_point(struct oj_spots *spots, double x, double y,
 
 /* --- edges ---------------------------------------------------------------- */
 
-/* Appends the edges of a ring or line, except those of length 0. Precondition:
+/* Appends the edges of a ring or line, except edges of length 0. Precondition:
  * the array has room. */
 static void add_edges(struct oj_figure *f, int64_t first, int64_t end,
                       enum oj_edge_kind kind, int32_t group)
@@ -135,16 +136,16 @@ static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
 
 /* --- bands of height ------------------------------------------------------ */
 
-static void band_range(const struct oj_bands *b, const struct oj_edge *e,
-                       int32_t *first, int32_t *last)
+static void bands_of_edge(const struct oj_bands *b, const struct oj_edge *e,
+                          int32_t *first, int32_t *last)
 {
     *first = oj_relate_band_of(b, e->ay < e->by ? e->ay : e->by);
     *last = oj_relate_band_of(b, e->ay < e->by ? e->by : e->ay);
 }
 
 /* Makes an index of the edges by bands of height: first counts the edges of
- * each band, then lists them. For long edges there are fewer bands, because
- * such an edge is in many. */
+ * each band, then lists them. If edges are long there are fewer bands, because
+ * a long edge is in many bands. */
 static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
 {
     struct oj_bands *b = &f->bands;
@@ -171,7 +172,7 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
     memset(b->first, 0, (size_t)(b->n + 2) * sizeof *b->first);
     for (int64_t i = 0; i < f->n_edges; i++)
     {
-        band_range(b, &f->edge[i], &first, &last);
+        bands_of_edge(b, &f->edge[i], &first, &last);
         for (int32_t band = first; band <= last; band++)
             b->first[band + 2]++;
     }
@@ -180,7 +181,7 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
     OJ_ROOM(b->edge, 0, b->first[b->n + 1], b->cap_edge, err);
     for (int64_t i = 0; i < f->n_edges; i++)
     {
-        band_range(b, &f->edge[i], &first, &last);
+        bands_of_edge(b, &f->edge[i], &first, &last);
         for (int32_t band = first; band <= last; band++)
             b->edge[b->first[band + 1]++] = (int32_t)i;
     }
@@ -234,9 +235,9 @@ static oj_status list_figure_edges_and_bands(struct oj_figure *f,
                       sizeof *f->encloses, err);
 }
 
-/* Second step of a decomposition: rings that are a single point, of polygons
- * without area, become isolated points. Precondition: f->encloses is set,
- * unless the feature is valid. */
+/* Second step of a decomposition: appends rings that are a single point to the
+ * isolated points, if their polygon has no area. Precondition: f->encloses is
+ * set, unless the feature is valid. */
 static oj_status list_zero_area_rings_as_points(struct oj_figure *f,
                                                 struct oj_error *err)
 {
@@ -263,8 +264,8 @@ static int sign_of(double v)
 
 /* --- a crossing and a third edge ------------------------------------------ */
 
-/* Bound of the relative rounding error of a sum of products, several times the
- * actual one. */
+/* Bound of the relative rounding error of a sum of products; several times the
+ * actual error. */
 #define UNITS 1e-14
 
 /* Sums of products of at least this size are not affected by underflow. */
@@ -280,16 +281,17 @@ static void lower_exponent_to_edge(const struct oj_edge *e, int *exponent)
     }
 }
 
-static void set_vector(struct oj_integer out[2], double ax, double ay,
-                       double bx, double by, int exponent)
+static void set_scaled_vector(struct oj_integer out[2], double ax, double ay,
+                              double bx, double by, int exponent)
 {
     oj_integer_difference(&out[0], bx, ax, exponent);
     oj_integer_difference(&out[1], by, ay, exponent);
 }
 
 /* out = cross product u x v */
-static void set_cross(struct oj_integer *out, const struct oj_integer u[2],
-                      const struct oj_integer v[2])
+static void set_cross_product(struct oj_integer *out,
+                              const struct oj_integer u[2],
+                              const struct oj_integer v[2])
 {
     oj_integer_cross(out, &u[0], &v[1], &u[1], &v[0]);
 }
@@ -308,8 +310,8 @@ static int is_same_edge(const struct oj_edge *e, const struct oj_edge *f)
 }
 
 /* Sign of the cross product of the directions of two edges with a common point.
- * If rounded arithmetic does not decide, the side of e on which an end of f
- * lies does. */
+ * If rounded arithmetic does not decide, the sign is the side of e on which an
+ * end of f lies. */
 static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
 {
     double left = (e->bx - e->ax) * (f->by - f->ay);
@@ -318,7 +320,7 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
     int side;
     if (size > LEAST_SIZE && fabs(det) > 1e-15 * size)
         return sign_of(det);
-    if (is_same_edge(e, f)) /* frequent: an edge that neighbours share */
+    if (is_same_edge(e, f)) /* frequent: neighbours share an edge */
         return 0;
     side = oj_edge_side(e, f->bx, f->by);
     return side != 0 ? side : -oj_edge_side(e, f->ax, f->ay);
@@ -338,15 +340,15 @@ static int exact_side_of_crossing(const struct oj_edge *p,
     lower_exponent_to_edge(q, &exponent);
     lower_exponent_to_edge(e, &exponent);
     exponent = exponent == INT_MAX ? 0 : exponent;
-    set_vector(along_p, p->ax, p->ay, p->bx, p->by, exponent);
-    set_vector(along_q, q->ax, q->ay, q->bx, q->by, exponent);
-    set_vector(along_e, e->ax, e->ay, e->bx, e->by, exponent);
-    set_vector(between, p->ax, p->ay, q->ax, q->ay, exponent);
-    set_cross(&w, along_p, along_q);
-    set_cross(&t, between, along_q);
-    set_vector(between, e->ax, e->ay, p->ax, p->ay, exponent);
-    set_cross(&u, along_e, between);
-    set_cross(&v, along_e, along_p);
+    set_scaled_vector(along_p, p->ax, p->ay, p->bx, p->by, exponent);
+    set_scaled_vector(along_q, q->ax, q->ay, q->bx, q->by, exponent);
+    set_scaled_vector(along_e, e->ax, e->ay, e->bx, e->by, exponent);
+    set_scaled_vector(between, p->ax, p->ay, q->ax, q->ay, exponent);
+    set_cross_product(&w, along_p, along_q);
+    set_cross_product(&t, between, along_q);
+    set_scaled_vector(between, e->ax, e->ay, p->ax, p->ay, exponent);
+    set_cross_product(&u, along_e, between);
+    set_cross_product(&v, along_e, along_p);
     oj_integer_add_products(&sum, &w, &u, &t, &v);
     return sum.sign * w.sign;
 }
@@ -371,8 +373,8 @@ static int side_of_node_to_edge(const struct oj_node *node,
     return exact_side_of_crossing(node->cross[0], node->cross[1], e);
 }
 
-/* Sign of the difference between the node's y and v. (The next function: of x.)
- */
+/* Sign of the difference between the node's y and v. (compare_node_x() does
+ * this for x.) */
 static int compare_node_y(const struct oj_node *node, double v)
 {
     const struct oj_edge level = {0.0, v, 1.0, v, 0, OJ_EDGE_LINE};
@@ -416,7 +418,7 @@ struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
 
 /* --- edges at a node ------------------------------------------------------ */
 
-static int8_t quadrant_of(double dx, double dy)
+static int8_t quadrant_of_direction(double dx, double dy)
 {
     if (dy != 0.0)
         return dy > 0.0 ? 0 : 2;
@@ -427,18 +429,20 @@ static oj_status add_ray(struct oj_node_scratch *s, const struct oj_edge *e,
                          int sign, int figure, struct oj_error *err)
 {
     struct oj_ray *ray;
-    /* the difference is rounded, but its sign is exact */
+    /* The differences are rounded, but their signs are exact. */
     double dx = e->bx - e->ax, dy = e->by - e->ay;
     OJ_ROOM(s->ray, s->n_rays, s->n_rays + 1, s->cap_rays, err);
     ray = &s->ray[s->n_rays++];
     ray->edge = e;
     ray->sign = (int8_t)sign;
-    ray->quadrant = quadrant_of(sign > 0 ? dx : -dx, sign > 0 ? dy : -dy);
+    ray->quadrant =
+        quadrant_of_direction(sign > 0 ? dx : -dx, sign > 0 ? dy : -dy);
     ray->figure = (uint8_t)figure;
     return OJ_OK;
 }
 
-/* Adds the one or two rays in which edge e leaves the node, which lies on e. */
+/* Adds the rays in which edge e leaves the node, which lies on e: one ray if
+ * the node is an end of e, otherwise two. */
 static oj_status add_rays(struct oj_node_scratch *s, const struct oj_edge *e,
                           const struct oj_node *node, int figure,
                           struct oj_error *err)
@@ -455,9 +459,9 @@ static oj_status add_rays(struct oj_node_scratch *s, const struct oj_edge *e,
 
 enum passing
 {
-    PASSES_NOT, /* a ray from the node towards +x does not cross the edge */
+    PASSES_NOT, /* the node's ray towards +x does not cross the edge */
     PASSES,     /* the ray crosses it */
-    CONTAINS,   /* the node is inside of the edge */
+    CONTAINS,   /* the node is inside the edge */
     ENDS_THERE, /* the node is an end of the edge */
 };
 
@@ -489,11 +493,11 @@ OJ_INLINE enum passing classify_edge_against_ray(const struct oj_node *node,
     return (side > 0) == (e->by > e->ay) ? PASSES : PASSES_NOT;
 }
 
-/* Those edges of a figure that may have the height of a node. */
+/* The edges of a figure whose y range may contain a node. */
 struct node_band
 {
-    double low, high; /* range that contains the node's y; for crossings, y is
-                         approximate */
+    double low, high; /* range that contains the node's y, which is approximate
+                         for crossings */
     int32_t band;     /* the only band of this range; -1: the range spans
                          several bands */
     int64_t next, n;
@@ -527,9 +531,9 @@ OJ_INLINE const struct oj_edge *next_edge_in_band(const struct oj_figure *f,
     return NULL;
 }
 
-/* Finds the edges that contain the node, and for each group of rings whether
- * the node is inside of it: whether a ray from the node towards +x crosses an
- * odd number of the group's edges. */
+/* Lists the edges that contain the node. For each group of rings, finds whether
+ * the node is inside the group: whether a ray towards +x crosses an odd number
+ * of its edges. */
 static oj_status cast_ray_and_list_edges_at_node(
     struct oj_figure *f, int figure, const struct oj_node *node,
     struct oj_node_scratch *s, int *is_vertex, struct oj_error *err)
@@ -588,7 +592,7 @@ struct node_round
     int32_t n_on;             /* number of groups that contain the current
                                  sector */
     int32_t n_always;         /* number of groups that contain the node but have
-                                 no edge there: they contain all sectors around
+                                 no edge there; they contain all sectors around
                                  it */
     int32_t n_groups;         /* number of groups with edges at the node */
     int64_t n_lines, n_rings; /* number of line edges and of ring edges at the
@@ -638,9 +642,9 @@ static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
     r->is_covered = s->n_rays > 0 || r->n_on > 0;
 }
 
-/* Location, in the figure, of one direction: that of the rays first .. end - 1.
- * Then advances to the sector behind it. number: ordinal of the direction, from
- * 1. */
+/* Place of one direction around the node in the figure. The rays of this
+ * direction are first .. end - 1. Then advances to the next sector. number:
+ * ordinal of the direction, from 1. */
 static enum oj_matrix_place
 de9im_place_of_ray_direction(struct node_round *r, int figure,
                              const struct oj_node_scratch *s, int64_t first,
@@ -671,9 +675,8 @@ de9im_place_of_ray_direction(struct node_round *r, int figure,
         f->is_on[e->group] ^= 1;
         r->n_on += f->is_on[e->group] ? 1 : -1;
     }
-    if (before > n_before) /* a group that contains the sectors on both
-                              sides, without an edge between, contains this
-                              direction */
+    if (before > n_before) /* a group without an edge in this direction contains
+                              the sectors on both sides */
         return OJ_PLACE_INTERIOR;
     if (n_own > 1 && before > 0 && r->n_on > 0)
         return OJ_PLACE_INTERIOR;
@@ -690,7 +693,7 @@ static enum oj_matrix_place de9im_place_of_sector(struct node_round *r)
     return OJ_PLACE_EXTERIOR;
 }
 
-/* Location of the node in its figure. */
+/* Place of the node in its figure. */
 static enum oj_matrix_place de9im_place_of_node(const struct node_round *r,
                                                 const struct oj_node *node)
 {
@@ -759,8 +762,8 @@ oj_status oj_relate_node_relate(struct oj_figure *a, struct oj_figure *b,
 }
 
 /* Sweeps around a point of one figure. *depth becomes the maximum number of
- * groups that contain a sector; if group >= 0, it becomes 1 or 0: whether this
- * group contains any sector. */
+ * groups that contain a common sector. If group >= 0, *depth becomes 1 if this
+ * group contains any sector, otherwise 0. */
 static oj_status count_overlapping_parts_at_point(struct oj_figure *f, double x,
                                                   double y, int32_t group,
                                                   struct oj_node_scratch *s,
@@ -829,8 +832,8 @@ static int share_at_most_an_end(const struct oj_edge *e,
            (f0 < f1 ? f1 : f0) <= (e0 < e1 ? e0 : e1);
 }
 
-/* Sets *is to 1 if no sector around the point is in two parts, otherwise to 0.
- */
+/* Sets *is to 1 if no two parts contain a common sector around the point,
+ * otherwise to 0. */
 static oj_status are_parts_apart_around_point(struct oj_figure *f, double x,
                                               double y,
                                               struct oj_node_scratch *scratch,
@@ -842,8 +845,9 @@ static oj_status are_parts_apart_around_point(struct oj_figure *f, double x,
     return OJ_OK;
 }
 
-/* Two edges of different parts share an end; checks that their rings do not
- * cross there. */
+/* Checks the common points of two touching edges of different parts. Sets
+ * *touch to 0 if the parts overlap around such a point. *touch is 1 on entry.
+ */
 static oj_status check_parts_disjoint_at_shared_end(
     struct oj_figure *f, const struct oj_edge *e, const struct oj_edge *other,
     struct oj_node_scratch *scratch, int *touch, struct oj_error *err)
@@ -885,8 +889,9 @@ static oj_status check_no_edges_of_band_cross(struct oj_figure *f, int32_t band,
     return OJ_OK;
 }
 
-/* Tests whether a part overlaps another. Precondition: rings do not cross, so a
- * single vertex decides whether a ring is inside of another part. */
+/* Sets *are to 1 if no part overlaps another. Precondition: rings do not cross,
+ * so a single vertex of a ring decides whether the ring is inside another part.
+ */
 static oj_status check_parts_do_not_overlap(struct oj_figure *f,
                                             struct oj_node_scratch *scratch,
                                             int *are, struct oj_error *err)
@@ -904,9 +909,8 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
     return OJ_OK;
 }
 
-/* 1 if the ring is inside of an odd number of the other rings of its part.
- * Precondition: rings do not cross. 0 if all its vertices are on other rings.
- */
+/* 1 if the ring is inside an odd number of the other rings of its part; 0 also
+ * if all its vertices are on other rings. Precondition: rings do not cross. */
 static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
                                  int64_t ring)
 {
@@ -933,7 +937,7 @@ static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
     return 0;
 }
 
-/* 1 if each hole is inside of its shell and of no other hole. */
+/* 1 if each hole is inside its shell and inside no other hole. */
 static int holes_are_in_shells(const struct oj_shape *shape)
 {
     const struct oj_flat *flat = shape->flat;
@@ -978,7 +982,7 @@ oj_status oj_shape_is_valid(const struct oj_shape *shape,
 /* --- figures of invalid shapes -------------------------------------------- */
 
 /* 1 if the edges first .. end - 1 are collinear, so that they enclose no area.
- * A shortcut: the general test is slow if all edges are in one band. */
+ * A quick test: the general one is slow if all edges are in one band. */
 static int are_all_edges_collinear(const struct oj_figure *f, int64_t first,
                                    int64_t end)
 {
@@ -994,7 +998,7 @@ static int are_all_edges_collinear(const struct oj_figure *f, int64_t first,
     return 1;
 }
 
-/* Finds polygons whose rings enclose no area; their edges become OJ_EDGE_FLAT.
+/* Finds polygons whose rings enclose no area. Their edges become OJ_EDGE_FLAT.
  */
 static oj_status find_zero_area_polygons(struct oj_figure *f,
                                          struct oj_node_scratch *scratch,

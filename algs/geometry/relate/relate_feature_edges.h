@@ -1,17 +1,17 @@
 /** A figure is a feature decomposed for the DE-9IM matrix: edges, points and
  *  line ends, with an index of the edges by height. A node is a vertex, or a
- *  point in which edges cross; its surroundings in two figures are analysed
- *  here.
+ *  point in which edges cross. This file finds what surrounds a node in two
+ *  figures.
  *
  *      bands over y     band 0: edges 2 5 7 | band 1: 2 3 | band 2: 3 4 9 ...
  *
- *  An edge is in every band that its y range touches, so all edges that contain
- *  a point, and all that a ray from it towards +x can cross, are in the point's
- *  band.
+ *  An edge is in every band that its y range intersects.  So all edges that
+ *  contain a point, or that a ray from it towards +x crosses, are in the
+ * point's band.
  *
- *  A group is a set of rings to which the even-odd rule is applied together:
- *  those of a polygon part, or of all parts of a topologically valid feature,
- *  for which the result is equal.
+ *  A group is a set of rings to which the even-odd rule is applied together. It
+ *  holds the rings of a polygon part, or all rings of a topologically valid
+ *  feature, for which the result is equal.
  */
 #ifndef RELATE_FEATURE_EDGES_H
 #define RELATE_FEATURE_EDGES_H
@@ -19,6 +19,7 @@
 #include "../../foundations/relation/oj_matrix.h"
 #include "../shapes/cpu_prepared_shapes.h"
 
+/** What an edge belongs to. */
 enum oj_edge_kind
 {
     OJ_EDGE_RING, /**< edge of a polygon */
@@ -38,18 +39,20 @@ struct oj_edge
  * Exact, also if products underflow. */
 int oj_edge_side(const struct oj_edge *e, double x, double y);
 
+/** A point. */
 struct oj_spot
 {
     double x, y;
 };
 
+/** A list of points. Owner. */
 struct oj_spots
 {
     int64_t n, capacity;
     struct oj_spot *spot; /**< [n] points */
 };
 
-/** A ring of which all vertices are one point. */
+/** A ring whose vertices are all equal. */
 struct oj_dot
 {
     struct oj_spot at;
@@ -71,7 +74,8 @@ struct oj_bands
  * reused for the next feature. */
 struct oj_figure
 {
-    const struct oj_flat *flat; /**< layer of the feature; NULL: none */
+    const struct oj_flat *flat; /**< layer of the decomposed feature; NULL: none
+                                     is decomposed */
     int64_t feature;
     const struct oj_shape *shape; /**< argument of the last
                                        oj_relate_figure_make() */
@@ -82,24 +86,23 @@ struct oj_figure
     struct oj_edge *edge;
     struct oj_spots spots; /**< isolated points, sorted and distinct */
     struct oj_spots ends;  /**< points in which an odd number of line ends meet
-                                (boundary of lines), sorted */
+                                (the boundary of lines), sorted */
     int64_t n_dots, cap_dots;
-    struct oj_dot *dot; /**< rings that are a single point, in groups that have
+    struct oj_dot *dot; /**< [n_dots] rings of a single point, in groups with an
                              area */
     struct oj_bands bands;
     int32_t n_groups;
     int has_flat; /**< 1: some edges are OJ_EDGE_FLAT */
     int64_t cap_encloses;
     uint8_t *encloses; /**< [n_groups] 0: the rings enclose no area, so their
-                            edges are OJ_EDGE_FLAT. Only for figures that are
-                            not valid */
-    /* The following are valid for the current node only. */
+                            edges are OJ_EDGE_FLAT. Only set if is_valid is 0 */
+    /* The following members belong to the current node. */
     int64_t cap_on, cap_mark;
     uint8_t *is_on; /**< [n_groups] 1: the group contains the node */
     int32_t *mark;  /**< [n_groups] scratch */
 };
 
-/** A direction in which an edge leaves a node. */
+/** A ray: the direction in which an edge leaves a node. */
 struct oj_ray
 {
     const struct oj_edge *edge;
@@ -109,14 +112,14 @@ struct oj_ray
     uint8_t figure;  /**< figure that the edge belongs to, 0 or 1 */
 };
 
-/** One per thread; zeroed memory is valid. */
+/** The rays of a node. One struct per thread; zeroed memory is valid. */
 struct oj_node_scratch
 {
     int64_t n_rays, cap_rays;
     struct oj_ray *ray;
 };
 
-/** Decomposes shape into figure, unless figure holds it already. is_valid:
+/** Decomposes shape into figure, unless figure already contains it. is_valid:
  * shape is known to be topologically valid (oj_shape_is_valid()). O(vertices).
  */
 OJ_MUST_USE oj_status oj_relate_figure_make(struct oj_figure *figure,
@@ -136,12 +139,13 @@ OJ_MUST_USE oj_status oj_shape_is_valid(const struct oj_shape *shape,
                                         struct oj_node_scratch *scratch,
                                         int *is_valid, struct oj_error *err);
 
-/** Locates a point in a simple figure. A point on a line, or equal to a point
- * part, is OJ_ON_BOUNDARY. */
+/** Locates a point in a simple figure. The result is OJ_ON_BOUNDARY if the
+ * point is on a line or equals a point part. */
 enum oj_location oj_relate_figure_locate(const struct oj_figure *figure,
                                          double px, double py);
 
-/** Must be called before a layer is freed, because figure may refer to it. */
+/** Forgets the layer that figure refers to. Must be called before the layer is
+ * freed. */
 static inline void oj_relate_figure_forget_layer(struct oj_figure *figure)
 {
     figure->flat = NULL;
@@ -168,7 +172,8 @@ static inline int32_t oj_relate_band_of(const struct oj_bands *bands, double y)
     return band >= (double)bands->n ? bands->n - 1 : (int32_t)band;
 }
 
-/** Number of edges of a band; oj_relate_band_edge() returns edge k of it. */
+/** Number of edges in a band. oj_relate_band_edge() returns edge k of a band.
+ */
 static inline int64_t oj_relate_band_size(const struct oj_figure *f,
                                           int32_t band)
 {
@@ -184,19 +189,20 @@ static inline int64_t oj_relate_band_edge(const struct oj_figure *f,
 
 /* --- nodes ----------------------------------------------------------------
  *
- *  Edges leave a node in rays, which are sorted by angle. The first sector
- *  begins at the direction +x and continues counterclockwise. A group contains
- *  it if a ray from the node, slightly above +x, crosses an odd number of the
- *  group's edges that do not contain the node. Each ring edge that the sweep
- *  passes then changes whether its group contains the sector.
+ *  Edges leave a node in rays, which are sorted by angle and separate sectors.
+ *  The sweep begins with the sector that is counterclockwise of direction +x. A
+ *  group contains this sector if a ray from the node, slightly above +x,
+ * crosses an odd number of the group's edges that do not contain the node. When
+ * the sweep passes a ring edge, its group enters or leaves the set of groups
+ * that contain the sector.
  *
  *  Every piece of an edge begins and ends in a node, and every area that edges
  *  enclose is a sector of a node. So the nodes of two figures give the whole
  *  matrix.
  *
- *  All signs are exact. A crossing of two edges has no exact coordinates in
- *  doubles. Approximate coordinates with an error bound decide most questions,
- *  and integers of any size the rest.
+ *  All signs are exact. The crossing of two edges has no exact coordinates in
+ *  doubles. Approximate coordinates with an error bound decide most signs, and
+ *  exact integers (exact_integer.h) decide the rest.
  *
  *  Source: ours; nodes with sorted edges are usual in overlay algorithms.
  */
@@ -215,10 +221,9 @@ struct oj_node
 struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
                                           const struct oj_edge *f);
 
-/** Adds to matrix what is around the node in both figures: sectors and rays. If
- * the node is a crossing that coincides with an end of an edge, *is_vertex
- * becomes 1 and nothing is added, because that end is visited as a node of its
- * own. */
+/** Adds to matrix what surrounds the node in both figures: sectors and rays. If
+ * the node is a crossing that coincides with an end of an edge, sets *is_vertex
+ * to 1 and adds nothing, because that end is visited as a node itself. */
 OJ_MUST_USE oj_status oj_relate_node_relate(
     struct oj_figure *a, struct oj_figure *b, const struct oj_node *node,
     struct oj_node_scratch *scratch, struct oj_matrix *matrix, int *is_vertex,

@@ -9,22 +9,23 @@
 /* Bits of the state of an edge. */
 enum edge_state
 {
-    STARTS_AT_NODE = 1, /* the first vertex of the edge is a vertex of the other
+    STARTS_AT_NODE = 1, /* the edge's first vertex is a vertex of the other
                            polygon */
     ENDS_AT_NODE = 2,
-    IS_SHARED = 4 /* it is also an edge of the other polygon */
+    IS_SHARED = 4 /* the edge is also an edge of the other polygon */
 };
 
 enum contact_kind
 {
-    SHARED_FORWARD,  /* an edge that both polygons have, in the direction of
-                        both rings */
-    SHARED_BACKWARD, /* a shared edge, with opposite directions */
+    SHARED_FORWARD,  /* both polygons have the edge, and their rings pass it in
+                        the same direction */
+    SHARED_BACKWARD, /* both polygons have the edge, but their rings pass it in
+                        opposite directions */
     COMMON_VERTEX,
     BOXES_MEET
 };
 
-/* Maximum edges for which oj_border_is_simple() compares edges with each other.
+/* Maximum number of edges that oj_border_is_simple() compares with each other.
  */
 #define MOST_EDGES_COMPARED 2048
 
@@ -53,8 +54,8 @@ OJ_INLINE int edge_meets_window(const double *x, const double *y,
            ((y[0] >= w->y0) | (y[1] >= w->y0));
 }
 
-/* Lists those of the eight edges i .. i + 7 whose boxes intersect the window,
- * without edges before `least`. out must have room for eight. */
+/* Lists the edges from i to i + 7 whose boxes intersect the window, except
+ * edges before `least`. out must have room for eight. */
 OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
                                        int64_t i, int64_t least,
                                        const struct oj_box *window,
@@ -78,8 +79,8 @@ OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
     return n;
 }
 
-/* Lists those of the edges first .. end - 1 whose boxes intersect the window.
- * out must have room for all of them and 7 more. */
+/* Lists the edges from first to end - 1 whose boxes intersect the window. out
+ * must have room for all of them and 7 more. */
 OJ_CLONES static int64_t list_edges_in_window(const double *restrict x,
                                               const double *restrict y,
                                               int64_t first, int64_t end,
@@ -102,7 +103,7 @@ OJ_CLONES static int64_t list_edges_in_window(const double *restrict x,
 
 /* --- boxes in groups of eight --------------------------------------------- */
 
-static void empty_boxes(struct oj_border_boxes *boxes)
+static void set_boxes_empty(struct oj_border_boxes *boxes)
 {
     for (int c = 0; c < OJ_BORDER_BOXES; c++)
     {
@@ -132,11 +133,11 @@ static struct oj_box box_around(const struct oj_border_boxes *boxes)
     return box;
 }
 
-/* Borders of fewer boxes have no second level of boxes, because it would not
+/* Minimum number of boxes for a second level of boxes; with fewer it does not
  * pay. */
 #define LEAST_GROUPED 5
 
-static int64_t eights_of(int64_t n)
+static int64_t count_eights(int64_t n)
 {
     return (n + OJ_BORDER_BOXES - 1) / OJ_BORDER_BOXES;
 }
@@ -144,21 +145,21 @@ static int64_t eights_of(int64_t n)
 static oj_status fill_border_boxes(struct oj_border *border,
                                    struct oj_error *err)
 {
-    int64_t n = eights_of(border->n);
+    int64_t n = count_eights(border->n);
     OJ_ROOM(border->boxes, 0, n, border->cap_boxes, err);
     OJ_ROOM(border->near, 0, border->n, border->cap_near, err);
     if (n > 0)
-        empty_boxes(&border->boxes[n - 1]);
+        set_boxes_empty(&border->boxes[n - 1]);
     for (int64_t i = 0; i < border->n; i++)
     {
         const struct oj_box box = border_box(border, i);
         set_box(&border->boxes[i / OJ_BORDER_BOXES], (int)(i % OJ_BORDER_BOXES),
                 &box);
     }
-    border->n_groups = n < LEAST_GROUPED ? 0 : eights_of(n);
+    border->n_groups = n < LEAST_GROUPED ? 0 : count_eights(n);
     OJ_ROOM(border->groups, 0, border->n_groups, border->cap_groups, err);
     if (border->n_groups > 0)
-        empty_boxes(&border->groups[border->n_groups - 1]);
+        set_boxes_empty(&border->groups[border->n_groups - 1]);
     for (int64_t i = 0; i < n && border->n_groups > 0; i++)
     {
         const struct oj_box box = box_around(&border->boxes[i]);
@@ -168,9 +169,10 @@ static oj_status fill_border_boxes(struct oj_border *border,
     return OJ_OK;
 }
 
-/* Bit mask of those of the eight boxes that intersect `box`. */
-OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *boxes,
-                                   const struct oj_box *box)
+/* Bit mask of the eight boxes: 1 for those that intersect `box`. */
+OJ_INLINE unsigned
+mask_of_intersecting_boxes(const struct oj_border_boxes *boxes,
+                           const struct oj_box *box)
 {
     static const int64_t bit[OJ_BORDER_BOXES] = {1, 2, 4, 8, 16, 32, 64, 128};
     const double x0 = box->x0, y0 = box->y0, x1 = box->x1, y1 = box->y1;
@@ -184,13 +186,13 @@ OJ_INLINE unsigned boxes_that_meet(const struct oj_border_boxes *boxes,
     return (unsigned)bits;
 }
 
-/* Lists those of the edges 8 * eight .. 8 * eight + 7 whose boxes intersect
- * `box`, without edges before `least`. */
+/* Lists the edges from 8 * eight to 8 * eight + 7 whose boxes intersect `box`,
+ * except edges before `least`. */
 OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
                                       int64_t eight, const struct oj_box *box,
                                       int64_t least, int32_t *restrict out)
 {
-    unsigned hits = boxes_that_meet(&border->boxes[eight], box);
+    unsigned hits = mask_of_intersecting_boxes(&border->boxes[eight], box);
     int64_t n = 0, first = eight * OJ_BORDER_BOXES;
     for (; hits != 0; hits &= hits - 1)
     {
@@ -201,13 +203,13 @@ OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
     return n;
 }
 
-/* Lists the edges, from `least` on, whose boxes intersect `box`, in ascending
- * order. out must have room for all. */
+/* Lists, in ascending order, the edges from `least` on whose boxes intersect
+ * `box`. out must have room for all. */
 OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
                                   const struct oj_box *box, int64_t least,
                                   int32_t *restrict out)
 {
-    int64_t n_boxes = eights_of(border->n), n = 0;
+    int64_t n_boxes = count_eights(border->n), n = 0;
     int64_t eight = least / OJ_BORDER_BOXES;
     if (border->n_groups == 0)
     {
@@ -217,7 +219,7 @@ OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
     }
     for (int64_t g = eight / OJ_BORDER_BOXES; g < border->n_groups; g++)
     {
-        unsigned eights = boxes_that_meet(&border->groups[g], box);
+        unsigned eights = mask_of_intersecting_boxes(&border->groups[g], box);
         for (; eights != 0; eights &= eights - 1)
         {
             int64_t k = g * OJ_BORDER_BOXES + __builtin_ctz(eights);
@@ -253,10 +255,10 @@ static oj_status list_border(struct oj_border *border,
     return OJ_OK;
 }
 
-/* 1 if the edges from p to q and from p to r have a common direction, so that
+/* 1 if the edges from p to q and from p to r have equal directions, so that
  * they overlap. */
-static int edges_run_together(double px, double py, double qx, double qy,
-                              double rx, double ry)
+static int do_edges_overlap_at_start(double px, double py, double qx, double qy,
+                                     double rx, double ry)
 {
     const struct oj_edge e = {px, py, qx, qy, 0, OJ_EDGE_RING};
     if ((qx > px) != (rx > px) || (qx < px) != (rx < px) ||
@@ -282,19 +284,22 @@ static enum oj_contact contact_of_edges(const struct oj_edge *e,
 
 /* --- whether the edges of a polygon touch only at successive vertices ----- */
 
-/* 1 if two edges of one polygon have no common point, or only the vertex
- * between successive edges. Precondition: their boxes intersect. */
-static int are_edges_apart(const struct oj_edge *e, const struct oj_edge *f)
+/* 1 if two edges of one polygon have no common point, or only a vertex that
+ * joins successive edges. Precondition: their boxes intersect. */
+static int do_edges_touch_only_in_sequence(const struct oj_edge *e,
+                                           const struct oj_edge *f)
 {
     if (e->ax == f->bx && e->ay == f->by)
         return !(e->bx == f->ax && e->by == f->ay) &&
-               !edges_run_together(e->ax, e->ay, e->bx, e->by, f->ax, f->ay);
+               !do_edges_overlap_at_start(e->ax, e->ay, e->bx, e->by, f->ax,
+                                          f->ay);
     return contact_of_edges(e, f) == OJ_APART;
 }
 
-/* 1 if a ring is closed, has no repeated vertices, and never reverses its
- * direction. */
-static int do_edges_of_ring_go_on(const struct oj_shape *shape, int64_t ring)
+/* 1 if a ring is closed, has no repeated vertices, and no edge goes back over
+ * the edge before it. */
+static int is_ring_closed_without_spikes(const struct oj_shape *shape,
+                                         int64_t ring)
 {
     int64_t n, first = oj_shape_ring_vertices(shape, ring, &n);
     const double *x = shape->flat->x + first, *y = shape->flat->y + first;
@@ -304,8 +309,8 @@ static int do_edges_of_ring_go_on(const struct oj_shape *shape, int64_t ring)
     {
         int64_t after = v + 2 < n ? v + 2 : 1;
         if ((x[v] == x[v + 1] && y[v] == y[v + 1]) ||
-            edges_run_together(x[v + 1], y[v + 1], x[v], y[v], x[after],
-                               y[after]))
+            do_edges_overlap_at_start(x[v + 1], y[v + 1], x[v], y[v], x[after],
+                                      y[after]))
             return 0;
     }
     return 1;
@@ -325,7 +330,7 @@ OJ_CLONES static int are_edges_of_border_apart(const struct oj_border *border)
         for (int64_t k = 0; k < n; k++)
         {
             const struct oj_edge f = border_edge(border, near[k]);
-            if (!are_edges_apart(&e, &f))
+            if (!do_edges_touch_only_in_sequence(&e, &f))
                 return 0;
         }
     }
@@ -341,7 +346,7 @@ oj_status oj_border_is_simple(const struct oj_shape *shape,
         return OJ_OK;
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
-        if (!do_edges_of_ring_go_on(shape, r))
+        if (!is_ring_closed_without_spikes(shape, r))
             return OJ_OK;
     }
     OJ_TRY(list_border(border, shape, &shape->box, err));
@@ -358,8 +363,8 @@ static uint8_t edge_states_of_equal_ends(int a_is_start, int a_is_end)
                      (a_is_end ? ENDS_AT_NODE : 0));
 }
 
-/* Compares the ends of e and f. Returns the kind of contact. Records vertices
- * that are equal in the states of both edges. */
+/* Compares the ends of e and f. Returns the kind of contact, and records equal
+ * ends in the states of both edges. */
 OJ_INLINE enum contact_kind mark_equal_vertices(const struct oj_edge *e,
                                                 const struct oj_edge *f,
                                                 uint8_t *of_e, uint8_t *of_f)
@@ -409,9 +414,9 @@ OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
     }
 }
 
-/* Lists the contacts of the edges from *next on, until the list is full. Edges
- * that both polygons have (shared edges) are skipped: where another edge
- * touches them, the search for that edge finds the contact. */
+/* Lists the contacts of the edges from *next on, until the list is full. Skips
+ * edges that follow_shared_edges() has marked: if another edge touches a shared
+ * edge, the search for the other edge finds this contact. */
 OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
 {
     struct oj_border *a = &p->border[0], *b = &p->border[1];
@@ -438,7 +443,8 @@ OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
     *next = i;
 }
 
-static oj_status make_states(struct oj_border *border, struct oj_error *err)
+static oj_status clear_edge_states(struct oj_border *border,
+                                   struct oj_error *err)
 {
     OJ_ROOM(border->state, 0, border->n, border->cap_state, err);
     if (border->n > 0)
@@ -446,9 +452,9 @@ static oj_status make_states(struct oj_border *border, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Limits for the list of contacts: per edge, and compared pairs in total.
- * Neighbours in a coverage have few contacts; pairs beyond the limits are left
- * to oj_shapes_relate(). */
+/* Limits of the search: contacts per edge, and compared pairs in total.
+ * Neighbours in a coverage have few contacts; other pairs are left to
+ * oj_shapes_relate(). */
 #define MOST_CONTACTS_PER_EDGE 16
 #define MOST_PAIRS_COMPARED (INT64_C(1) << 24)
 
@@ -456,8 +462,8 @@ static oj_status find_contacts(struct oj_border_pair *p, struct oj_error *err)
 {
     struct oj_border *a = &p->border[0], *b = &p->border[1];
     int64_t n_both = a->n + b->n;
-    OJ_TRY(make_states(a, err));
-    OJ_TRY(make_states(b, err));
+    OJ_TRY(clear_edge_states(a, err));
+    OJ_TRY(clear_edge_states(b, err));
     p->is_complete = a->n == 0 || b->n <= MOST_PAIRS_COMPARED / a->n;
     if (!p->is_complete)
         return OJ_OK;
@@ -487,7 +493,7 @@ oj_status oj_borders_find(const struct oj_shape *a, const struct oj_shape *b,
 /* --- on which side the interior is ---------------------------------------- */
 
 /* What the contacts and chains of two borders show. A chain is a run of edges
- * between two points in which the borders touch. */
+ * between two nodes (points in which the borders touch). */
 struct border_facts
 {
     int has_crossing, has_node, has_shared;
@@ -499,7 +505,7 @@ struct border_facts
     int shares_line_only; /* 1: at some shared edge the interiors are on
                              opposite sides */
     int is_inside[2], is_outside[2]; /* [border] 1: some edges of this border
-                                        are inside, or outside, of the other
+                                        are inside (or outside) the other
                                         polygon */
 };
 
@@ -527,9 +533,9 @@ static int is_ring_a_hole(const struct oj_shape *shape, int64_t ring)
     return 1;
 }
 
-/* 1 if the interior is on the left of the ring, which follows from its turn at
- * the lexicographically smallest vertex. Precondition: the shape is valid, and
- * its edges touch only at successive vertices. */
+/* 1 if the interior is on the left side of the ring. Follows from the turn at
+ * the ring's lexicographically smallest vertex. Precondition: the shape is
+ * valid, and its edges touch only at successive vertices. */
 static int is_interior_left(const struct oj_shape *shape, int64_t ring)
 {
     int64_t n, first = oj_shape_ring_vertices(shape, ring, &n), least = 0;
@@ -559,22 +565,22 @@ static int is_interior_left_of_edge(struct oj_border *border, int64_t i)
 
 /* --- pairs of edges ------------------------------------------------------- */
 
-/* 1 if two edges with a common vertex overlap from that vertex on.
- * Precondition: their contact is COMMON_VERTEX. */
-static int common_vertex_edges_run_together(const struct oj_edge *e,
-                                            const struct oj_edge *f)
+/* 1 if two edges overlap from their common vertex on. Precondition: their
+ * contact is COMMON_VERTEX. */
+static int do_edges_overlap_at_common_vertex(const struct oj_edge *e,
+                                             const struct oj_edge *f)
 {
     int e_ends = (e->bx == f->ax && e->by == f->ay) ||
                  (e->bx == f->bx && e->by == f->by);
     int f_ends = e_ends ? e->bx == f->bx && e->by == f->by
                         : e->ax == f->bx && e->ay == f->by;
-    return edges_run_together(e_ends ? e->bx : e->ax, e_ends ? e->by : e->ay,
-                              e_ends ? e->ax : e->bx, e_ends ? e->ay : e->by,
-                              f_ends ? f->ax : f->bx, f_ends ? f->ay : f->by);
+    return do_edges_overlap_at_start(
+        e_ends ? e->bx : e->ax, e_ends ? e->by : e->ay, e_ends ? e->ax : e->bx,
+        e_ends ? e->ay : e->by, f_ends ? f->ax : f->bx, f_ends ? f->ay : f->by);
 }
 
-/* Adds a contact of two edges that are not shared. Collinear edges without a
- * common vertex overlap, because their boxes intersect. */
+/* Records a contact of two unshared edges. Collinear edges without a common
+ * vertex overlap, because their boxes intersect. */
 static void add_facts_of_open_contact(const struct oj_border_pair *p,
                                       const struct oj_border_contact *contact,
                                       struct border_facts *facts)
@@ -584,7 +590,7 @@ static void add_facts_of_open_contact(const struct oj_border_pair *p,
     enum oj_contact of_edges;
     if (contact->kind == COMMON_VERTEX)
     {
-        facts->runs_along |= common_vertex_edges_run_together(&e, &f);
+        facts->runs_along |= do_edges_overlap_at_common_vertex(&e, &f);
         return;
     }
     of_edges = contact_of_edges(&e, &f);
@@ -601,7 +607,7 @@ static int has_one_ring(const struct oj_shape *shape)
 }
 
 /* Records on which sides of a shared edge the interiors are. Not needed for two
- * polygons of one ring each: see add_interiors(). */
+ * polygons of one ring each (see add_interiors()). */
 static void add_sides_of_shared_edge(struct oj_border_pair *p,
                                      const struct oj_border_contact *contact,
                                      struct border_facts *facts)
@@ -616,8 +622,8 @@ static void add_sides_of_shared_edge(struct oj_border_pair *p,
     facts->shares_line_only |= !is_one_side;
 }
 
-/* Adds all contacts. Those of shared edges are only in vertices, because the
- * edges of each polygon touch only at successive vertices. */
+/* Records all contacts. Other edges touch shared edges only in vertices,
+ * because the edges of each polygon touch only at successive vertices. */
 static void add_facts_of_contacts(struct oj_border_pair *p,
                                   struct border_facts *facts)
 {
@@ -647,12 +653,12 @@ struct border_ring
     struct oj_border *other;
     const struct oj_box *window;
     int64_t first, end;
-    int is_closed; /* 1: all edges of the ring are listed, so the first follows
-                      the last */
+    int is_closed; /* 1: all edges of the ring are listed, so the first edge
+                      follows the last */
 };
 
-/* 1 if a vertex of edge i is outside of the window: it is then outside of the
- * other polygon. */
+/* 1 if an end of edge i is outside of the window, and so outside of the other
+ * polygon. */
 OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
 {
     const struct oj_edge e = border_edge(ring->border, i);
@@ -661,8 +667,8 @@ OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
              oj_box_contains_point(w, e.bx, e.by));
 }
 
-/* 1 if edge i is the first of a chain: the edge before it is not in the list,
- * or the borders touch in the vertex between them. */
+/* 1 if edge i is the first of a chain: the edge before it is not listed, or the
+ * borders touch in the vertex between them. */
 OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
 {
     const int32_t *edge = ring->border->edge;
@@ -671,25 +677,24 @@ OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
     return i == ring->first ? !ring->is_closed : edge[i - 1] + 1 != edge[i];
 }
 
-/* 1 if the direction d from vertex p points to the left side of the ring. u and
- * v are the vertices before and after p. */
-static int points_left(const double p[2], const double u[2], const double v[2],
-                       const double d[2])
+/* 1 if direction d from vertex p points into the left side of the ring. u and v
+ * are the vertices before and after p. */
+static int is_direction_left_of_ring(const double p[2], const double u[2],
+                                     const double v[2], const double d[2])
 {
     const struct oj_edge to_u = {p[0], p[1], u[0], u[1], 0, OJ_EDGE_RING};
     const struct oj_edge to_v = {p[0], p[1], v[0], v[1], 0, OJ_EDGE_RING};
     int d_of_u = oj_edge_side(&to_u, d[0], d[1]);
     int d_of_v = oj_edge_side(&to_v, d[0], d[1]);
-    if (oj_edge_side(&to_v, u[0], u[1]) > 0) /* the sector on the left side of
-                                                the ring is less than 180
-                                                degrees */
+    if (oj_edge_side(&to_v, u[0], u[1]) > 0) /* the left side is less than 180
+                                                degrees wide */
         return d_of_v > 0 && d_of_u < 0;
     return !(d_of_u > 0 && d_of_v < 0);
 }
 
-/* Location, in the other polygon, of edge i near its start, which is a vertex
- * of that polygon. It is inside if the edge leaves between the two edges of the
- * other polygon there. Precondition: the edge is not shared. */
+/* Location, in the other polygon, of edge i near its start. Precondition: the
+ * start is a vertex of the other polygon, and the edge is not shared. The edge
+ * is inside if it leaves between the two edges of the other polygon there. */
 static enum oj_location locate_edge_at_node(const struct border_ring *ring,
                                             int64_t i)
 {
@@ -713,20 +718,20 @@ static enum oj_location locate_edge_at_node(const struct border_ring *ring,
             at = k;
         }
     }
-    return at >= 0 && points_left(p, u, v, d) ==
+    return at >= 0 && is_direction_left_of_ring(p, u, v, d) ==
                           is_interior_left_of_edge(other, at)
                ? OJ_INSIDE
                : OJ_OUTSIDE;
 }
 
-static int64_t next_of_ring(const struct border_ring *ring, int64_t i)
+static int64_t next_edge_of_ring(const struct border_ring *ring, int64_t i)
 {
     return i + 1 < ring->end ? i + 1 : ring->first;
 }
 
-/* Location, in the other polygon, of the chain that begins with edge `first`.
- * Without contacts, a whole ring is a chain. leaves: 1: some vertex of the
- * chain is outside of the window. */
+/* Location, in the other polygon, of the chain that begins with edge `first`. A
+ * ring without contacts is one chain. leaves 1: some vertex of the chain is
+ * outside of the window. */
 static enum oj_location locate_chain(const struct border_ring *ring,
                                      int64_t first, int leaves)
 {
@@ -756,7 +761,7 @@ static void add_facts_of_ring(const struct border_ring *ring, int of,
         do
         {
             leaves |= leaves_window(ring, i);
-            i = next_of_ring(ring, i);
+            i = next_edge_of_ring(ring, i);
             n++;
         } while (done + n < count && !starts_chain(ring, i));
         if (!(ring->border->state[first] & IS_SHARED))
@@ -801,11 +806,10 @@ static void add_facts_of_border(struct oj_border_pair *p, int of,
  *  shared edges (interiors on one side, or on opposite sides) or by chains
  *  inside or outside of the other polygon.
  *
- *  For two single rings, chains suffice. If no chain is inside and some are
- *  outside, shared edges alone would have to bound a common area, hence whole
- *  rings; so the interiors are disjoint. If no chain is inside and no chain of
- *  the first is outside, all edges of the first are shared, so the rings are
- *  equal.
+ *  For two single rings, chains suffice. Suppose that no chain is inside. If
+ *  some chain is outside, only shared edges could bound a common area; they
+ *  would have to be whole rings, so the interiors are disjoint. If no chain of
+ *  the first ring is outside, all its edges are shared, so the rings are equal.
  */
 static void add_interiors(const struct oj_border_pair *p,
                           const struct border_facts *f,
@@ -839,10 +843,10 @@ static void add_borders(const struct border_facts *f, struct oj_matrix *matrix)
         oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 1);
 }
 
-/* For two single rings: 1 if no chain of the second ring is inside of the
- * first. Precondition: no chain of the first is inside of the second. Argument:
- * otherwise a chain of the second would bound a common area and put the whole
- * second ring, hence its box, inside of the first. */
+/* For two single rings: 1 if no chain of the second ring can be inside of the
+ * first. Precondition: no chain of the first is inside of the second. Reason:
+ * such a chain would bound a common area, so the whole second ring and its box
+ * would be inside of the first. */
 static int is_second_ring_outside(const struct oj_border_pair *p,
                                   const struct border_facts *facts)
 {
@@ -858,8 +862,8 @@ int oj_borders_relate(struct oj_border_pair *p, struct oj_matrix *matrix)
         return 0;
     memset(&facts, 0, sizeof facts);
     add_facts_of_contacts(p, &facts);
-    if (facts.has_crossing) /* near a crossing there are points of all nine
-                               combinations */
+    if (facts.has_crossing) /* near a crossing, points have all nine
+                               combinations of places */
     {
         memcpy(matrix->at, "212101212", 10);
         if (facts.has_shared || facts.runs_along)

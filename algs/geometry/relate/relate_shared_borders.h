@@ -12,9 +12,8 @@
  *
  *  Precondition: the polygons are topologically valid (oj_shape_is_valid()),
  * and their edges touch only in the vertex between successive edges
- *  (oj_border_is_simple()). If a vertex of one border is inside of an edge of
- *  the other, the pair is left to oj_shapes_relate(), unless there is also a
- *  crossing.
+ *  (oj_border_is_simple()). If a vertex of one border is inside an edge of the
+ *  other and there is no crossing, the pair is left to oj_shapes_relate().
  *
  *  Benchmark that pays for it: "lots x lots, touches" and the rows beside it in
  *  tests/bench/against.sh, 2.5 to 5 times as fast.
@@ -28,8 +27,8 @@
 
 #define OJ_BORDER_BOXES 8
 
-/** Boxes of OJ_BORDER_BOXES edges; on the second level, of OJ_BORDER_BOXES such
- * structs. */
+/** Boxes of OJ_BORDER_BOXES edges. On the second level: the boxes around
+ * OJ_BORDER_BOXES structs of the first level. */
 struct oj_border_boxes
 {
     double x0[OJ_BORDER_BOXES], y0[OJ_BORDER_BOXES];
@@ -41,52 +40,54 @@ struct oj_border_boxes
 struct oj_border
 {
     const struct oj_shape *shape;
-    const double *x, *y; /**< coordinates from the shape's first vertex on */
+    const double *x, *y; /**< coordinates, starting at the shape's first vertex
+                          */
     int64_t n, capacity, cap_state;
     int32_t *edge;  /**< [n] first vertex of each edge, as an offset from the
                          shape's first */
     uint8_t *state; /**< [n] state bits of each edge (enum edge_state) */
-    /** Two levels of boxes: [(n + 7) / 8] of eight edges each, and [(n + 63) /
-     * 64] of eight of those. */
+    /** Two levels of boxes. boxes [(n + 7) / 8]: eight edges each; groups [(n +
+     * 63) / 64]: eight elements of `boxes` each. */
     struct oj_border_boxes *boxes, *groups;
-    int64_t n_groups, cap_boxes, cap_groups; /**< n_groups 0: too few edges for
-                                                  groups */
+    int64_t n_groups, cap_boxes, cap_groups; /**< n_groups 0: no second level,
+                                                  because there are too few
+                                                  edges */
     int64_t cap_near;
-    int32_t *near;     /**< [n] scratch: indices of edges near another edge */
-    int64_t left_ring; /**< ring for which is_left is valid, or -1 */
+    int32_t *near;     /**< [n] scratch: indexes of edges near another edge */
+    int64_t left_ring; /**< ring for which is_left was computed; -1: none */
     int is_left;       /**< 1: the interior is left of that ring */
 };
 
 /** A pair of edges, one of each border, whose boxes intersect. */
 struct oj_border_contact
 {
-    int32_t edge[2]; /**< indices in the two borders */
+    int32_t edge[2]; /**< [border] index of the edge in that border */
     uint8_t kind;
 };
 
-/** Two polygons and the contacts of their borders; one per thread; zeroed
- * memory is valid. */
+/** Two polygons and the contacts of their borders. One struct per thread;
+ * zeroed memory is valid. */
 struct oj_border_pair
 {
     struct oj_border border[2];
     struct oj_box window;
-    int is_complete; /**< 0: contacts are missing from the list, because there
-                          were too many */
+    int is_complete; /**< 0: the list lacks contacts, because there were too
+                          many */
     int64_t n_contacts, cap_contacts;
     struct oj_border_contact *contact;
 };
 
-/** 1 if this file can process the shape: a polygon, not too large. */
+/** 1 if this file can process the shape: a polygon that is not too large. */
 static inline int oj_border_takes(const struct oj_shape *shape)
 {
     return shape->kinds == OJ_PART_POLYGON && shape->n_vertices < INT32_MAX &&
            oj_box_is_safe(&shape->box);
 }
 
-/** Sets *is to 1 if no two edges of the polygon have a common point, except the
- * vertex between successive edges, and each ring is closed without repeated
- * vertices. (A single such ring is topologically valid.) Sets 0 also if there
- * are too many edges to compare. Usually O(n). */
+/** Sets *is to 1 if each ring is closed and has no repeated vertices, and no
+ * two edges have a common point, except the vertex between successive edges. (A
+ * single such ring is topologically valid.) Sets 0 also if there are too many
+ * edges to compare. Usually O(n). */
 OJ_MUST_USE oj_status oj_border_is_simple(const struct oj_shape *shape,
                                           struct oj_border *scratch, int *is,
                                           struct oj_error *err);
@@ -99,9 +100,9 @@ OJ_MUST_USE oj_status oj_borders_find(const struct oj_shape *a,
                                       struct oj_border_pair *scratch,
                                       struct oj_error *err);
 
-/** Computes *matrix from the result of oj_borders_find(). Precondition: both
+/** Computes *matrix from the result of oj_borders_find(). Preconditions: both
  * polygons are topologically valid, and oj_border_is_simple() holds. Returns 0
- * if these facts do not decide the matrix, which is then undefined. */
+ * if the contacts do not decide the matrix, which is then undefined. */
 int oj_borders_relate(struct oj_border_pair *found, struct oj_matrix *matrix);
 
 void oj_border_free(struct oj_border *border);

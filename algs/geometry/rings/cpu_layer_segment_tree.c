@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs of more segments with equal Morton codes are searched for equal
- * segments. */
+/* Runs of more than this many segments with equal Morton codes are searched for
+ * repeated segments. */
 #define LONG_RUN 32
 #define BUNDLES_AT_ONCE 1024
 #define FEATURES_PER_TASK 4096
@@ -27,8 +27,10 @@ struct segments_build
     struct oj_segments *segments;
     const struct oj_flat *flat;
     const struct oj_equal_features *equal;
-    int64_t n_items, n_listed; /* items that are kept; items in `item` */
-    int64_t *first_item;       /* [n_feature_tasks + 1] */
+    int64_t n_items, n_listed; /* n_items: number of items that are kept;
+                                  n_listed: number of elements in `item` */
+    int64_t *first_item;       /* [n_feature_tasks + 1] first item of each task
+                                */
     struct item *item;
     double *x, *y; /* [n_items] centres of the segments */
     struct oj_order order;
@@ -51,8 +53,8 @@ static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
                : flat->ring_offset[flat->part_offset[feature]];
 }
 
-/* Visits the segments of a task's features. First pass: counts them; second
- * pass (`fill`): writes them as items. */
+/* Visits the segments of a task's features and returns their number. fill 1:
+ * also writes them to b->item, from index `at` on. */
 static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
                                      int64_t at, int fill)
 {
@@ -69,8 +71,8 @@ static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
             int64_t last = ring_start(flat, r + 1) - 1;
             int is_point = v == last;
             if (is_point && !(isfinite(flat->x[v]) && isfinite(flat->y[v])))
-                continue; /* a feature without geometry, in a layer of single
-                             points */
+                continue; /* a layer in the short form (single points) has a
+                             feature without geometry */
             for (; v < last || is_point; v++)
             {
                 int64_t w = is_point ? v : v + 1;
@@ -104,7 +106,7 @@ static void fill_task_segments(int64_t task, int thread, void *user)
     list_segments_of_task(b, task, b->first_item[task], 1);
 }
 
-static int64_t scan_counts(int64_t n, int64_t *counts)
+static int64_t counts_to_prefix_sums(int64_t n, int64_t *counts)
 {
     for (int64_t i = 0; i < n; i++)
         counts[i + 1] += counts[i];
@@ -118,11 +120,11 @@ static oj_status list_segments(struct segments_build *b, int n_threads,
         (b->flat->n_features + FEATURES_PER_TASK - 1) / FEATURES_PER_TASK;
     OJ_NEW_ZEROED(b->first_item, n_tasks + 1, err);
     oj_parallel_for(n_threads, n_tasks, count_task_segments, b);
-    b->n_items = b->n_listed = scan_counts(n_tasks, b->first_item);
+    b->n_items = b->n_listed = counts_to_prefix_sums(n_tasks, b->first_item);
     if (b->n_items > INT32_MAX || b->flat->n_vertices > (int64_t)UINT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the join layer has %lld segments; at most %d are "
-                       "possible (use -join_where or -spat to join a part)",
+                       "possible: use -join_where or -spat to join a part",
                        (long long)b->n_items, INT32_MAX);
     OJ_NEW(b->item, b->n_items, err);
     OJ_NEW(b->x, b->n_items, err);
@@ -131,18 +133,18 @@ static oj_status list_segments(struct segments_build *b, int n_threads,
     return OJ_OK;
 }
 
-/* The coordinates of a segment, for the detection of repetitions. */
+/* Coordinates of a segment, by which repeated segments are found. */
 struct segment_bits
 {
     double at[4];
     int32_t feature;
-    int32_t place; /* in the run */
+    int32_t place; /* index in the run */
 };
 
 static int compare_coordinates(const struct segment_bits *a,
                                const struct segment_bits *b)
 {
-    /* as numbers, not bytes: 0.0 equals -0.0 */
+    /* compares numbers, not bytes: 0.0 equals -0.0 */
     for (int i = 0; i < 4; i++)
     {
         if (a->at[i] != b->at[i])
@@ -160,13 +162,17 @@ static int compare_segments_by_coordinates(const void *left, const void *right)
     return (a->feature > b->feature) - (a->feature < b->feature);
 }
 
-/* The segments of a run that may repeat others, and what is found of them. */
+/* Segments of a run that may be repeated. */
 struct repeated_segments
 {
     int64_t n;
-    struct segment_bits *twin; /* [n] */
-    int32_t *feature;          /* [n] different ones of equal segments */
-    uint8_t *is_needed;        /* [segments of the run] of these */
+    struct segment_bits *twin; /* [n] coordinates; equal segments become
+                                  adjacent when sorted */
+    int32_t *feature;          /* [n] scratch: the distinct features of equal
+                                  segments */
+    uint8_t *is_needed;        /* [segments of the run] first 1 for segments in
+                                  `twin`; then 1 for elements of `feature` that
+                                  are needed */
 };
 
 static void repeated_segments_free(struct repeated_segments *r)
@@ -176,9 +182,9 @@ static void repeated_segments_free(struct repeated_segments *r)
     oj_free(r->is_needed);
 }
 
-/* Lists the crowded segments of a run.  Runs are sorted by the upper bits of
- * their codes only, so that segments of a few places can follow each other in
- * any order. */
+/* Lists in r the segments of a run whose complete Morton code occurs often.
+ * (Runs are sorted only by the upper bits of the codes, so such segments are
+ * not adjacent.) */
 static oj_status list_crowded_segments(const struct segments_build *b,
                                        int64_t n,
                                        const struct oj_ordered_point *run,
@@ -206,12 +212,13 @@ static oj_status list_crowded_segments(const struct segments_build *b,
     return OJ_OK;
 }
 
-/* Marks in the run, with UINT32_MAX, those of n equal segments whose features
- * are not needed. */
-static oj_status mark_equal_segments(const struct segments_build *b, int64_t n,
-                                     const struct segment_bits *twin,
-                                     struct repeated_segments *r, uint32_t *run,
-                                     struct oj_error *err)
+/* Sets elements of the run to UINT32_MAX: those of the n equal segments `twin`
+ * whose features are not needed. */
+static oj_status mark_unneeded_segments(const struct segments_build *b,
+                                        int64_t n,
+                                        const struct segment_bits *twin,
+                                        struct repeated_segments *r,
+                                        uint32_t *run, struct oj_error *err)
 {
     int64_t n_features = 0, at = -1;
     for (int64_t i = 0; i < n; i++)
@@ -243,15 +250,15 @@ static oj_status mark_repeated_segments(const struct segments_build *b,
         while (end < r->n &&
                compare_coordinates(&r->twin[end], &r->twin[i]) == 0)
             end++;
-        OJ_TRY(mark_equal_segments(b, end - i, r->twin + i, r, run, err));
+        OJ_TRY(mark_unneeded_segments(b, end - i, r->twin + i, r, run, err));
     }
     return OJ_OK;
 }
 
-/* Removes from a run of n items, for each repeated segment, those of features
- * that no answer can contain (oj_equal_features.h).  Otherwise a million
- * identical points would all be candidates of every query near them.  *n_kept:
- * items that are left. */
+/* Removes from a run of n items the repeated segments of features that no
+ * answer can contain (oj_equal_features.h). Otherwise a million identical
+ * points would all be candidates of every query near them. *n_kept: number of
+ * remaining items. */
 static oj_status drop_repeated_segments(const struct segments_build *b,
                                         int64_t n,
                                         const struct oj_ordered_point *point,
@@ -301,7 +308,7 @@ static oj_status sort_and_deduplicate_bucket(int64_t bucket, int thread,
     return OJ_OK;
 }
 
-/* Closes the gaps in the array of items that dropped segments have left. */
+/* Closes the gaps that dropped segments have left in b->sorted. */
 static void compact_buckets_after_drops(struct segments_build *b)
 {
     int64_t at = 0;
@@ -317,19 +324,22 @@ static void compact_buckets_after_drops(struct segments_build *b)
     b->n_items = at;
 }
 
-/* --- classes (only features of equal class can be pairs) ------------------ */
+/* --- on-classes and exclude-classes (see the header) ------------------------
+ */
 
-/* A class that rows leave out is large with so many of all features: with
- * fewer, a row's k nearest are among a few more than k. */
+/* Minimum number of features of a large exclude-class, of n in all. A row of a
+ * smaller class skips few of its nearest features anyway. */
 #define LARGE_PART(n) ((n) / (OJ_LARGE_CLASSES + 1) + 1)
 
-/* Unless one class has so many, none is large: points that are searched for
- * class by class lie farther apart, and one nearest took 1.3 times as long
- * where the largest class had .29 of all. */
+/* Minimum size of the largest exclude-class; if it is smaller, no class counts
+ * as large. Points of separate classes lie farther apart, which makes the
+ * search slower: one join took 1.3 times as long when the largest class had 29
+ * % of all features. */
 #define LARGEST_PART(n) ((n) / 3 + 1)
 
-/* Finds the classes that may be large: of any element that is more than one in
- * OJ_LARGE_CLASSES + 1, a counter is left.  Source: Misra and Gries 1982. */
+/* Finds all classes with more than 1 / (OJ_LARGE_CLASSES + 1) of the elements,
+ * and possibly a few others: a counter remains for each. Returns their number.
+ * Source: Misra and Gries 1982. */
 static int find_frequent_classes(int64_t n, const int32_t *class_of,
                                  int32_t class[OJ_LARGE_CLASSES])
 {
@@ -363,8 +373,8 @@ static int find_frequent_classes(int64_t n, const int32_t *class_of,
     return n_kept;
 }
 
-/* Lists the large classes among those that rows leave out. */
-static void list_large_classes(struct segments_build *b)
+/* Finds the large exclude-classes. */
+static void find_large_exclude_classes(struct segments_build *b)
 {
     const int32_t *class_of = b->flat->exclude_class;
     int64_t n = b->flat->n_features, count[OJ_LARGE_CLASSES] = {0};
@@ -393,7 +403,8 @@ static int32_t class_of_item(const struct segments_build *b, int64_t i)
     return on_class != NULL ? on_class[b->item[b->sorted[i]].feature] : 0;
 }
 
-/* 0, or 1 + the number of the large class that rows leave out. */
+/* 1 + the index of the feature's large exclude-class; 0 if its class is not
+ * large. */
 static int large_class_of_feature(const struct segments_build *b,
                                   int32_t feature)
 {
@@ -408,8 +419,8 @@ static int large_class_of_item(const struct segments_build *b, int64_t i)
     return large_class_of_feature(b, b->item[b->sorted[i]].feature);
 }
 
-/* Sorts the items by class and large class, stably, and leaves out those
- * without a class. The caller frees *keyed. */
+/* Sorts the items stably by on-class and large exclude-class, and drops items
+ * without an on-class (< 0). The caller frees *keyed. */
 static oj_status sort_items_by_class(struct segments_build *b,
                                      struct oj_keyed **keyed,
                                      struct oj_error *err)
@@ -432,8 +443,9 @@ static oj_status sort_items_by_class(struct segments_build *b,
     return OJ_OK;
 }
 
-/* Records the run of items of each class. */
-static oj_status list_classes(struct segments_build *b, struct oj_error *err)
+/* Records the run of items of each on-class. */
+static oj_status list_runs_of_on_classes(struct segments_build *b,
+                                         struct oj_error *err)
 {
     struct oj_segments *segments = b->segments;
     int64_t n = 0;
@@ -461,8 +473,9 @@ static int begins_large_class(const struct segments_build *b, int64_t i)
             large_class_of_item(b, i - 1) != large);
 }
 
-/* Records the run of items of each large class within each class. */
-static oj_status list_left_out(struct segments_build *b, struct oj_error *err)
+/* Records the run of items of each large exclude-class within each on-class. */
+static oj_status list_runs_of_exclude_classes(struct segments_build *b,
+                                              struct oj_error *err)
 {
     struct oj_segments *segments = b->segments;
     int64_t n = 0;
@@ -485,8 +498,8 @@ static oj_status list_left_out(struct segments_build *b, struct oj_error *err)
     return OJ_OK;
 }
 
-static struct oj_segments_class *find_class(const struct oj_segments *segments,
-                                            int32_t on_class)
+static struct oj_segments_class *
+find_run_of_on_class(const struct oj_segments *segments, int32_t on_class)
 {
     int64_t low = 0, high = segments->n_classes;
     while (low < high)
@@ -504,7 +517,8 @@ static struct oj_segments_class *find_class(const struct oj_segments *segments,
 }
 
 static struct oj_segments_left_out *
-find_left_out(const struct oj_segments *segments, int32_t on_class, int large)
+find_run_of_exclude_class(const struct oj_segments *segments, int32_t on_class,
+                          int large)
 {
     int64_t low = 0, high = segments->n_left_out;
     while (low < high)
@@ -530,20 +544,20 @@ static oj_status group_items_by_class(struct segments_build *b,
 {
     struct oj_keyed *keyed = NULL;
     oj_status status;
-    list_large_classes(b);
+    find_large_exclude_classes(b);
     if (b->flat->on_class == NULL && b->segments->n_large == 0)
         return OJ_OK;
     oj_order_free(&b->order);
     status = sort_items_by_class(b, &keyed, err);
     oj_free(keyed);
     if (status == OJ_OK)
-        status = list_classes(b, err);
-    return status == OJ_OK ? list_left_out(b, err) : status;
+        status = list_runs_of_on_classes(b, err);
+    return status == OJ_OK ? list_runs_of_exclude_classes(b, err) : status;
 }
 
-/* Counts the features of each class and computes the mean size of its bundles.
- */
-static void measure_classes(struct segments_build *b)
+/* Counts the features of each on-class and computes the mean size of its
+ * bundles. */
+static void measure_on_classes(struct segments_build *b)
 {
     struct oj_segments *segments = b->segments;
     int32_t last_feature = -1;
@@ -557,24 +571,24 @@ static void measure_classes(struct segments_build *b)
                     (b->box[at].y1 - b->box[at].y0);
         of->bundle_size = size / (double)(end - first + 1);
     }
-    /* items are listed feature by feature, so those of a feature are adjacent
-     */
+    /* Items are listed feature by feature, so the items of a feature are
+     * adjacent. */
     for (int64_t i = 0; segments->of_class != NULL && i < b->n_listed; i++)
     {
         int32_t feature = b->item[i].feature;
         struct oj_segments_class *of =
             feature == last_feature
                 ? NULL
-                : find_class(segments, b->flat->on_class[feature]);
+                : find_run_of_on_class(segments, b->flat->on_class[feature]);
         last_feature = feature;
         if (of != NULL)
             of->n_features++;
     }
 }
 
-/* Counts the features of each run that rows leave out.  What fills up the last
- * bundle repeats the last segment, and belongs to its run. */
-static void measure_left_out(struct segments_build *b)
+/* Counts the features in each run of a large exclude-class. The slots that pad
+ * the last bundle repeat the last segment and belong to its run. */
+static void count_features_of_exclude_classes(struct segments_build *b)
 {
     struct oj_segments *segments = b->segments;
     int32_t last_feature = -1;
@@ -584,7 +598,7 @@ static void measure_left_out(struct segments_build *b)
         int large = large_class_of_feature(b, feature);
         struct oj_segments_left_out *of = NULL;
         if (feature != last_feature && large > 0)
-            of = find_left_out(
+            of = find_run_of_exclude_class(
                 segments,
                 b->flat->on_class != NULL ? b->flat->on_class[feature] : 0,
                 large - 1);
@@ -602,7 +616,8 @@ static void measure_left_out(struct segments_build *b)
 struct oj_segments_class
 oj_segments_find_class(const struct oj_segments *segments, int32_t on_class)
 {
-    const struct oj_segments_class *found = find_class(segments, on_class);
+    const struct oj_segments_class *found =
+        find_run_of_on_class(segments, on_class);
     return found != NULL ? *found
                          : (struct oj_segments_class){0, 0, 0, 0.0, on_class};
 }
@@ -612,7 +627,7 @@ oj_segments_find_left_out(const struct oj_segments *segments, int32_t on_class,
                           int i)
 {
     const struct oj_segments_left_out *found =
-        find_left_out(segments, on_class, i);
+        find_run_of_exclude_class(segments, on_class, i);
     return found != NULL ? *found
                          : (struct oj_segments_left_out){0, 0, 0, on_class,
                                                          segments->large[i]};
@@ -662,8 +677,8 @@ static oj_status make_bundles(struct segments_build *b, int n_threads,
     for (int64_t i = 0; i < n; i++)
         size += (b->box[i].x1 - b->box[i].x0) + (b->box[i].y1 - b->box[i].y0);
     segments->bundle_size = n > 0 ? size / (double)n : 0.0;
-    measure_classes(b);
-    measure_left_out(b);
+    measure_on_classes(b);
+    count_features_of_exclude_classes(b);
     return oj_tree_build(&segments->tree, n_threads, n, b->box, err);
 }
 

@@ -1,21 +1,23 @@
 /** A packed tree of all segments of the join side, eight to a bundle.
  *
  *  bundle 0           bundle 1          ...   neighbours in Morton order
- *  ax[8] ay[8]        ax[8] ay[8]             given coordinates and direction
+ *  ax[8] ay[8]        ax[8] ay[8]             segments a -> b as in the layer
  *  bx[8] by[8]        bx[8] by[8]
  *  feature[8]         feature[8]              feature of each segment
  *
  *  A point is a segment with equal ends.  The last bundle is padded with copies
  *  of a segment, which do not change the result.
  *
- *  If only features of equal class can be pairs (struct oj_flat.on_class),
- *  segments are sorted by class, and in Morton order within a class, so that a
- *  class is a run of slots.  A bundle may contain the end of one class and the
- *  begin of the next.
+ *  Two conditions divide the features into classes, which determine the order
+ *  of the segments.  Within equal classes they are in Morton order.
  *
- *  If rows leave out a class (struct oj_flat.exclude_class), the segments of
- *  large ones are runs, too, behind each other within those of a class to be
- * on: a row that leaves one out looks at what is before and behind its run.
+ *  - Only features of equal on-class can be pairs (-on, struct
+ *    oj_flat.on_class).  Each on-class is a run of slots.  A bundle may contain
+ *    the end of one run and the begin of the next.
+ *  - Features of equal exclude-class cannot be pairs (-exclude, struct
+ *    oj_flat.exclude_class).  Each large exclude-class is a run of slots within
+ *    the run of an on-class (or among all segments).  A row of this class
+ *    searches the slots before and after this run.
  */
 #ifndef CPU_LAYER_SEGMENT_TREE_H
 #define CPU_LAYER_SEGMENT_TREE_H
@@ -26,34 +28,39 @@
 
 #define OJ_BUNDLE 8
 
+/** Eight segments a -> b. */
 struct oj_bundle
 {
     double ax[OJ_BUNDLE], ay[OJ_BUNDLE], bx[OJ_BUNDLE], by[OJ_BUNDLE];
 };
 
-/** The run of segments of a class. */
+/** The run of segments of an on-class. */
 struct oj_segments_class
 {
-    int64_t first, end; /**< slots first .. end - 1; slot = bundle * OJ_BUNDLE +
-                             position */
-    int64_t n_features; /**< features of the class that have segments */
-    double bundle_size; /**< mean of width + height of its bundles' boxes */
+    int64_t first, end; /**< slots from first to end - 1; slot = bundle *
+                             OJ_BUNDLE + position in the bundle */
+    int64_t n_features; /**< number of features of the class that have segments
+                         */
+    double bundle_size; /**< mean of width + height of the boxes of its bundles
+                         */
     int32_t on_class;
 };
 
-/* Maximum number of classes with more than a fifth of all features each. */
+/* Maximum number of large exclude-classes. Each has more than a fifth of all
+ * features. */
 #define OJ_LARGE_CLASSES 4
 
-/** The run of a large class that rows leave out, among all segments or those of
- * a class to be on. */
+/** The run of a large exclude-class within an on-class. Rows of this
+ * exclude-class skip it. */
 struct oj_segments_left_out
 {
-    int64_t first, end; /**< slots */
-    int64_t n_features; /**< features of it that have segments */
-    int32_t on_class;   /**< or 0 where features have none */
+    int64_t first, end; /**< slots from first to end - 1 */
+    int64_t n_features; /**< number of features of the run that have segments */
+    int32_t on_class;   /**< 0 if the layer has no on-classes */
     int32_t exclude_class;
 };
 
+/** The segments of a layer and their tree. Owner; zeroed memory is valid. */
 struct oj_segments
 {
     int64_t n_bundles;
@@ -65,18 +72,20 @@ struct oj_segments
     double bundle_size;       /**< mean of width + height of the bundles'
                                    boxes */
     int64_t n_classes;
-    struct oj_segments_class *of_class; /**< [n_classes] sorted by on_class,
-                                             or NULL */
+    struct oj_segments_class *of_class; /**< [n_classes] runs of on-classes,
+                                             sorted by on_class; NULL: the layer
+                                             has no on-classes */
     int n_large;
-    int32_t large[OJ_LARGE_CLASSES]; /**< [n_large] classes that have runs */
+    int32_t large[OJ_LARGE_CLASSES]; /**< [n_large] the large exclude-classes */
     int64_t n_left_out;
-    struct oj_segments_left_out *left_out; /**< [n_left_out] sorted by
-                                                on_class, then as large */
+    struct oj_segments_left_out *left_out; /**< [n_left_out] runs of large
+                                                exclude-classes, sorted by
+                                                on_class, then in the order of
+                                                `large` */
 };
 
-/** Indexes the segments of flat.
- *     equal   which features of equal segments are needed; the segments of the
- *             others are left out
+/** Indexes the segments of flat.  equal: decides which features of many equal
+ * segments are needed; segments of the other features are not indexed.
  * Errors: OJ_ERR_LIMIT for more than 2^31 - 1 segments; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_segments_build(struct oj_segments *segments,
                                         const struct oj_flat *flat,
@@ -86,11 +95,12 @@ OJ_MUST_USE oj_status oj_segments_build(struct oj_segments *segments,
 /** Number of features of flat that have segments; counting stops at `most`. */
 int64_t oj_segments_count_features(const struct oj_flat *flat, int64_t most);
 
-/** The run of a class; empty if no feature has the class. O(log classes). */
+/** The run of an on-class; empty if no feature has the class. O(log classes).
+ */
 struct oj_segments_class
 oj_segments_find_class(const struct oj_segments *segments, int32_t on_class);
 
-/** The place of a class to be left out in large, or -1. */
+/** Index of exclude_class in `large`; -1 if the class is not large. */
 static inline int oj_segments_find_large(const struct oj_segments *segments,
                                          int32_t exclude_class)
 {
@@ -100,8 +110,8 @@ static inline int oj_segments_find_large(const struct oj_segments *segments,
     return i;
 }
 
-/** The run of large class i among the features of a class to be on (0 where
- * they have none); empty if no feature is of both.  O(log classes). */
+/** The run of large exclude-class i within an on-class (0 if the layer has
+ * none); empty if no feature has both classes. O(log classes). */
 struct oj_segments_left_out
 oj_segments_find_left_out(const struct oj_segments *segments, int32_t on_class,
                           int i);

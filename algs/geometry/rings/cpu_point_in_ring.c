@@ -9,9 +9,9 @@ OJ_INLINE double greater(double a, double b)
     return a > b ? a : b;
 }
 
-/* Bit mask of those of eight edges whose boxes intersect a box of the path. */
-OJ_INLINE unsigned edges_touching_way(const struct oj_ring_way *w,
-                                      const double *x, const double *y)
+/* Bit mask of the edges, of eight, whose boxes intersect a box of the path. */
+OJ_INLINE unsigned edges_near_path(const struct oj_ring_way *w, const double *x,
+                                   const double *y)
 {
     double apart[OJ_LANES]; /* > 0: the edge's box is disjoint from both boxes
                                of the path. (The differences are rounded, but
@@ -42,11 +42,11 @@ OJ_CLONES uint64_t oj_ring_edges_near_path(const struct oj_ring_way *borrowed,
     uint64_t bits = 0;
     int i = 0;
     for (; i + OJ_LANES <= n; i += OJ_LANES)
-        bits |= (uint64_t)edges_touching_way(&w, x + i, y + i) << i;
+        bits |= (uint64_t)edges_near_path(&w, x + i, y + i) << i;
     if (i < n && n >= OJ_LANES)
     {
         i = n - OJ_LANES;
-        bits |= (uint64_t)edges_touching_way(&w, x + i, y + i) << i;
+        bits |= (uint64_t)edges_near_path(&w, x + i, y + i) << i;
     }
     else
     {

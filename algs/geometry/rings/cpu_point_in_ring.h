@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/** maximum edges per call, since a mask of 64 bits has a bit for each of their
- * vertices */
+/** Maximum number of edges per call: a mask of 64 bits has a bit for each of
+ * their vertices. */
 #define OJ_RING_EDGES 63
 
 /** The path p -> q -> c from a point p to a reference point c, where q = (c.x,
@@ -45,6 +45,7 @@ static inline int64_t oj_edge_run_start(const struct oj_edge_run *run,
 struct oj_ring_entry;
 struct oj_ring_range;
 
+/** Vectorised tests of edges and boxes, for one instruction set. */
 struct oj_ring_kernel
 {
     /** 1 if the path crosses the edges of n runs an odd number of times, 0 if

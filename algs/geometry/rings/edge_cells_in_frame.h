@@ -1,21 +1,21 @@
 /** A grid of square cells over a box (the frame), and the cells that an edge
  *  may intersect.
  *
- *  One function, monotone in the coordinate, computes rows and columns.  So
- *  whatever the rounding, an edge only intersects cells between the rows and
- *  the columns of its ends.
+ *  One function, which is monotone in the coordinate, computes rows and
+ * columns. So in spite of rounding, an edge only intersects cells between the
+ * rows and columns of its ends.
  *
  *  For a longer edge, the range of x in each row is computed and widened by a
  *  margin m on both sides.  Proof that no cell is lost: let S be the largest
  *  coordinate of the box, W its longer side, E the largest coordinate of the
- *  edge, s its slope dx / dy, u = 2^-53.  A point of the row differs from the
- *  row's computed limits by at most 4 u W + u S < 1e-15 S; the x of the edge
- *  there is off by |s| times that and by the rounding of its own operations,
- *  which is less than 11 u E.  Together that is below
- *      1e-15 S |s| + 1.3e-15 E,   and   m = (1e-9 cell + 1e-14 E) (1 + |s|).
- *  If E >= S / 10, the second term of m is larger.  If E < S / 10, the edge can
- *  only intersect the box if W > 0.9 S; there are fewer than 2^15 cells along
- *  W, so 1e-9 cell > 2e-14 S, and the first term is larger.
+ *  edge, s its slope dx / dy, u = 2^-53.  The computed y of the row's limits
+ * has an error of at most 4 u W + u S < 1e-15 S.  The computed x of the edge
+ * there has an error of |s| times that, plus less than 11 u E for the rounding
+ * of its own operations.  Together these errors are below 1e-15 S |s| + 1.3e-15
+ * E,   and   m = (1e-9 cell + 1e-14 E) (1 + |s|). If E >= S / 10, the second
+ * term of m is larger.  If E < S / 10, the edge can only intersect the box if W
+ * > 0.9 S; there are fewer than 2^15 cells along W, so 1e-9 cell > 2e-14 S, and
+ * the first term is larger.
  */
 #ifndef EDGE_CELLS_IN_FRAME_H
 #define EDGE_CELLS_IN_FRAME_H
@@ -29,6 +29,7 @@
 /** Maximum number of columns, and of rows. */
 #define OJ_FRAME_MOST 32767
 
+/** A grid of square cells over a box. */
 struct oj_edge_frame
 {
     double x0, y0;         /* lower left corner; adjacent members, so that one
@@ -87,6 +88,7 @@ struct oj_edge_window
     int32_t column0, column1, row0, row1;
 };
 
+/** The cells that the box (x0, y0, x1, y1) intersects. */
 static inline struct oj_edge_window
 oj_frame_window(const struct oj_edge_frame *f, double x0, double y0, double x1,
                 double y1)
@@ -107,6 +109,7 @@ struct oj_edge_rows
                       all rows together */
 };
 
+/** Prepares the edge from a to b. */
 static inline struct oj_edge_rows oj_edge_rows_of(const struct oj_edge_frame *f,
                                                   double ax, double ay,
                                                   double bx, double by)
@@ -130,7 +133,7 @@ static inline struct oj_edge_rows oj_edge_rows_of(const struct oj_edge_frame *f,
     {
         e.slope = (e.bx - e.ax) / (e.by - e.ay);
         e.margin = (1e-9 * f->cell + 1e-14 * size) * (1.0 + fabs(e.slope));
-        e.is_narrow = e.margin < f->cell; /* 0 also if the slope overflows */
+        e.is_narrow = e.margin < f->cell; /* also 0 if the slope overflows */
     }
     return e;
 }

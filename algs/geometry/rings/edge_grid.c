@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Target width of a cell, in mean edge lengths. A wider cell has more edges to
- * test, a narrower one needs more memory. */
+/* Target width of a cell, as a multiple of the mean edge length. A wider cell
+ * has more edges to test; a narrower one needs more memory. */
 #define EDGES_ALONG 8.0
 
 struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
@@ -21,8 +21,8 @@ struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
     return e;
 }
 
-/* Chooses the size of cells. Returns 0 if the grid must have none (see
- * n_words). */
+/* Chooses the size of cells and the frame. Returns 0 if cells are impossible
+ * (see oj_edge_grid.n_words). */
 static int choose_cell_size_and_frame(struct oj_edge_grid *g,
                                       const struct oj_edge_extent *e,
                                       const struct oj_edge_fineness *fineness)
@@ -40,8 +40,8 @@ static int choose_cell_size_and_frame(struct oj_edge_grid *g,
     /* limits the mean number of cells that an edge intersects */
     cell = fmax(cell, e->length / (fineness->edge * n));
     cell = fmax(cell, wider / fmin(fineness->along * n, OJ_FRAME_MOST - 1.0));
-    /* cells must be larger than the resolution of coordinates far from the
-     * origin, or margins would put every edge into every cell */
+    /* A cell must be larger than the resolution of coordinates far from the
+     * origin. Otherwise the margins would put every edge into every cell. */
     cell = fmax(cell, 1e-12 * oj_box_largest_coordinate(&box));
     f->cell = cell;
     f->x0 = e->x0;
@@ -55,8 +55,8 @@ static int choose_cell_size_and_frame(struct oj_edge_grid *g,
     return 1;
 }
 
-/* In the runs, replaces numbers of cells by ranks among the cells with edges;
- * counts the runs of each cell. */
+/* Replaces cell numbers in the runs by the ranks of these cells among the cells
+ * with edges, and counts the runs of each cell. */
 static OJ_CLONES void
 number_nonempty_cells_of_runs(const struct oj_edge_grid *g, int64_t n,
                               struct oj_cell_run *made)
@@ -88,7 +88,8 @@ static oj_status sort_edge_runs_by_cell(struct oj_edge_grid *g,
 }
 
 /* Returns the first vertex of chain i and sets *n to its number of vertices. */
-static int64_t chain_at(const struct oj_edge_chains *c, int64_t i, int64_t *n)
+static int64_t first_vertex_of_chain(const struct oj_edge_chains *c, int64_t i,
+                                     int64_t *n)
 {
     *n = c->offset == NULL ? c->n_vertices : c->offset[i + 1] - c->offset[i];
     return c->offset == NULL ? 0 : c->offset[i] - c->offset[0];
@@ -109,13 +110,13 @@ static oj_status fill_edge_grid(struct oj_edge_grid *g,
     OJ_ROOM(r->run, 0, g->chains.n_vertices / 4 + 1, r->cap_runs, err);
     for (int64_t i = 0; is_usable && i < g->chains.n; i++)
     {
-        int64_t first = chain_at(&g->chains, i, &n);
+        int64_t first = first_vertex_of_chain(&g->chains, i, &n);
         if (n > 1 || !r->has_inside)
             OJ_TRY(oj_edge_raster_draw(r, g->chains.x, g->chains.y, first, n,
                                        err));
         else
-            is_usable = 0; /* a run without edges means that the cell's
-                              reference point cannot be used */
+            is_usable = 0; /* a run without edges: the cell's reference point
+                              cannot be used */
     }
     if (!is_usable || r->n_runs > UINT32_MAX)
     {
@@ -160,7 +161,8 @@ oj_status oj_edge_grid_of_ring(struct oj_edge_grid *g, const double *x,
     memset(g, 0, sizeof *g);
     if (n < 2 || n > OJ_EDGE_GRID_VERTICES)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "a ring of %lld vertices; at most %lld are possible",
+                       "a ring has %lld vertices; at most %lld are possible: "
+                       "simplify or split the polygon",
                        (long long)n, (long long)OJ_EDGE_GRID_VERTICES);
     if (extent == NULL)
     {
@@ -188,10 +190,11 @@ void oj_edge_grid_free(struct oj_edge_grid *g)
 
 /* --- location of points --------------------------------------------------- */
 
-/* Tests whether the path crosses the edge from a to b: if so, flips *odd. Sets
- * *unclear if this cannot be decided. Returns 1 if p is on the edge. */
-OJ_INLINE int cross(const struct oj_ring_way *w, double ax, double ay,
-                    double bx, double by, int *odd, int *unclear)
+/* If the path of w crosses the edge from a to b, flips *odd. Sets *unclear if
+ * this cannot be decided. Returns 1 if p is on the edge. */
+OJ_INLINE int toggle_parity_if_crossed(const struct oj_ring_way *w, double ax,
+                                       double ay, double bx, double by,
+                                       int *odd, int *unclear)
 {
     int across = (ay > w->py) != (by > w->py);
     int along = (ax > w->cx) != (bx > w->cx), at_q = 0;
@@ -229,7 +232,7 @@ locate_point_by_walking_all_edges(const struct oj_edge_grid *g, double px,
     int odd = 0;
     for (int64_t i = 0; i < g->chains.n; i++)
     {
-        int64_t n, first = chain_at(&g->chains, i, &n);
+        int64_t n, first = first_vertex_of_chain(&g->chains, i, &n);
         enum oj_location location = oj_ring_locate_fast(
             g->kernel, px, py, g->chains.x + first, g->chains.y + first, n);
         if (location == OJ_ON_BOUNDARY)
@@ -279,7 +282,8 @@ enum oj_location oj_edge_grid_locate_in_cell(const struct oj_edge_grid *g,
             for (; bits != 0; bits &= bits - 1)
             {
                 int64_t i = e + __builtin_ctzll(bits);
-                if (cross(&w, x[i], y[i], x[i + 1], y[i + 1], &odd, &unclear))
+                if (toggle_parity_if_crossed(&w, x[i], y[i], x[i + 1], y[i + 1],
+                                             &odd, &unclear))
                     return OJ_ON_BOUNDARY;
             }
         }

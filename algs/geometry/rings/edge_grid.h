@@ -37,14 +37,14 @@ struct oj_edge_chains
 
 #define OJ_EDGE_GRID_VERTICES (INT64_C(1) << 27)
 
-/** Owns its cells; the coordinates are borrowed. The members that point
- * location reads are first, in one cache line. */
+/** The grid. Owns its cells; the coordinates are borrowed. Point location reads
+ * only the first members, which share a cache line. */
 struct oj_edge_grid
 {
-    int64_t n_words; /**< words per row; the number of a cell is 64 * n_words *
-                          row + column. 0: no cells, because coordinates are too
-                          large or too small for cell arithmetic: all edges are
-                          tested */
+    int64_t n_words; /**< words per row; cell number = 64 * n_words * row +
+                          column. 0: the grid has no cells, because coordinates
+                          are too large or too small for cell arithmetic; then
+                          all edges are tested */
     struct oj_edge_word *word; /**< [ny * n_words], owned */
     struct oj_edge_frame frame;
 
@@ -71,9 +71,9 @@ struct oj_edge_extent
 struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
                                       int64_t n);
 
-/** Limits of the size of cells, which otherwise are about eight mean edge
- * lengths wide. least, most: number of cells per vertex; edge: mean number of
- * cells per edge; along: number of columns or rows per vertex. */
+/** Bounds of the size of cells, whose default width is about eight mean edge
+ * lengths. least, most: number of cells per vertex. edge: mean number of cells
+ * per edge. along: number of columns (and of rows) per vertex. */
 struct oj_edge_fineness
 {
     double least, most, edge, along;
@@ -87,7 +87,7 @@ OJ_MUST_USE oj_status oj_edge_grid_build(
     const struct oj_edge_fineness *fineness, struct oj_error *err);
 
 /** Builds the grid of one closed ring x, y [n]. extent: the result of
- * oj_edge_measure(), or NULL: not computed yet. The grid has at least n_cells
+ * oj_edge_measure(), or NULL to compute it. The grid has at least n_cells
  * cells, unless edges are too long for it. OJ_ERR_LIMIT: too many vertices. */
 OJ_MUST_USE oj_status oj_edge_grid_of_ring(
     struct oj_edge_grid *grid, const double *x, const double *y, int64_t n,
@@ -175,8 +175,8 @@ enum oj_location oj_edge_grid_locate_in_cell(const struct oj_edge_grid *grid,
                                              int64_t cell, uint32_t rank,
                                              double px, double py);
 
-/* Prefetches the memory that the location of a point reads. First the cell's
- * element of first_run is read, which contains the address of the edges. */
+/* Prefetches for the location of a point, in three steps: first the word of the
+ * cell (here), then the cell's runs, then its edges. */
 
 static inline void oj_edge_grid_prefetch(const struct oj_edge_grid *g,
                                          int64_t cell)
@@ -195,8 +195,8 @@ static inline void oj_edge_grid_prefetch_edges(const struct oj_edge_grid *g,
                                                uint32_t rank)
 {
     uint32_t run, end;
-    /* keeps the function's calls: gcc removes calls of functions without side
-     * effects */
+    /* Keeps calls of this function: gcc would remove them, because it has no
+     * side effects. */
     __asm__ volatile("");
     if (g->n_words == 0)
         return;

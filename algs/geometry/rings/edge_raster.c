@@ -8,7 +8,7 @@
 /* Number of edges that are processed together. */
 #define BLOCK 256
 
-/* A cell as row << 16 | column. */
+/* A cell, encoded as row << 16 | column. */
 typedef uint32_t place;
 
 /* The chain that is rasterised. */
@@ -49,8 +49,8 @@ static inline int64_t cell_index(const struct oj_edge_raster *r, int32_t row,
 
 /* --- runs of edges -------------------------------------------------------- */
 
-/* Appends a run of edges to a cell. Precondition: reserve_runs() was called; it
- * reserves the number asked for and BLOCK more. */
+/* Appends a run of edges to a cell. Precondition: reserve_runs() has made room
+ * for it. */
 static inline void append_edge_run_of_cell(struct oj_edge_raster *r,
                                            int64_t cell, int64_t first,
                                            int64_t n)
@@ -128,11 +128,10 @@ static oj_status count_reference_points_left_of_edge(const struct drawing *d,
     return OJ_OK;
 }
 
-/* Flips the state of all reference points to the left of edge e, in each row
- *  between the rows of its ends. A row is crossed an even number of times in
- *  all, so flipping the points to the right gives an equal result. A flip is
- *  recorded at the first point that it applies to; at the end, prefix sums
- *  compute the states.
+/* Flips the state (inside or outside) of all reference points to the right of
+ *  edge e, in each row between the rows of its ends: a ray from such a point
+ *  towards -x crosses the edge. Only the first of these points is marked;
+ *  oj_edge_raster_finish() computes the states by prefix sums of the marks.
  *
  *  The computed crossing has an error of about 8 ulp of the coordinates, at
  *  most 0.002 cells (edge_cells_in_frame.h). If a reference point is closer
@@ -157,8 +156,8 @@ static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
     while (row++ < last)
     {
         double crossing = ax + (r->below[row] - ay) * slope;
-        /* position of the crossing in cells, such that reference points are at
-         * 0, 1, 2 .. */
+        /* Position of the crossing in units of cells: reference points are at
+         * 0, 1, 2 ... */
         double at = (crossing - f->x0) * f->inverse - OJ_REFERENCE_X;
         int64_t column = at > SURE && at < most ? (int64_t)at + 1 : 0;
         double past = at - (double)(column - 1);
@@ -183,15 +182,15 @@ static inline int do_cells_share_a_side(place a, place b)
     return columns * columns + rows * rows == 1;
 }
 
-/* Edges of a block, as indices within the block. */
+/* A list of edges of a block, as indexes within the block. */
 struct listed
 {
     int32_t n;
     uint16_t edge[BLOCK + 1];
 };
 
-/* Appends `edge` if is_one is 1. Without a branch, which would be
- * unpredictable. */
+/* Appends `edge` if is_one is 1. Has no branch, which would be unpredictable.
+ */
 static inline void append_edge_if(struct listed *list, int32_t edge, int is_one)
 {
     list->edge[list->n] = (uint16_t)edge;
@@ -288,8 +287,8 @@ OJ_CLONES int64_t oj_edge_raster_finish(struct oj_edge_raster *r,
 
 /* --- positions of reference points ---------------------------------------- */
 
-/* Maps doubles to integers of equal order. (The next function is the inverse.)
- */
+/* Maps doubles to integers that sort like them. double_of_ordered_integer() is
+ * the inverse. */
 static int64_t ordered_integer_of_double(double v)
 {
     int64_t bits;
@@ -305,14 +304,16 @@ static double double_of_ordered_integer(int64_t ordinal)
     return v;
 }
 
-/* The double that is `step` doubles greater than v; faster than nextafter(). */
+/* The double that is `step` representable numbers above v. Faster than
+ * nextafter(). */
 static double next_double(double v, int64_t step)
 {
     return double_of_ordered_integer(ordered_integer_of_double(v) + step);
 }
 
-/* The greatest double below a row of cells. Found by bisection: the computed
- * border may be off by a few doubles, near 0 by very many. */
+/* The greatest double whose row is below the given one. Found by bisection,
+ * because the computed border may be off by a few doubles (near 0 by very
+ * many). */
 static double greatest_double_below_row(const struct oj_edge_frame *f,
                                         int32_t row)
 {

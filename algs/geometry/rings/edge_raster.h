@@ -2,13 +2,13 @@
  *  frame, and whether the cell is inside.
  *
  *  Each cell has a reference point c, just below it: at the greatest y that
- *  still belongs to the row below. Between the reference points of neighbouring
- *  cells of a row there are only edges with ends in different rows. So these
- *  edges alone decide, by the even-odd rule over all rings, which reference
- *  points are inside. Exact orientation decides where rounding matters.
+ *  still belongs to the row below. The line through the reference points of a
+ *  row only crosses edges that have their ends in different rows. So these
+ * edges alone decide, by the even-odd rule over all rings, which reference
+ * points are inside. Exact orientation decides where rounding matters.
  *
- *  Source: S2's cell index has cells with a reference point; here planar, and
- *  by the even-odd rule.
+ *  Source: cells with a reference point are from S2's cell index, which is
+ *  spherical; this one is planar and uses the even-odd rule.
  */
 #ifndef EDGE_RASTER_H
 #define EDGE_RASTER_H
@@ -17,14 +17,14 @@
 #include "cpu_point_in_ring.h"
 #include "edge_cells_in_frame.h"
 
-/** A bit for each of 64 neighbouring cells of a row. */
+/** Three properties of 64 neighbouring cells of a row; bit i is for cell i. */
 struct oj_edge_word
 {
     uint64_t edges;  /**< 1: edges intersect the cell, or its reference point
                           cannot be used */
     uint64_t inside; /**< 1: the reference point of the cell is inside */
-    uint64_t rank;   /**< number of cells with edges in all previous words, so
-                          that a cell's rank can be computed */
+    uint64_t rank;   /**< number of cells with edges in all previous words: the
+                          rank of the word's first such cell */
 };
 
 /** A run of edges that intersect one cell. */
@@ -34,7 +34,8 @@ struct oj_cell_run
     struct oj_edge_run run;
 };
 
-/** Owns only run; zeroed memory is a valid empty value. */
+/** State of the rasterisation. Owns only `run`; zeroed memory is a valid empty
+ * value. */
 struct oj_edge_raster
 {
     const struct oj_edge_frame *frame;
@@ -51,18 +52,19 @@ struct oj_edge_raster
 };
 
 /** Horizontal position of the reference point within its cell, as a fraction of
- * the cell. An odd number, because the coordinates of real data are often
- * round. */
+ * the cell. The fraction is an unusual number, because coordinates of real data
+ * are often round. */
 #define OJ_REFERENCE_X 0.5123456789
 
+/** x of the reference points of a column. */
 static inline double oj_reference_x(const struct oj_edge_frame *f,
                                     int64_t column)
 {
     return f->x0 + ((double)column + OJ_REFERENCE_X) * f->cell;
 }
 
-/** Computes the y of each row's reference points. Returns 0 if there is none
- * for some row or column because of rounding. */
+/** Computes the y of each row's reference points. Returns 0 if, because of
+ * rounding, some row or column has no reference point. */
 int oj_edge_references(const struct oj_edge_frame *frame, double *below);
 
 /** Rasterises the vertices first .. first + n - 1, n > 0: a closed ring, a

@@ -9,9 +9,9 @@
 
 #define FEATURES_AT_ONCE 2048
 
-/* Sets the range of parts, rings and vertices of a shape of n parts, the first
- * of which is `first`, and its kinds. */
-static void set_parts(struct oj_shape *shape, int64_t first, int64_t n)
+/* Sets members of shape that describe its parts: `n` parts from part `first`
+ * on. */
+static void set_part_range(struct oj_shape *shape, int64_t first, int64_t n)
 {
     const struct oj_flat *flat = shape->flat;
     int64_t ring = flat->ring_offset[first];
@@ -43,8 +43,8 @@ static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
     return oj_box_of_points(flat->x + first, flat->y + first, end - first);
 }
 
-/* If a polygon has more parts than this, their boxes are not compared, but
- * assumed to intersect. */
+/* Maximum number of parts whose boxes are compared with each other. Of more
+ * parts, some boxes are assumed to intersect. */
 #define MOST_PARTS_COMPARED 64
 
 static int parts_may_overlap(const struct oj_shape *shape)
@@ -72,7 +72,7 @@ struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
     if (!oj_flat_is_points(flat))
     {
         int64_t first = flat->part_offset[feature];
-        set_parts(&shape, first, flat->part_offset[feature + 1] - first);
+        set_part_range(&shape, first, flat->part_offset[feature + 1] - first);
     }
     else if (flat->x[feature] == flat->x[feature])
     {
@@ -91,7 +91,7 @@ void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member)
     for (int64_t p = 0; p < shape->n_parts; p++)
     {
         struct oj_shape m = {.flat = shape->flat, .feature = shape->feature};
-        set_parts(&m, shape->first_part + p, 1);
+        set_part_range(&m, shape->first_part + p, 1);
         set_box(&m);
         member[p] = m;
     }
@@ -104,10 +104,9 @@ struct shapes_build
 {
     struct oj_shape_side *side;
     struct oj_order *order;
-    struct oj_box *box;      /* [features] boxes of features */
-    struct oj_box *tree_box; /* [entries of the tree] boxes of the tree's
-                                entries */
-    double *x, *y;           /* [features] centres of the boxes */
+    struct oj_box *box;      /* [features] box of each feature */
+    struct oj_box *tree_box; /* [entries of the tree] box of each entry */
+    double *x, *y;           /* [features] centre of each box */
 };
 
 static double middle_of(double a, double b)
@@ -142,7 +141,7 @@ static oj_status fill_shapes_of_bucket(int64_t bucket, int thread, void *user,
         int64_t part = flat->part_offset[feature];
         struct oj_shape shape = {
             .box = b->box[feature], .flat = flat, .feature = (int32_t)feature};
-        set_parts(&shape, part, flat->part_offset[feature + 1] - part);
+        set_part_range(&shape, part, flat->part_offset[feature + 1] - part);
         shape.may_overlap = (uint8_t)parts_may_overlap(&shape);
         b->side->shape[i] = shape;
         b->tree_box[i] = shape.box;
@@ -164,8 +163,8 @@ static void compute_boxes_of_point_runs(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Sorts the points (b->x, b->y) spatially, and their shapes if there are any.
- */
+/* Sorts the points (b->x, b->y) spatially, and the shapes likewise if there are
+ * any. */
 static oj_status sort_features_spatially(struct shapes_build *b, int n_threads,
                                          const double *x, const double *y,
                                          struct oj_error *err)
@@ -193,8 +192,8 @@ static oj_status build_point_tree(struct shapes_build *b, int n_threads,
     return oj_tree_build(&b->side->tree, n_threads, n, b->tree_box, err);
 }
 
-/* Creates the members of shapes with parts of different kinds: counts them,
- * then fills. */
+/* Creates the members of shapes with parts of different kinds: first counts
+ * them, then fills them. */
 static oj_status build_parts_of_mixed(struct oj_shape_side *side,
                                       struct oj_error *err)
 {
@@ -258,11 +257,12 @@ oj_status oj_shape_side_build(struct oj_shape_side *side,
     return status;
 }
 
-/* --- cells of edges, made when they pay ----------------------------------- */
+/* --- edge grids, made when they are expected to pay ------------------------
+ */
 
-/* Number of cells of a shape's edge grid, per vertex. With many cells, most
- * pairs of small features are decided without testing edges; large features get
- * fewer cells to save memory. */
+/* Cells per vertex in the edge grid of a shape: CELLS_LARGE for large features,
+ * to save memory, and up to CELLS_SMALL more for small ones, so that most of
+ * their pairs are decided without testing edges. */
 #define CELLS_SMALL 20.0
 #define CELLS_LARGE 2.0
 
@@ -299,7 +299,7 @@ static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
     oj_status status;
     OJ_NEW_ZEROED(cells, 1, err);
     status = oj_shape_make_cells(shape, cells, err);
-    /* another thread was faster; its grid is equal, so drop this one */
+    /* Another thread was faster. Its grid is equal, so drop this one. */
     if (status == OJ_OK &&
         atomic_compare_exchange_strong(&shape->cells, &none, cells))
         return OJ_OK;
@@ -359,8 +359,8 @@ void oj_shape_side_free(struct oj_shape_side *side)
 #define STACK (OJ_TREE_LEVELS * OJ_FANOUT)
 
 /* A query by boxes, in tree coordinates. A child passes if its lower corner is
- * <= low and its upper corner is >= high. Rounded such that no child is lost.
- */
+ * <= low and its upper corner is >= high. Both are rounded so that no child is
+ * lost. */
 struct box_query
 {
     float low_x, low_y, high_x, high_y;
@@ -418,7 +418,7 @@ static int passes_box_test(enum oj_box_test test, const struct oj_box *found,
     return 0;
 }
 
-/* Appends those points of a leaf that pass the query. (A point that intersects
+/* Appends the points of a leaf that pass the query. (A point that intersects
  * the query box is within it.) */
 static void find_points_of_run_in_box(const struct oj_shape_side *side,
                                       enum oj_box_test test,
@@ -432,8 +432,8 @@ static void find_points_of_run_in_box(const struct oj_shape_side *side,
     int is_point = asked->x0 == asked->x1 && asked->y0 == asked->y1;
     if (!is_point && (test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS))
         return;
-    for (; is_point && i < end; i++) /* fast path for a query box that is a
-                                        point, 1.4 times as fast */
+    for (; is_point && i < end; i++) /* fast path if the query box is a point:
+                                        1.4 times as fast */
     {
         if (p[i].x == asked->x0 && p[i].y == asked->y0)
             found->at[n++] = (int32_t)i;
@@ -494,8 +494,8 @@ OJ_CLONES oj_status oj_shape_side_find(const struct oj_shape_side *side,
         unsigned hit = test_children(node, &q);
         if (v.level > 0)
         {
-            /* children are pushed so that they are popped in order: results are
-             * ascending */
+            /* push children in reverse, so that they are popped in ascending
+             * order */
             for (; hit != 0; depth++)
             {
                 int c = 31 - __builtin_clz(hit);
@@ -536,8 +536,8 @@ static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
                                ring, ring + shape->n_rings);
 }
 
-/* 1 if the point is on an edge. Edges join vertex i and vertex i + step; step
- * 0: single points. */
+/* 1 if the point is on an edge. Edge i joins vertex i and vertex i + step. step
+ * 0: the edges are single points. */
 static int is_point_on_any_edge(double px, double py, const double *x,
                                 const double *y, int64_t n, int64_t step)
 {
@@ -613,8 +613,8 @@ OJ_INLINE enum oj_contact edges_contact(const struct edge *e,
     return oj_segments_contact(e->ax, e->ay, e->bx, e->by, cx, cy, dx, dy);
 }
 
-/* The strongest contact of edge e with n edges, which join vertex i and vertex
- * i + step. */
+/* The strongest contact of edge e with n edges. Edge i joins vertex i and
+ * vertex i + step. */
 static enum oj_contact contact_with_edge_run(const struct edge *e,
                                              const struct oj_box *box,
                                              const double *x, const double *y,
@@ -690,8 +690,8 @@ contact_of_edge_with_small_shape(const struct edge *e, const struct oj_box *box,
     return contact_of_edge_with_shape(e, box, small, enough);
 }
 
-/* The strongest contact of a small shape with those edges of a large shape that
- * are in the cells which the small shape's box intersects. */
+/* The strongest contact of a small shape with the edges of a large shape in the
+ * cells that the small shape's box intersects. */
 static enum oj_contact contact_of_grid_edges_in_window(
     const struct oj_shape *small, const struct oj_edge_grid *g,
     const struct oj_edge_window *w, enum oj_contact enough)
@@ -779,8 +779,8 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
 
 /* --- shapes of points ----------------------------------------------------- */
 
-/* 1 if any of many points, which have a grid, is in the other shape. Tests only
- * points in cells that the other shape's box intersects. */
+/* 1 if any point of a point shape with a grid is in the other shape. Tests only
+ * the points in cells that the other shape's box intersects. */
 static int does_any_grid_point_meet(const struct oj_edge_grid *g,
                                     const struct oj_shape *other)
 {
@@ -802,8 +802,8 @@ static int does_any_grid_point_meet(const struct oj_edge_grid *g,
     return 0;
 }
 
-static int points_meet(const struct oj_shape *points,
-                       const struct oj_shape *other)
+static int does_any_point_meet(const struct oj_shape *points,
+                               const struct oj_shape *other)
 {
     const struct oj_edge_grid *cells = oj_shape_cells(points);
     const double *x = points->flat->x + points->first_vertex;
@@ -838,8 +838,8 @@ static int does_a_part_start_in_polygon(const struct oj_shape *shape,
 
 /* Tests whether lines or polygons intersect. If no edges touch or cross, each
  * part of one shape is wholly inside or outside of the other, so the first
- * vertex of a part decides. This requires that holes are in their shells; a
- * polygon of one ring is always fine. */
+ * vertex of a part decides. This requires that holes are inside their shells; a
+ * polygon of one ring always qualifies. */
 static int do_lines_or_polygons_intersect(const struct oj_shape *a,
                                           const struct oj_shape *b,
                                           unsigned *rests_on)
@@ -881,10 +881,10 @@ static int do_single_kind_shapes_intersect(const struct oj_shape *a,
     if (a->kinds == OJ_PART_POINT &&
         (b->kinds != OJ_PART_POINT || a->n_vertices <= b->n_vertices))
     {
-        if (points_meet(a, b))
+        if (does_any_point_meet(a, b))
             return 1;
     }
-    else if (points_meet(b, a))
+    else if (does_any_point_meet(b, a))
         return 1;
     *rests_on |= (a->may_overlap ? 1u : 0u) | (b->may_overlap ? 2u : 0u);
     return 0;

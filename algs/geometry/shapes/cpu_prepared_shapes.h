@@ -1,9 +1,9 @@
 /** Features prepared for tests of pairs (shapes), a search for features by
  *  their boxes, and the test whether two shapes intersect.
  *
- *  A shape is a feature: its range of vertices, its box, and, if it has many
- *  edges, a grid of cells with the edges that intersect each (edge_grid.h).  A
- *  shape with parts of different kinds has members, a shape for each part.
+ *  A shape describes a feature: its range of vertices, its box and, if it has
+ *  many edges, an edge grid (edge_grid.h).  A shape with parts of different
+ * kinds has members: a shape for each part.
  *
  *  A side is all shapes of a layer in spatial order, with a tree over their
  *  boxes. For a layer of single points it has, instead of shapes, the points in
@@ -27,22 +27,22 @@ struct oj_shape
 {
     struct oj_box box; /**< not widened; empty if the feature has no parts */
     const struct oj_flat *flat;
-    /** Grid over the edges of the shape (edge_grid.h); NULL: not made. If the
-     * shape belongs to a side, the side owns it. */
+    /** Edge grid of the shape; NULL: none made. If the shape belongs to a side,
+     * the side owns the grid. */
     _Atomic(struct oj_edge_grid *) cells;
     const struct oj_shape *member; /**< [n_parts] one shape per part if parts
                                         are of different kinds; otherwise
                                         NULL */
     int64_t first_vertex, n_vertices;
-    int64_t first_part; /**< not used for layers of single points */
+    int64_t first_part; /**< unused for layers of single points */
     int32_t n_parts, n_rings;
     int32_t feature;
     uint8_t kinds; /**< enum oj_part_kind or'ed */
     /** 1: boxes of polygon parts intersect, so that the even-odd rule over all
      * rings may not give the union of the parts. */
     uint8_t may_overlap;
-    _Atomic(uint8_t) n_asks; /**< how often an edge grid would have been useful,
-                                  at most 255 */
+    _Atomic(uint8_t) n_asks; /**< number of tests for which an edge grid would
+                                  have been useful, at most 255 */
 };
 
 /** 1 if the parts of shape are of different kinds. */
@@ -51,9 +51,8 @@ static inline int oj_shape_is_mixed(const struct oj_shape *shape)
     return (shape->kinds & (shape->kinds - 1)) != 0;
 }
 
-/** 1 for several polygons and for polygons with holes: the even-odd rule over
- * all rings gives their interior only if they are topologically valid.
- */
+/** 1 for several polygons or a polygon with holes: the even-odd rule over all
+ * rings gives their interior only if the shape is topologically valid. */
 static inline int oj_shape_is_many_rings(const struct oj_shape *shape)
 {
     return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
@@ -106,11 +105,13 @@ struct oj_shape_side
     struct oj_order points;
 };
 
-/** Result of a search, reused for the next box. Owns at. */
+/** Result of a search, whose memory is reused for the next search. Owns `at`.
+ */
 struct oj_found
 {
     int64_t n, capacity;
-    int32_t *at; /**< [n] indices in the order of the side's tree, ascending */
+    int32_t *at; /**< [n] indexes of shapes (or points) of the side, ascending
+                  */
 };
 
 /** Prepares all features of flat, with n_threads threads. O(vertices). */
@@ -126,13 +127,13 @@ OJ_MUST_USE oj_status oj_shape_side_find(const struct oj_shape_side *side,
                                          struct oj_found *found,
                                          struct oj_error *err);
 
-/** Shapes with fewer vertices get no edge grid (member `cells`). The second
- * limit is for shapes that are tested very often. */
+/** Minimum number of vertices of a shape with an edge grid (member `cells`).
+ * OJ_CELLS_FEW_VERTICES applies to shapes that are tested very often. */
 #define OJ_CELLS_VERTICES 24
 #define OJ_CELLS_FEW_VERTICES 12
 
-/** 1 if an edge grid is possible for the shape and it has at least `least`
- * vertices. */
+/** 1 if an edge grid is possible for the shape and the shape has at least
+ * `least` vertices. */
 static inline int oj_shape_takes_cells(const struct oj_shape *shape,
                                        int64_t least)
 {
@@ -150,10 +151,10 @@ OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
 /** Number of tests of a shape before it gets an edge grid. */
 #define OJ_ASKS_BEFORE_CELLS 3
 
-/** Makes an edge grid for the shape at index `at` of the side, if it is
- * expected to pay: the shape has many vertices and was tested n_asks times (at
- * most 255), or will be compared with a shape of many vertices (n_vertices)
- * without grid. Thread-safe. */
+/** Makes an edge grid for the shape at index `at` of the side if it has at
+ * least OJ_CELLS_VERTICES vertices and has been tested n_asks times (at most
+ * 255). If both it and the shape it is compared with (n_vertices) are large,
+ * the grid is made at once. Thread-safe. */
 OJ_MUST_USE oj_status oj_shape_side_make_cells_if_useful(
     struct oj_shape_side *side, int64_t at, int64_t n_vertices, uint8_t n_asks,
     struct oj_error *err);
@@ -216,7 +217,7 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
                                   const struct oj_shape *b,
                                   enum oj_contact enough);
 
-/** The grid of the shape's edges, or NULL. */
+/** The edge grid of the shape, or NULL. */
 static inline const struct oj_edge_grid *
 oj_shape_cells(const struct oj_shape *shape)
 {
@@ -242,9 +243,9 @@ oj_cells_locate_box(const struct oj_edge_grid *cells,
                : OJ_ON_BOUNDARY;
 }
 
-/** 1 if a and b have a common point; for parts of any kinds. *rests_on: a
- * result of 0 is only right if these shapes are topologically valid: bit 1: a,
- * bit 2: b. (Only for polygons of several rings.) */
+/** 1 if a and b have a common point; their parts may be of any kinds. If the
+ * result is 0, *rests_on lists the shapes that must be topologically valid for
+ * it to be right (1: a, 2: b, 3: both). These are polygons of several rings. */
 int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
                    unsigned *rests_on);
 
