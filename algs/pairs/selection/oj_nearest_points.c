@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Segments that share one bounding box. */
+/* Number of consecutive segments that share one bounding box. */
 #define RUN 16
 
 struct oj_plain_segment
@@ -126,7 +126,7 @@ static oj_status load_part_segments(struct part_side *s, int64_t place,
     return OJ_OK;
 }
 
-/* ---- the least distance ------------------------------------------------- */
+/* ---- minimum distance --------------------------------------------------- */
 
 static void find_nearest_in_runs(const struct part_side *a, int64_t run_a,
                                  const struct part_side *b, int64_t run_b,

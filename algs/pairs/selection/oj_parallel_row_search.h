@@ -30,8 +30,8 @@ struct oj_row_worker
                                     oj_stats */
     double filter_s;           /**< filter seconds in this batch, if timings
                                     are on */
-    char apart[64]; /**< padding, so that two threads' counters never share a
-                         cache line */
+    char apart[64]; /**< padding: counters of two threads never share a cache
+                         line */
 };
 
 struct oj_row_index
