@@ -74,7 +74,7 @@ static uint64_t fingerprint_of(const struct oj_flat *join)
     return hash;
 }
 
-/* A feature and its FID. */
+/* Entry of the index from FIDs to join features. */
 struct named_feature
 {
     int64_t fid;
@@ -388,7 +388,8 @@ static oj_status find_feature(const struct state_input *in, int64_t fid,
         bsearch(&wanted, in->named, (size_t)in->state->join->n_features,
                 sizeof wanted, compare_fids);
     if (found == NULL)
-        return fail_broken(in, "it names a FID that no join feature has", err);
+        return fail_broken(in, "it contains a FID that no join feature has",
+                           err);
     *feature = found->feature;
     return OJ_OK;
 }
@@ -430,7 +431,7 @@ static oj_status read_keys(struct state_input *in, struct oj_error *err)
     for (uint64_t i = 0; i < n_keys; i++)
         OJ_TRY(read_key(in, err));
     return in->n == 0 ? OJ_OK
-                      : fail_broken(in, "there are bytes behind its end", err);
+                      : fail_broken(in, "bytes follow its last key", err);
 }
 
 oj_status oj_event_state_read(const uint8_t *bytes, int64_t n, const char *path,
@@ -472,7 +473,8 @@ static oj_status read_file(int file, const char *path,
         return fail_file(path, err);
     if (!S_ISREG(found.st_mode))
         return oj_fail(err, OJ_ERR_ARG,
-                       "the state file %s is not a regular file", path);
+                       "the state file %s is not a regular file: name a file",
+                       path);
     OJ_NEW(bytes, (int64_t)found.st_size, err);
     if (oj_read_at(file, 0, bytes, (int64_t)found.st_size) != 0)
         status = fail_file(path, err);

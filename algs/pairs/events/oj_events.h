@@ -58,8 +58,8 @@ struct oj_event_keys
     const int64_t *integer; /**< [n] or NULL */
     const int64_t *offset;  /**< [n + 1] texts: offsets into bytes */
     const char *bytes;
-    const uint8_t *is_null; /**< [n] nonzero: the row has no key; NULL: all
-                                 have one */
+    const uint8_t *is_null; /**< [n] nonzero: the row has no key; NULL: every
+                                 row has one */
 };
 
 /** Events of the rows of a batch.  The entries of a row are its events; those

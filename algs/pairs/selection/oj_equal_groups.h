@@ -1,9 +1,9 @@
 /** Groups the join features with equal geometries into entries. An index holds
  *  one item per entry, whose distance to a row is computed once.
  *
- *  entry       0     1       2   ... feature   [ 7     3 5 8   9   ...
- *  ordinals first     [ 0     1       4   ...   NULL where each entry is one
- *  feature
+ *  entry       0     1       2   ...
+ *  feature   [ 7     3 5 8   9   ...   ordinals
+ *  first     [ 0     1       4   ...   NULL where each entry is one feature
  *
  *  The features of an entry are sorted by -on class, then by tie rank. A row
  *  tests them in this order until it has enough pairs. These conditions are met

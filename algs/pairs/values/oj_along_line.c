@@ -17,7 +17,7 @@ enum
     BOXES_PER_TASK = 1024
 };
 
-/* ---- preparing ----------------------------------------------------------- */
+/* ---- preparation --------------------------------------------------------- */
 
 static double length_of_segment(const struct oj_along_side *side, int64_t v)
 {
@@ -143,7 +143,7 @@ void oj_along_side_free(struct oj_along_side *side)
 /* The nearest segment found so far. */
 struct nearest_segment
 {
-    double distance; /* in units of the CRS; on the sphere the squared chord */
+    double distance; /* units of the CRS; on the sphere squared chord */
     int64_t v;       /* first vertex of the segment; -1: none found */
     int64_t ring;    /* ring of the segment; -1: the feature is a struct
                         oj_short_line */
@@ -297,7 +297,7 @@ struct place
     const struct oj_along_side *side;
     int64_t first, last; /* first and last vertex of the ring */
     int64_t v;           /* first vertex of the nearest segment */
-    int end;   /* 0: inside of the segment, 1: its start, 2: its end */
+    int end;   /* 0: between its ends, 1: at its start, 2: at its end */
     double by; /* if end is 0: distance from the start of the segment */
 };
 
@@ -310,8 +310,8 @@ static int are_equal(const struct place *q, int64_t v, int64_t w)
     return vertex[v].x == vertex[w].x && vertex[v].y == vertex[w].y;
 }
 
-/* Replaces a segment of length 0 by the next one of the ring that has a length;
- * without such by the previous one. */
+/* Replaces a segment of length 0 by the next segment of the ring that has a
+ * length; if there is none, by the previous one. */
 static void skip_segments_without_length(struct place *q)
 {
     int64_t v = q->v;
@@ -356,8 +356,8 @@ static void find_place_on_sphere(struct place *q, struct oj_vec3 p)
                 length_of_segment(q->side, q->v);
 }
 
-/* The side of the line from vertex v to vertex w on which the point is: 1 left,
- * -1 right, 0 on it. The point is (x, y), on the sphere p. */
+/* Returns the side of the line from vertex v to vertex w on which the point
+ * lies: 1 left, -1 right, 0 on it. The point is (x, y); on the sphere, p. */
 static int side_of_line(const struct place *q, int64_t v, int64_t w, double x,
                         double y, struct oj_vec3 p)
 {
@@ -372,8 +372,8 @@ static int side_of_line(const struct place *q, int64_t v, int64_t w, double x,
     return (sign > 0.0) - (sign < 0.0);
 }
 
-static int side_of_vertex(const struct place *q, int64_t v, int64_t w,
-                          int64_t of)
+static int side_of_line_with_vertex(const struct place *q, int64_t v, int64_t w,
+                                    int64_t of)
 {
     const struct oj_vec3 none = {0.0, 0.0, 0.0};
     const struct oj_along_vertex *vertex = &q->side->vertex[of];
@@ -411,8 +411,8 @@ static int64_t vertex_after(const struct place *q, int64_t v)
     return are_equal(q, w, v) ? -1 : w;
 }
 
-/* The side for a point whose nearest point is vertex v, and which differs from
- * v. The point is (x, y), on the sphere p. */
+/* Returns the side of a point whose nearest point is vertex v and that differs
+ * from v. The point is (x, y); on the sphere, p. */
 static int side_at_vertex(const struct place *q, int64_t v, double x, double y,
                           struct oj_vec3 p)
 {
@@ -428,7 +428,7 @@ static int side_at_vertex(const struct place *q, int64_t v, double x, double y,
     after = side_of_line(q, v, to, x, y, p);
     if (before == after && before != 0)
         return before;
-    turn = side_of_vertex(q, from, v, to);
+    turn = side_of_line_with_vertex(q, from, v, to);
     return turn != 0 ? -turn : before != 0 ? before : after != 0 ? after : 1;
 }
 
@@ -498,8 +498,8 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
     if (isnan(x) || oj_flat_is_points(side->flat))
         return out;
     nearest = find_nearest_segment(side, feature, x, y, most, heading);
-    if (nearest.v < 0) /* all distances are above `most`, which another formula
-                          rounded down */
+    if (nearest.v < 0) /* `most` was computed by another formula and rounded
+                          down, so that all distances are above it */
         nearest = find_nearest_segment(side, feature, x, y, INFINITY, heading);
     if (nearest.v < 0)
         return out;

@@ -29,7 +29,8 @@ struct pair_stage_worker
     int has_input;              /* geos has the current batch */
     struct oj_nearest_work nearest;
     struct oj_flat_buf common; /* intersection of the current pair */
-    struct oj_flat_buf shapes; /* intersections for the answer */
+    struct oj_flat_buf shapes; /* intersections of this worker's pairs in the
+                                  current answer */
     struct oj_pair_matrix_work matrix;
     int64_t n_undecided, first_undecided;
     char text[256];
@@ -44,13 +45,12 @@ struct oj_pair_stage
 {
     struct oj_pair_request request;
     struct oj_pair_side join_side;
-    struct oj_sphere_side sphere; /* join side on the globe; used if nearest
-                                     points there are asked for */
-    struct oj_geodesic *geodesic; /* used if they are on an ellipsoid */
-    struct oj_along_side along;   /* lines of the join side; used if values
-                                     along them are asked for */
+    struct oj_sphere_side sphere; /* used if nearest points on the globe are
+                                     requested */
+    struct oj_geodesic *geodesic; /* used if those are on an ellipsoid */
+    struct oj_along_side along;   /* used if values along lines are requested */
     unsigned along_wants;         /* enum oj_along_want */
-    struct oj_pair_matrix_side matrices; /* used if matrices are asked for */
+    struct oj_pair_matrix_side matrices; /* used if matrices are requested */
     int n_workers;
     struct pair_stage_worker *worker;
     int64_t *area_score; /* [join features], or NULL */
@@ -136,7 +136,7 @@ oj_status oj_pair_stage_open(const struct oj_pair_request *request,
     return OJ_OK;
 }
 
-/* 1 if distances are along great circles, or along the geodesics of an
+/* Returns 1 if distances are along great circles or along the geodesics of an
  * ellipsoid. */
 static int is_on_globe(const struct oj_pair_stage *stage)
 {
@@ -163,8 +163,8 @@ static oj_status open_geos_for_worker(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-/* Computes the area of each join feature, as pick score. Parts that overlap
- * count once, so the area is that of their union. */
+/* Computes the area of each join feature as its pick score. Where parts
+ * overlap, the area counts once: it is that of their union. */
 static oj_status score_features_by_union_area(struct oj_pair_stage *stage,
                                               const struct oj_flat *flat,
                                               struct oj_error *err)
@@ -362,8 +362,8 @@ static oj_status visit_pairs_in_parallel(
 {
     int64_t n = entries->n_entries;
     int64_t first =
-        stage->text[0] == '\0' ? INT64_MAX : -1; /* an error text is stored
-                                                    already */
+        stage->text[0] == '\0' ? INT64_MAX : -1; /* the text of a failure is
+                                                    stored already */
     stage->entries = entries;
     stage->visit = visit;
     for (int i = 0; i < stage->n_workers; i++)
@@ -388,8 +388,8 @@ static oj_status visit_pairs_in_parallel(
 
 /* ---- overlaps ----------------------------------------------------------- */
 
-/* Counts n pairs that GEOS cannot compute, the first of which is the current
- * entry; keeps the reason of the first of all. */
+/* Counts n pairs that GEOS cannot compute, starting with the current entry;
+ * keeps the message of the first one of all. */
 static void count_undecided(struct pair_stage_worker *worker, int64_t n)
 {
     worker->n_undecided += n;
@@ -400,7 +400,7 @@ static void count_undecided(struct pair_stage_worker *worker, int64_t n)
              oj_geos_pairs_message(worker->geos));
 }
 
-/* Appends the intersection to shapes; *is_there is 0 if GEOS fails. */
+/* Appends the intersection to shapes; sets *is_there to 0 if GEOS fails. */
 static oj_status add_intersection(struct pair_stage_worker *worker,
                                   struct oj_flat_buf *shapes, int *is_there,
                                   struct oj_error *err)
@@ -483,15 +483,15 @@ static double overlap_size(const struct pair_stage_worker *worker, double area,
     return row == OJ_PART_POINT || feature == OJ_PART_POINT ? 1.0 : length;
 }
 
-/* Area of the union of two features, from their areas and that of their
- * intersection; NaN if neither has an area. */
+/* Returns area(a and b) / area(a or b), computed from the areas of both
+ * features and of their intersection; NaN if neither has an area. */
 static double intersection_by_union(double common, double a, double b)
 {
     const double all = a + b - common;
     return all > 0.0 ? common / all : (double)NAN;
 }
 
-/* Sets the values that need the areas of the features themselves. */
+/* Sets the values that depend on the areas of the features themselves. */
 static oj_status set_values_of_areas(struct pair_stage_worker *worker,
                                      double area, double length,
                                      struct oj_error *err)
@@ -573,7 +573,8 @@ static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
     return oj_flat_buf_end(to, err);
 }
 
-/* ---- what the features of a row cover together --------------------------- */
+/* ---- area covered by all features of a row --------------------------------
+ */
 
 /* Sets a value of all pairs of the row. */
 static void set_value_of_row(const struct pair_stage_worker *worker,
@@ -585,8 +586,9 @@ static void set_value_of_row(const struct pair_stage_worker *worker,
         stage->values->value[which][i] = value;
 }
 
-/* Area and length that all features of the row cover; NaN if GEOS fails. The
- * length is measured where it is wanted or may be the percentage's. */
+/* Measures the area and length of the row that its features cover together; NaN
+ * if GEOS fails. The length is computed only if it is requested or the
+ * percentage needs it. */
 static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
                                double *length, struct oj_error *err)
 {
@@ -602,7 +604,8 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
     if (verdict == OJ_GEOS_YES)
         return OJ_OK;
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a union");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory: the union of the features of a row");
     *area = *length = (double)NAN;
     count_undecided(worker, n);
     return OJ_OK;
@@ -652,8 +655,8 @@ find_range_of_row(const struct pair_stage_worker *worker,
     return range->is_all ? NULL : range;
 }
 
-/* Finds the point of the row that is nearest to a segment that fits, and the
- * point of this segment. */
+/* Finds the point of the row that is nearest to a segment with a fitting
+ * direction, and the nearest point of that segment. */
 static void find_points_by_heading(const struct pair_stage_worker *worker,
                                    const struct oj_heading_range *range,
                                    struct oj_nearest_points *points)
@@ -900,9 +903,10 @@ static oj_status set_values_of_pair(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-/* ---- pairs that are dropped ---------------------------------------------- */
+/* ---- dropped pairs ------------------------------------------------------- */
 
-/* 1 if the intersection of an entry has a part of the wanted kinds. */
+/* Returns 1 if the intersection of an entry has a part of the requested kinds.
+ */
 static int has_wanted_part(const struct oj_pair_stage *stage, int64_t entry)
 {
     const int64_t at = stage->shape_at[entry];

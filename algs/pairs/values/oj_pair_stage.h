@@ -1,8 +1,8 @@
-/** Runs between a join and its output, on all threads: picks one pair of each
- *  row (-pick) and computes the requested values of the pairs.
+/** Computes, between a join and its output, what the output needs of each pair:
+ *  picks one pair of each row (-pick) and computes the requested values, on all
+ *  threads.
  *
- *  The result (struct oj_pair_values) depends on the pairs only.
- */
+ *  The result (struct oj_pair_values) depends on the pairs only. */
 #ifndef OJ_PAIR_STAGE_H
 #define OJ_PAIR_STAGE_H
 
@@ -61,7 +61,7 @@ struct oj_pair_side
 
 struct oj_pair_stage;
 
-/** 1 if request asks for a pick or any value. */
+/** Returns 1 if request asks for a pick or any value. */
 int oj_pair_request_is_needed(const struct oj_pair_request *request);
 
 /** Opens a stage; request is copied. */
@@ -83,9 +83,9 @@ OJ_MUST_USE oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
                                         struct oj_pair_values *values,
                                         struct oj_error *err);
 
-/** Number of pairs whose intersection GEOS could not compute; they count as
- * having no overlap. *first: GEOS's reason for one of them (owned by the
- * stage), or "". */
+/** Returns the number of pairs whose intersection GEOS could not compute; they
+ * count as having no overlap. *first: GEOS's message for one of them (owned by
+ * the stage), or "". */
 int64_t oj_pair_stage_count_undecided(const struct oj_pair_stage *stage,
                                       const char **first);
 

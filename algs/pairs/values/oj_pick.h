@@ -9,7 +9,7 @@
 
 #include "../../../flatten/arrays/oj_matches.h"
 
-/** Smaller than all other scores; for NULL and NaN. */
+/** Score of NULL and NaN, smaller than all others. */
 #define OJ_NO_SCORE INT64_MIN
 
 /** Maps a double to an integer so that the order of numbers is kept; 0 and -0
