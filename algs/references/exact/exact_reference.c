@@ -18,8 +18,8 @@
 
 /* --- segments of the two features ----------------------------------------- */
 
-/* number of successive segments with a common bounding box (segments of a ring
- * are close to each other) */
+/* Number of successive segments with one bounding box; segments of a ring are
+ * close to each other. */
 #define RUN 64
 
 /* An edge of a ring or line. A segment of length 0 ("dot") stands for a point,
@@ -399,10 +399,10 @@ static void compute_exact_point_or_midpoint(struct exact_point *point)
     oj_integer_add(&point->w, &point->w, &point->w);
 }
 
-/* Sign of the side on which a vertex is: 1: left of the line of the segment,
- * -1: right of it, 0: on it. Doubles decide most cases: products have a
- * relative error of at most 2^-51, underflow does not matter for sizes from
- * 1e-280 on, and after an overflow all comparisons are false. */
+/* Returns the side of a segment's line on which a vertex lies: 1: left, -1:
+ * right, 0: on it. Doubles decide most cases: products have a relative error of
+ * at most 2^-51, underflow does not matter for sizes from 1e-280 on, and after
+ * an overflow all comparisons are false. */
 static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
                                       double y, int exponent)
 {
@@ -438,7 +438,7 @@ static int orientation_sign_of_point(const struct exact_segment *s,
     return a.sign;
 }
 
-/* 1 if y is greater than the y of the point. */
+/* Returns 1 if y is greater than the y of the point. */
 static int has_greater_y(double y, struct exact_point *point)
 {
     struct oj_integer whole, scaled;
@@ -452,9 +452,11 @@ static int has_greater_y(double y, struct exact_point *point)
     return oj_integer_compare(&scaled, &point->y) > 0;
 }
 
-/* 1 if the ray from the point to the right, shifted up by an infinitesimal
- * amount, crosses the segment; 0 also if the segment contains the point. */
-static int ray_meets(const struct exact_segment *s, struct exact_point *point)
+/* Returns 1 if the ray from the point to the right, shifted up by an
+ * infinitesimal amount, crosses the segment; 0 also if the segment contains the
+ * point. */
+static int does_ray_cross_segment(const struct exact_segment *s,
+                                  struct exact_point *point)
 {
     int a_above = has_greater_y(s->ay, point);
     if (a_above == has_greater_y(s->by, point))
@@ -486,7 +488,7 @@ struct exact_piece
     int64_t from, to, part;
 };
 
-/* A visit: a part of a feature that has the node on its edges. */
+/* A part of a feature that has the node on its edges. */
 struct node_part
 {
     int64_t node, part, piece; /* piece: one of the part's pieces at the node;
@@ -736,7 +738,7 @@ static oj_status classify_areas_and_count_line_ends(struct exact_arrangement *a,
 
 /* --- location of nodes and pieces ----------------------------------------- */
 
-/* What is around a point in one feature. */
+/* Neighbourhood of a point with respect to one feature. */
 struct around
 {
     int n_rings;    /* number of polygons with area that have a ring there */
@@ -772,7 +774,8 @@ static void cast_ray_from_point(struct exact_arrangement *a,
     {
         int64_t part = pair->segment[s].part;
         if (a->is_area[part])
-            a->parity[part] ^= (uint8_t)ray_meets(&pair->segment[s], point);
+            a->parity[part] ^=
+                (uint8_t)does_ray_cross_segment(&pair->segment[s], point);
     }
 }
 
