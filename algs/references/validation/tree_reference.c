@@ -1050,7 +1050,7 @@ static int takes_by_tree(const struct oj_relation *relation,
     {                                                                          \
         .name = method_name, .index_size = sizeof(struct box_index),           \
         .build = build_tree_index, .join = join_by_tree,                       \
-        .move = move_function, .free_side = free_tree_index,             \
+        .move = move_function, .free_side = free_tree_index,                   \
         .variant = method, .takes = takes_by_tree, .takes_headings = 1         \
     }
 
