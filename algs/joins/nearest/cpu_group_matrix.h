@@ -1,13 +1,12 @@
 /** Groups of points, and the distances between their points and the candidates
- *  that a search has left: first all distances in single precision, then exact
- *  distances of the pairs that single precision cannot decide.
+ *  that remain after a search: first all distances in single precision, then
+ *  exact distances of the pairs that single precision cannot decide.
  *
- *  matrix   candidate 0   d2 of point 0 .. 31
+ *  matrix   candidate 0   squared distances of points 0 .. 31
  *           candidate 1   ..
  *
  *  Everything here is inlined into cpu_nearest_of_point_groups.c, and compiled
- *  there for several instruction sets.  Source: ours.
- */
+ *  there for several instruction sets. Source: ours. */
 #ifndef CPU_GROUP_MATRIX_H
 #define CPU_GROUP_MATRIX_H
 
@@ -29,8 +28,9 @@ struct oj_group
                                    exclude one */
 };
 
-/* Takes points from the front of the n >= 1 points that are left; if more than
- * OJ_LANES, a multiple of that, so that no SIMD lane is idle. */
+/* Forms a group of the first of n >= 1 points: at most `most`, with width +
+ * height within limit. More than OJ_LANES points are cut to a multiple of that,
+ * so that no SIMD lane is idle. */
 OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
                              const struct oj_ordered_point *point, double limit)
 {
@@ -67,9 +67,9 @@ OJ_INLINE const int32_t *oj_group_containing(const struct oj_nearest_scratch *s,
 
 /* --- measuring ------------------------------------------------------------ */
 
-/* The unit of the numbers in the matrix. They are in single precision, relative
- * to the group's centre and to the extent of group and candidates, so that they
- * are at most about 1. */
+/* Unit and error of the distances in the matrix. They are in single precision,
+ * relative to the group's centre and to the extent of group and candidates, so
+ * that they are at most about 1. */
 struct oj_scale
 {
     double inverse_unit; /* 1 / extent in CRS units; 0: distances are not
@@ -195,8 +195,8 @@ OJ_INLINE void oj_matrix_mask(const struct oj_segments *segments,
     }
 }
 
-/* Returns which points of the group are within limit2 of the candidate of this
- * row, as a mask: bit i for point i. */
+/* Returns the points of the group that are within limit2 of the candidate of
+ * this row, as a mask: bit i for point i. */
 OJ_INLINE uint32_t oj_matrix_points_within(const float *restrict row,
                                            const float *restrict limit2, int n)
 {
