@@ -64,13 +64,13 @@ int64_t oj_vector_blocks_bytes(const struct oj_vector_blocks *blocks);
 
 void oj_vector_blocks_free(struct oj_vector_blocks *blocks);
 
-/** Writes the coordinates of a vector, in the order of dimension, to out
- * [n_padded]. */
+/** Writes the coordinates of a vector to out [n_padded], in the order of
+ * `dimension`. */
 void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
                           const double *vector, float *out);
 
-/** Returns the limit for sums in single precision of pairs whose difference is
- * at most `most`. */
+/** Returns the limit for sums in single precision that no pair with a
+ * difference of at most `most` exceeds. */
 static inline float oj_vector_limit(const struct oj_vector_blocks *blocks,
                                     double most)
 {
@@ -115,8 +115,8 @@ OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
     return s[0];
 }
 
-/** Returns a lower bound of the sum of a vector with all vectors of a box, over
- * the dimensions of the box. */
+/** Returns a lower bound of the sum of differences between a vector and any
+ * vector in a box, over the dimensions of the box. */
 OJ_INLINE float oj_vector_box_sum(enum oj_vector_norm norm,
                                   const struct oj_vector_box *box,
                                   const float *at)
@@ -164,8 +164,8 @@ OJ_INLINE void oj_vector_add_eight(enum oj_vector_norm norm, const float *value,
 #undef OJ_MAX
 }
 
-/** Computes the sum of each vector of a block; returns 0 as soon as all of them
- * exceed the limit, else 1. */
+/** Computes the sum of differences for each vector of a block. Returns 0 as
+ * soon as all of them exceed the limit, otherwise 1. */
 OJ_INLINE int oj_vector_block_sums(enum oj_vector_norm norm, const float *value,
                                    int64_t n_padded, const float *at,
                                    float limit, float sum[OJ_WIDE])

@@ -18,7 +18,7 @@ struct envelope_rings
     double *xy; /**< [10 n] memory of x and y */
 };
 
-/** O(vertices); 105 bytes per feature. */
+/** Makes the rectangles of a layer. O(vertices); 105 bytes per feature. */
 OJ_MUST_USE oj_status envelope_rings_make(struct envelope_rings *rings,
                                           const struct oj_flat *layer,
                                           struct oj_error *err);
