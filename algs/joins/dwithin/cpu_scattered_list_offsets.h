@@ -2,9 +2,10 @@
  *  while threads find the lists in any order of the rows.
  *
  *  offset    | group 0         | group 1         | ..    two entries for a row
- *  at first  | p p p p . . . . | p p . . . . . . | ..    p: struct
- * oj_list_place, in order of arrival at last   | b e b e b e b e | b e b e b e
- * b e | ..    begin and end, row by row
+ *  at first  | p p p p . . . . | p p . . . . . . | ..    p: an oj_list_place,
+ *                                                        in order of arrival
+ *  at last   | b e b e b e b e | b e b e b e b e | ..    begin and end, row by
+ *                                                        row
  *
  *  If the offsets of millions of rows were written directly, each would cost a
  *  miss of the cache and of the page table. So rows are divided into groups
