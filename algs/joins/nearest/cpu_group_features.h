@@ -51,8 +51,8 @@ OJ_INLINE void oj_group_keys_sort_few(struct oj_keyed *key, int64_t n)
     }
 }
 
-/* Makes room for up to n features; n is the number of candidates plus that of
- * pairs of a point and a polygon that contains it. */
+/* Makes room for up to n features: n is the number of candidates plus the
+ * number of pairs of a point and a polygon that contains it. */
 static inline oj_status oj_group_features_reserve(struct oj_group_features *f,
                                                   int64_t n,
                                                   struct oj_error *err)
@@ -187,8 +187,8 @@ OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
 }
 
 /* Selects the features that may be among the k nearest of a point of the group,
- * in the order of their ranks, and sets their place. `low` becomes the distance
- * within which segments of the feature are kept. */
+ * in tie order, and sets their place. `low` becomes the distance within which
+ * segments of the feature are kept. */
 OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
                                         struct oj_group_features *f, int64_t k)
 {
@@ -246,7 +246,7 @@ OJ_INLINE void oj_group_features_sort(struct oj_nearest_scratch *s)
         if (f->found_of[j] >= 0)
             s->sorted[f->first[f->found_of[j]]++] = s->candidate[j];
     }
-    /* each element is now the start of the next feature */
+    /* Each element is now the start of the next feature: shifts them by one. */
     for (int64_t at = f->n; at > 0; at--)
         f->first[at] = f->first[at - 1];
     f->first[0] = 0;
@@ -258,8 +258,7 @@ OJ_INLINE void oj_group_features_sort(struct oj_nearest_scratch *s)
 }
 
 /* Lists the features of the candidates, and those that contain points of the
- * group, in the order of their ranks, and sorts the candidates in this order.
- */
+ * group, in tie order, and sorts the candidates in this order. */
 OJ_INLINE oj_status oj_group_features_list(const struct oj_segments *segments,
                                            const int32_t *tie_rank,
                                            struct oj_nearest_scratch *s,

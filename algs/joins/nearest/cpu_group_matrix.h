@@ -22,14 +22,14 @@ struct oj_group
     int64_t first; /* index of the first point in the patch */
     const struct oj_ordered_point *point;
     struct oj_place place;
-    /* entries from n up to a multiple of OJ_WIDE repeat points */
+    /* Entries from n up to a multiple of OJ_WIDE repeat the first point. */
     double x[OJ_GROUP], y[OJ_GROUP];
     int32_t excluded[OJ_GROUP]; /* class that each point excludes, if points
                                    exclude one */
 };
 
 /* Forms a group of the first of n >= 1 points: at most `most`, with width +
- * height within limit. More than OJ_LANES points are cut to a multiple of that,
+ * height within limit. More than OJ_WIDE points are cut to a multiple of that,
  * so that no SIMD lane is idle. */
 OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
                              const struct oj_ordered_point *point, double limit)
@@ -171,7 +171,8 @@ OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
 }
 
 /* Sets the distances between each point and the candidates of the class that it
- * excludes to infinity.  least2 is recomputed without them. */
+ * excludes to NaN, which is within no limit. least2 is recomputed without them.
+ */
 OJ_INLINE void oj_matrix_mask(const struct oj_segments *segments,
                               const struct oj_nearest_scratch *s,
                               const struct oj_group *g, float least2[OJ_GROUP])
@@ -238,8 +239,8 @@ struct oj_group_pairs
     int32_t candidate[OJ_PAIRS_AT_ONCE + OJ_GROUP];
 };
 
-/* oj_segment_distance() without its branches. It does the operations of that
- * function in their order, so the results are equal bit by bit. */
+/* Returns the result of oj_segment_distance() without its branches: the
+ * operations have that function's order, so results are equal bit by bit. */
 OJ_INLINE double oj_distance_without_branches(double px, double py, double ax,
                                               double ay, double bx, double by)
 {

@@ -55,7 +55,9 @@ struct oj_segment_choice
 /** The join side as the engine stores it. */
 struct oj_cpu_index
 {
-    struct oj_relation relation;  /**< k is at most the number of features */
+    struct oj_relation relation;  /**< relation of the join, with k reduced to
+                                       at most the number of features;
+                                       OJ_EVERY_PAIR in op dwithin */
     const int32_t *tie_rank;      /**< [features]; NULL: the ordinal is the
                                        rank */
     const int32_t *on_class;      /**< [features] or NULL */
@@ -209,8 +211,8 @@ struct oj_nearest_scratch
                        or candidates; the caller retries with fewer points */
     int64_t cap_matrix;
     float *matrix;            /**< see oj_matrix_fill() */
-    int64_t n_best, cap_best; /**< k > 1: number of the features nearest to the
-                                   centre so far */
+    int64_t n_best, cap_best; /**< k > 1: length of the list of the features
+                                   that are nearest to the centre so far */
     int32_t *best_feature;
     double *best_d2;
     int64_t cap_best_d2;

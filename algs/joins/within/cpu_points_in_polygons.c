@@ -56,8 +56,8 @@ struct point_query
     int timings;
 };
 
-/* Tells whether all polygons of a feature enclose an area. If not, points on
- * the rings are in the interior, as on lines. */
+/* Result of the test whether all polygons of a feature enclose an area. If not,
+ * points on the rings are in the interior, as on lines. */
 enum solidity
 {
     SOLIDITY_NOT_KNOWN,
@@ -71,7 +71,7 @@ enum solidity
 struct point_candidate
 {
     int32_t point, ring;
-    int32_t cell;                    /* number of the point's cell in grid */
+    int32_t cell;                    /* number of the point's cell in `grid` */
     int32_t location;                /* enum oj_location in the ring; -1: not
                                         known yet */
     const struct oj_edge_grid *grid; /* grid of the ring's edges, or NULL */
@@ -144,7 +144,8 @@ static OJ_CLONES int locate_in_small_ring(double px, double py, const double *x,
     OJ_EIGHT
     {
         double ax = x[c], ay = y[c], bx = x[c + 1], by = y[c + 1];
-        /* the operations of oj_orientation(), so that signs are equal */
+        /* The operations are those of oj_orientation(), so that signs are
+         * equal. */
         double left = (ax - px) * (by - py), right = (ay - py) * (bx - px);
         double det = left - right, size = fabs(left) + fabs(right);
         double bound = 3.3306690738754716e-16 * size;
@@ -961,7 +962,7 @@ static oj_status join_rows(struct points_in_polygons_batch *b,
     }
     task->n = w->n_pairs - task->first;
     if (b->self->options.timings)
-        /* the time includes refinement, which sum_stats() subtracts */
+        /* The time includes refinement, which sum_stats() subtracts. */
         w->filter_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
@@ -1018,8 +1019,8 @@ static void sum_stats(struct points_in_polygons_index *self, double seconds,
     {
         struct point_worker *w = &self->worker[t];
         stats->n_candidates += w->n_refined;
-        /* wall-clock time is estimated as the time of all threads divided by
-         * their number */
+        /* Wall-clock time is estimated as the time of all threads divided by
+         * their number. */
         stats->filter_s += (w->filter_s - w->refine_s) / n_threads;
         stats->refine_s += w->refine_s / n_threads;
         w->n_refined = 0;
@@ -1064,7 +1065,7 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
         n_matched += self->task[i].n_matched;
     }
     OJ_TRY(oj_pairs_fit(b->budget.most, n_pairs, err));
-    /* existing offsets are kept when the arrays grow */
+    /* The offsets are kept when the arrays grow. */
     OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
     oj_parallel_for(n_threads, n_tasks, move_pairs_of_task_into_place, b);
     out->n_pairs = n_pairs;

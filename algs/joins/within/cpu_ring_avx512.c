@@ -10,7 +10,7 @@
 
 #define WIDE __attribute__((target("avx512f,popcnt")))
 
-/* Mask of the lanes i .. n - 1, at most eight. */
+/* Returns the mask of the lanes i .. n - 1, at most eight. */
 static inline __mmask8 mask_of_remaining_lanes(int n, int i)
 {
     return (__mmask8)(n - i >= 8 ? 0xFF : (1 << (n - i)) - 1);

@@ -110,7 +110,8 @@ struct oj_ring_axes
     double cos, sin;
 };
 
-/** The index. Owner; zeroed memory is a valid empty value. */
+/** Index of the polygon rings of a layer by their boxes. Owner; zeroed memory
+ * is a valid empty value. */
 struct oj_ring_cells
 {
     struct oj_ring_axes axes;

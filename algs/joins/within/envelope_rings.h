@@ -6,7 +6,7 @@
 
 #include "../../../flatten/arrays/oj_flat.h"
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The layer of rectangles. Owner; zeroed memory is a valid empty one. */
 struct envelope_rings
 {
     /** One polygon of five vertices per feature that has parts, also where the

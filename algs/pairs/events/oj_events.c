@@ -152,7 +152,7 @@ static uint64_t hash_text(const char *text, int64_t n)
     return hash;
 }
 
-/* A key as a row gives it, with its hash. */
+/* The key of a row, with its hash. */
 struct name
 {
     uint64_t hash;
@@ -669,7 +669,7 @@ oj_status oj_events_add(struct oj_events *events,
     return OJ_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------
+/* ---- creation and counts --------------------------------------------------
  */
 
 oj_status oj_events_new(const struct oj_event_rules *rules, int64_t n_features,

@@ -34,22 +34,23 @@ struct oj_equal_features
     const int64_t *exclude_fid;   /**< [features] FIDs that repeat, or NULL */
 };
 
-/** The rule of a nearest join whose rows have points only.  O(features). */
+/** Returns the rule for a nearest join whose rows consist of points.
+ * O(features). */
 struct oj_equal_features
 oj_equal_features_make(const struct oj_relation *relation,
                        const struct oj_flat *join_side,
                        const int32_t *tie_rank);
 
-/** Sets is_needed[i] to 0 for those of the n distinct features of equal
- * geometry that no answer can contain, otherwise to 1.  The features may come
- * in any order.  O(n log n). */
+/** Sets is_needed[i] to 0 if no answer can contain feature[i], otherwise to 1.
+ * feature: [n] distinct features of equal geometry, in any order. O(n log n).
+ */
 OJ_MUST_USE oj_status oj_equal_features_mark(const struct oj_equal_features *of,
                                              int64_t n, const int32_t *feature,
                                              uint8_t *is_needed,
                                              struct oj_error *err);
 
-/** 1 if the FIDs are distinct: they ascend, or are sorted by a tie rank, which
- * exists only where they are distinct and do not ascend. */
+/** Returns 1 if the FIDs are distinct: they ascend, or there is a tie rank,
+ * which exists only for FIDs that are distinct and do not ascend. */
 int oj_fids_are_distinct(const struct oj_flat *flat, const int32_t *tie_rank);
 
 #ifdef __cplusplus

@@ -56,7 +56,7 @@ int64_t oj_equal_groups_bytes(const struct oj_equal_groups *groups);
 
 void oj_equal_groups_free(struct oj_equal_groups *groups);
 
-/** The number of features of an entry. */
+/** Returns the number of features of an entry. */
 static inline int64_t
 oj_equal_groups_count(const struct oj_equal_groups *groups, int64_t entry)
 {

@@ -42,7 +42,7 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     }
     if (asks_fids && (input->fid == NULL || join_side->fid == NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "to leave out pairs of a feature with itself, both "
+                       "to exclude pairs of a feature with itself, both "
                        "sides need FIDs");
     if ((input->on_class == NULL) != (join_side->on_class == NULL) ||
         (input->exclude_class == NULL) != (join_side->exclude_class == NULL))
@@ -93,8 +93,8 @@ static int have_equal_relative_offsets(const int64_t *a, const int64_t *b,
     return 1;
 }
 
-/* 1 if the features have equal kinds of parts and equal counts of rings and
- * vertices. */
+/* Returns 1 if the features have equal kinds of parts and equal counts of rings
+ * and vertices. */
 static int have_equal_parts_and_rings(const struct oj_flat *a,
                                       int64_t feature_a,
                                       const struct oj_flat *b,

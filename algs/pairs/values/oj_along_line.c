@@ -147,8 +147,9 @@ struct nearest_segment
     int64_t v;       /* first vertex of the segment; -1: none found */
     int64_t ring;    /* ring of the segment; -1: the feature is a struct
                         oj_short_line */
-    const struct oj_heading_range *heading; /* segments must fit it; NULL: all
-                                               count */
+    const struct oj_heading_range *heading; /* only segments that fit this
+                                               heading are considered; NULL:
+                                               all */
 };
 
 /* Returns 1 if every segment in the box has a computed distance above best. The
@@ -333,7 +334,8 @@ static void find_place_in_plane(struct place *q, double x, double y)
     const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
     double ax = a->x, ay = a->y, bx = b->x, by = b->y;
     double dx = bx - ax, dy = by - ay, len2 = dx * dx + dy * dy, r;
-    if (!(len2 >= DBL_MIN)) /* as in oj_segment_distance() */
+    if (!(len2 >= DBL_MIN)) /* oj_segment_distance() treats such segments as
+                               their ends, too */
     {
         q->end =
             oj_point_distance(x, y, ax, ay) <= oj_point_distance(x, y, bx, by)
@@ -449,9 +451,9 @@ static double bearing_of_segment(const struct place *q)
                                  : oj_bearing(a->x, a->y, b->x, b->y);
 }
 
-/* Number, from 1, of the segment that starts at vertex v of this ring, counted
- * over all rings of the feature. A ring of n vertices has n - 1 segments; a
- * part that is a point has none. */
+/* Returns the number, from 1, of the segment that starts at vertex v of this
+ * ring, counted over all rings of the feature. A ring of n vertices has n - 1
+ * segments; a part that is a point has none. */
 static double number_of_segment(const struct oj_flat *flat, int64_t feature,
                                 int64_t ring, int64_t v)
 {

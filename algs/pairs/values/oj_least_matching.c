@@ -6,7 +6,8 @@
 
 __extension__ typedef __int128 s128;
 
-/* Bits of the greatest number at each position of the weights. */
+/* Number of bits to which the greatest number at each position of the weights
+ * is scaled. */
 #define WEIGHT_BITS 90
 
 /* Logarithm to base 2 of the extra cost of a row without an edge. It exceeds
@@ -49,9 +50,9 @@ struct matching
     int64_t n_heap;
     int32_t *done; /* [n_done] columns whose distance is final */
     int64_t n_done;
-    int32_t last_row; /* row that can lose its edge at the lowest path length so
-                         far, */
-    struct cost last; /* and that path length */
+    int32_t last_row; /* row that loses its edge on the best path found so far
+                         that ends at a row */
+    struct cost last; /* length of the best path found so far */
 
     /* State of the choice among equal matchings. Nodes are rows; node n_rows
      * represents all free columns. */

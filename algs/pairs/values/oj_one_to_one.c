@@ -226,8 +226,8 @@ static int64_t join_feature_of_entry(const struct oj_matches *m, int64_t entry,
 
 /* ---- lists --------------------------------------------------------------- */
 
-/* Number of records from `at` to the end of its block, or of all records if
- * that is less. */
+/* Returns the number of records from `at` to the end of its block, or of all
+ * records if that is less. */
 static int64_t count_records_in_piece(const struct oj_one_to_one *choice,
                                       int64_t at)
 {

@@ -44,8 +44,8 @@ struct oj_one_to_one;
 /** Rule that selects the pairs. */
 enum oj_one_to_one_rule
 {
-    OJ_ONE_TO_ONE_NONE = 0, /**< all pairs are kept; not accepted by
-                                 oj_one_to_one_open() */
+    OJ_ONE_TO_ONE_NONE = 0, /**< all pairs are kept, without a selection
+                                 object */
     OJ_ONE_TO_ONE_GREEDY,
     OJ_ONE_TO_ONE_BEST
 };
@@ -113,7 +113,8 @@ OJ_MUST_USE oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
 void oj_one_to_one_large_groups(const struct oj_one_to_one *choice,
                                 int64_t *n_groups, int64_t *n_pairs);
 
-/** The accepted pairs, ascending by label; after oj_one_to_one_finish(). */
+/** Returns the accepted pairs, ascending by label. Valid after
+ * oj_one_to_one_finish(). */
 const struct oj_one_pair *
 oj_one_to_one_pairs(const struct oj_one_to_one *choice, int64_t *n);
 

@@ -56,8 +56,8 @@ static oj_status set_row(struct oj_pair_matrix_work *work,
     return OJ_OK;
 }
 
-/* Two threads may compute this for one feature at once; both store equal
- * values. */
+/* Sets *is_valid to the cached validity of a feature, computed on first use.
+ * Two threads may compute it at once; both store equal values. */
 static oj_status find_validity(struct oj_pair_matrix_side *side,
                                struct oj_pair_matrix_work *work,
                                int64_t feature, int *is_valid,

@@ -303,8 +303,8 @@ int64_t oj_pair_stage_count_undecided(const struct oj_pair_stage *stage,
     return stage->n_undecided;
 }
 
-/* Finds the row whose list holds the entry: of the n or more lists that begin
- * at offset[], the last that begins at or before it. */
+/* Returns the row whose list holds the entry: the last row whose list begins at
+ * or before it. offset: [n or more] begins of lists. */
 static int64_t find_list_of_entry(const int64_t *offset, int64_t n,
                                   int64_t entry)
 {
@@ -429,7 +429,8 @@ static unsigned kinds_of_feature(const struct pair_stage_worker *worker)
     return oj_flat_kinds(worker->stage->join_side.whole, worker->feature);
 }
 
-/* Area and length of the intersection of a pair; NaN if GEOS fails. */
+/* Computes the area and length of the intersection of a pair; NaN if GEOS
+ * fails. */
 static oj_status measure_intersection(struct pair_stage_worker *worker,
                                       double *area, double *length,
                                       struct oj_error *err)
@@ -640,7 +641,7 @@ static oj_status set_cover_values_of_pair(struct pair_stage_worker *worker,
 /* ---- nearest points ----------------------------------------------------- */
 
 /* Sets *range to the directions that fit the row's heading, and returns it;
- * NULL if the row has none or the join asks for none. */
+ * NULL if the row has no heading or the join has no condition on headings. */
 static const struct oj_heading_range *
 find_range_of_row(const struct pair_stage_worker *worker,
                   struct oj_heading_range *range)
@@ -776,8 +777,8 @@ static int are_crossing(const struct pair_stage_worker *worker,
             OJ_PART_POINT) == 0;
 }
 
-/* Upper bound of the distance from the join feature's line: the measure of the
- * pair if it is this distance, otherwise INFINITY. */
+/* Returns an upper bound of the distance from the join feature's line: the
+ * measure of the pair if it is this distance, otherwise INFINITY. */
 static double most_distance_of_place(const struct pair_stage_worker *worker)
 {
     const struct oj_pair_stage *stage = worker->stage;
@@ -788,8 +789,8 @@ static double most_distance_of_place(const struct pair_stage_worker *worker)
                : (double)INFINITY;
 }
 
-/* Consecutive pairs refer to lines in random order, so memory accesses miss the
- * cache without prefetching. */
+/* Prefetches the lines of the next pairs: consecutive pairs refer to lines in
+ * random order, so reading them would miss the cache. */
 static void prefetch_lines_of_next_pairs(const struct pair_stage_worker *worker)
 {
     const struct oj_matches *entries = worker->stage->entries;

@@ -9,24 +9,24 @@
 #include "../../../flatten/arrays/oj_pair_values.h"
 #include "../../foundations/relation/oj_relation.h"
 
-/** Which pair of a row is kept. If several pairs are equally good, it is the
- * first of them in tie order. */
+/** Rule that selects the pair of a row to keep. Of equally good pairs, the
+ * first in tie order is kept. */
 enum oj_pick_rule
 {
     OJ_PICK_ALL = 0, /**< all pairs are kept */
     OJ_PICK_FIRST,   /**< the first in tie order */
     OJ_PICK_NEAREST,
-    OJ_PICK_LARGEST_OVERLAP, /**< by area if both features have polygons,
-                                  else by length */
+    OJ_PICK_LARGEST_OVERLAP, /**< compares areas if both features have polygons,
+                                  otherwise lengths */
     OJ_PICK_SMALLEST_AREA,   /**< area of the join feature */
     OJ_PICK_LARGEST_AREA,
-    OJ_PICK_MOST_SIMILAR, /**< by the first condition on texts; without one,
-                               by the condition on vectors */
+    OJ_PICK_MOST_SIMILAR, /**< compares the similarity of the first condition on
+                               texts; without one, the difference of vectors */
     OJ_PICK_SCORE         /**< greatest score of the join feature */
 };
 
-/** Which pick and which values of pairs are computed. Plain data, owns nothing.
- */
+/** The pick and the values of pairs that are requested. Plain data, owns
+ * nothing. */
 struct oj_pair_request
 {
     enum oj_pick_rule pick;
@@ -89,9 +89,9 @@ OJ_MUST_USE oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
 int64_t oj_pair_stage_count_undecided(const struct oj_pair_stage *stage,
                                       const char **first);
 
-/** The fraction, 0 to 1, of a join feature's area (of its length, if it has no
- * polygons) that is covered by the overlap of this entry; 1 for points. values
- * must have overlaps and OJ_PAIR_JOIN_AREA. */
+/** Returns the fraction, 0 to 1, of a join feature's area (of its length, if it
+ * has no polygons) that is covered by the overlap of this entry; 1 for points.
+ * values must have overlaps and OJ_PAIR_JOIN_AREA. */
 double oj_pair_covered_fraction(const struct oj_flat *side, int32_t feature,
                                 const struct oj_pair_values *values,
                                 int64_t entry);

@@ -234,7 +234,8 @@ static struct exact_place place_of_vertex(double x, double y, int exponent)
     return place;
 }
 
-/* out = (b - a) x (p - a), positive if p is left of the segment a -> b. */
+/* Computes out = (b - a) x (p - a), which is positive if p is left of the
+ * segment a -> b. */
 static void exact_orientation_of_vertex(struct oj_integer *out,
                                         const struct exact_segment *s,
                                         double px, double py, int exponent)
@@ -247,7 +248,7 @@ static void exact_orientation_of_vertex(struct oj_integer *out,
     oj_integer_cross(out, &dx, &y, &dy, &x);
 }
 
-/* out = b * a_side - a * b_side */
+/* Computes out = b * a_side - a * b_side. */
 static void compute_crossing_numerator(struct oj_integer *out, double a,
                                        double b,
                                        const struct oj_integer *a_side,
@@ -334,8 +335,9 @@ static int compare_places(const void *left, const void *right)
     int order;
     if (a->bounds.x1 < b->bounds.x0 || a->bounds.x0 > b->bounds.x1)
         return a->bounds.x1 < b->bounds.x0 ? -1 : 1;
-    if (a->first == NULL && b->first == NULL) /* two vertices: their bounds are
-                                                 exact, so x is equal here */
+    if (a->first == NULL && b->first == NULL) /* both are vertices: their bounds
+                                                 are exact, so x is equal
+                                                 here */
         return (a->bounds.y0 > b->bounds.y0) - (a->bounds.y0 < b->bounds.y0);
     compute_homogeneous_coordinates(a, &x[0], &y[0], &w[0]);
     compute_homogeneous_coordinates(b, &x[1], &y[1], &w[1]);
@@ -416,7 +418,8 @@ static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
     return side.sign;
 }
 
-/* Orientation of a node or midpoint relative to the line of a segment. */
+/* Returns the orientation of a node or midpoint relative to the line of a
+ * segment. */
 static int orientation_sign_of_point(const struct exact_segment *s,
                                      struct exact_point *point)
 {
@@ -515,8 +518,9 @@ struct exact_arrangement
     uint8_t *ends[2];
     /* [n_pieces] bit s: feature s has area on both sides of the piece */
     uint8_t *covered;
-    /* Both [n_parts], for the point that is located: parity of the segments
-     * that its ray crosses; 1: the point is on a ring of the part. */
+    /* Both [n_parts], for the point that is being located. parity: parity of
+     * the segments that its ray crosses; on_ring: 1: the point is on a ring of
+     * the part. */
     uint8_t *parity, *on_ring;
 };
 
@@ -538,8 +542,8 @@ static void free_arrangement(struct exact_arrangement *a)
     oj_free(a->on_ring);
 }
 
-/* Records that segment has a node at `place`. The member node is an index of
- * places until nodes are numbered. */
+/* Records that the segment has a node at `place`. Until nodes are numbered,
+ * exact_cut.node is an index of places. */
 static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
                          int64_t place, struct oj_error *err)
 {
@@ -645,7 +649,7 @@ static int compare_first_n_integers(const void *left, const void *right, int n)
     return 0;
 }
 
-/* Order of cuts (segment, node) and of visits (node, part). */
+/* Orders cuts by (segment, node) and visits by (node, part). */
 static int compare_by_first_two_numbers(const void *left, const void *right)
 {
     return compare_first_n_integers(left, right, 2);
@@ -1051,14 +1055,14 @@ static void make_vector(const struct nearness *n, struct exact_vector *out,
     oj_integer_difference(&out->y, to_y, from_y, n->pair.exponent);
 }
 
-/* out = a.x * b.x + a.y * b.y */
+/* Computes out = a.x * b.x + a.y * b.y. */
 static void dot_product(struct oj_integer *out, const struct exact_vector *a,
                         const struct exact_vector *b)
 {
     oj_integer_add_products(out, &a->x, &b->x, &a->y, &b->y);
 }
 
-/* Distance from a point to a segment, which may have length 0. */
+/* Measures the distance from a point to a segment, which may have length 0. */
 static void measure_point_to_segment_exactly(struct nearness *n, double x,
                                              double y,
                                              const struct exact_segment *s)
@@ -1088,8 +1092,8 @@ static void measure_point_to_segment_exactly(struct nearness *n, double x,
     keep_smaller_squared_distance(n, &above, &below);
 }
 
-/* Distance of two segments. Unless they cross in their interiors, it is the
- * distance from an end of one to the other. */
+/* Measures the distance of two segments. Unless they cross in their interiors,
+ * it is the distance from an end of one to the other. */
 static void measure_segment_distance(struct nearness *n,
                                      const struct exact_segment *s,
                                      const struct exact_segment *t)
@@ -1165,7 +1169,7 @@ compare_distance_with_mean(const struct oj_flat *input, int64_t row,
         if (matrix.at[0] != 'F' || matrix.at[1] != 'F' || matrix.at[3] != 'F')
             set_zero_distance(&n); /* one feature has a point inside of an area
                                       of the other */
-        /* compares 4 distance^2 with (a + b)^2, both multiplied by `below` */
+        /* Compares 4 distance^2 with (a + b)^2, both multiplied by `below`. */
         oj_integer_set(&sum, a, n.pair.exponent);
         oj_integer_set(&other, b, n.pair.exponent);
         oj_integer_add(&sum, &sum, &other);

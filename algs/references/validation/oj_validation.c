@@ -30,7 +30,8 @@ const char *oj_validation_difference_name(enum oj_difference_kind kind)
     return names[kind];
 }
 
-/* Bitwise equality; both NaN if the join has no measure. */
+/* Returns 1 if the measures are equal bit for bit, or both NaN (the join has no
+ * measure). */
 static int are_measures_identical(double a, double b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
@@ -47,9 +48,9 @@ static int is_on_sphere(const struct oj_validation *v)
            v->relation->metric == OJ_METRIC_SPHERE;
 }
 
-/* Equality of two distances on the sphere, up to the rounding of unit vectors,
- * since the engine and the reference use different formulas. The nearer two
- * points are to antipodal, the less precise a chord is. */
+/* Returns 1 if two distances on the sphere are equal up to the rounding of unit
+ * vectors, since the engine and the reference use different formulas. The
+ * nearer two points are to antipodal, the less precise a chord is. */
 static int equals_on_sphere(double a, double b)
 {
     double flatness = cos(0.5 * a / OJ_SPHERE_RADIUS);
@@ -433,10 +434,10 @@ segment_lengths_of_pair(const struct oj_validation *v, int64_t feature)
     return lengths;
 }
 
-/* Upper bound of the error of our distance, which is about `distance`. For
- * points the reference uses an equal formula with equal rounding, so only
- * underflow is allowed, unless exact arithmetic refutes the reference. A
- * distance of 0 is exact except for underflow. */
+/* Returns an upper bound of the error of our distance, which is about
+ * `distance`. For points the reference uses an equal formula with equal
+ * rounding, so only underflow is allowed, unless exact arithmetic refutes the
+ * reference. A distance of 0 is exact except for underflow. */
 static double rounding_of_distance(const struct oj_validation *v,
                                    int64_t feature, double distance,
                                    int is_reference_refuted)
