@@ -830,11 +830,10 @@ oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
     cells->n_rings = flat->n_rings;
     cells->n_expected = n_expected;
     if (cells->n_rings > INT32_MAX)
-        return oj_fail(
-            err, OJ_ERR_LIMIT,
-            "the join layer has %lld polygon rings, of which at most %d can "
-            "be indexed: split the layer",
-            (long long)cells->n_rings, INT32_MAX);
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the join layer has %lld polygon rings; an index can "
+                       "hold at most %d: split the layer",
+                       (long long)cells->n_rings, INT32_MAX);
     if (cells->n_rings == 0)
         return OJ_OK;
     OJ_NEW(cells->ring, cells->n_rings, err);

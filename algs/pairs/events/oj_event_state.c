@@ -110,7 +110,8 @@ static oj_status sort_by_fid(const struct oj_flat *join,
         oj_free(named);
         return oj_fail(err, OJ_ERR_ARG,
                        "events with a state need unique FIDs in the join "
-                       "layer, but several of its features have the FID %lld",
+                       "layer, but several of its features have the FID %lld: "
+                       "give each its own",
                        (long long)fid);
     }
     *out = named;

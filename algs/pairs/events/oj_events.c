@@ -272,10 +272,11 @@ static oj_status add_key(struct oj_events *events, const struct name *name,
     const int64_t n = events->n_keys;
     struct key *key;
     if (n >= MAX_KEYS)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "there are more than %d keys in one batch or inside of "
-                       "join features, and that is the maximum",
-                       MAX_KEYS);
+        return oj_fail(
+            err, OJ_ERR_LIMIT,
+            "more than %d keys, the maximum, are in one batch or "
+            "inside of join features: use fewer keys, or smaller batches",
+            MAX_KEYS);
     if (2 * (n + 1) > events->n_slots)
     {
         OJ_TRY(make_slots(events, 2 * events->n_slots, err));
@@ -631,7 +632,7 @@ oj_status oj_events_prepare(struct oj_events *events,
     if ((keys->integer == NULL) != events->rules.has_texts)
         return oj_fail(err, OJ_ERR_ARG,
                        "keys are integers for some reports and texts for "
-                       "others");
+                       "others: use one kind");
     if (reports->n_features != n)
         return oj_fail(err, OJ_ERR_INTERNAL,
                        "there are %lld reports, but pairs for %lld: both need "

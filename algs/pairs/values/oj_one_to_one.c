@@ -722,7 +722,8 @@ static oj_status sort_accepted_by_label(struct oj_one_to_one *choice,
         if (pair[i - 1].label == pair[i].label)
             return oj_fail(err, OJ_ERR_DATA,
                            "one-to-one pairs need unique FIDs, but several "
-                           "rows of the input have the FID %lld",
+                           "rows of the input have the FID %lld: give "
+                           "each its own",
                            (long long)pair[i].label);
     }
     return OJ_OK;

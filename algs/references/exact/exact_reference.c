@@ -975,7 +975,8 @@ oj_status oj_exact_decides_pair(const struct oj_relation *relation,
     struct oj_matrix matrix;
     if ((oj_op_get(relation->op)->takes & OJ_TAKES_SHAPES) == 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the exact reference decides joins by predicate, not %s",
+                       "the exact reference decides only joins by predicate, "
+                       "not %s",
                        oj_op_get(relation->op)->name);
     if (oj_relation_is_bbox(relation) || oj_box_is_empty(&box) ||
         oj_box_is_empty(&other))
