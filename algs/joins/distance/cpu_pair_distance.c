@@ -186,7 +186,7 @@ static oj_status fill_tree(int64_t f, int thread, void *user,
     return OJ_OK;
 }
 
-/* --- all ------------------------------------------------------------------ */
+/* --- building ------------------------------------------------------------- */
 
 static oj_status build_boxes_and_trees(struct features_build *b, int n_threads,
                                        struct oj_error *err)
@@ -317,7 +317,7 @@ static void collect_tree_segments(const struct oj_features *features,
     }
 }
 
-/* --- inside --------------------------------------------------------------- */
+/* --- points in polygons --------------------------------------------------- */
 
 static enum oj_location locate_in_ring(const struct oj_features *features,
                                        int64_t ring, double x, double y)

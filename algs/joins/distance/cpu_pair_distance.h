@@ -32,7 +32,8 @@ struct oj_own_tree
     struct oj_box_levels levels;
 };
 
-/** The prepared features. Owner; zeroed memory is a valid empty one. */
+/** The features of one side, prepared for oj_pair_distance(). Owner; zeroed
+ * memory is a valid empty one. */
 struct oj_features
 {
     const struct oj_flat *flat; /**< must outlive this object */
@@ -60,9 +61,9 @@ struct oj_segment_list
     double bx[OJ_FEW_SEGMENTS], by[OJ_FEW_SEGMENTS];
 };
 
-/** Prepares the features of flat with n_threads. with_interiors 0: no caller
- * will ask whether points are inside polygons. Errors: OJ_ERR_LIMIT from 2^31
- * vertices on; OJ_ERR_NOMEM. */
+/** Prepares the features of flat with n_threads. with_interiors 0: polygons
+ * will count as their rings only, so nothing is prepared for points inside of
+ * them. Errors: OJ_ERR_LIMIT from 2^31 vertices on; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_distance_features_build(struct oj_features *features,
                                                  const struct oj_flat *flat,
                                                  int with_interiors,

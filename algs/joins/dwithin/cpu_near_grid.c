@@ -23,7 +23,7 @@
  * points than this in its three runs, on average over the sample. */
 #define MANY_IN_RUNS 1024
 
-/* A point while it is sorted. */
+/* A point while points are sorted into cells. */
 struct near_point
 {
     double x, y;

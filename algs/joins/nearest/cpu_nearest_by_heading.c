@@ -43,7 +43,8 @@ struct heading_index
 {
     struct oj_row_index shared;
     struct oj_segments segments; /* segments of the join side */
-    uint32_t *directions;        /* [n_nodes * OJ_FANOUT] of segments.tree */
+    uint32_t *directions;        /* [n_nodes * OJ_FANOUT] set of sectors of each
+                                    child in segments.tree */
     double most; /* maximum over the join features' own maximum distances; -1:
                     they have none */
     double *heading; /* [rows of the batch] headings in degrees, in search
@@ -406,7 +407,7 @@ static oj_status answer_row(struct oj_row_index *shared,
 
 /* --- a batch -------------------------------------------------------------- */
 
-/* Position of the first vertex of a row. */
+/* Sets *x, *y to the first vertex of a row. Returns 0 if it has none. */
 static int first_vertex_of_row(const void *side, int64_t row, double *x,
                                double *y)
 {

@@ -415,9 +415,9 @@ struct predicate_worker
     int64_t cap_members;
     struct oj_edge_grid cells;     /* grid of the current row's edges */
     _Atomic uint8_t own_validity;  /* enum oj_validity of the current row */
-    _Atomic uint8_t *row_validity; /* where the state of the current row's shape
-                                      is cached: own_validity, or the element of
-                                      a join feature with an equal geometry */
+    _Atomic uint8_t *row_validity; /* cache of the validity of the current row's
+                                      shape: own_validity, or the element of a
+                                      join feature with an equal geometry */
     uint8_t *is_met; /* 1: the feature intersects the current row. [features];
                         only for OJ_OP_DISJOINT */
     int64_t n_rows, n_to_look;
@@ -651,7 +651,7 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
 
 /* --- decision by the matrix ----------------------------------------------- */
 
-/* Decides any pair exactly. */
+/* Decides a pair of any shapes exactly, by its DE-9IM matrix. */
 static oj_status decide_by_matrix(struct predicate_index *index,
                                   struct predicate_worker *w,
                                   const struct oj_shape *shape, int32_t feature,
@@ -826,8 +826,9 @@ static oj_status store_pair(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* OJ_OP_DISJOINT: adds each feature that passes the pair filter, except those
- * marked in is_met (they intersect the row). Then clears the marks. */
+/* Adds the pairs of OJ_OP_DISJOINT: each feature that passes the pair filter,
+ * except those marked in is_met (they intersect the row). Then clears the
+ * marks. */
 static oj_status add_disjoint_pairs(struct predicate_index *index,
                                     struct predicate_worker *w, int64_t row,
                                     struct oj_error *err)
@@ -1051,7 +1052,8 @@ struct screened_batch
                                    sums */
     int64_t *n_matched;         /* [tasks] rows with at least one pair */
     atomic_int has_open;        /* 1: there are undecided pairs */
-    atomic_int asks_shapes;     /* 1: some of them need the prepared side */
+    atomic_int asks_shapes;     /* 1: some undecided pairs need the prepared
+                                   join side */
     struct oj_row_order *order; /* [threads] scratch for sorting a row's
                                    pairs */
 };

@@ -28,7 +28,8 @@ struct oj_shape_block
                             3, ... */
 };
 
-/** The prepared features. Owner; zeroed memory is a valid empty one. */
+/** The features of one side, prepared for distances of shapes. Owner; zeroed
+ * memory is a valid empty one. */
 struct oj_shape_blocks
 {
     const struct oj_flat *flat; /**< must outlive this object */

@@ -16,10 +16,11 @@ enum
     SHORT_LIST = 48,         /* lists up to this length are read from the
                                 beginning */
     MOST_EXPECTED = 1 << 16, /* sample size for estimating the cost of rows */
-    MOST_NEEDS = 1 << 23     /* limit of row sizes times classes */
+    MOST_NEEDS = 1 << 23     /* maximum number of row sizes times classes */
 };
 
-/* Minimum seconds by lists before the alternative is estimated. */
+/* Bitmaps are considered only if lists take at least this many seconds, as
+ * estimated. */
 #define LEAST_CHOICE_S 0.005
 
 /* --- the join side -------------------------------------------------------- */
@@ -486,7 +487,8 @@ static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
     int is_best = relation->k < OJ_EVERY_PAIR;
     if (is_best && condition.numerator * 10 < condition.denominator * 6)
     {
-        condition.numerator = 6; /* at this threshold most rows have k pairs */
+        condition.numerator = 6; /* a threshold of 6 / 10, at which most rows
+                                    have k pairs */
         condition.denominator = 10;
     }
     if (join_side->n_texts > 0)

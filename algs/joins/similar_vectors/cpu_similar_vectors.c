@@ -52,7 +52,7 @@ static void free_vectors_index(struct oj_index *wrapped)
     oj_vector_blocks_free(&((struct vectors_index *)(void *)wrapped)->blocks);
 }
 
-/* --- the k least ---------------------------------------------------------- */
+/* --- the k smallest differences ------------------------------------------- */
 
 /* Replaces the top of the heap by value and restores the heap. */
 static void sift_down(struct least_differences *least, double value)

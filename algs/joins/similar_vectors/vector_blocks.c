@@ -32,7 +32,7 @@ struct block_maker
 
 /* ---- coordinates --------------------------------------------------------- */
 
-/* Divisor of a vector: its length for cosines, otherwise 1. */
+/* Returns the divisor of a vector: its length for cosines, otherwise 1. */
 static double length_if_cosine_else_1(const struct oj_vector_blocks *b,
                                       const double *vector)
 {

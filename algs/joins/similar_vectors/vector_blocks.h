@@ -30,7 +30,8 @@ struct oj_vector_box
     float low[OJ_BOX_DIMENSIONS], high[OJ_BOX_DIMENSIONS];
 };
 
-/** The index. Owner; zeroed memory is a valid empty one. */
+/** Index of the vectors of a side in blocks. Owner; zeroed memory is a valid
+ * empty one. */
 struct oj_vector_blocks
 {
     enum oj_vector_norm norm;
@@ -48,8 +49,8 @@ struct oj_vector_blocks
     int32_t *row; /**< [n_blocks * OJ_WIDE] row of each vector; -1: empty
                        slot */
 
-    /** [2 n_blocks - 1] boxes in preorder: that of a node, then those of its
-     * first half of blocks, then those of its second half. */
+    /** [2 n_blocks - 1] boxes in preorder: the box of a node, then the boxes of
+     * the first half of its blocks, then those of the second half. */
     struct oj_vector_box *box;
 };
 
@@ -93,7 +94,8 @@ static inline void oj_vector_children(const struct oj_vector_node *node,
                                        node->at + 2 * (middle - node->first)};
 }
 
-/** Combines eight differences according to a norm. */
+/** Combines eight differences of coordinates into one sum, according to a norm.
+ */
 OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
 {
     float s[OJ_LANES];

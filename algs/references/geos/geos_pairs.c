@@ -161,7 +161,7 @@ static struct geos_members allocate_member_list(GEOSContextHandle_t geos,
     return members;
 }
 
-/* Appends a member and takes it over. member NULL means that making it failed:
+/* Appends a member and takes ownership of it. member NULL: making it failed, so
  * all members are destroyed. */
 static void add_member(struct geos_members *members, GEOSGeometry *member)
 {
@@ -608,8 +608,8 @@ prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
     return kept->whole.prepared;
 }
 
-/* Gets both features of a pair from the caches. OJ_GEOS_NO if one of them has
- * no parts. */
+/* Gets both features of a pair from the caches. Returns OJ_GEOS_NO if one of
+ * them has no parts. */
 static enum oj_geos_verdict
 get_cached_features_of_pair(struct oj_geos_pairs *pairs, int64_t row,
                             int64_t feature, struct kept **a, struct kept **b)
@@ -953,10 +953,10 @@ enum oj_geos_verdict oj_geos_pairs_decide(struct oj_geos_pairs *pairs,
 
 /* ---- distances ----------------------------------------------------------- */
 
-/* Distance from a point to a polygon with holes. GEOS skips a ring if a rounded
- * distance of its box is not below the minimum so far, which sometimes costs an
- * ulp. So if the polygon does not contain the point, each ring is measured
- * separately. Returns 0 if GEOS fails. */
+/* Computes the distance from a point to a polygon with holes. GEOS skips a ring
+ * if a rounded distance of its box is not below the minimum so far, which
+ * sometimes costs an ulp. So if the polygon does not contain the point, each
+ * ring is measured separately. Returns 0 if GEOS fails. */
 static int measure_point_to_rings(GEOSContextHandle_t geos,
                                   const GEOSGeometry *point,
                                   const GEOSGeometry *polygon, double *distance)
@@ -978,7 +978,7 @@ static int measure_point_to_rings(GEOSContextHandle_t geos,
     return 1;
 }
 
-/* Distance between two components. Returns 0 if GEOS fails. */
+/* Computes the distance between two components. Returns 0 if GEOS fails. */
 static int measure_component_distance(GEOSContextHandle_t geos,
                                       const GEOSGeometry *a,
                                       const GEOSGeometry *b, double *distance)

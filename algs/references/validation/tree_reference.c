@@ -289,8 +289,8 @@ static oj_status build_spatialindex(const struct oj_boxes *boxes, void **out,
     IndexH tree = NULL;
     if (properties == NULL)
         return fail_spatialindex(err);
-    /* R*-tree in memory, with the default capacities (100 for leaves and for
-     * inner nodes) */
+    /* The index is an R*-tree in memory, with the default capacities (100 for
+     * leaves and for inner nodes). */
     if (IndexProperty_SetIndexType(properties, RT_RTree) == RT_None &&
         IndexProperty_SetDimension(properties, 2) == RT_None &&
         IndexProperty_SetIndexVariant(properties, RT_Star) == RT_None &&
@@ -361,8 +361,9 @@ enum visit_order
 {
     VISIT_AS_GIVEN,
     VISIT_SORTED,     /* Morton order, with prepared geometries */
-    VISIT_COLLECTIVE, /* by quadrants, with one query for each */
-    VISIT_GLOBE /* as given, on the sphere or an ellipsoid, without GEOS */
+    VISIT_COLLECTIVE, /* quadrant by quadrant, with one query for each */
+    VISIT_GLOBE /* in the given order, on the sphere or an ellipsoid, without
+                   GEOS */
 };
 
 struct box_index
@@ -384,8 +385,9 @@ struct box_index
                      they have none */
 };
 
-/* For a row, the feature that could be nearest among those whose distance GEOS
- * failed to compute: the one with the smallest lower bound, then rank. */
+/* Of the features whose distance from the current row GEOS failed to compute,
+ * the one that could be nearest: that with the smallest lower bound, then tie
+ * rank. */
 struct refused
 {
     double at_least; /* lower bound of its distance; INFINITY: there is no such
@@ -410,7 +412,7 @@ struct box_batch
     struct oj_ranking ranking;
     struct oj_pair_budget budget;
     struct oj_answers answers;
-    struct refused refused; /* for the current row */
+    struct refused refused; /* state of the current row */
     int64_t n_candidates, n_undecided;
     double filter_s;
     struct oj_stats *stats;
@@ -444,7 +446,7 @@ static oj_status find_in_window(struct box_batch *run,
     return OJ_OK;
 }
 
-/* Maximum distance of a row's pairs; < 0: it can have no pairs. */
+/* Returns the maximum distance of a row's pairs; < 0: it can have no pairs. */
 static double distance_bound_of_row(const struct box_batch *run, int64_t row)
 {
     const struct box_index *index = run->index;
@@ -594,7 +596,7 @@ static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
         verdict = oj_geos_pairs_distance(index->pairs, row, feature, distance);
     if (verdict != OJ_GEOS_YES)
         return verdict;
-    /* an infinite distance is an overflow */
+    /* An infinite distance is an overflow. */
     return *distance >= relation->min_distance && *distance < INFINITY &&
                    *distance <= oj_pair_max_distance(relation, run->input, row,
                                                      index->args.join_side,
@@ -765,7 +767,7 @@ static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
             reach >= most || kth <= reach || oj_box_covers(&window, all);
         reach = fmin(kth < INFINITY ? kth : fmax(4.0 * reach, DBL_MIN), most);
     }
-    /* the next row starts with about 1.5 times the window that this row needed
+    /* The next row starts with about 1.5 times the window that this row needed.
      */
     if (run->of_points && kth < INFINITY)
         index->reach = fmax(0.5 * index->reach + 0.5 * (1.5 * kth),
