@@ -57,7 +57,7 @@ static int64_t slice_begin(const struct near_grid_build *b, int64_t slice)
 
 /* Returns the number of cells of this width in the box, with the empty row and
  * column on each side. */
-static double cells_in(const struct oj_box *f, double side)
+static double count_cells_of_box(const struct oj_box *f, double side)
 {
     return (floor((f->x1 - f->x0) / side) + 3.0) *
            (floor((f->y1 - f->y0) / side) + 3.0);
@@ -83,16 +83,17 @@ static int choose_grid_extent_and_cell_size(struct near_grid_build *b)
     /* No points, or an extent that overflows: one cell is used. */
     if (!(f.x1 - f.x0 < INFINITY && f.y1 - f.y0 < INFINITY))
         f = (struct oj_box){0.0, 0.0, 0.0, 0.0};
-    if (!(cells_in(&f, side) <= most))
+    if (!(count_cells_of_box(&f, side) <= most))
     {
         is_wider = 1;
         f = oj_order_frame(b->flat->n_features, b->flat->x, b->flat->y);
-        if (!(cells_in(&f, side) <= most))
+        if (!(count_cells_of_box(&f, side) <= most))
         {
             double width = f.x1 - f.x0, height = f.y1 - f.y0;
             side = fmax(side, sqrt(width / most) * sqrt(height));
             side = fmax(side, 4.0 * (fmax(width, height) / most));
-            while (!(cells_in(&f, side) <= most) && side < DBL_MAX / 4)
+            while (!(count_cells_of_box(&f, side) <= most) &&
+                   side < DBL_MAX / 4)
                 side *= 1.25;
         }
     }

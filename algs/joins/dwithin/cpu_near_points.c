@@ -186,13 +186,13 @@ static int64_t count_points_to_visit(const struct near_points_batch *b)
  * partner's id, found once for each row; likewise for > and for "another FID".
  */
 
-static int same_fids(const int64_t *a, const int64_t *b, int64_t n)
+static int are_fids_equal(const int64_t *a, const int64_t *b, int64_t n)
 {
     return a == b || memcmp(a, b, (size_t)n * sizeof *a) == 0;
 }
 
 /* Returns 1 if pairs have conditions besides distance, ids and spans. */
-static int asks_more_than_spans(const struct oj_pair_filter *filter)
+static int has_conditions_besides_spans(const struct oj_pair_filter *filter)
 {
     const struct oj_relation *relation = filter->relation;
     return relation->exclude_same_geometry || filter->input->on_class != NULL ||
@@ -217,11 +217,12 @@ static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
     *asks_filter = filter->is_needed;
     if (!asks_fids || fids->n == 0)
         return OJ_OK;
-    *asks_filter = relation->n_spans > 0 || asks_more_than_spans(filter);
+    *asks_filter =
+        relation->n_spans > 0 || has_conditions_besides_spans(filter);
     out->kind = relation->unordered_pairs > 0   ? MARK_FROM
                 : relation->unordered_pairs < 0 ? MARK_TO
                                                 : MARK_EXCEPT;
-    if (is_join_side && same_fids(input->fid, filter->join_side->fid, n))
+    if (is_join_side && are_fids_equal(input->fid, filter->join_side->fid, n))
         return OJ_OK;
     OJ_NEW(out->mark, n, err);
     for (int64_t row = 0; row < n; row++)
@@ -892,7 +893,7 @@ static oj_status build_near_points(struct oj_index *wrapped,
 
 /* Chooses the bits of the begins of spans that fit into a sort key beside the
  * cell. */
-static void choose_begins_to_sort_by(struct near_points_batch *b)
+static void choose_begin_bits_of_sort_key(struct near_points_batch *b)
 {
     const struct oj_near_grid *grid = &b->self->grid;
     const int64_t *from = b->input->spans[b->self->span].from;
@@ -953,7 +954,8 @@ static oj_status sort_bucket_by_cell_and_begin(int64_t bucket, int thread,
 
 /* Sorts the input points that can have pairs in the order in which they are
  * visited. */
-static oj_status order_input(struct near_points_batch *b, struct oj_error *err)
+static oj_status sort_input_points(struct near_points_batch *b,
+                                   struct oj_error *err)
 {
     struct oj_order *order = &b->self->order;
     int n_threads = b->self->options.n_threads;
@@ -962,7 +964,7 @@ static oj_status order_input(struct near_points_batch *b, struct oj_error *err)
                                  err));
     if (b->self->span < 0)
         return oj_order_sort(order, n_threads, NULL, NULL, err);
-    choose_begins_to_sort_by(b);
+    choose_begin_bits_of_sort_key(b);
     return oj_parallel_try(n_threads, order->n_buckets, 1,
                            sort_bucket_by_cell_and_begin, b, err);
 }
@@ -976,8 +978,8 @@ static oj_status check_pair_limit(const struct near_points_batch *b, int64_t n,
 }
 
 /* Replaces the counts of rows by offsets, and reserves room for all pairs. */
-static oj_status offset_rows_by_counts(const struct near_points_batch *b,
-                                       struct oj_error *err)
+static oj_status convert_counts_to_offsets(const struct near_points_batch *b,
+                                           struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     int64_t n_rows = b->input->n_features, n_matched = 0, n = 0;
@@ -1002,7 +1004,7 @@ static oj_status join_in_two_passes_sorted(struct near_points_batch *b,
     OJ_TRY(oj_matches_reserve(b->out, n_rows, 0, 1, err));
     memset(b->out->offset, 0, (size_t)(n_rows + 1) * sizeof *b->out->offset);
     OJ_TRY(search_near_points_in_parallel(b, VISIT_COUNT, err));
-    OJ_TRY(offset_rows_by_counts(b, err));
+    OJ_TRY(convert_counts_to_offsets(b, err));
     return search_near_points_in_parallel(b, VISIT_FILL, err);
 }
 
@@ -1041,14 +1043,14 @@ static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
 /* Returns 1 if one condition on spans is the only condition that remains and
  * the runs of a row hold exactly the features that meet its span. That requires
  * features whose spans are instants. */
-static int runs_decide_spans(const struct near_points_batch *b)
+static int do_runs_decide_spans(const struct near_points_batch *b)
 {
     const struct close_points_index *self = b->self;
     const struct oj_relation *relation = &self->relation;
     return self->span >= 0 && self->end == self->begin &&
            relation->n_spans == 1 &&
            relation->spans[0].relations == OJ_SPANS_INTERSECT &&
-           !asks_more_than_spans(&b->filter) &&
+           !has_conditions_besides_spans(&b->filter) &&
            (b->marks.kind != NO_MARK ||
             (!relation->exclude_self && relation->unordered_pairs == 0));
 }
@@ -1099,10 +1101,10 @@ static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
                                &b->filter, err));
     OJ_TRY(make_id_limits_per_row(&b->filter, &self->fids, b->is_join_side,
                                   &b->marks, &b->asks_filter, err));
-    if (b->asks_filter && runs_decide_spans(b))
+    if (b->asks_filter && do_runs_decide_spans(b))
         b->asks_filter = 0;
     if (!b->is_join_side)
-        OJ_TRY(order_input(b, err));
+        OJ_TRY(sort_input_points(b, err));
     sorted = oj_clock_seconds();
     stats->sort_s += sorted - start;
     if (b->asks_filter)

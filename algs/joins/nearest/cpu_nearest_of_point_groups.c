@@ -730,7 +730,7 @@ OJ_INLINE oj_status list_pairs_of_group(struct nearest_search *search,
 
 /* Returns a candidate segment with its distance, for the carry; if the carry's
  * point is inside of the feature (candidate below 0), the point itself. */
-OJ_INLINE struct oj_carried_segment carried_segment(
+OJ_INLINE struct oj_carried_segment carried_segment_of_candidate(
     const struct oj_segments *segments, const struct oj_nearest_scratch *s,
     const struct oj_nearest_carry *carry, int32_t candidate, double distance)
 {
@@ -750,7 +750,7 @@ OJ_INLINE struct oj_carried_segment carried_segment(
 /* Stores the features of the group's last point in the carry, before its pairs
  * are sorted. */
 OJ_INLINE oj_status
-carry_pairs_of_last_point(const struct nearest_search *search,
+store_last_point_in_carry(const struct nearest_search *search,
                           const struct oj_group *g, struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
@@ -761,16 +761,17 @@ carry_pairs_of_last_point(const struct nearest_search *search,
     carry->y = g->y[g->n - 1];
     OJ_ROOM(carry->segment, 0, n, carry->cap, err);
     for (int64_t i = 0; i < n; i++)
-        carry->segment[i] = carried_segment(&search->index->segments, s, carry,
-                                            f->pair_candidate[first + i],
-                                            f->pair_distance[first + i]);
+        carry->segment[i] = carried_segment_of_candidate(
+            &search->index->segments, s, carry, f->pair_candidate[first + i],
+            f->pair_distance[first + i]);
     carry->n = n;
     return OJ_OK;
 }
 
 /* Reduces the carry to the k nearest features. */
-OJ_INLINE void carry_nearest(struct oj_nearest_carry *carry, int64_t k,
-                             const struct point_pairs *pairs)
+OJ_INLINE void reduce_carry_to_k_nearest(struct oj_nearest_carry *carry,
+                                         int64_t k,
+                                         const struct point_pairs *pairs)
 {
     int64_t kept = 0;
     carry->distance = pairs->n >= k ? pairs->distance[k - 1] : INFINITY;
@@ -798,10 +799,10 @@ OJ_INLINE oj_status store_listed_pairs(struct nearest_search *search,
         if ((marked >> i & 1u) == 0)
             continue;
         if (carries && i == g->n - 1)
-            OJ_TRY(carry_pairs_of_last_point(search, g, err));
+            OJ_TRY(store_last_point_in_carry(search, g, err));
         OJ_TRY(sort_pairs_of_point(search, i, feature, distance, &pairs, err));
         if (carries && i == g->n - 1)
-            carry_nearest(&search->s->carry, search->k, &pairs);
+            reduce_carry_to_k_nearest(&search->s->carry, search->k, &pairs);
         if (search->is_filtered)
             OJ_TRY(store_filtered_pairs(search, &g->point[i], &pairs, err));
         else
@@ -1015,8 +1016,9 @@ struct least_of_features
 };
 
 /* Adds the squared distances of a segment of feature. */
-OJ_INLINE void least_of_features_add(struct least_of_features *least, int k,
-                                     int32_t feature, const float *restrict d2)
+OJ_INLINE void add_to_least_of_features(struct least_of_features *least, int k,
+                                        int32_t feature,
+                                        const float *restrict d2)
 {
     float moving[OJ_WIDE];
     int32_t of[OJ_WIDE];
@@ -1070,8 +1072,9 @@ OJ_INLINE void find_kth_by_features(const struct oj_segments *segments,
             }
         }
         for (int64_t j = 0; j < s->n_candidates; j++)
-            least_of_features_add(&least, k, segments->feature[s->candidate[j]],
-                                  s->matrix + j * OJ_GROUP + first);
+            add_to_least_of_features(&least, k,
+                                     segments->feature[s->candidate[j]],
+                                     s->matrix + j * OJ_GROUP + first);
         OJ_SIXTEEN limit2[first + c] = least.d2[k - 1][c];
     }
 }
@@ -1139,10 +1142,9 @@ OJ_INLINE void find_few_nearest(const struct nearest_search *search,
 }
 
 /* Stores the k nearest features of the last point in the carry. */
-OJ_INLINE oj_status carry_few_nearest(const struct nearest_search *search,
-                                      const struct oj_group *g,
-                                      const struct group_nearest *w,
-                                      struct oj_error *err)
+OJ_INLINE oj_status store_few_nearest_in_carry(
+    const struct nearest_search *search, const struct oj_group *g,
+    const struct group_nearest *w, struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
     struct oj_nearest_carry *carry = &s->carry;
@@ -1151,9 +1153,9 @@ OJ_INLINE oj_status carry_few_nearest(const struct nearest_search *search,
     carry->y = g->y[last];
     OJ_ROOM(carry->segment, 0, n, carry->cap, err);
     for (int i = 0; i < n; i++)
-        carry->segment[i] =
-            carried_segment(&search->index->segments, s, carry,
-                            w->candidate[last][i], w->distance[last][i]);
+        carry->segment[i] = carried_segment_of_candidate(
+            &search->index->segments, s, carry, w->candidate[last][i],
+            w->distance[last][i]);
     carry->n = n;
     carry->distance = n >= search->k ? w->distance[last][n - 1] : INFINITY;
     return OJ_OK;
@@ -1173,7 +1175,7 @@ OJ_INLINE oj_status answer_few_nearest_of_group(struct nearest_search *search,
         reach[i] = reach_of_point(search, &g->point[i]);
     find_few_nearest(search, g, chooses, reach, &w);
     if (s->choice.filter == NULL)
-        OJ_TRY(carry_few_nearest(search, g, &w, err));
+        OJ_TRY(store_few_nearest_in_carry(search, g, &w, err));
     for (int i = 0; i < g->n; i++)
     {
         struct point_pairs pairs = {w.n[i], w.feature[i], w.distance[i]};
@@ -1503,10 +1505,9 @@ answer_nearest_ties(struct nearest_search *search, int64_t n,
                          !search->s->choice.is_all, err);
 }
 
-OJ_CLONES static oj_status answer_listed(struct nearest_search *search,
-                                         int64_t n,
-                                         const struct oj_ordered_point *point,
-                                         struct oj_error *err)
+OJ_CLONES static oj_status
+answer_with_lists(struct nearest_search *search, int64_t n,
+                  const struct oj_ordered_point *point, struct oj_error *err)
 {
     return answer_points(search, n, point, NEAREST_LISTED,
                          !search->s->choice.is_all, err);
@@ -1542,7 +1543,7 @@ static oj_status answer_k_nearest(struct nearest_search *search, int64_t n,
     return search->k <= OJ_MOST_FEW &&
                    search->index->relation.ties != OJ_TIES_ALL
                ? answer_few_nearest(search, n, point, err)
-               : answer_listed(search, n, point, err);
+               : answer_with_lists(search, n, point, err);
 }
 
 /* --- filtered pairs -------------------------------------------------------
@@ -1623,7 +1624,7 @@ static oj_status answer_all_within(struct nearest_search *search, int64_t n,
     if (at == n)
         return OJ_OK;
     s->n_within = 0;
-    OJ_TRY(answer_listed(search, n - at, point + at, err));
+    OJ_TRY(answer_with_lists(search, n - at, point + at, err));
     s->has_many_within = s->n_within >= OJ_MANY_WITHIN * (n - at);
     return OJ_OK;
 }
@@ -1643,9 +1644,9 @@ static oj_status answer_open_points_one_by_one(struct nearest_search *search,
     return OJ_OK;
 }
 
-static oj_status answer_filtered(struct nearest_search *search, int64_t n,
-                                 const struct oj_ordered_point *point,
-                                 struct oj_error *err)
+static oj_status answer_with_filter(struct nearest_search *search, int64_t n,
+                                    const struct oj_ordered_point *point,
+                                    struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
     int64_t least;
@@ -1756,7 +1757,7 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
     if (search.k == OJ_EVERY_PAIR)
         return answer_all_within(&search, n, point, err);
     if (search.is_filtered)
-        return answer_filtered(&search, n, point, err);
+        return answer_with_filter(&search, n, point, err);
     return relation->k == 1 ? answer_nearest_ties(&search, n, point, err)
                             : answer_k_nearest(&search, n, point, err);
 }

@@ -59,8 +59,8 @@ static int can_key_have_pairs(const struct oj_flat *flat,
            (flat->on_class == NULL || key->on_class >= 0);
 }
 
-static int are_equal(const struct located_point *a,
-                     const struct located_point *b)
+static int are_keys_equal(const struct located_point *a,
+                          const struct located_point *b)
 {
     return a->x == b->x && a->y == b->y && a->on_class == b->on_class;
 }
@@ -72,8 +72,8 @@ static uint64_t hash_key(const struct located_point *key)
     return oj_hash_mix(oj_hash_mix(on_class, &x), &y);
 }
 
-static uint32_t bucket_of(const struct equal_points_index *self,
-                          const struct located_point *key)
+static uint32_t bucket_of_key(const struct equal_points_index *self,
+                              const struct located_point *key)
 {
     /* The product's upper bits depend on all bits of the key. */
     return (uint32_t)(hash_key(key) * UINT64_C(0x9E3779B97F4A7C15) >>
@@ -114,7 +114,7 @@ static void fill_buckets(struct equal_points_index *self,
     {
         struct located_point key = key_of_feature(self, flat, f);
         if (can_key_have_pairs(flat, &key))
-            self->first[bucket_of(self, &key)]++;
+            self->first[bucket_of_key(self, &key)]++;
     }
     for (int64_t bucket = 0; bucket <= n_buckets; bucket++)
     {
@@ -127,7 +127,7 @@ static void fill_buckets(struct equal_points_index *self,
         int64_t f = feature_of != NULL ? feature_of[rank] : rank;
         struct located_point key = key_of_feature(self, flat, f);
         if (can_key_have_pairs(flat, &key))
-            self->entry[--self->first[bucket_of(self, &key)]] = key;
+            self->entry[--self->first[bucket_of_key(self, &key)]] = key;
     }
 }
 
@@ -180,7 +180,7 @@ static oj_status add_pairs_of_row(const struct equal_points_index *self,
         const struct located_point *e = &self->entry[i];
         OJ_TRY(oj_row_poll_cancel(index, worker, err));
         worker->n_candidates++;
-        if (are_equal(e, key) &&
+        if (are_keys_equal(e, key) &&
             oj_pair_may_count(&index->filter, row, e->feature))
             OJ_TRY(oj_row_put_pair(index, worker, row, e->feature, NAN, err));
     }
@@ -200,7 +200,7 @@ static oj_status answer_group(struct oj_row_index *index,
     for (int64_t r = 0; r < n; r++)
     {
         key[r] = key_of_feature(self, input, first + r);
-        bucket[r] = bucket_of(self, &key[r]);
+        bucket[r] = bucket_of_key(self, &key[r]);
         __builtin_prefetch(&self->first[bucket[r]]);
     }
     for (int64_t r = 0; r < n; r++)

@@ -151,9 +151,9 @@ static unsigned validity_needed_for_points(const struct oj_shape *a,
                 : 0u);
 }
 
-static enum verdict points_are_inside(const struct oj_shape *a,
-                                      const struct oj_shape *b, enum inside how,
-                                      unsigned *needs)
+static enum verdict decide_points_inside(const struct oj_shape *a,
+                                         const struct oj_shape *b,
+                                         enum inside how, unsigned *needs)
 {
     unsigned found =
         locate_vertices(a, b,
@@ -202,13 +202,13 @@ static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
 }
 
 /* Decides whether a is inside of b. */
-static enum verdict is_inside(const struct oj_shape *a,
-                              const struct oj_shape *b, enum inside how,
-                              unsigned *needs)
+static enum verdict decide_inside(const struct oj_shape *a,
+                                  const struct oj_shape *b, enum inside how,
+                                  unsigned *needs)
 {
     *needs = 0;
     if (a->kinds == OJ_PART_POINT)
-        return points_are_inside(a, b, how, needs);
+        return decide_points_inside(a, b, how, needs);
     *needs = NEEDS_BOTH;
     if (b->kinds == OJ_PART_POLYGON)
         return decide_lines_or_polygons_inside(a, b, how);
@@ -231,8 +231,8 @@ static int are_of_these_two_kinds(const struct oj_shape *a,
            (a->kinds == other && b->kinds == kind);
 }
 
-static enum verdict shapes_touch(const struct oj_shape *a,
-                                 const struct oj_shape *b, unsigned *needs)
+static enum verdict decide_touches(const struct oj_shape *a,
+                                   const struct oj_shape *b, unsigned *needs)
 {
     *needs = 0;
     if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POINT)
@@ -289,8 +289,8 @@ static enum verdict decide_crosses_or_overlaps(enum oj_op op,
     return contact == OJ_APART && is_simple ? VERDICT_NO : VERDICT_UNSURE;
 }
 
-static enum verdict are_equal(const struct oj_shape *a,
-                              const struct oj_shape *b, unsigned *needs)
+static enum verdict decide_equals(const struct oj_shape *a,
+                                  const struct oj_shape *b, unsigned *needs)
 {
     *needs = NEEDS_BOTH;
     if (a->kinds != b->kinds)
@@ -357,7 +357,7 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
     if (!is_mixed && classify_containment_op(op, &how, &is_around))
     {
         enum verdict verdict =
-            is_inside(is_around ? b : a, is_around ? a : b, how, needs);
+            decide_inside(is_around ? b : a, is_around ? a : b, how, needs);
         if (is_around) /* the flags are for (b, a) and must be exchanged */
             *needs = (*needs & NEEDS_VALID_A ? (unsigned)NEEDS_VALID_B : 0u) |
                      (*needs & NEEDS_VALID_B ? (unsigned)NEEDS_VALID_A : 0u);
@@ -373,12 +373,12 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
     switch (op)
     {
         case OJ_OP_TOUCHES:
-            return shapes_touch(a, b, needs);
+            return decide_touches(a, b, needs);
         case OJ_OP_CROSSES:
         case OJ_OP_OVERLAPS:
             return decide_crosses_or_overlaps(op, a, b, needs);
         case OJ_OP_EQUALS:
-            return are_equal(a, b, needs);
+            return decide_equals(a, b, needs);
         default:
             return VERDICT_UNSURE;
     }
@@ -438,7 +438,7 @@ struct predicate_index
 };
 
 static const struct oj_relation *
-relation_of(const struct predicate_index *index)
+relation_of_index(const struct predicate_index *index)
 {
     return &index->shared.args.relation;
 }
@@ -541,7 +541,7 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
 
 static int takes_borders_first(const struct predicate_index *index)
 {
-    enum oj_op op = relation_of(index)->op;
+    enum oj_op op = relation_of_index(index)->op;
     return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
 }
 
@@ -622,7 +622,7 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *other, int *is_decided, int *holds,
                   struct oj_error *err)
 {
-    const struct oj_relation *relation = relation_of(index);
+    const struct oj_relation *relation = relation_of_index(index);
     enum oj_validity of_row, of_feature;
     struct oj_matrix matrix;
     *is_decided = 0;
@@ -658,7 +658,7 @@ static oj_status decide_by_matrix(struct predicate_index *index,
                                   const struct oj_shape *other, int *holds,
                                   struct oj_error *err)
 {
-    const struct oj_relation *relation = relation_of(index);
+    const struct oj_relation *relation = relation_of_index(index);
     struct oj_matrix matrix;
     int row_is_valid, feature_is_valid;
     OJ_TRY(is_feature_topologically_valid(w, shape, w->row_validity,
@@ -705,7 +705,7 @@ decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
 {
     unsigned needs = 0;
     enum verdict verdict = decide_predicate_without_matrix(
-        relation_of(index), shape, other, &needs);
+        relation_of_index(index), shape, other, &needs);
     *is_decided = verdict != VERDICT_UNSURE;
     *holds = verdict == VERDICT_YES;
     if (*is_decided && (needs & NEEDS_VALID_B))
@@ -857,12 +857,12 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
                                          struct oj_error *err)
 {
     const struct oj_shape_side *side = &index->side;
-    int is_disjoint = relation_of(index)->op == OJ_OP_DISJOINT;
+    int is_disjoint = relation_of_index(index)->op == OJ_OP_DISJOINT;
     /* Fast path for a polygon with a layer of single points, since there may be
      * very many points. */
     unsigned places =
         side->shape == NULL && shape->kinds == OJ_PART_POLYGON
-            ? point_locations_that_satisfy_op(relation_of(index)->op)
+            ? point_locations_that_satisfy_op(relation_of_index(index)->op)
             : 0;
     for (int64_t i = 0; i < w->found.n; i++)
     {
@@ -928,9 +928,9 @@ validity_of_equal_feature(const struct predicate_index *index,
 
 /* Returns the number of candidates from which on the row's shape gets an edge
  * grid. */
-static int64_t found_for_cells(const struct predicate_index *index,
-                               const struct predicate_worker *w,
-                               const struct oj_shape *shape)
+static int64_t candidates_for_cells(const struct predicate_index *index,
+                                    const struct predicate_worker *w,
+                                    const struct oj_shape *shape)
 {
     const struct oj_shape_side *side = &index->side;
     int64_t n = w->found.n, n_vertices = 0;
@@ -983,7 +983,7 @@ static oj_status search_row(struct oj_row_index *shared,
                                   &shape.box, &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row_shape_members_cells(
-            w, &shape, found_for_cells(index, w, &shape), err));
+            w, &shape, candidates_for_cells(index, w, &shape), err));
     w->row_validity = validity_of_equal_feature(index, w, &shape);
     return add_pairs_of_candidates(index, w, row, &shape, err);
 }
@@ -995,7 +995,7 @@ static oj_status search_row(struct oj_row_index *shared,
 static int needs_decision_after_gpu_screen(const struct predicate_index *index,
                                            uint8_t said)
 {
-    enum oj_op op = relation_of(index)->op;
+    enum oj_op op = relation_of_index(index)->op;
     if (said == OJ_SAID_MEETS)
         return op != OJ_OP_INTERSECTS && op != OJ_OP_DISJOINT &&
                op != OJ_OP_BBOX;
@@ -1021,7 +1021,7 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               &is_sure, err));
     if (!is_sure)
         return decide_by_matrix(index, w, shape, feature, &other, holds, err);
-    *holds = meets == (relation_of(index)->op != OJ_OP_DISJOINT);
+    *holds = meets == (relation_of_index(index)->op != OJ_OP_DISJOINT);
     return OJ_OK;
 }
 
@@ -1031,7 +1031,7 @@ static int
 needs_join_shape_after_gpu_screen(const struct predicate_index *index,
                                   uint8_t said)
 {
-    enum oj_op op = relation_of(index)->op;
+    enum oj_op op = relation_of_index(index)->op;
     int decides_meeting = op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT;
     return needs_decision_after_gpu_screen(index, said) &&
            said != OJ_SAID_APART_IF_VALID &&
@@ -1137,7 +1137,7 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
             OJ_TRY(decide_gpu_screened_if_valid(
                 index, w, &shape, feature[i], said[i] == OJ_SAID_MEETS_IF_VALID,
                 &holds, err));
-        said[i] = holds != (relation_of(index)->op == OJ_OP_DISJOINT)
+        said[i] = holds != (relation_of_index(index)->op == OJ_OP_DISJOINT)
                       ? OJ_SAID_MEETS
                       : OJ_SAID_APART;
     }
@@ -1173,7 +1173,7 @@ static int64_t list_gpu_screened_pairs_of_row(const struct screened_batch *b,
     const struct oj_screen_pairs *pairs = b->pairs;
     const struct oj_flat *join_side = b->index->shared.args.join_side;
     int64_t first = pairs->offset[row], end = pairs->offset[row + 1], n = 0;
-    int is_disjoint = relation_of(b->index)->op == OJ_OP_DISJOINT;
+    int is_disjoint = relation_of_index(b->index)->op == OJ_OP_DISJOINT;
     if (is_disjoint && !has_parts(b->index->shared.input, row))
         return 0;
     for (int64_t i = first; i < end; i++)
@@ -1236,14 +1236,14 @@ static oj_status write_gpu_screened_pairs_of_task(int64_t task, int thread,
         int32_t *feature = out->join_row + at;
         int64_t n;
         out->offset[row] = at;
-        if (relation_of(index)->op == OJ_OP_DISJOINT)
+        if (relation_of_index(index)->op == OJ_OP_DISJOINT)
             OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
         n = list_gpu_screened_pairs_of_row(
             b, row, worker_of(index, thread)->is_met, feature);
         for (int64_t i = at; i < at + n; i++)
             out->measure[i] = NAN;
         at += n;
-        if (!relation_of(index)->any_order)
+        if (!relation_of_index(index)->any_order)
             OJ_TRY(oj_row_order_sort(&b->order[thread], n,
                                      index->shared.args.tie_rank, feature, NULL,
                                      err));
@@ -1352,7 +1352,7 @@ static oj_status prepare_workers(struct predicate_index *index,
         struct predicate_worker *w = worker_of(index, t);
         w->n_rows = 0;
         oj_relate_scratch_forget_layers(&w->relate);
-        if (relation_of(index)->op != OJ_OP_DISJOINT)
+        if (relation_of_index(index)->op != OJ_OP_DISJOINT)
             continue;
         oj_free(w->is_met); /* a failed batch may have left marks in it, so it
                                is freed */

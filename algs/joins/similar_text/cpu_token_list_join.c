@@ -134,8 +134,8 @@ OJ_INLINE oj_status join_entries(struct similar_batch *b, int thread,
 
 /* Returns the first class whose sets are too large to be similar to the row if
  * this token is the first common one. */
-OJ_INLINE int64_t class_beyond_row(const struct similar_batch *b,
-                                   const struct similar_entry *row)
+OJ_INLINE int64_t first_class_beyond_row(const struct similar_batch *b,
+                                         const struct similar_entry *row)
 {
     const struct similar_needs *needs = &b->needs[row->class];
     int64_t left = b->input->class_size[row->class] - row->place;
@@ -155,7 +155,7 @@ static oj_status join_rows_with_list(struct similar_batch *b, int thread,
     for (const struct similar_entry *last = row + n; row < last; row++)
     {
         const struct similar_needs *needs = &b->needs[row->class];
-        int64_t end_class = class_beyond_row(b, row), end, from;
+        int64_t end_class = first_class_beyond_row(b, row), end, from;
         if (end_class <= needs->first)
             continue;
         while (low < list->n_near && class[low] < needs -> first)
@@ -225,7 +225,7 @@ double oj_similar_list_work(const struct similar_batch *b)
         {
             const struct similar_entry *row = &b->input->entry[next];
             int64_t first = b->needs[row->class].first,
-                    end = class_beyond_row(b, row);
+                    end = first_class_beyond_row(b, row);
             /* Treats the two lists of a token as one, a slight overestimate. */
             if (end > first)
                 sum += (double)(oj_similar_find_class(e, n, end) -

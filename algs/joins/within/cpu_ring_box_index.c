@@ -90,7 +90,7 @@ static double sum_sampled_box_areas(const struct oj_ring_cells *cells)
 
 /* Returns the main direction, in radians, of the edges of sampled rings,
  * weighted by length; NaN if there is none, or coordinates are too large. */
-static double main_direction(const struct oj_ring_cells *cells)
+static double find_main_direction(const struct oj_ring_cells *cells)
 {
     const double quarter = 1.5707963267948966;
     double length_in[N_DIRECTIONS] = {0.0}, sum_of[N_DIRECTIONS] = {0.0};
@@ -131,7 +131,7 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
     const struct oj_located_ring *middle = &cells->ring[cells->n_rings / 2];
     if (cells->flat->n_vertices > AXES_MEAN * cells->n_rings)
         return;
-    direction = main_direction(cells);
+    direction = find_main_direction(cells);
     if (!(direction == direction) || middle->n_vertices < 1)
         return;
     plain = sum_sampled_box_areas(cells);
@@ -558,8 +558,8 @@ static int is_cell_worth_subdividing(const struct oj_ring_layer *layer,
 
 /* Returns the part of clip that is in a cell. Border cells extend without
  * limit. */
-static struct oj_box cell_box(const struct oj_ring_layer *layer, int64_t cell,
-                              const struct oj_box *clip)
+static struct oj_box box_of_cell(const struct oj_ring_layer *layer,
+                                 int64_t cell, const struct oj_box *clip)
 {
     int64_t column = cell % layer->nx, row = cell / layer->nx;
     double width = OJ_CELL_STEPS / layer->scale_x;
@@ -578,14 +578,14 @@ static struct oj_box cell_box(const struct oj_ring_layer *layer, int64_t cell,
     return box;
 }
 
-static oj_status split_cell(struct oj_ring_cells *cells,
-                            struct oj_ring_layer *layer, int64_t cell,
-                            const struct oj_box *clip, int depth, int n_threads,
-                            struct oj_error *err)
+static oj_status subdivide_cell(struct oj_ring_cells *cells,
+                                struct oj_ring_layer *layer, int64_t cell,
+                                const struct oj_box *clip, int depth,
+                                int n_threads, struct oj_error *err)
 {
     int64_t n_cells = (int64_t)layer->nx * layer->ny, set;
     int64_t first = layer->first[cell], n = layer->first[cell + 1] - first;
-    struct oj_box box = cell_box(layer, cell, clip);
+    struct oj_box box = box_of_cell(layer, cell, clip);
     int32_t *ring;
     oj_status status;
     if (layer->child == NULL)
@@ -641,8 +641,8 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
              cell++)
         {
             if (is_cell_worth_subdividing(layer, cell))
-                status =
-                    split_cell(cells, layer, cell, clip, depth, n_threads, err);
+                status = subdivide_cell(cells, layer, cell, clip, depth,
+                                        n_threads, err);
         }
         oj_free(b.steps);
         b.steps = NULL;
@@ -730,7 +730,7 @@ static oj_status assign_grids_to_large_rings(struct oj_ring_cells *cells,
 
 /* Returns the number of tests of a ring that read all its edges before a grid
  * is built for it. */
-static int walks_before_grid(const struct oj_ring_cells *cells,
+static int tests_before_grid(const struct oj_ring_cells *cells,
                              const struct oj_located_ring *ring)
 {
     return ring->n_vertices >= LARGE &&
@@ -765,7 +765,7 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
         *out = &late->grid;
         return OJ_OK;
     }
-    if (n_asked < walks_before_grid(cells, ring) ||
+    if (n_asked < tests_before_grid(cells, ring) ||
         atomic_exchange(&late->is_taken, 1) != 0)
         return OJ_OK;
     status = oj_edge_grid_of_ring(

@@ -122,7 +122,7 @@ static int is_needed_next(const struct needed_counts *counts, int64_t k,
     return counts->all - left_out < k;
 }
 
-static void count_needed(struct needed_counts *counts, int32_t number)
+static void count_needed_feature(struct needed_counts *counts, int32_t number)
 {
     int64_t n;
     counts->all++;
@@ -143,9 +143,9 @@ static void count_needed(struct needed_counts *counts, int32_t number)
 
 /* Marks the features of one -on class that must be kept. list: sorted by tie
  * rank. */
-static void mark_run(const struct oj_equal_features *of, int64_t n,
-                     const struct equal_feature *list, int64_t *of_class,
-                     uint8_t *is_needed)
+static void mark_needed_of_class(const struct oj_equal_features *of, int64_t n,
+                                 const struct equal_feature *list,
+                                 int64_t *of_class, uint8_t *is_needed)
 {
     struct needed_counts counts = {.most_number = -1, .of_class = of_class};
     for (int64_t i = 0; i < n; i++)
@@ -153,7 +153,7 @@ static void mark_run(const struct oj_equal_features *of, int64_t n,
         int needed = is_needed_next(&counts, of->k, list[i].number);
         is_needed[list[i].place] = (uint8_t)needed;
         if (needed)
-            count_needed(&counts, list[i].number);
+            count_needed_feature(&counts, list[i].number);
     }
     for (int64_t i = 0; i < n; i++)
     {
@@ -209,7 +209,7 @@ oj_status oj_equal_features_mark(const struct oj_equal_features *of, int64_t n,
         end = i + 1;
         while (end < n && list[end].on_class == list[i].on_class)
             end++;
-        mark_run(of, end - i, list + i, of_class, is_needed);
+        mark_needed_of_class(of, end - i, list + i, of_class, is_needed);
     }
     oj_free(of_class);
     oj_free(list);

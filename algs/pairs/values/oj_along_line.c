@@ -302,7 +302,7 @@ struct place
     double by; /* if end is 0: distance from the start of the segment */
 };
 
-static int are_equal(const struct place *q, int64_t v, int64_t w)
+static int are_vertices_equal(const struct place *q, int64_t v, int64_t w)
 {
     const struct oj_along_vertex *vertex = q->side->vertex;
     const struct oj_vec3 *at = q->side->sphere.at;
@@ -316,14 +316,14 @@ static int are_equal(const struct place *q, int64_t v, int64_t w)
 static void skip_segments_without_length(struct place *q)
 {
     int64_t v = q->v;
-    while (v < q->last && are_equal(q, v, v + 1))
+    while (v < q->last && are_vertices_equal(q, v, v + 1))
         v++;
     if (v == q->last)
     {
         v = q->v;
-        while (v > q->first && are_equal(q, v, v + 1))
+        while (v > q->first && are_vertices_equal(q, v, v + 1))
             v--;
-        if (are_equal(q, v, v + 1))
+        if (are_vertices_equal(q, v, v + 1))
             return;
     }
     q->v = v;
@@ -388,29 +388,29 @@ static int side_of_line_with_vertex(const struct place *q, int64_t v, int64_t w,
 static int64_t vertex_before(const struct place *q, int64_t v)
 {
     int64_t w = v;
-    while (w > q->first && are_equal(q, w, v))
+    while (w > q->first && are_vertices_equal(q, w, v))
         w--;
-    if (!are_equal(q, w, v))
+    if (!are_vertices_equal(q, w, v))
         return w;
-    if (!are_equal(q, q->first, q->last))
+    if (!are_vertices_equal(q, q->first, q->last))
         return -1;
-    for (w = q->last; w > v && are_equal(q, w, v);)
+    for (w = q->last; w > v && are_vertices_equal(q, w, v);)
         w--;
-    return are_equal(q, w, v) ? -1 : w;
+    return are_vertices_equal(q, w, v) ? -1 : w;
 }
 
 static int64_t vertex_after(const struct place *q, int64_t v)
 {
     int64_t w = v;
-    while (w < q->last && are_equal(q, w, v))
+    while (w < q->last && are_vertices_equal(q, w, v))
         w++;
-    if (!are_equal(q, w, v))
+    if (!are_vertices_equal(q, w, v))
         return w;
-    if (!are_equal(q, q->first, q->last))
+    if (!are_vertices_equal(q, q->first, q->last))
         return -1;
-    for (w = q->first; w < v && are_equal(q, w, v);)
+    for (w = q->first; w < v && are_vertices_equal(q, w, v);)
         w++;
-    return are_equal(q, w, v) ? -1 : w;
+    return are_vertices_equal(q, w, v) ? -1 : w;
 }
 
 /* Returns the side of a point whose nearest point is vertex v and that differs
@@ -434,12 +434,12 @@ static int side_at_vertex(const struct place *q, int64_t v, double x, double y,
     return turn != 0 ? -turn : before != 0 ? before : after != 0 ? after : 1;
 }
 
-static double find_side(const struct place *q, double x, double y,
-                        struct oj_vec3 p)
+static double find_side_of_point(const struct place *q, double x, double y,
+                                 struct oj_vec3 p)
 {
     if (q->end == 0)
         return side_of_line(q, q->v, q->v + 1, x, y, p);
-    if (are_equal(q, q->v, q->v + 1))
+    if (are_vertices_equal(q, q->v, q->v + 1))
         return (double)NAN;
     return side_at_vertex(q, q->v + q->end - 1, x, y, p);
 }
@@ -529,7 +529,7 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
     fill_along(&q, feature, &nearest, want, &out);
     if ((want & OJ_ALONG_SIDE) != 0)
     {
-        out.side = distance > 0.0 ? find_side(&q, x, y, p) : 0.0;
+        out.side = distance > 0.0 ? find_side_of_point(&q, x, y, p) : 0.0;
         out.offset = out.side * distance;
     }
     return out;

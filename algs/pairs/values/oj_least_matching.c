@@ -404,7 +404,7 @@ static void move_along_cycle(struct matching *m, int32_t node, int64_t edge)
 /* Tries to give the row `edge`, which it prefers to its present one, in another
  * matching of equal cost; rows before it keep their edges. Returns 1 on
  * success. */
-static int take_preferred_edge(struct matching *m, int32_t row, int64_t edge)
+static int try_preferred_edge(struct matching *m, int32_t row, int64_t edge)
 {
     const int32_t free = (int32_t)m->graph->n_rows;
     const int32_t old = m->edge[row] >= 0 ? m->graph->column[m->edge[row]] : -1;
@@ -500,7 +500,7 @@ static oj_status match_all_rows(struct matching *m, struct oj_error *err)
         OJ_TRY(oj_check_cancel(m->cancel, err));
         for (int64_t e = graph->offset[row];
              e < graph->offset[row + 1] && e != m->edge[row] &&
-             !take_preferred_edge(m, row, e);
+             !try_preferred_edge(m, row, e);
              e++)
         {
         }

@@ -532,9 +532,9 @@ static oj_status collect_pairs_of_groups(struct oj_one_to_one *choice,
 }
 
 /* Replaces the greedy pairs of the group by those of its matching. */
-static void take_chosen_pairs(struct oj_one_to_one *choice,
-                              const struct group_search *s, int64_t first,
-                              int64_t n, int64_t n_rows)
+static void replace_greedy_pairs(struct oj_one_to_one *choice,
+                                 const struct group_search *s, int64_t first,
+                                 int64_t n, int64_t n_rows)
 {
     for (int64_t i = first; i < first + n; i++)
         choice->taken[s->join[i]].at = 0;
@@ -569,7 +569,7 @@ static oj_status match_group(struct oj_one_to_one *choice,
     graph.column = s->column;
     graph.weight = (const double(*)[OJ_MATCHING_WEIGHTS])(s->weight + first);
     OJ_TRY(oj_least_matching_find(&graph, s->cancel, s->chosen, err));
-    take_chosen_pairs(choice, s, first, n, graph.n_rows);
+    replace_greedy_pairs(choice, s, first, n, graph.n_rows);
     return OJ_OK;
 }
 
@@ -581,8 +581,8 @@ static int is_group_matched(const struct group_search *s, int64_t group)
 
 /* Assigns array ranges to the groups of the next pass, from `first` on, as long
  * as their pairs fit. Returns the first group that does not fit. */
-static int64_t place_groups_of_pass(const struct oj_one_to_one *choice,
-                                    struct group_search *s, int64_t first)
+static int64_t assign_groups_to_pass(const struct oj_one_to_one *choice,
+                                     struct group_search *s, int64_t first)
 {
     /* A collected pair has 56 bytes, a record 32, so half as many pairs fit. */
     const int64_t room = choice->most_held / 2;
@@ -644,7 +644,7 @@ static oj_status match_all_groups(struct oj_one_to_one *choice,
     }
     while (first < choice->n_join)
     {
-        int64_t end = place_groups_of_pass(choice, s, first);
+        int64_t end = assign_groups_to_pass(choice, s, first);
         if (s->n > 0)
             OJ_TRY(match_groups_of_pass(choice, s, first, end, err));
         first = end;

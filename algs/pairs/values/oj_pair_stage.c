@@ -144,7 +144,7 @@ static int is_on_globe(const struct oj_pair_stage *stage)
 }
 
 static const struct oj_ellipsoid *
-ellipsoid_of(const struct oj_pair_stage *stage)
+ellipsoid_of_stage(const struct oj_pair_stage *stage)
 {
     return oj_relation_ellipsoid(&stage->request.relation);
 }
@@ -231,12 +231,12 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
     {
         oj_sphere_side_free(&stage->sphere);
         OJ_TRY(oj_sphere_side_build(
-            &stage->sphere, side->joined, ellipsoid_of(stage), 1,
+            &stage->sphere, side->joined, ellipsoid_of_stage(stage), 1,
             stage->request.relation.distance_to == OJ_TO_INTERIOR,
             stage->n_workers, err));
-        if (ellipsoid_of(stage) != NULL && stage->geodesic == NULL)
-            OJ_TRY(
-                oj_geodesic_open(ellipsoid_of(stage), &stage->geodesic, err));
+        if (ellipsoid_of_stage(stage) != NULL && stage->geodesic == NULL)
+            OJ_TRY(oj_geodesic_open(ellipsoid_of_stage(stage), &stage->geodesic,
+                                    err));
     }
     if (stage->request.pick == OJ_PICK_SMALLEST_AREA ||
         stage->request.pick == OJ_PICK_LARGEST_AREA)
@@ -486,7 +486,7 @@ static double overlap_size(const struct pair_stage_worker *worker, double area,
 
 /* Returns area(a and b) / area(a or b), computed from the areas of both
  * features and of their intersection; NaN if neither has an area. */
-static double intersection_by_union(double common, double a, double b)
+static double intersection_over_union(double common, double a, double b)
 {
     const double all = a + b - common;
     return all > 0.0 ? common / all : (double)NAN;
@@ -516,7 +516,7 @@ static oj_status set_values_of_areas(struct pair_stage_worker *worker,
     set_value(worker, OJ_PAIR_JOIN_AREA, of_feature);
     set_value(worker, OJ_PAIR_INPUT_AREA, of_row);
     set_value(worker, OJ_PAIR_OVERLAP_IOU,
-              wants_iou ? intersection_by_union(area, of_row, of_feature)
+              wants_iou ? intersection_over_union(area, of_row, of_feature)
                         : (double)NAN);
     return OJ_OK;
 }
@@ -690,11 +690,11 @@ static oj_status find_closest_points(struct pair_stage_worker *worker,
         find_points_by_heading(worker, range, points);
         return OJ_OK;
     }
-    if (ellipsoid_of(stage) != NULL)
+    if (ellipsoid_of_stage(stage) != NULL)
     {
-        *points = oj_ellipsoid_points_find(ellipsoid_of(stage), stage->geodesic,
-                                           stage->input.joined, worker->row,
-                                           &stage->sphere, worker->feature);
+        *points = oj_ellipsoid_points_find(
+            ellipsoid_of_stage(stage), stage->geodesic, stage->input.joined,
+            worker->row, &stage->sphere, worker->feature);
         return OJ_OK;
     }
     if (is_on_globe(stage))
@@ -714,7 +714,7 @@ static oj_status find_closest_points(struct pair_stage_worker *worker,
 static double bearing_between(const struct oj_pair_stage *stage,
                               const struct oj_nearest_points *p)
 {
-    if (ellipsoid_of(stage) != NULL)
+    if (ellipsoid_of_stage(stage) != NULL)
         return oj_geodesic_bearing(stage->geodesic, p->ax, p->ay, p->bx, p->by);
     return is_on_globe(stage) ? oj_sphere_bearing(p->ax, p->ay, p->bx, p->by)
                               : oj_bearing(p->ax, p->ay, p->bx, p->by);
@@ -769,8 +769,8 @@ static oj_status find_point_beside_line(struct pair_stage_worker *worker,
 
 /* Returns 1 if the two features cross. The computed crossing point is rounded,
  * but counts as lying on both. */
-static int are_crossing(const struct pair_stage_worker *worker,
-                        const struct oj_nearest_points *p)
+static int do_features_cross(const struct pair_stage_worker *worker,
+                             const struct oj_nearest_points *p)
 {
     return p->distance <= 0.0 &&
            (oj_flat_kinds(worker->stage->join_side.joined, worker->feature) &
@@ -818,7 +818,7 @@ static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
                               find_range_of_row(worker, &range),
                               worker->stage->along_wants);
     }
-    if (!isnan(place.along) && are_crossing(worker, &p))
+    if (!isnan(place.along) && do_features_cross(worker, &p))
         place.offset = place.side = 0.0;
     set_value(worker, OJ_PAIR_ALONG, place.along);
     set_value(worker, OJ_PAIR_ALONG_PERCENT, place.percent);
@@ -854,8 +854,8 @@ static oj_status set_matrix_values_of_pair(struct pair_stage_worker *worker,
 /* ---- similarities ---------------------------------------------------------
  */
 
-static double similarity_of(const struct pair_stage_worker *worker,
-                            int condition)
+static double similarity_of_pair(const struct pair_stage_worker *worker,
+                                 int condition)
 {
     const struct oj_pair_stage *stage = worker->stage;
     return oj_pair_similarity(&stage->request.relation, condition,
@@ -863,7 +863,7 @@ static double similarity_of(const struct pair_stage_worker *worker,
                               stage->join_side.joined, worker->feature);
 }
 
-static double difference_of(const struct pair_stage_worker *worker)
+static double difference_of_pair(const struct pair_stage_worker *worker)
 {
     const struct oj_pair_stage *stage = worker->stage;
     return oj_pair_difference(&stage->request.relation, stage->input.joined,
@@ -878,12 +878,13 @@ static void set_similarity_values_of_pair(struct pair_stage_worker *worker)
         enum oj_pair_value which = (enum oj_pair_value)(OJ_PAIR_SIMILARITY + i);
         if (wants_value(worker, which))
             set_value(worker, which,
-                      worker->feature >= 0 ? similarity_of(worker, i)
+                      worker->feature >= 0 ? similarity_of_pair(worker, i)
                                            : (double)NAN);
     }
     if (wants_value(worker, OJ_PAIR_DIFFERENCE))
         set_value(worker, OJ_PAIR_DIFFERENCE,
-                  worker->feature >= 0 ? difference_of(worker) : (double)NAN);
+                  worker->feature >= 0 ? difference_of_pair(worker)
+                                       : (double)NAN);
 }
 
 static oj_status set_values_of_pair(struct pair_stage_worker *worker,
@@ -927,8 +928,8 @@ static int has_wanted_part(const struct oj_pair_stage *stage, int64_t entry)
 }
 
 /* Moves an entry and its values to the end of those kept so far. */
-static void keep_entry(struct oj_pair_stage *stage,
-                       const struct oj_matches *entries, int64_t entry)
+static void copy_kept_entry(struct oj_pair_stage *stage,
+                            const struct oj_matches *entries, int64_t entry)
 {
     struct oj_pair_values *values = stage->values;
     const int64_t n = values->n_entries++;
@@ -970,7 +971,7 @@ static oj_status drop_pairs_without_part(struct oj_pair_stage *stage,
         for (int64_t i = oj_matches_first(entries, row); i < end; i++)
         {
             if (has_wanted_part(stage, i))
-                keep_entry(stage, entries, i);
+                copy_kept_entry(stage, entries, i);
         }
         kept->n_matched += values->n_entries > kept->offset[row];
     }
@@ -1040,8 +1041,9 @@ static oj_status set_pick_score_of_pair(struct pair_stage_worker *worker,
         score = -p.distance;
     }
     else if (stage->request.pick == OJ_PICK_MOST_SIMILAR)
-        score = stage->request.relation.n_similar > 0 ? similarity_of(worker, 0)
-                                                      : -difference_of(worker);
+        score = stage->request.relation.n_similar > 0
+                    ? similarity_of_pair(worker, 0)
+                    : -difference_of_pair(worker);
     else
     {
         unsigned both = kinds_of_row(worker) & kinds_of_feature(worker);

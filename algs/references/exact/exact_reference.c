@@ -55,7 +55,7 @@ static void free_pair(struct exact_pair *pair)
     oj_free(pair->run);
 }
 
-static struct oj_box box_of(const struct exact_segment *s)
+static struct oj_box box_of_segment(const struct exact_segment *s)
 {
     return oj_box_of_segment(s->ax, s->ay, s->bx, s->by);
 }
@@ -172,7 +172,7 @@ static oj_status read_segments_of_two_features(
         pair->exponent = 0;
     for (int64_t i = 0; i < pair->n_segments; i++)
     {
-        struct oj_box box = box_of(&pair->segment[i]);
+        struct oj_box box = box_of_segment(&pair->segment[i]);
         if (i % RUN == 0)
             pair->run[i / RUN] = box;
         else
@@ -190,7 +190,7 @@ static int64_t next_segment_near_box(const struct exact_pair *pair,
     while (*at < end)
     {
         int64_t i = *at;
-        struct oj_box own = box_of(&pair->segment[i]);
+        struct oj_box own = box_of_segment(&pair->segment[i]);
         if (i % RUN == 0 && !oj_box_intersects(&pair->run[i / RUN], box))
         {
             *at += RUN;
@@ -313,7 +313,7 @@ make_crossing_point_with_bounds(const struct exact_segment *first,
                                 const struct exact_segment *second,
                                 int exponent)
 {
-    struct oj_box a = box_of(first), b = box_of(second);
+    struct oj_box a = box_of_segment(first), b = box_of_segment(second);
     struct exact_place place = {{fmax(a.x0, b.x0), fmax(a.y0, b.y0),
                                  fmin(a.x1, b.x1), fmin(a.y1, b.y1)},
                                 first,
@@ -560,7 +560,7 @@ static oj_status cut_segment_at_touching_ends(struct exact_arrangement *a,
                                               const int side[2],
                                               struct oj_error *err)
 {
-    struct oj_box box = box_of(&a->pair.segment[s]);
+    struct oj_box box = box_of_segment(&a->pair.segment[s]);
     for (int end = 0; end < 2; end++)
     {
         int64_t place = 2 * t + end;
@@ -608,7 +608,7 @@ static oj_status cut_all_segments_at_meetings(struct exact_arrangement *a,
     }
     for (int64_t i = 0; i < pair->n_segments; i++)
     {
-        struct oj_box box = box_of(&pair->segment[i]);
+        struct oj_box box = box_of_segment(&pair->segment[i]);
         int64_t at = i + 1;
         for (int64_t j; (j = next_segment_near_box(pair, &box, &at,
                                                    pair->n_segments)) >= 0;)
@@ -1068,7 +1068,7 @@ static void measure_point_to_segment_exactly(struct nearness *n, double x,
                                              double y,
                                              const struct exact_segment *s)
 {
-    const struct oj_box point = {x, y, x, y}, box = box_of(s);
+    const struct oj_box point = {x, y, x, y}, box = box_of_segment(s);
     struct exact_vector along, to_point;
     struct oj_integer above, below, at, copy;
     if (oj_box_distance(&box, &point) > n->bound)
@@ -1099,7 +1099,7 @@ static void measure_segment_distance(struct nearness *n,
                                      const struct exact_segment *s,
                                      const struct exact_segment *t)
 {
-    struct oj_box a = box_of(s), b = box_of(t);
+    struct oj_box a = box_of_segment(s), b = box_of_segment(t);
     int exponent = n->pair.exponent;
     if (oj_box_intersects(&a, &b) &&
         orientation_sign_of_vertex(s, t->ax, t->ay, exponent) *
@@ -1130,7 +1130,7 @@ static oj_status find_least_squared_distance(struct nearness *n,
                        "a feature without parts has no distance");
     for (int64_t i = 0; i < pair->n_of_input && !is_distance_zero(n); i++)
     {
-        struct oj_box box = box_of(&pair->segment[i]);
+        struct oj_box box = box_of_segment(&pair->segment[i]);
         struct oj_box near = oj_box_widened(&box, n->bound);
         int64_t at = pair->n_of_input, j;
         while ((j = next_segment_near_box(pair, &near, &at,

@@ -346,7 +346,7 @@ static GEOSGeometry *make_rings_as_polygons(const struct geos_side *side,
 
 /* ---- cache of features --------------------------------------------------- */
 
-static void drop_prepared(GEOSContextHandle_t geos, struct prepared *one)
+static void destroy_prepared(GEOSContextHandle_t geos, struct prepared *one)
 {
     GEOSPreparedGeom_destroy_r(geos, one->prepared);
     GEOSGeom_destroy_r(geos, one->geometry);
@@ -367,9 +367,9 @@ static void evict_kept_feature(struct geos_side *side, struct kept *kept)
 {
     if (kept->feature < 0)
         return;
-    drop_prepared(side->geos, &kept->whole);
+    destroy_prepared(side->geos, &kept->whole);
     for (int64_t i = 0; i < kept->n_locators; i++)
-        drop_prepared(side->geos, &kept->locator[i]);
+        destroy_prepared(side->geos, &kept->locator[i]);
     oj_free(kept->locator);
     GEOSGeom_destroy_r(side->geos, kept->geometry);
     oj_free(kept->box);
@@ -449,8 +449,8 @@ static struct kept *get_feature(struct geos_side *side, int64_t feature)
     return kept;
 }
 
-static struct oj_box box_of(const struct oj_flat *flat, int64_t first,
-                            int64_t end)
+static struct oj_box box_of_vertices(const struct oj_flat *flat, int64_t first,
+                                     int64_t end)
 {
     struct oj_box box =
         oj_box_of_points(flat->x + first, flat->y + first, end - first);
@@ -471,7 +471,7 @@ static const struct oj_box *component_boxes(const struct geos_side *side,
         return NULL;
     if (oj_flat_is_points(flat))
     {
-        *box = box_of(flat, kept->feature, kept->feature + 1);
+        *box = box_of_vertices(flat, kept->feature, kept->feature + 1);
         return box;
     }
     for (int64_t part = flat->part_offset[kept->feature];
@@ -481,8 +481,8 @@ static const struct oj_box *component_boxes(const struct geos_side *side,
         int64_t end = flat->ring_offset[part + 1];
         int64_t step = side->rings_as_lines ? 1 : end - ring;
         for (; ring < end; ring += step)
-            *box++ = box_of(flat, flat->vertex_offset[ring],
-                            flat->vertex_offset[ring + step]);
+            *box++ = box_of_vertices(flat, flat->vertex_offset[ring],
+                                     flat->vertex_offset[ring + step]);
     }
     return kept->box;
 }
@@ -780,7 +780,7 @@ static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
         side->geos, make_polygons(side, kept->feature, part, n));
     located = locate_by_prepared_geometry(
         pairs, prepare_geometry(side->geos, &beside), point, where);
-    drop_prepared(side->geos, &beside);
+    destroy_prepared(side->geos, &beside);
     return located;
 }
 
@@ -1358,7 +1358,7 @@ static GEOSGeometry *make_box_around_row(const struct geos_cover *cover)
     if (corners == NULL)
         return NULL;
     oj_flat_vertices(flat, cover->row, &first, &end);
-    box = box_of(flat, first, end);
+    box = box_of_vertices(flat, first, end);
     far = fmax(box.x1 - box.x0, box.y1 - box.y0) / 16.0 +
           1e-9 * (fabs(box.x0) + fabs(box.x1) + fabs(box.y0) + fabs(box.y1));
     far = far > 0.0 ? far : 1.0;
