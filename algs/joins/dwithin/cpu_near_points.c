@@ -88,13 +88,14 @@ struct near_points_worker
     int64_t cap_id, cap_d2, cap_near;
     struct oj_row_order order;
     int64_t block_at, block_end; /* unused entries of the worker's own block */
-    int64_t squares_from;        /* measures from here to block_at are still
-                                    squares */
+    int64_t squares_from;        /* entries from here to block_at still hold
+                                    squared distances */
     int64_t n_pairs, n_matched, n_seen, n_unlooked;
     int64_t n_pairs_counted; /* part of n_pairs that is already counted in the
                                 pair budget of the batch */
 
-    /* Runs of points that the last row met in the nine cells around its own. */
+    /* Runs of points whose spans can meet the span of the last row, in its cell
+     * and the eight cells around it: run[i] is the first point in cell i. */
     const uint32_t *cell_of_runs; /* cell of the last row; NULL: no runs are
                                      stored */
     int64_t begin_of_runs;        /* begin of the last row's span */

@@ -91,7 +91,7 @@ static inline oj_status oj_group_table_begin(struct oj_group_features *f,
     return OJ_OK;
 }
 
-/* Returns the place of a feature among those found; adds the feature if it is
+/* Returns the index of a feature among those found; adds the feature if it is
  * new. */
 OJ_INLINE int32_t oj_group_table_find(struct oj_group_features *f,
                                       int32_t feature)

@@ -24,8 +24,8 @@ struct oj_group
     struct oj_place place;
     /* Entries from n up to a multiple of OJ_WIDE repeat the first point. */
     double x[OJ_GROUP], y[OJ_GROUP];
-    int32_t excluded[OJ_GROUP]; /* class that each point excludes, if points
-                                   exclude one */
+    int32_t excluded[OJ_GROUP]; /* [i] class that point i excludes; unused if
+                                   points exclude none */
 };
 
 /* Forms a group of the first of n >= 1 points: at most `most`, with width +

@@ -230,9 +230,9 @@ struct nearest_points_batch
     struct oj_nearest_output to;       /* its member answers points to those of
                                           thread 0 */
     struct oj_pair_budget budget;
-    /* Filter of `input` and `polygons`, from which on_class was removed:
-     * features of one -on class are a range of segments, so no filter is
-     * needed. */
+    /* Filter of `input` and `polygons`, whose on_class was removed: the search
+     * visits only the segments of the row's -on class, so the filter need not
+     * compare classes. */
     struct oj_pair_filter filter;
     struct oj_flat input, polygons; /* sides of the filter */
     const int32_t *on_class;        /* [rows] -on class of each row, or NULL */

@@ -821,7 +821,7 @@ OJ_INLINE oj_status store_listed_pairs(struct nearest_search *search,
  * group (dwithin 5 and 30 ft of lots). Groups in which a point has more
  * features become open, to be answered with such a list. */
 
-/* Maximum number of features of a point without lists. */
+/* Maximum number of features within the reach of a point for this method. */
 #define OJ_FEW_WITHIN 8
 
 /* From this average number of pairs per point on, lists are used. The average

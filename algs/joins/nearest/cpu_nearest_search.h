@@ -226,8 +226,8 @@ struct oj_nearest_scratch
                               per point */
     int64_t n_within;    /**< joins within a reach: number of pairs of all
                               points so far */
-    int has_many_within; /**< 1: points have so many pairs that the features
-                              near each group are listed */
+    int has_many_within; /**< 1: points have so many features within their reach
+                              that these are listed for each group */
     int64_t asked; /**< if pairs are filtered: number of nearest features to
                         find first; 0: not set yet */
     int64_t n_open, cap_open;

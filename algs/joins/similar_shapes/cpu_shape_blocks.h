@@ -22,8 +22,8 @@
 struct oj_shape_block
 {
     int64_t first;     /**< first vertex */
-    int32_t n;         /**< number of vertices or segments; 0: a point in a side
-                            with blocks of segments */
+    int32_t n;         /**< number of vertices, or of segments; 0: the block is
+                            a single point among blocks of segments */
     int32_t is_turned; /**< 1: segments 0, 2, ... are reversed; 0: segments 1,
                             3, ... */
 };

@@ -13,8 +13,8 @@
 
 enum
 {
-    SHORT_LIST = 48,         /* lists up to this length are read from the
-                                beginning */
+    SHORT_LIST = 48,         /* lists up to this length are scanned from the
+                                start, not searched */
     MOST_EXPECTED = 1 << 16, /* sample size for estimating the cost of rows */
     MOST_NEEDS = 1 << 23     /* maximum number of row sizes times classes */
 };

@@ -97,7 +97,8 @@ struct similar_index
     struct similar_batch *batch; /* current batch */
 };
 
-/* Requirements of sets of one size on sets of each class, for one threshold. */
+/* Conditions that sets of one size put on their partners, by class of set
+ * sizes, for one threshold. */
 struct similar_needs
 {
     int64_t size;      /* 0: not computed yet */
@@ -144,8 +145,9 @@ struct similar_batch
     struct similar_side own;          /* the input rows; unused if is_self */
     const struct similar_side *input; /* points to own; if is_self, to the join
                                          side */
-    int is_self;                      /* 1: the input equals the join side:
-                                         each pair is found once */
+    int is_self;                      /* 1: the input equals the join side, so
+                                         each pair is found once and stored in
+                                         both directions */
     int64_t n;                        /* number of input rows that have
                                          tokens */
     struct similar_worker *worker;    /* [n_threads] owned by the index */

@@ -619,8 +619,8 @@ static oj_status append_rings_of_subdivided_cell(
 
 /* --- blocks of points ----------------------------------------------------- */
 
-/* Polls the cancel flag and refines the collected candidates, with timings if
- * asked for. */
+/* Polls the cancel flag and refines the collected candidates; measures the time
+ * if requested. */
 static oj_status refine_candidates_timed(const struct point_query *q,
                                          struct point_worker *w,
                                          int64_t first_row,

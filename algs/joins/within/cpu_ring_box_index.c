@@ -173,7 +173,8 @@ struct ring_sample
     struct oj_box all;
     double width, height; /* mean width and height of a ring's box */
     double low[2][N_SAMPLES],
-        high[2][N_SAMPLES]; /* sampled boxes: limits in x [0] and y [1] */
+        high[2][N_SAMPLES]; /* lower and upper limits of the sampled boxes, [0]
+                               in x and [1] in y */
 };
 
 /* Shortens the extent along an axis if a few outliers would otherwise put most

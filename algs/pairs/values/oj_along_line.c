@@ -252,8 +252,8 @@ find_nearest_segment(const struct oj_along_side *side, int64_t feature,
                      const struct oj_heading_range *heading)
 {
     const struct oj_flat *flat = side->flat;
-    /* slightly above `most`, because only a distance below the start value is
-     * accepted */
+    /* The initial distance is slightly above `most`, since only smaller
+     * distances are accepted. */
     struct nearest_segment best = {most * (1.0 + 0x1p-40) + OJ_LEAST_DISTANCE,
                                    -1, 0, heading};
     struct oj_vec3 p = {0.0, 0.0, 0.0};
@@ -334,7 +334,7 @@ static void find_place_in_plane(struct place *q, double x, double y)
     const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
     double ax = a->x, ay = a->y, bx = b->x, by = b->y;
     double dx = bx - ax, dy = by - ay, len2 = dx * dx + dy * dy, r;
-    if (!(len2 >= DBL_MIN)) /* oj_segment_distance() treats such segments as
+    if (!(len2 >= DBL_MIN)) /* oj_segment_distance() measures such segments by
                                their ends, too */
     {
         q->end =

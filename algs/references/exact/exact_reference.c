@@ -22,8 +22,8 @@
  * close to each other. */
 #define RUN 64
 
-/* An edge of a ring or line. A segment of length 0 ("dot") stands for a point,
- * or for a line or ring whose vertices are all equal. */
+/* An edge of a ring or line. A segment of length 0 represents a point, or a
+ * line or ring whose vertices are all equal. */
 struct exact_segment
 {
     double ax, ay, bx, by;
@@ -494,8 +494,9 @@ struct exact_piece
 /* A part of a feature that has the node on its edges. */
 struct node_part
 {
-    int64_t node, part, piece; /* piece: one of the part's pieces at the node;
-                                  -1: none, the part is a dot there */
+    int64_t node, part, piece; /* piece: index of one of the part's pieces at
+                                  the node; -1: the part is a single point
+                                  there */
 };
 
 struct exact_arrangement
@@ -906,8 +907,8 @@ static void find_surroundings_of_node(struct exact_arrangement *a,
             continue;
         if (!a->on_ring[part])
             of->is_inside = 1;
-        else if (n_pieces == 0) /* the ring is a single point, a hole inside of
-                                   the area */
+        else if (n_pieces == 0) /* the ring is a hole that consists of a single
+                                   point inside of the area */
             of->is_covered = 1;
     }
 }
@@ -991,8 +992,8 @@ oj_status oj_exact_decides_pair(const struct oj_relation *relation,
 
 /* --- distances ------------------------------------------------------------ */
 
-/* The minimum squared distance found so far: above / below, in units of 2^(2
- * exponent). */
+/* The minimum squared distance found so far, as the fraction above / below in
+ * units of 2^(2 exponent). */
 struct nearness
 {
     struct exact_pair pair;

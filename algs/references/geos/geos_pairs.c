@@ -19,8 +19,8 @@
 #define MOST_KEPT 4096
 #define MOST_VERTICES (INT64_C(1) << 20)
 
-/* If a point is on the boundaries of up to this many parts, only these parts
- * are united; otherwise the whole feature. */
+/* If a point is on the boundaries of at most this many parts, only these parts
+ * are united; otherwise all parts of the feature. */
 #define MOST_BESIDE 8
 
 /* A geometry and GEOS's prepared form of it; each is NULL until it is made. */
@@ -73,7 +73,8 @@ struct oj_geos_pairs
     int prepare;
     struct oj_geos_handle handle;
     struct geos_side input, join_side;
-    struct oj_flat_buf united; /* scratch for a union whose area is computed */
+    struct oj_flat_buf united; /* scratch for a geometry whose area is
+                                  computed */
 };
 
 /* Classifies a failed GEOS call (result NULL, 2 or -1): with an error text it

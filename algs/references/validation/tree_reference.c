@@ -551,7 +551,8 @@ static enum oj_geos_verdict measure_shape_distance(struct box_batch *run,
     return oj_geos_pairs_shape_distance(index->pairs, row, feature, distance);
 }
 
-/* Measures a row of points to the segments that fit its heading. */
+/* Computes the distance between a row of points and the nearest segment of the
+ * feature whose direction fits the row's heading. */
 static enum oj_geos_verdict measure_by_heading(const struct box_batch *run,
                                                int64_t row, int64_t feature,
                                                double *distance)
