@@ -741,9 +741,9 @@ int oj_events_next_key(const struct oj_events *events, int64_t *at,
     return 0;
 }
 
-static oj_status check_features(const struct oj_events *events,
-                                const struct oj_event_key *key,
-                                struct oj_error *err)
+static oj_status check_features_of_key(const struct oj_events *events,
+                                       const struct oj_event_key *key,
+                                       struct oj_error *err)
 {
     int is_good = key->n > 0 && (key->n == 1 || !events->rules.is_nearest);
     for (int32_t i = 0; i < key->n && is_good; i++)
@@ -765,7 +765,7 @@ oj_status oj_events_add_key(struct oj_events *events,
     struct name name = {0};
     struct slot *slot;
     struct key *added;
-    OJ_TRY(check_features(events, key, err));
+    OJ_TRY(check_features_of_key(events, key, err));
     name.integer = key->integer;
     name.text = key->text;
     name.n_text = key->n_text;

@@ -386,7 +386,8 @@ static void evict_all_features(struct geos_side *side)
 }
 
 /* Empties the cache and sets another layer. */
-static void set_layer(struct geos_side *side, const struct oj_flat *flat)
+static void set_layer_of_side(struct geos_side *side,
+                              const struct oj_flat *flat)
 {
     evict_all_features(side);
     oj_free(side->kept);
@@ -663,7 +664,7 @@ oj_status oj_geos_pairs_open(const struct oj_relation *relation,
 void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
                              const struct oj_flat *input)
 {
-    set_layer(&pairs->input, input);
+    set_layer_of_side(&pairs->input, input);
 }
 
 const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs)
@@ -675,8 +676,8 @@ void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
 {
     if (pairs == NULL)
         return;
-    set_layer(&pairs->input, NULL);
-    set_layer(&pairs->join_side, NULL);
+    set_layer_of_side(&pairs->input, NULL);
+    set_layer_of_side(&pairs->join_side, NULL);
     oj_geos_handle_close(&pairs->handle);
     oj_flat_buf_free(&pairs->united);
     oj_free(pairs);
