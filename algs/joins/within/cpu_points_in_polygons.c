@@ -98,14 +98,14 @@ struct point_state
 struct point_survivor
 {
     int32_t point, layer;
-    uint32_t cell, find_cell_and_probe;
+    uint32_t cell, probe;
 };
 
 /* Memory of a thread. Owner; zeroed memory is a valid empty value. */
 struct point_worker
 {
     uint32_t cell[OJ_RING_LAYERS][POINT_BLOCK],
-        find_cell_and_probe[OJ_RING_LAYERS][POINT_BLOCK];
+        probe[OJ_RING_LAYERS][POINT_BLOCK];
     struct point_survivor survivor[OJ_RING_LAYERS * POINT_BLOCK];
     uint32_t n_pairs_of[POINT_BLOCK];
     struct oj_ring_range range[POINT_BLOCK];
@@ -534,10 +534,9 @@ find_cells_and_subcells_of_points(const struct oj_ring_axes *borrowed_axes,
     }
 }
 
-static inline int subcell_of_probe(uint32_t find_cell_and_probe)
+static inline int subcell_of_probe(uint32_t probe)
 {
-    return (int)((find_cell_and_probe >> 8 & 0x70) >> 1 |
-                 (find_cell_and_probe & 0x70) >> 4);
+    return (int)((probe >> 8 & 0x70) >> 1 | (probe & 0x70) >> 4);
 }
 
 /* Lists, in order, the points of the block that are near some ring: boxes of
@@ -551,15 +550,15 @@ OJ_INLINE int64_t list_points_near_rings(const struct oj_ring_set *set,
     {
         for (int l = 0; l < n_layers; l++)
         {
-            uint32_t cell = w->cell[l][i], find_cell_and_probe = w->probe[l][i];
+            uint32_t cell = w->cell[l][i], probe = w->probe[l][i];
             struct point_survivor *s = &w->survivor[n_survivors];
             s->point = (int32_t)i;
             s->layer = l;
             s->cell = cell;
-            s->probe = find_cell_and_probe;
-            n_survivors += (int64_t)(set->layer[l].mask[cell] >>
-                                         subcell_of_probe(find_cell_and_probe) &
-                                     1);
+            s->probe = probe;
+            n_survivors +=
+                (int64_t)(set->layer[l].mask[cell] >> subcell_of_probe(probe) &
+                          1);
         }
     }
     return n_survivors;
@@ -568,8 +567,8 @@ OJ_INLINE int64_t list_points_near_rings(const struct oj_ring_set *set,
 OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
                                    struct point_worker *w,
                                    const struct oj_ring_layer *layer,
-                                   uint32_t cell, uint32_t find_cell_and_probe,
-                                   int32_t point, struct oj_error *err)
+                                   uint32_t cell, uint32_t probe, int32_t point,
+                                   struct oj_error *err)
 {
     const struct oj_ring_entry *entry = layer->entry + layer->first[cell];
     const struct oj_ring_entry *end = layer->entry + layer->first[cell + 1];
@@ -586,7 +585,7 @@ OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
         out->point = point;
         out->ring = entry->ring;
         out->location = UNKNOWN;
-        out += oj_ring_entry_holds(entry->steps, find_cell_and_probe);
+        out += oj_ring_entry_holds(entry->steps, probe);
         __builtin_prefetch(&cells->ring[entry->ring]);
     }
     w->n_candidates = out - w->candidate;
