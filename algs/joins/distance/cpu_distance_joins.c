@@ -1,16 +1,16 @@
-/* The engine for distances between features of any kinds. The join side's
- * features are entries of one tree, which is searched best-first for every
- * input feature; cpu_pair_distance.h measures the pairs.
+/* Engine for distances between features of any kinds. The features of the join
+ * side are entries of one tree, which is searched best-first for every input
+ * feature; cpu_pair_distance.h measures the pairs.
  *
- *  entry          0   1     2  ...   features in Morton order of their middles
+ *  entry          0   1     2  ...   features in Morton order of their centres
  *  feature      [ 7   3 5   9  ...   ordinals
- *  x, y         [                    layers of single points: where they are
+ *  x, y         [                    coordinates; layers of single points only
  *
  * Features of equal geometry are one entry (oj_equal_groups.h).
  *
- * Where pairs are ranked by texts or vectors (-op similar within a distance),
- * the features in reach are visited in any order; what cannot be among the k
- * most similar any more is not measured.
+ * If pairs are ranked by texts or vectors (-op similar within a distance), the
+ * features in reach are visited in any order; a feature that can no longer be
+ * among the k most similar is not measured.
  *
  * Features that cannot have pairs (no parts, a class below 0, an own maximum
  * distance that is negative or NaN) are left out. */
@@ -29,18 +29,21 @@ struct distance_index
     struct oj_row_index shared;
     struct oj_features features; /* the join side */
     struct oj_tree tree;
-    struct oj_equal_groups groups; /* the entries of tree */
-    double *x, *y;                 /* [entries of tree], or NULL */
+    struct oj_equal_groups groups; /* entries of the tree */
+    double *x, *y;                 /* [entries] coordinates of points; NULL:
+                                      features are not all points */
 
-    /* [n_nodes * OJ_FANOUT] the greatest own maximum distance of the features
-     * below a child, squared, in tree coordinates; NULL: features have none. */
+    /* [n_nodes * OJ_FANOUT] for each child, the maximum of the own maximum
+     * distances of the features below it, squared, in tree coordinates; NULL:
+     * features have none. */
     float *reach2;
 
-    /* [n_nodes * OJ_FANOUT] the lowest tie rank below a child, and the highest
-     * where rows ask for FIDs greater than their own, or NULL. */
+    /* [n_nodes * OJ_FANOUT] for each child, the lowest and the highest tie rank
+     * below it. last_rank is NULL unless a pair needs a join FID above the
+     * input FID. */
     int32_t *first_rank, *last_rank;
 
-    /* the current batch */
+    /* The current batch. */
     struct oj_features input;
 };
 
@@ -49,7 +52,7 @@ struct distance_worker
 {
     struct oj_row_worker shared;
     struct oj_pair_scratch scratch;
-    struct oj_similarity_bound similarity; /* where texts rank */
+    struct oj_similarity_bound similarity; /* used if texts rank the pairs */
 };
 
 /* --- index ---------------------------------------------------------------- */
@@ -66,7 +69,7 @@ static int takes_planar_distances(const struct oj_relation *relation,
            relation->metric == OJ_METRIC_PLANAR;
 }
 
-static void free_side(struct oj_index *wrapped)
+static void free_distance_index(struct oj_index *wrapped)
 {
     struct distance_index *self = (void *)wrapped;
     oj_tree_free(&self->tree);
@@ -79,7 +82,8 @@ static void free_side(struct oj_index *wrapped)
     oj_distance_features_free(&self->features);
 }
 
-static int middle_of(const void *side, int64_t feature, double *x, double *y)
+static int centre_of_feature(const void *side, int64_t feature, double *x,
+                             double *y)
 {
     const struct oj_features *features = side;
     struct oj_box box = oj_distance_features_box(features, feature);
@@ -118,7 +122,8 @@ static oj_status fill_entries_and_build_tree(struct distance_index *self,
     return status;
 }
 
-/* The ranks and the greatest maximum distance of an entry, or of none. */
+/* Sets the tie ranks and the own maximum distance of entry i, or those of an
+ * unused slot beyond the last entry. */
 static void fill_limits_of_entry(struct distance_index *self, int64_t i)
 {
     const double *max_distance = self->features.flat->max_distance;
@@ -155,8 +160,7 @@ static void add_limits_of_child(struct distance_index *self, int64_t at,
         self->reach2[at] = self->reach2[from];
 }
 
-/* Computes reach2, first_rank and last_rank from the features up to the root.
- */
+/* Computes reach2, first_rank and last_rank from the entries up to the root. */
 static oj_status fill_limits(struct distance_index *self, struct oj_error *err)
 {
     const struct oj_tree *tree = &self->tree;
@@ -183,7 +187,7 @@ static oj_status build_tree(struct distance_index *self, struct oj_error *err)
 {
     struct oj_order order = {0};
     oj_status status =
-        oj_row_order(self->features.flat, &self->features, middle_of,
+        oj_row_order(self->features.flat, &self->features, centre_of_feature,
                      self->shared.n_threads, &order, err);
     if (status == OJ_OK)
         status = oj_equal_groups_make(&self->groups, &self->shared.args, &order,
@@ -224,10 +228,11 @@ struct distance_row_search
     struct distance_index *self;
     struct distance_worker *worker;
     int64_t row;
-    double x, y;  /* the row, if it is a single point */
+    double x, y;  /* coordinates of the row if it is a single point */
     float reach2; /* children farther away are skipped */
-    /* Only these can be in the answer: by the order of FIDs that is asked for,
-     * and ranks lower than that of the one nearest at distance 0. */
+    /* Tie ranks that can still be in the answer: limited by the order of FIDs
+     * that the join requires, and, in a join of the nearest one, to ranks below
+     * that of a feature at distance 0. */
     struct oj_rank_range ranks;
 };
 
@@ -262,7 +267,8 @@ static double measure_row_to_feature(const struct distance_row_search *s,
                             limit, scratch);
 }
 
-/* Has the search look at no more than the ranking leaves open. */
+/* Reduces the reach and the tie ranks of the search to what the ranking can
+ * still accept. */
 static void narrow_search(struct distance_row_search *s)
 {
     const struct distance_index *self = s->self;
@@ -290,7 +296,7 @@ measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
     if (self->x == NULL && !oj_pair_may_count(filter, s->row, feature))
         return OJ_OK;
     distance = measure_row_to_feature(s, entry, feature, limit);
-    /* an infinite distance has overflowed */
+    /* An infinite distance is an overflow. */
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
         return OJ_OK;
@@ -302,7 +308,8 @@ measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
     return OJ_OK;
 }
 
-/* Measures several equal features by one of them. */
+/* Measures one of several equal features and adds all of them that can be
+ * pairs. */
 static oj_status measure_equal_features(struct distance_row_search *s,
                                         int64_t entry, struct oj_error *err)
 {
@@ -345,7 +352,8 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
                      s, entry, oj_equal_groups_any(groups, entry), err);
 }
 
-/* 1 if no tie rank below a child can be in the answer; not for the root. */
+/* Returns 1 if no tie rank below a child can be in the answer. Not for the
+ * root. */
 OJ_INLINE int has_no_rank_below(const struct distance_row_search *s,
                                 const struct oj_tree_child *v)
 {
@@ -355,8 +363,9 @@ OJ_INLINE int has_no_rank_below(const struct distance_row_search *s,
            (self->last_rank != NULL && self->last_rank[at] < s->ranks.from);
 }
 
-OJ_INLINE oj_status walk(struct distance_row_search *s,
-                         const struct oj_box *box, struct oj_error *err)
+OJ_INLINE oj_status search_tree_by_distance(struct distance_row_search *s,
+                                            const struct oj_box *box,
+                                            struct oj_error *err)
 {
     const struct distance_index *self = s->self;
     struct oj_tree_descent descent;
@@ -386,7 +395,7 @@ OJ_INLINE oj_status walk(struct distance_row_search *s,
 
 /* --- one row, ranked by texts or vectors ---------------------------------- */
 
-/* 1 if the entry is within the maximum distance. */
+/* Returns 1 if the entry is within the maximum distance. */
 static int is_entry_in_reach(const struct distance_row_search *s, int64_t entry)
 {
     int32_t feature = oj_equal_groups_any(&s->self->groups, entry);
@@ -397,8 +406,9 @@ static int is_entry_in_reach(const struct distance_row_search *s, int64_t entry)
     return distance <= limit && distance < INFINITY;
 }
 
-/* Adds the features of an entry that can be in the answer, if it is in reach:
- * points are measured before other conditions are asked, shapes after that. */
+/* Adds the features of an entry that can be in the answer if the entry is in
+ * reach. Points are measured before the other conditions are tested, shapes
+ * afterwards. */
 OJ_INLINE oj_status rank_entry(struct distance_row_search *s, int64_t entry,
                                struct oj_error *err)
 {
@@ -434,9 +444,9 @@ OJ_INLINE oj_status rank_entry(struct distance_row_search *s, int64_t entry,
 }
 
 /* Ranks all entries in reach. */
-OJ_INLINE oj_status rank_all_in_reach(struct distance_row_search *s,
-                                      const struct oj_box *box,
-                                      struct oj_error *err)
+OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
+                                          const struct oj_box *box,
+                                          struct oj_error *err)
 {
     const struct distance_index *self = s->self;
     struct oj_tree_descent descent;
@@ -470,7 +480,7 @@ static double max_distance_of_row(const struct oj_row_index *index, int64_t row)
 {
     if (index->input->max_distance != NULL)
         return index->input->max_distance[row];
-    /* the tree has the maximum distances of join features (reach2) */
+    /* the tree applies the maximum distances of join features (reach2) */
     if (index->args.join_side->max_distance != NULL)
         return INFINITY;
     return index->args.relation.max_distance;
@@ -491,8 +501,8 @@ OJ_CLONES static oj_status search_row(struct oj_row_index *shared,
     s.reach2 = oj_tree_reach2(&self->tree, max_distance_of_row(shared, row));
     s.ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row);
     status = oj_relation_is_similar(&shared->args.relation)
-                 ? rank_all_in_reach(&s, &box, err)
-                 : walk(&s, &box, err);
+                 ? rank_entries_in_reach(&s, &box, err)
+                 : search_tree_by_distance(&s, &box, err);
     of_row->n_candidates += worker->scratch.n_refined;
     return status;
 }
@@ -503,7 +513,7 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
     struct distance_index *self = (void *)shared;
     OJ_TRY(build_features(shared, shared->input, &self->input, err));
-    return oj_row_order_input(shared, &self->input, middle_of, err);
+    return oj_row_order_input(shared, &self->input, centre_of_feature, err);
 }
 
 static void end_batch(struct oj_row_index *shared)
@@ -542,7 +552,7 @@ const struct oj_engine oj_cpu_distance = {.name = "distances between features",
                                               sizeof(struct distance_index),
                                           .build = build_distance_index,
                                           .join = oj_row_join,
-                                          .free_side = free_side,
+                                          .free_side = free_distance_index,
                                           .free_batches = oj_row_batches_free,
                                           .set_options = oj_row_set_options,
                                           .points_cost = &points_cost};

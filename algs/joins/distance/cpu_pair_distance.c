@@ -10,10 +10,10 @@
 
 #define FEATURES_AT_ONCE 4096
 
-/* Small, because a few large features can be most of the work. */
+/* Trees per task; few, because a few large features can be most of the work. */
 #define TREES_PER_TASK 16
 
-/* Pairs of leaves between two polls of the cancel flag. */
+/* Number of pairs of leaves between two polls of the cancel flag. */
 #define LEAVES_PER_LOOK 256
 
 struct features_build
@@ -69,7 +69,7 @@ static void make_boxes_and_count_segments(int64_t first, int64_t end,
 
 /* --- trees ---------------------------------------------------------------- */
 
-/* Allocates items and nodes, and assigns each tree its part. */
+/* Allocates items and nodes, and assigns a range of both to each tree. */
 static oj_status reserve_places_of_segment_trees(struct features_build *b,
                                                  struct oj_error *err)
 {
@@ -186,7 +186,7 @@ static oj_status fill_tree(int64_t f, int thread, void *user,
     return OJ_OK;
 }
 
-/* --- all ------------------------------------------------------------------ */
+/* --- building ------------------------------------------------------------- */
 
 static oj_status build_boxes_and_trees(struct features_build *b, int n_threads,
                                        struct oj_error *err)
@@ -219,9 +219,11 @@ oj_status oj_distance_features_build(struct oj_features *features,
     memset(features, 0, sizeof *features);
     features->flat = flat;
     if (flat->n_vertices > INT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "%lld vertices at once; at most %d are possible",
-                       (long long)flat->n_vertices, INT32_MAX);
+        return oj_fail(
+            err, OJ_ERR_LIMIT,
+            "a layer or batch has %lld vertices; at most %d are possible: use "
+            "smaller batches (batch), or tiles (memory)",
+            (long long)flat->n_vertices, INT32_MAX);
     if (oj_flat_is_points(flat))
         return OJ_OK;
     memset(&b, 0, sizeof b);
@@ -315,7 +317,7 @@ static void collect_tree_segments(const struct oj_features *features,
     }
 }
 
-/* --- inside --------------------------------------------------------------- */
+/* --- points in polygons --------------------------------------------------- */
 
 static enum oj_location locate_in_ring(const struct oj_features *features,
                                        int64_t ring, double x, double y)
@@ -332,8 +334,8 @@ static enum oj_location locate_in_ring(const struct oj_features *features,
                           flat->vertex_offset[ring + 1] - first);
 }
 
-static int part_holds(const struct oj_features *features, int64_t part,
-                      double x, double y)
+static int does_part_contain_point(const struct oj_features *features,
+                                   int64_t part, double x, double y)
 {
     const struct oj_flat *flat = features->flat;
     int odd = 0;
@@ -348,10 +350,10 @@ static int part_holds(const struct oj_features *features, int64_t part,
     return odd;
 }
 
-/* 1 if a polygon part of feature contains the point: it is on a ring of the
- * part, or inside an odd number of its rings. */
-static int feature_holds(const struct oj_features *features, int64_t feature,
-                         double x, double y)
+/* Returns 1 if a polygon part of the feature contains the point: it is on a
+ * ring of the part, or inside an odd number of its rings. */
+static int does_feature_contain_point(const struct oj_features *features,
+                                      int64_t feature, double x, double y)
 {
     const struct oj_flat *flat = features->flat;
     if (features->ring_box == NULL)
@@ -360,7 +362,7 @@ static int feature_holds(const struct oj_features *features, int64_t feature,
          p < flat->part_offset[feature + 1]; p++)
     {
         if (flat->part_kind[p] == OJ_PART_POLYGON &&
-            part_holds(features, p, x, y))
+            does_part_contain_point(features, p, x, y))
             return 1;
     }
     return 0;
@@ -372,18 +374,19 @@ static int feature_holds(const struct oj_features *features, int64_t feature,
 struct pair_distance_search
 {
     const struct oj_features *a, *b;
-    const struct oj_own_tree *tree_a, *tree_b; /* NULL: a list of segments
-                                                  instead */
+    const struct oj_own_tree *tree_a, *tree_b; /* NULL: the feature has a list
+                                                  of segments */
     struct oj_pair_scratch *scratch;
     double least; /* minimum distance so far */
-    double cut;   /* greater distances do not matter */
-    double cut2;  /* cut for squared distances of boxes */
-    double slack; /* bound of how much computed distances may be too small */
+    double cut;   /* distances above this are not needed */
+    double cut2;  /* limit for squared distances of boxes */
+    double slack; /* upper bound of the error by which a computed distance can
+                     be too small */
     int n_leaves;
 };
 
-/* Squared distances of boxes that underflow become 0, which only visits more
- * boxes: cut2 stays above them. */
+/* Sets the limits from which pairs are skipped. Squared distances of boxes that
+ * underflow become 0; cut2 stays above them, so that such boxes are visited. */
 static void set_distance_cutoff(struct pair_distance_search *s, double cut)
 {
     double reach = cut + s->slack;
@@ -498,7 +501,7 @@ static void min_distance_below_tree_nodes(struct pair_distance_search *s,
         min_distance_of_segment_lists(s, &scratch->first, &scratch->second);
         return;
     }
-    /* descends into the larger box */
+    /* Descends into the larger box. */
     into_a = at_b.level <= 0 ||
              (at_a.level > 0 &&
               (box_a->x1 - box_a->x0) + (box_a->y1 - box_a->y0) >
@@ -520,10 +523,11 @@ segment_tree_of_feature(const struct oj_features *features, int64_t feature)
     return &features->tree[features->own[feature]];
 }
 
-/* 1 if a vertex of inner is in a polygon part of outer. Only the first vertex
- * of each ring is tested: a ring partly inside also intersects a ring, and is
- * found by that.  If no rings intersect and the areas overlap, some ring of one
- * is wholly inside of the other. */
+/* Returns 1 if the first vertex of a ring of the inner feature is in a polygon
+ * part of the outer one. Other vertices need no test: a ring that is partly
+ * inside also intersects a ring, which the segments show. If no rings intersect
+ * and the areas overlap, some ring of one feature is entirely inside of the
+ * other. */
 static int contains_ring_start(const struct oj_features *outer, int64_t outside,
                                const struct oj_features *inner, int64_t inside)
 {
@@ -532,7 +536,8 @@ static int contains_ring_start(const struct oj_features *outer, int64_t outside,
     if (outer->ring_box == NULL)
         return 0;
     if (oj_flat_is_points(flat))
-        return feature_holds(outer, outside, flat->x[inside], flat->y[inside]);
+        return does_feature_contain_point(outer, outside, flat->x[inside],
+                                          flat->y[inside]);
     box = &outer->box[outside];
     for (int64_t r = flat->ring_offset[flat->part_offset[inside]];
          r < flat->ring_offset[flat->part_offset[inside + 1]]; r++)
@@ -540,7 +545,7 @@ static int contains_ring_start(const struct oj_features *outer, int64_t outside,
         double x = flat->x[flat->vertex_offset[r]];
         double y = flat->y[flat->vertex_offset[r]];
         if (oj_box_contains_point(box, x, y) &&
-            feature_holds(outer, outside, x, y))
+            does_feature_contain_point(outer, outside, x, y))
             return 1;
     }
     return 0;

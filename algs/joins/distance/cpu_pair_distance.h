@@ -1,6 +1,6 @@
-/** The planar distance between two features, and the features of one side
- *  prepared for it: boxes, a segment tree for each feature with many segments,
- *  and grids of cells for large polygon rings.
+/** Planar distance between two features, and the features of one side prepared
+ *  for it: boxes, a segment tree for each feature with many segments, and grids
+ *  of cells for large polygon rings.
  *
  *  feature with many segments
  *    item   s0 .. s7 | s8 .. s15 | ...    segments, neighbours together
@@ -8,10 +8,9 @@
  *    level 1   box of eight boxes  ...
  *    ...       one box
  *
- *  Segments stay in read order, in which neighbours along a line are
- *  neighbours, unless the feature has several rings: then they go in Morton
- *  order.  Features with few segments are read from the flat arrays.
- */
+ *  Segments stay in read order, in which neighbours along a line are adjacent.
+ *  If the feature has several rings, they are sorted in Morton order. Features
+ *  with few segments are read from the flat arrays. */
 #ifndef CPU_PAIR_DISTANCE_H
 #define CPU_PAIR_DISTANCE_H
 
@@ -19,8 +18,8 @@
 #include "../../foundations/base/oj_feature_box.h"
 #include "../../geometry/rings/edge_grid.h"
 
-/* Features with more segments get a tree; a struct oj_segment_list has room for
- * this many. */
+/* Features with more segments than this get a tree; a struct oj_segment_list
+ * has room for this many. */
 #define OJ_FEW_SEGMENTS 32
 #define OJ_OWN_FANOUT OJ_BOX_FANOUT
 
@@ -33,7 +32,8 @@ struct oj_own_tree
     struct oj_box_levels levels;
 };
 
-/** The prepared features. Owner; zeroed memory is a valid empty one. */
+/** The features of one side, prepared for oj_pair_distance(). Owner; zeroed
+ * memory is a valid empty one. */
 struct oj_features
 {
     const struct oj_flat *flat; /**< must outlive this object */
@@ -61,9 +61,9 @@ struct oj_segment_list
     double bx[OJ_FEW_SEGMENTS], by[OJ_FEW_SEGMENTS];
 };
 
-/** Prepares the features of flat with n_threads. with_interiors 0: no caller
- * will ask whether points are inside polygons. Errors: OJ_ERR_LIMIT from 2^31
- * vertices on; OJ_ERR_NOMEM. */
+/** Prepares the features of flat with n_threads. with_interiors 0: polygons
+ * will count as their rings only, so nothing is prepared for points inside of
+ * them. Errors: OJ_ERR_LIMIT from 2^31 vertices on; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_distance_features_build(struct oj_features *features,
                                                  const struct oj_flat *flat,
                                                  int with_interiors,

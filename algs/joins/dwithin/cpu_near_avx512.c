@@ -1,5 +1,6 @@
-/* Eight points at a time, for processors with AVX-512, whose compress
- * instruction puts the lanes that count side by side. */
+/* AVX-512 implementation of struct oj_near_kernel: tests eight points at a
+ * time. The compress instruction stores the lanes that pass next to each other.
+ */
 #include "cpu_near_grid.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -8,8 +9,8 @@
 
 #define WIDE __attribute__((target("avx512f,avx512vl,popcnt")))
 
-/* The query in all lanes; ids that count are an interval, which one unsigned
- * comparison decides. */
+/* The query, broadcast to all lanes. Ids that pass form an interval, which one
+ * unsigned comparison decides. */
 struct wide_query
 {
     __m512d x, y, least2, most2;
@@ -31,14 +32,15 @@ broadcast_query(const struct oj_near_query *q)
     return w;
 }
 
-/* 1 when the query has an exception or a least distance. */
+/* Returns 1 if the query excludes an id or has a minimum distance. */
 static inline int has_min_distance_or_excluded_id(const struct oj_near_query *q)
 {
     return q->least2 > 0.0 || q->except >= 0;
 }
 
-/* Which of eight points count; NaN never does. The product and the sum stay
- * apart: a fused multiply-add would decide otherwise. */
+/* Returns the mask of the points, of eight, that are partners; NaN never is.
+ * Product and sum are separate operations: a fused multiply-add would decide
+ * some pairs otherwise. */
 WIDE static inline __attribute__((always_inline)) __mmask8
 test8(const struct oj_near_hood *hood, int64_t at, const struct wide_query *w,
       int special, __m512d *d2, __m256i *id)

@@ -7,21 +7,23 @@
 
 #include <string.h>
 
-/* Points that are looked at to find out whether the cells are uneven. */
+/* Number of points that are sampled to find out whether the points are too
+ * unevenly distributed. */
 #define N_SAMPLES 2048
 
 #define MOST_BUCKETS 2048
 #define NO_CELL UINT32_MAX
 
-/* Cells for every point, at most, and a few for very few points. */
+/* Maximum number of cells: CELLS_PER_POINT times the points, plus CELLS_MORE
+ * for small layers. */
 #define CELLS_PER_POINT 6
 #define CELLS_MORE 1024
 
-/* Cells wider than asked for are uneven when a point finds more points than
- * this in its runs. */
+/* A grid whose cells are wider than the reach is uneven if a point has more
+ * points than this in its three runs, on average over the sample. */
 #define MANY_IN_RUNS 1024
 
-/* A point on its way. */
+/* A point while points are sorted into cells. */
 struct near_point
 {
     double x, y;
@@ -36,9 +38,12 @@ struct near_grid_build
     const int32_t *tie_rank;
     double reach;
     int64_t n_slices, n_buckets;
-    int bucket_bits;          /* of a cell's number, below its bucket's */
-    uint32_t *cell;           /* [n_features], or NO_CELL */
-    int64_t *start;           /* [n_slices][n_buckets] */
+    int bucket_bits;          /* low-order bits of a cell number; the upper bits
+                                 are the bucket */
+    uint32_t *cell;           /* [n_features] cell number of each point, or
+                                 NO_CELL */
+    int64_t *start;           /* [n_slices][n_buckets] counts, later positions
+                                 to write */
     int64_t *bucket_offset;   /* [n_buckets + 1] */
     struct near_point *point; /* [grid->n] by bucket */
 };
@@ -50,42 +55,45 @@ static int64_t slice_begin(const struct near_grid_build *b, int64_t slice)
 
 /* --- the frame ------------------------------------------------------------ */
 
-/* The empty ones included. */
-static double cells_in(const struct oj_box *f, double side)
+/* Returns the number of cells of this width in the box, with the empty row and
+ * column on each side. */
+static double count_cells_of_box(const struct oj_box *f, double side)
 {
     return (floor((f->x1 - f->x0) / side) + 3.0) *
            (floor((f->y1 - f->y0) / side) + 3.0);
 }
 
-/* Cells as wide as the reach where that many are bearable; around the bulk of
- * the points only, and wider, where not.  Returns 1 in the latter case. */
+/* Sets the extent and the width of cells. Cells are as wide as the reach if
+ * their number is not too large; otherwise they cover only the bulk of the
+ * points and are wider, and 1 is returned. */
 static int choose_grid_extent_and_cell_size(struct near_grid_build *b)
 {
     struct oj_near_grid *grid = b->grid;
     struct oj_box f = oj_box_empty();
     double most = (double)CELLS_PER_POINT * (double)b->flat->n_features;
-    /* a bit more than the reach, which rounding must not undo; squares of what
-     * is smaller than 1e-150 underflow and are 0 apart */
+    /* Slightly more than the reach, so that rounding cannot make cells
+     * narrower. Squares of distances below 1e-150 underflow to 0. */
     double side = b->reach * (1.0 + 1e-6);
     int is_wider = 0;
-    most = fmin(most + CELLS_MORE, 4e9); /* their numbers have 32 bits */
+    most = fmin(most + CELLS_MORE, 4e9); /* cell numbers have 32 bits */
     side = side > 1e-150 ? side : 1e-150;
-    /* comparisons with NaN leave the box as it is */
+    /* Comparisons with NaN leave the box unchanged. */
     for (int64_t i = 0; i < b->flat->n_features; i++)
         oj_box_add_point(&f, b->flat->x[i], b->flat->y[i]);
-    /* no points; or the ends of the numbers, where one cell has to do */
+    /* No points, or an extent that overflows: one cell is used. */
     if (!(f.x1 - f.x0 < INFINITY && f.y1 - f.y0 < INFINITY))
         f = (struct oj_box){0.0, 0.0, 0.0, 0.0};
-    if (!(cells_in(&f, side) <= most))
+    if (!(count_cells_of_box(&f, side) <= most))
     {
         is_wider = 1;
         f = oj_order_frame(b->flat->n_features, b->flat->x, b->flat->y);
-        if (!(cells_in(&f, side) <= most))
+        if (!(count_cells_of_box(&f, side) <= most))
         {
             double width = f.x1 - f.x0, height = f.y1 - f.y0;
             side = fmax(side, sqrt(width / most) * sqrt(height));
             side = fmax(side, 4.0 * (fmax(width, height) / most));
-            while (!(cells_in(&f, side) <= most) && side < DBL_MAX / 4)
+            while (!(count_cells_of_box(&f, side) <= most) &&
+                   side < DBL_MAX / 4)
                 side *= 1.25;
         }
     }
@@ -139,8 +147,8 @@ static void scatter_points_to_buckets(int64_t slice, int thread, void *user)
     }
 }
 
-/* Sorts a bucket's points by cell, stable: cell_start[c + 1] counts, then says
- * where cell c begins, then, when all are placed, where it ends. */
+/* Sorts a bucket's points by cell (stable). cell_start[c + 1] first holds the
+ * count of cell c, then its begin, and its end when all points are placed. */
 static void sort_bucket_points_by_cell(int64_t bucket, int thread, void *user)
 {
     struct near_grid_build *b = user;
@@ -204,7 +212,8 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
     return OJ_OK;
 }
 
-/* 1 when a typical point would have to look at too many others. */
+/* Returns 1 if a typical point would have to be compared with too many others.
+ */
 static int has_crowded_cells(const struct oj_near_grid *grid)
 {
     int64_t step = grid->n / N_SAMPLES + 1, n_seen = 0, n_in_runs = 0;
@@ -265,7 +274,8 @@ void oj_near_grid_free(struct oj_near_grid *grid)
 
 /* --- neighbourhoods ------------------------------------------------------- */
 
-/* Eight at a time, which writes and reads a bit too far. */
+/* Copies eight points at a time, so it reads and writes up to OJ_NEAR_LANES - 1
+ * entries beyond n. */
 static void copy_cell_points_to_hood(struct oj_near_hood *hood, int64_t at,
                                      const struct oj_near_grid *grid,
                                      int64_t first, int64_t n)
@@ -348,7 +358,7 @@ void oj_near_hood_free(struct oj_near_hood *hood)
     memset(hood, 0, sizeof *hood);
 }
 
-/* --- the plain way -------------------------------------------------------- */
+/* --- implementation for all processors ------------------------------------ */
 
 OJ_CLONES static int64_t plain_count(const struct oj_near_hood *hood,
                                      const struct oj_near_query *query)

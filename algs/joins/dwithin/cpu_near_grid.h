@@ -1,5 +1,5 @@
 /** A grid over the points of the join side, for pairs of points within a
- * distance.
+ *  distance.
  *
  *  cells      . . . . .       one empty row and column around all others, so
  *             . 0 1 2 .       that every cell has eight neighbours
@@ -10,13 +10,12 @@
  *                             of the layer
  *
  *  A cell is at least as wide as the maximum distance, so all partners of a
- * point are in three runs of points: that of its own cell with the cells to its
- * left and right, and the runs of these three cells' neighbours below and
- * above. Points outside of the frame are assigned to the cells at its rim; they
- * still are in neighbouring cells if they are near each other.  If the points
- * are too unevenly distributed for a grid (a few points very far away), the
- * build sets is_uneven.
- */
+ *  point are in three runs of consecutive points: the point's own cell with the
+ *  cells to its left and right, and the three cells above and below these.
+ *  Points outside of the frame are assigned to its border cells; points near
+ *  each other are still in neighbouring cells. If the points are too unevenly
+ *  distributed for a grid (a few points very far away), the build sets
+ *  is_uneven. */
 #ifndef CPU_NEAR_GRID_H
 #define CPU_NEAR_GRID_H
 
@@ -96,8 +95,9 @@ static inline int64_t oj_near_run_end(const struct oj_near_grid *grid,
 }
 
 /* --- the partners of a point -----------------------------------------------
-
- * The inner loop; decided by squares (oj_square_limit.h). */
+ *
+ * The inner loop of the join. It compares squared distances
+ * (oj_square_limit.h). */
 
 /** The possible partners of the points of one cell, copied into contiguous
  *  arrays.  Owner; zeroed memory is a valid empty one. */
@@ -156,20 +156,21 @@ OJ_MUST_USE oj_status oj_near_hood_fill(struct oj_near_hood *hood,
                                         double x, double y,
                                         struct oj_error *err);
 
-/** Makes hood one of no cell and no points; then points are added to it. */
+/** Empties the hood, so that points can be added to it. */
 static inline void oj_near_hood_clear(struct oj_near_hood *hood)
 {
     hood->cell = NULL;
     hood->n = 0;
 }
 
-/** Adds n points of the grid, which lie side by side from `first` on. */
+/** Adds n consecutive points of the grid, from `first` on. */
 OJ_MUST_USE oj_status oj_near_hood_add(struct oj_near_hood *hood,
                                        const struct oj_near_grid *grid,
                                        int64_t first, int64_t n,
                                        struct oj_error *err);
 
-/** Called after the last points were added. */
+/** Ends the hood after the last points were added: appends OJ_NEAR_LANES points
+ * with NaN. */
 void oj_near_hood_end(struct oj_near_hood *hood);
 
 void oj_near_hood_free(struct oj_near_hood *hood);

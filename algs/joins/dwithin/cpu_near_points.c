@@ -1,22 +1,23 @@
-/* Pairs of points within a distance: the join side in cells, and the input
- * points visited in an order that keeps neighbours together.
+/* Engine for pairs of points within a distance. The join side is in cells
+ * (cpu_near_grid.h); the input points are visited in an order that keeps
+ * neighbours together.
  *
- * Lists in the order of the rows take two visits: one counts the pairs of each
- * row, one writes them where the counts say.  Scattered lists take one, in
- * which every thread writes from the front of a block of its own; how many
- * entries there will be is estimated from a few points, and when it was too few
- * the two visits are made after all.
+ * Lists in the order of the rows take two visits of the input points: one
+ * counts the pairs of each row, the other writes them at the resulting offsets.
+ * Scattered lists take one visit, in which every thread writes to blocks of its
+ * own. The number of entries is estimated from a sample of points; if it was
+ * too low, the join is made again by two visits.
  *
- * Where more is asked of pairs than their distance, they are asked in one visit
- * and gathered, for few stay as a rule.  Of texts, sizes and bits are in the
- * order of the cells, too, and are asked before distances (shops within 200 m
- * of similar names: half of the time).
+ * If pairs have conditions besides distance and FIDs, one visit tests them and
+ * collects the pairs that pass, which are usually few. Sizes and bitmaps of
+ * texts are stored in the order of the cells, too, and tested before distances
+ * (shops of similar names within 200 m: half of the time).
  *
- * Spans that must have an instant in common: the points of a cell are in the
- * order of the begins of their spans, so that those that can meet the span of a
- * row are a run of it.  The rows of a cell come in the order of their spans,
- * too, so that each run is found from the one before.  With a window of half an
- * hour on reports of a month this leaves one of some hundred points. */
+ * Spans that must have an instant in common: the points of a cell are sorted by
+ * the begin of their span, so those that can meet the span of a row are
+ * consecutive. The rows of a cell are visited in the order of their spans, so
+ * each run is found from the one before. With a window of half an hour on
+ * reports of a month, this leaves one of some hundred points. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_clones.h"
@@ -37,73 +38,82 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Batches with fewer points are visited twice in any case. */
+/* Batches with fewer points than this are always visited twice. */
 #define SCATTER_FROM 65536
 
 #define POINTS_PER_TASK 4096
 #define CELLS_PER_TASK 1024
 
-/* Points that a thread looks at between two looks at the cancel flag. */
+/* Number of points that a thread tests between two polls of the cancel flag. */
 #define LOOK_AFTER (1 << 22)
 
-/* Points between one that is searched for and one whose span is fetched. */
+/* Number of points between the one that is searched and the one whose span is
+ * prefetched. */
 #define PREFETCH_AHEAD 12
 
-/* Squares that wait for their roots: within the nearest cache. */
+/* Number of squared distances that are collected before their roots are
+ * computed; they fit the first-level cache. */
 #define SQUARES_AT_ONCE 2048
 
-/* One task of so many is counted for the estimate. */
+/* For the estimate, one task of this many is counted. */
 #define ONE_OF 32
 
-/* Entries that a thread takes at once for scattered lists. */
+/* Number of entries that a thread reserves at a time for scattered lists. */
 #define BLOCK_ENTRIES 65536
 
 enum near_mark
 {
     NO_MARK = 0,
-    MARK_FROM, /* ids from the mark on */
-    MARK_TO,   /* ids below the mark */
+    MARK_FROM, /* partners have ids >= the mark */
+    MARK_TO,   /* partners have ids < the mark */
     MARK_EXCEPT
 };
 
-/* What each row of a batch says; owner of mark; zeroed memory is valid. */
+/* Limit of each row on the ids of its partners (ids: see oj_near_grid.id).
+ * Owner of mark; zeroed memory is valid. */
 struct near_marks
 {
     enum near_mark kind;
-    int32_t *mark; /* [rows], or NULL: the input is the join side, and a row's
-                        own id says it */
+    int32_t *mark; /* [rows]; NULL: the input is the join side, and the mark
+                      follows from the id of the row */
 };
 
 struct near_points_worker
 {
     struct oj_near_hood hood;
-    int32_t *id; /* partners of a point */
+    int32_t *id; /* ids of the partners of a point */
     double *d2;
-    uint64_t *near; /* bits of points in a row with texts that may count */
+    uint64_t *near; /* bitmap of the points in a run of cells whose texts may be
+                       similar */
     int64_t cap_id, cap_d2, cap_near;
     struct oj_row_order order;
-    int64_t block_at, block_end; /* entries of its own that are free */
-    int64_t squares_from;        /* entries from here to block_at are squares */
+    int64_t block_at, block_end; /* unused entries of the worker's own block */
+    int64_t squares_from;        /* entries from here to block_at still hold
+                                    squared distances */
     int64_t n_pairs, n_matched, n_seen, n_unlooked;
-    int64_t n_pairs_counted; /* in the budget of the batch */
+    int64_t n_pairs_counted; /* part of n_pairs that is already counted in the
+                                pair budget of the batch */
 
-    /* The runs of the last row in the cells around its own. */
-    const uint32_t *cell_of_runs; /* its cell; NULL: there are none */
-    int64_t begin_of_runs;        /* of the row's span */
+    /* Runs of points whose spans can meet the span of the last row, in its cell
+     * and the eight cells around it: run[i] is the first point in cell i. */
+    const uint32_t *cell_of_runs; /* cell of the last row; NULL: no runs are
+                                     stored */
+    int64_t begin_of_runs;        /* begin of the last row's span */
     int64_t run[9];
-    struct oj_keyed *key; /* [2 n] of a bucket */
+    struct oj_keyed *key; /* [2 n] sort keys of a bucket, and scratch */
     struct oj_ordered_point *sorted;
     int64_t cap_key, cap_sorted;
 };
 
-/* What a visit of the points is for. */
+/* Purpose of a visit of the input points. */
 enum near_visit
 {
-    VISIT_ESTIMATE, /* counts the pairs of some */
-    VISIT_COUNT,    /* counts the pairs of each */
-    VISIT_FILL,     /* writes them where the counts say */
-    VISIT_SCATTER,  /* writes them anywhere */
-    VISIT_ASK       /* gathers those that the filter passes */
+    VISIT_ESTIMATE, /* counts the pairs of a sample of points */
+    VISIT_COUNT,    /* counts the pairs of each row */
+    VISIT_FILL,     /* writes the pairs at the offsets that follow from the
+                       counts */
+    VISIT_SCATTER,  /* writes scattered lists */
+    VISIT_ASK       /* collects the pairs that pass the filter */
 };
 
 struct close_points_index
@@ -114,30 +124,34 @@ struct close_points_index
     const int32_t *tie_rank;
     const struct oj_near_kernel *kernel;
     struct oj_near_grid grid;
-    struct oj_reach_mask reach; /* where points may have pairs */
-    int32_t *feature_of; /* [features] by tie rank, or NULL: the ordinal */
+    struct oj_reach_mask reach; /* the locations at which points can have
+                                   pairs */
+    int32_t *feature_of; /* [features] feature of each tie rank; NULL: the id is
+                            the ordinal */
     struct oj_sorted_fids fids;
-    uint64_t *word; /* [2][grid.n] of texts, or NULL: none are asked for */
+    uint64_t *word; /* [2][grid.n] words of the token bitmaps, in the order of
+                       the grid; NULL: there is no condition on texts */
     uint32_t *class;
     int has_long_texts;
     oj_token_planes_near *near;
-    int span;       /* number of the condition that orders the points of a cell;
-                       -1: none does */
-    int64_t *begin; /* [grid.n] begins of these spans, ascending in a cell */
-    int64_t *end;   /* [grid.n] the last end of the spans of the cell up to
-                       here; begin, where spans are instants */
-    struct oj_index *general; /* data that cells do not serve: by the family
-                                 that measures anything */
+    int span;       /* index of the condition on spans by which the points of a
+                       cell are sorted; -1: none */
+    int64_t *begin; /* [grid.n] begins of the spans, ascending within a cell */
+    int64_t *end;   /* [grid.n] the latest end of the spans of the cell up to
+                       this point; equal to begin if spans are instants */
+    struct oj_index *general; /* index of the engine for all distances, used if
+                                 the grid is too uneven; otherwise NULL */
 
-    /* of batches; the memory is used again */
+    /* Memory of batches, reused from batch to batch. */
     struct near_points_worker *worker; /* [n_threads] */
     struct oj_order order;
     struct oj_list_places places;
-    struct oj_answers *answers;    /* [n_threads], where the filter is asked */
-    struct oj_index *general_copy; /* that batches are joined with */
+    struct oj_answers *answers;    /* [n_threads] used if the filter is
+                                      tested */
+    struct oj_index *general_copy; /* copy of general that joins the batches */
 };
 
-/* A batch on its way. */
+/* State of the current batch. */
 struct near_points_batch
 {
     struct close_points_index *self;
@@ -145,18 +159,20 @@ struct near_points_batch
     struct oj_matches *out;
     struct oj_pair_filter filter;
     struct near_marks marks;
-    int is_join_side; /* the input is the join side: visited in its order */
-    int asks_filter;  /* pairs one by one */
-    /* of the rows' spans, except open ones; the begins less this are sorted by
-     * so many bits, without the lowest */
+    int is_join_side; /* 1: the input is the join side; its points are visited
+                         in grid order */
+    int asks_filter;  /* 1: each pair is tested by the filter */
+    /* Begins of the rows' spans (except spans without a begin) are sorted by
+     * (begin - first_begin) >> begin_shift, a number of begin_bits bits. */
     int64_t first_begin;
     int begin_bits, begin_shift;
     enum near_visit visit;
-    struct oj_near_query query; /* what all points ask alike */
+    struct oj_near_query query; /* the part of the query that all points
+                                   share */
     struct oj_pair_budget budget;
-    atomic_llong n_taken; /* entries in blocks */
-    int64_t n_entries;    /* that there is room for */
-    atomic_int is_full;   /* the room was not enough */
+    atomic_llong n_taken; /* number of entries in blocks reserved so far */
+    int64_t n_entries;    /* number of entries that are allocated */
+    atomic_int is_full;   /* 1: the allocated entries were too few */
 };
 
 static int64_t count_points_to_visit(const struct near_points_batch *b)
@@ -165,19 +181,19 @@ static int64_t count_points_to_visit(const struct near_points_batch *b)
 }
 
 /* --- conditions on FIDs ---------------------------------------------------
+ *
+ * If the FIDs of the join side are distinct, its ids are in the order of FIDs.
+ * Then "FID of the input < FID of the partner" is a lower limit of the
+ * partner's id, found once for each row; likewise for > and for "another FID".
+ */
 
- * Ids of the join side are in the order of its FIDs where these are all
- * different.  Then "FID of the input < FID of the partner" is "the partner's id
- * is at least so much", found once for each row; the same for > and for "not
- * the same FID". */
-
-static int same_fids(const int64_t *a, const int64_t *b, int64_t n)
+static int are_fids_equal(const int64_t *a, const int64_t *b, int64_t n)
 {
     return a == b || memcmp(a, b, (size_t)n * sizeof *a) == 0;
 }
 
-/* 1 when more is asked of pairs than distance, ids and spans. */
-static int asks_more_than_spans(const struct oj_pair_filter *filter)
+/* Returns 1 if pairs have conditions besides distance, ids and spans. */
+static int has_conditions_besides_spans(const struct oj_pair_filter *filter)
 {
     const struct oj_relation *relation = filter->relation;
     return relation->exclude_same_geometry || filter->input->on_class != NULL ||
@@ -185,8 +201,9 @@ static int asks_more_than_spans(const struct oj_pair_filter *filter)
            oj_relation_compares_attributes(relation);
 }
 
-/* is_join_side  1 when the two sides have the same points, row by row
- * *asks_filter  1 when more has to be asked of each pair than its id */
+/* Computes the id limits of all rows.
+ *  is_join_side  1: both sides have equal points, row by row
+ *  *asks_filter  1: each pair must also be tested by the filter */
 static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
                                         const struct oj_sorted_fids *fids,
                                         int is_join_side,
@@ -201,11 +218,12 @@ static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
     *asks_filter = filter->is_needed;
     if (!asks_fids || fids->n == 0)
         return OJ_OK;
-    *asks_filter = relation->n_spans > 0 || asks_more_than_spans(filter);
+    *asks_filter =
+        relation->n_spans > 0 || has_conditions_besides_spans(filter);
     out->kind = relation->unordered_pairs > 0   ? MARK_FROM
                 : relation->unordered_pairs < 0 ? MARK_TO
                                                 : MARK_EXCEPT;
-    if (is_join_side && same_fids(input->fid, filter->join_side->fid, n))
+    if (is_join_side && are_fids_equal(input->fid, filter->join_side->fid, n))
         return OJ_OK;
     OJ_NEW(out->mark, n, err);
     for (int64_t row = 0; row < n; row++)
@@ -223,7 +241,8 @@ static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
     return OJ_OK;
 }
 
-/* id: of the row in the join side, where the input is the join side. */
+/* Adds the row's id limit to a query. id: id of the row in the join side; used
+ * if the input is the join side. */
 static void apply_id_limit_to_query(const struct near_marks *marks, int64_t row,
                                     int32_t id, struct oj_near_query *query)
 {
@@ -246,7 +265,9 @@ static void apply_id_limit_to_query(const struct near_marks *marks, int64_t row,
 static oj_status reserve_found_point_arrays(struct near_points_worker *worker,
                                             struct oj_error *err)
 {
-    int64_t n = worker->hood.n + OJ_NEAR_LANES; /* written beyond the last */
+    int64_t n = worker->hood.n + OJ_NEAR_LANES; /* collect() writes up to
+                                                   OJ_NEAR_LANES entries beyond
+                                                   the last */
     OJ_ROOM(worker->id, 0, n, worker->cap_id, err);
     return oj_reserve(&worker->d2, 0, n, &worker->cap_d2, sizeof(double), err);
 }
@@ -257,7 +278,8 @@ static int32_t feature_of_point_id(const struct close_points_index *self,
     return self->feature_of != NULL ? self->feature_of[id] : id;
 }
 
-/* Now and then: too many pairs, or cancelled. */
+/* Checks the cancel flag and the pair limit after every LOOK_AFTER points
+ * tested. */
 static oj_status check_cancel_and_pair_limit(struct near_points_batch *b,
                                              struct near_points_worker *worker,
                                              int64_t n_seen,
@@ -310,8 +332,8 @@ static oj_status add_near_points_that_pass_filter(
     return OJ_OK;
 }
 
-/* Those of n points in cells, from first on, that are near and may have similar
- * texts. */
+/* Adds those of n consecutive points of the grid that are near and whose texts
+ * may be similar, if the filter passes the pair. */
 static oj_status add_near_points_with_similar_text(
     const struct near_points_batch *b, struct near_points_worker *worker,
     const struct oj_near_query *q, int64_t row, int64_t first, int64_t n,
@@ -362,8 +384,9 @@ static oj_status search_cells_by_similar_text(struct near_points_batch *b,
     return check_cancel_and_pair_limit(b, worker, n_seen, err);
 }
 
-/* First place from `first` to end whose number is at least this; numbers
- * ascend. Fast where it is near `first`: steps are doubled, then halved. */
+/* Returns the first index in [first, end) whose number is at least `number`;
+ * end if there is none. Numbers ascend. Fast if the index is near `first`:
+ * steps are doubled, then halved. */
 static int64_t find_first_at_least(const int64_t *numbers, int64_t first,
                                    int64_t end, int64_t number)
 {
@@ -386,8 +409,8 @@ static int64_t find_first_at_least(const int64_t *numbers, int64_t first,
     return first;
 }
 
-/* Makes the worker's hood the points around a row's cell whose spans can meet
- * that of the row. */
+/* Fills the worker's hood with the points around a row's cell whose spans can
+ * meet the row's span. */
 static oj_status move_hood_to_runs_of_span(const struct near_points_batch *b,
                                            struct near_points_worker *worker,
                                            double x, double y, int64_t row,
@@ -402,7 +425,7 @@ static oj_status move_hood_to_runs_of_span(const struct near_points_batch *b,
     oj_near_hood_clear(&worker->hood);
     if (!oj_span_exists(from, until))
         return OJ_OK;
-    /* begins of INT64_MAX are those of features without a span */
+    /* A begin of INT64_MAX marks a feature without a span. */
     until = until < INT64_MAX ? until : INT64_MAX - 1;
     worker->cell_of_runs = cell;
     worker->begin_of_runs = from;
@@ -442,8 +465,8 @@ static oj_status write_sorted_pairs_of_row(const struct near_points_batch *b,
     return OJ_OK;
 }
 
-/* Makes distances of the squares that a worker wrote since the last time; many
- * at once, since vectors are wider than most rows. */
+/* Converts the squares that a worker wrote since the last call to distances;
+ * many at once, since SIMD vectors are wider than most rows. */
 static void convert_squares_to_distances(const struct near_points_batch *b,
                                          struct near_points_worker *worker)
 {
@@ -453,7 +476,8 @@ static void convert_squares_to_distances(const struct near_points_batch *b,
     worker->squares_from = worker->block_at;
 }
 
-/* Room for n entries of worker's own; 0 when there is none left. */
+/* Reserves n entries for the worker. Returns 0 if the allocated entries are
+ * used up. */
 static int reserve_entries_in_shared_output(struct near_points_batch *b,
                                             struct near_points_worker *worker,
                                             int64_t n)
@@ -462,7 +486,8 @@ static int reserve_entries_in_shared_output(struct near_points_batch *b,
     int64_t size = n > BLOCK_ENTRIES ? n : BLOCK_ENTRIES;
     if (worker->block_at + n <= worker->block_end)
         return 1;
-    /* the last block of all can be made longer, and leaves no gap */
+    /* If the worker's block is the last one, it is extended, which leaves no
+     * gap. */
     if (!atomic_compare_exchange_strong(&b->n_taken, &taken,
                                         worker->block_end + size))
     {
@@ -544,8 +569,8 @@ static int64_t row_of_visited_point(const struct near_points_batch *b,
     return b->self->order.point[i].index;
 }
 
-/* Rows are visited in an order of places, so that each of their spans is a
- * cache miss: has that of a later point come near. */
+/* Prefetches the span of a later point. Rows are visited in spatial order, so
+ * reading their spans would miss the cache each time. */
 OJ_INLINE void prefetch_span_of_later_point(const struct near_points_batch *b,
                                             int64_t i, int64_t end)
 {
@@ -589,9 +614,9 @@ static void start_pair_budget(struct near_points_batch *b, int64_t most)
                          b->self->options.n_threads);
 }
 
-/* Visits the points of the batch, for VISIT_ESTIMATE one of ONE_OF tasks of
- * them; what is found is in the workers and b->out.  A visit that scatters sets
- * b->is_full when there is no room for all. */
+/* Visits the points of the batch, for VISIT_ESTIMATE one of ONE_OF tasks;
+ * results are in the workers and in b->out. VISIT_SCATTER sets b->is_full if
+ * the allocated entries are too few. */
 static oj_status search_near_points_in_parallel(struct near_points_batch *b,
                                                 enum near_visit what,
                                                 struct oj_error *err)
@@ -600,8 +625,8 @@ static oj_status search_near_points_in_parallel(struct near_points_batch *b,
     int64_t step =
         POINTS_PER_TASK * (what == VISIT_ESTIMATE ? (int64_t)ONE_OF : 1);
     b->visit = what;
-    /* pairs are counted anew by each visit, but where answers count them, or
-     * where the visit before has counted all of them */
+    /* Each visit counts its pairs against the limit, except VISIT_ASK, whose
+     * answers count them, and VISIT_FILL, whose pairs are counted already. */
     if (what != VISIT_ASK)
         start_pair_budget(
             b, what == VISIT_FILL ? 0 : self->options.max_batch_pairs);
@@ -654,7 +679,7 @@ static void free_batches(struct oj_index *wrapped)
     oj_list_places_free(&self->places);
 }
 
-static void free_side(struct oj_index *wrapped)
+static void free_near_points_index(struct oj_index *wrapped)
 {
     struct close_points_index *self = (void *)wrapped;
     oj_index_free(&oj_cpu_distance, self->general);
@@ -682,7 +707,8 @@ static void copy_text_bits_in_cell_order(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Bits and sizes of the first texts, as points are in cells. */
+/* Copies the token bitmaps and size classes of the first texts in the order of
+ * the grid. */
 static oj_status make_text_bits_in_cell_order(struct close_points_index *self,
                                               struct oj_error *err)
 {
@@ -700,7 +726,8 @@ static oj_status make_text_bits_in_cell_order(struct close_points_index *self,
 
 /* --- spans in the order of cells ------------------------------------------ */
 
-/* The condition whose spans order the points; -1: none. */
+/* Returns the index of the condition on spans by which cells are sorted; -1:
+ * none. */
 static int choose_span_to_order_by(const struct oj_relation *relation,
                                    const struct oj_flat *join_side)
 {
@@ -722,7 +749,7 @@ static void copy_begins_in_cell_order(int64_t first, int64_t end, void *user)
         self->begin[i] = from[feature_of_point_id(self, self->grid.id[i])];
 }
 
-/* Puts n points of a cell in the order of their begins. copy: [n] */
+/* Sorts n points of a cell by the begin of their span. copy: scratch, [n]. */
 static void sort_cell_by_begin(struct close_points_index *self, int64_t first,
                                int64_t n, struct oj_keyed *key,
                                struct oj_ordered_point *copy)
@@ -749,9 +776,10 @@ static void sort_cell_by_begin(struct close_points_index *self, int64_t first,
     }
 }
 
-/* Of spans with a duration: the last end up to each point. */
-static void note_last_ends(struct close_points_index *self, int64_t first,
-                           int64_t end)
+/* Sets `end` of the points of a cell to the latest end of a span up to each
+ * point. */
+static void set_latest_ends(struct close_points_index *self, int64_t first,
+                            int64_t end)
 {
     const int64_t *until = self->join_side->spans[self->span].until;
     int64_t last = INT64_MIN;
@@ -786,7 +814,7 @@ static oj_status sort_cells_of_task(int64_t task, int thread, void *user,
             sort_cell_by_begin(self, start[c], start[c + 1] - start[c], key,
                                copy);
         if (self->end != self->begin)
-            note_last_ends(self, start[c], start[c + 1]);
+            set_latest_ends(self, start[c], start[c + 1]);
     }
     oj_free(key);
     if (copy == NULL)
@@ -795,7 +823,7 @@ static oj_status sort_cells_of_task(int64_t task, int thread, void *user,
     return OJ_OK;
 }
 
-/* Puts the points of each cell in the order of the begins of their spans. */
+/* Sorts the points of each cell by the begin of their span. */
 static oj_status sort_cells_by_span(struct close_points_index *self,
                                     struct oj_error *err)
 {
@@ -864,8 +892,9 @@ static oj_status build_near_points(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Chooses by what numbers begins of spans are sorted together with cells. */
-static void choose_begins_to_sort_by(struct near_points_batch *b)
+/* Chooses the bits of the begins of spans that fit into a sort key beside the
+ * cell. */
+static void choose_begin_bits_of_sort_key(struct near_points_batch *b)
 {
     const struct oj_near_grid *grid = &b->self->grid;
     const int64_t *from = b->input->spans[b->self->span].from;
@@ -900,8 +929,7 @@ static uint64_t cell_and_begin_of_point(const struct near_points_batch *b,
     return cell << b->begin_bits | begin;
 }
 
-/* Puts the points of a bucket in the order of their cells, those of a cell in
- * the order of the begins of their spans. */
+/* Sorts the points of a bucket by cell, then by the begin of their span. */
 static oj_status sort_bucket_by_cell_and_begin(int64_t bucket, int thread,
                                                void *user, struct oj_error *err)
 {
@@ -925,8 +953,10 @@ static oj_status sort_bucket_by_cell_and_begin(int64_t bucket, int thread,
     return OJ_OK;
 }
 
-/* Puts the points within the reach in the order in which they are visited. */
-static oj_status order_input(struct near_points_batch *b, struct oj_error *err)
+/* Sorts the input points that can have pairs in the order in which they are
+ * visited. */
+static oj_status sort_input_points(struct near_points_batch *b,
+                                   struct oj_error *err)
 {
     struct oj_order *order = &b->self->order;
     int n_threads = b->self->options.n_threads;
@@ -935,7 +965,7 @@ static oj_status order_input(struct near_points_batch *b, struct oj_error *err)
                                  err));
     if (b->self->span < 0)
         return oj_order_sort(order, n_threads, NULL, NULL, err);
-    choose_begins_to_sort_by(b);
+    choose_begin_bits_of_sort_key(b);
     return oj_parallel_try(n_threads, order->n_buckets, 1,
                            sort_bucket_by_cell_and_begin, b, err);
 }
@@ -948,9 +978,9 @@ static oj_status check_pair_limit(const struct near_points_batch *b, int64_t n,
                         n, err);
 }
 
-/* Counts become offsets, with room for all pairs. */
-static oj_status offset_rows_by_counts(const struct near_points_batch *b,
-                                       struct oj_error *err)
+/* Replaces the counts of rows by offsets, and reserves room for all pairs. */
+static oj_status convert_counts_to_offsets(const struct near_points_batch *b,
+                                           struct oj_error *err)
 {
     struct oj_matches *out = b->out;
     int64_t n_rows = b->input->n_features, n_matched = 0, n = 0;
@@ -975,11 +1005,12 @@ static oj_status join_in_two_passes_sorted(struct near_points_batch *b,
     OJ_TRY(oj_matches_reserve(b->out, n_rows, 0, 1, err));
     memset(b->out->offset, 0, (size_t)(n_rows + 1) * sizeof *b->out->offset);
     OJ_TRY(search_near_points_in_parallel(b, VISIT_COUNT, err));
-    OJ_TRY(offset_rows_by_counts(b, err));
+    OJ_TRY(convert_counts_to_offsets(b, err));
     return search_near_points_in_parallel(b, VISIT_FILL, err);
 }
 
-/* Lists in the order of the visit; sets b->is_full when they did not fit. */
+/* Joins by scattered lists in the order of the visit. Sets b->is_full if they
+ * do not fit. */
 static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
                                            struct oj_error *err)
 {
@@ -989,7 +1020,7 @@ static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
     OJ_TRY(search_near_points_in_parallel(b, VISIT_ESTIMATE, err));
     for (int t = 0; t < n_threads; t++)
         n += self->worker[t].n_pairs;
-    /* memory that is not used costs nothing but its addresses */
+    /* Pages that are not written cost only address space. */
     n = n * ONE_OF + n * (ONE_OF / 4) + 2 * BLOCK_ENTRIES * (int64_t)n_threads;
     OJ_TRY(oj_matches_reserve_scattered(b->out, n_rows, n, err));
     b->n_entries = n;
@@ -1010,21 +1041,22 @@ static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
     return check_pair_limit(b, b->out->n_pairs, err);
 }
 
-/* 1 when pairs are asked for nothing but their spans, and the runs of a row are
- * all that meet its span: those of features whose spans are instants. */
-static int runs_decide_spans(const struct near_points_batch *b)
+/* Returns 1 if one condition on spans is the only condition that remains and
+ * the runs of a row hold exactly the features that meet its span. That requires
+ * features whose spans are instants. */
+static int do_runs_decide_spans(const struct near_points_batch *b)
 {
     const struct close_points_index *self = b->self;
     const struct oj_relation *relation = &self->relation;
     return self->span >= 0 && self->end == self->begin &&
            relation->n_spans == 1 &&
            relation->spans[0].relations == OJ_SPANS_INTERSECT &&
-           !asks_more_than_spans(&b->filter) &&
+           !has_conditions_besides_spans(&b->filter) &&
            (b->marks.kind != NO_MARK ||
             (!relation->exclude_self && relation->unordered_pairs == 0));
 }
 
-/* Lists of the pairs that the filter passes. */
+/* Joins by lists of the pairs that pass the filter. */
 static oj_status join_with_pair_filter(struct near_points_batch *b,
                                        struct oj_error *err)
 {
@@ -1070,10 +1102,10 @@ static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
                                &b->filter, err));
     OJ_TRY(make_id_limits_per_row(&b->filter, &self->fids, b->is_join_side,
                                   &b->marks, &b->asks_filter, err));
-    if (b->asks_filter && runs_decide_spans(b))
+    if (b->asks_filter && do_runs_decide_spans(b))
         b->asks_filter = 0;
     if (!b->is_join_side)
-        OJ_TRY(order_input(b, err));
+        OJ_TRY(sort_input_points(b, err));
     sorted = oj_clock_seconds();
     stats->sort_s += sorted - start;
     if (b->asks_filter)
@@ -1138,7 +1170,7 @@ const struct oj_engine oj_cpu_near_points = {
     .index_size = sizeof(struct close_points_index),
     .build = build_near_points,
     .join = join_near_points,
-    .free_side = free_side,
+    .free_side = free_near_points_index,
     .free_batches = free_batches,
     .set_options = set_options,
     .points_cost = &points_cost};

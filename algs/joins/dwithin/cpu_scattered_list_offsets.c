@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* Rows of a group: its offsets, and as much again to put them in order, stay
- * in a cache of a megabyte.  More where there would be too many groups. */
+/* Logarithm to base 2 of the rows of a group: its offsets and an equally large
+ * scratch for sorting fit a cache of a megabyte. Groups are larger if there
+ * would be more than MOST_GROUPS. */
 #define GROUP_BITS 14
 #define MOST_GROUPS 1024
 
@@ -70,7 +71,7 @@ oj_status oj_list_places_begin(struct oj_list_places *places, int64_t *offset,
     return OJ_OK;
 }
 
-/* Where the offsets of a group begin. */
+/* Returns the first offset of a group. */
 static int64_t *offsets_of_row_group(const struct oj_list_places *places,
                                      int64_t group)
 {

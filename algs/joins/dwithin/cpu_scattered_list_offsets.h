@@ -1,17 +1,17 @@
-/** Collects where the scattered lists of rows begin and end (oj_matches.h),
- * while threads find the lists in any order of the rows.
+/** Collects the begin and end of the scattered lists of rows (oj_matches.h),
+ *  while threads find the lists in any order of the rows.
  *
  *  offset    | group 0         | group 1         | ..    two entries for a row
- *  at first  | p p p p . . . . | p p . . . . . . | ..    struct oj_list_place,
- * in the order of arrival at last   | b e b e b e b e | b e b e b e b e | ..
- * begin and end, row by row
+ *  at first  | p p p p . . . . | p p . . . . . . | ..    p: an oj_list_place,
+ *                                                        in order of arrival
+ *  at last   | b e b e b e b e | b e b e b e b e | ..    begin and end, row by
+ *                                                        row
  *
  *  If the offsets of millions of rows were written directly, each would cost a
- *  miss of the cache and of the page table.  So rows are divided into groups
- *  whose offsets fit a processor's cache.  A thread gathers a few places per
+ *  miss of the cache and of the page table. So rows are divided into groups
+ *  whose offsets fit a processor's cache. A thread collects a few places per
  *  group and then appends them, many at once, to the group's part of the
- * offsets. At the end each group is sorted by row.
- */
+ *  offsets. At the end each group is sorted by row. */
 #ifndef CPU_SCATTERED_LIST_OFFSETS_H
 #define CPU_SCATTERED_LIST_OFFSETS_H
 
@@ -23,8 +23,8 @@
 /** Number of places that a thread gathers before it appends them. */
 #define OJ_PLACES_AT_ONCE 8
 
-/** Where the list of a row is. Its size is that of the two offsets that replace
- *  it in oj_list_places.offset. */
+/** Range of the list of a row. Its size equals that of the two offsets that
+ * replace it in oj_list_places.offset. */
 struct oj_list_place
 {
     int64_t first;   /**< first entry of the list */

@@ -1,25 +1,23 @@
-/** The features near the points of a group, in tie order: finds out which of
- * them each point has among its nearest, or within its reach, and at which
- * distance.
+/** Decides which of the features near a group each of its points has among its
+ *  nearest, or within its reach, and at which distance.
  *
  *  feature 0 .. n-1      in tie order
- *    first[0] .. first[n]   their candidates: the segments of one feature are
- *                           consecutive
+ *    first[0] .. first[n]   ranges of their candidates: the segments of a
+ *                           feature are consecutive
  *    least2[f][32]          squared distance from each point, up to rounding
- *    inside[f], close[f]    a bit per point: the feature's polygons contain it;
- *                           it may have the feature in its answer
+ *    inside[f], close[f]    bit i: the feature's polygons contain point i; the
+ *                           feature may be in the answer of point i
  *
- *  pairs offset[i] .. offset[i + 1] - 1   those of point i, in tie order,
+ *  pairs offset[i] .. offset[i + 1] - 1   pairs of point i, in tie order,
  *                                         measured exactly
  *
- *  The k-th smallest of a point's numbers in least2 limits what is measured
- *  exactly: a few more pairs than k, each feature once.  Since these are in tie
- *  order, a stable sort by distance puts them in the order of the answer; for a
- *  join within a reach no sort is needed.
+ *  The k-th smallest least2 of a point limits the pairs that are measured
+ *  exactly: a few more than k, each feature once. They are in tie order, so a
+ *  stable sort by distance puts them in the order of the answer; a join within
+ *  a reach needs no sort.
  *
  *  Everything here is inlined into cpu_nearest_of_point_groups.c, and compiled
- *  there for several instruction sets.  Source: ours.
- */
+ *  there for several instruction sets. Source: ours. */
 #ifndef CPU_GROUP_FEATURES_H
 #define CPU_GROUP_FEATURES_H
 
@@ -53,8 +51,8 @@ OJ_INLINE void oj_group_keys_sort_few(struct oj_keyed *key, int64_t n)
     }
 }
 
-/* Makes room for up to n features; n is the number of candidates plus that of
- * pairs of a point and a polygon that contains it. */
+/* Makes room for up to n features: n is the number of candidates plus the
+ * number of pairs of a point and a polygon that contains it. */
 static inline oj_status oj_group_features_reserve(struct oj_group_features *f,
                                                   int64_t n,
                                                   struct oj_error *err)
@@ -93,7 +91,7 @@ static inline oj_status oj_group_table_begin(struct oj_group_features *f,
     return OJ_OK;
 }
 
-/* Returns the place of a feature among those found; adds the feature if it is
+/* Returns the index of a feature among those found; adds the feature if it is
  * new. */
 OJ_INLINE int32_t oj_group_table_find(struct oj_group_features *f,
                                       int32_t feature)
@@ -189,8 +187,8 @@ OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
 }
 
 /* Selects the features that may be among the k nearest of a point of the group,
- * in the order of their ranks, and sets their place. `low` becomes the distance
- * within which segments of the feature are kept. */
+ * in tie order, and sets their place. `low` becomes the distance within which
+ * segments of the feature are kept. */
 OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
                                         struct oj_group_features *f, int64_t k)
 {
@@ -221,8 +219,8 @@ OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
     f->n = n;
 }
 
-/* Sorts the candidates by feature; drops those that are not the nearest segment
- * of their feature for any point. */
+/* Sorts the candidates by feature; drops segments that are not the nearest of
+ * their feature for any point. */
 OJ_INLINE void oj_group_features_sort(struct oj_nearest_scratch *s)
 {
     struct oj_group_features *f = &s->features;
@@ -248,7 +246,7 @@ OJ_INLINE void oj_group_features_sort(struct oj_nearest_scratch *s)
         if (f->found_of[j] >= 0)
             s->sorted[f->first[f->found_of[j]]++] = s->candidate[j];
     }
-    /* each element is now the start of the next feature */
+    /* Each element is now the start of the next feature: shifts them by one. */
     for (int64_t at = f->n; at > 0; at--)
         f->first[at] = f->first[at - 1];
     f->first[0] = 0;
@@ -260,8 +258,7 @@ OJ_INLINE void oj_group_features_sort(struct oj_nearest_scratch *s)
 }
 
 /* Lists the features of the candidates, and those that contain points of the
- * group, in the order of their ranks, and sorts the candidates in this order.
- */
+ * group, in tie order, and sorts the candidates in this order. */
 OJ_INLINE oj_status oj_group_features_list(const struct oj_segments *segments,
                                            const int32_t *tie_rank,
                                            struct oj_nearest_scratch *s,
@@ -285,7 +282,7 @@ OJ_INLINE oj_status oj_group_features_list(const struct oj_segments *segments,
     return OJ_OK;
 }
 
-/* Computes least2 of the features from that of their segments. */
+/* Computes least2 of each feature as the minimum over its segments. */
 OJ_INLINE void oj_group_features_fill(struct oj_nearest_scratch *s,
                                       const struct oj_group *g)
 {
@@ -311,8 +308,8 @@ OJ_INLINE void oj_group_features_fill(struct oj_nearest_scratch *s,
     }
 }
 
-/* Computes the k-th smallest number of sixteen points; k <= OJ_FEW_NEAREST and
- * k <= n. */
+/* Computes the k-th smallest least2 of each of sixteen points; k <=
+ * OJ_FEW_NEAREST and k <= n. */
 OJ_INLINE void oj_group_kth_of_sixteen(const struct oj_group_features *f,
                                        int64_t k, int first, float *kth)
 {
@@ -341,8 +338,8 @@ OJ_INLINE void oj_group_kth_of_sixteen(const struct oj_group_features *f,
     OJ_SIXTEEN kth[c] = best[k - 1][c];
 }
 
-/* Sets limit2 to the k-th smallest number of each point; INFINITY if a point
- * has fewer. */
+/* Sets limit2 to the k-th smallest least2 of each point; INFINITY if there are
+ * fewer than k features. */
 OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
                                      const struct oj_group *g, int64_t k,
                                      float limit2[OJ_GROUP])
@@ -366,8 +363,8 @@ OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
     }
 }
 
-/* Enlarges squared limits so that nothing within them is lost by rounding, and
- * applies cap, the maximum distance of any pair, in CRS units. */
+/* Widens squared limits by the rounding error, and cuts them at cap, the
+ * maximum distance of any pair of the point, in CRS units. */
 OJ_INLINE void oj_group_limits_widen(const struct oj_scale *scale, int n,
                                      const double *cap, float limit2[OJ_GROUP])
 {
@@ -387,7 +384,8 @@ OJ_INLINE void oj_group_limits_widen(const struct oj_scale *scale, int n,
         limit2[i] = -1.0f;
 }
 
-/* Computes the limits within which segments of a feature may be its nearest. */
+/* Computes for each point the squared limit within which a segment of this
+ * feature may be its nearest segment. */
 OJ_INLINE void oj_group_limits_of_feature(const float *restrict least2,
                                           float off, int n,
                                           const float *restrict limit2,
@@ -438,7 +436,7 @@ OJ_INLINE void oj_group_features_measure_pairs(
     p->n = 0;
 }
 
-/* Marks which features are close to which points, by limit2. */
+/* Sets bit i of close[f] if feature f is within limit2 of point i. */
 OJ_INLINE void oj_group_features_close(struct oj_nearest_scratch *s,
                                        const struct oj_group *g,
                                        const float *limit2)
@@ -529,10 +527,10 @@ OJ_INLINE void oj_group_pairs_sort_by_insertion(int n, const int32_t *of,
     }
 }
 
-/* Stable sort by distance, for few pairs: the place of a pair is the number of
- * pairs before it.  Distances are compared as the integers of their bits. A
- * lane's key is raised by one if the lane is behind the pair with which it is
- * compared. */
+/* Stable sort by distance, for few pairs: the position of a pair is the number
+ * of pairs that precede it. Distances are compared as the integers of their
+ * bits. The key of a lane is raised by one if its pair follows the pair with
+ * which it is compared, so that equal distances keep their order. */
 OJ_INLINE void oj_group_pairs_sort_few(int n, const int32_t *of,
                                        const double *distance,
                                        int32_t *sorted_of,
@@ -546,9 +544,9 @@ OJ_INLINE void oj_group_pairs_sort_few(int n, const int32_t *of,
     int64_t key[OJ_FEW_PAIRS];
     int32_t place[OJ_FEW_PAIRS];
     for (int i = 0; i < n; i++)
-        memcpy(&key[i], &distance[i], sizeof key[i]); /* the order holds,
-                                                         because no distance is
-                                                         negative */
+        memcpy(&key[i], &distance[i], sizeof key[i]); /* integers have the order
+                                                         of doubles, since no
+                                                         distance is negative */
     for (int i = n; i % OJ_LANES != 0; i++)
         key[i] = INT64_C(0x7FF0000000000000); /* infinity */
     for (int i = 0; i < n; i += OJ_LANES)

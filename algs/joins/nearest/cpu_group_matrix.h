@@ -1,13 +1,12 @@
 /** Groups of points, and the distances between their points and the candidates
- *  that a search has left: first all distances in single precision, then exact
- *  distances of the pairs that single precision cannot decide.
+ *  that remain after a search: first all distances in single precision, then
+ *  exact distances of the pairs that single precision cannot decide.
  *
- *  matrix   candidate 0   d2 of point 0 .. 31
+ *  matrix   candidate 0   squared distances of points 0 .. 31
  *           candidate 1   ..
  *
  *  Everything here is inlined into cpu_nearest_of_point_groups.c, and compiled
- *  there for several instruction sets.  Source: ours.
- */
+ *  there for several instruction sets. Source: ours. */
 #ifndef CPU_GROUP_MATRIX_H
 #define CPU_GROUP_MATRIX_H
 
@@ -23,14 +22,15 @@ struct oj_group
     int64_t first; /* index of the first point in the patch */
     const struct oj_ordered_point *point;
     struct oj_place place;
-    /* entries from n up to a multiple of OJ_WIDE repeat points */
+    /* Entries from n up to a multiple of OJ_WIDE repeat the first point. */
     double x[OJ_GROUP], y[OJ_GROUP];
-    int32_t excluded[OJ_GROUP]; /* class that each point excludes, if points
-                                   exclude one */
+    int32_t excluded[OJ_GROUP]; /* [i] class that point i excludes; unused if
+                                   points exclude none */
 };
 
-/* Takes points from the front of the n >= 1 points that are left; if more than
- * OJ_LANES, a multiple of that, so that no SIMD lane is idle. */
+/* Forms a group of the first of n >= 1 points: at most `most`, with width +
+ * height within limit. More than OJ_WIDE points are cut to a multiple of that,
+ * so that no SIMD lane is idle. */
 OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
                              const struct oj_ordered_point *point, double limit)
 {
@@ -67,9 +67,9 @@ OJ_INLINE const int32_t *oj_group_containing(const struct oj_nearest_scratch *s,
 
 /* --- measuring ------------------------------------------------------------ */
 
-/* The unit of the numbers in the matrix. They are in single precision, relative
- * to the group's centre and to the extent of group and candidates, so that they
- * are at most about 1. */
+/* Unit and error of the distances in the matrix. They are in single precision,
+ * relative to the group's centre and to the extent of group and candidates, so
+ * that they are at most about 1. */
 struct oj_scale
 {
     double inverse_unit; /* 1 / extent in CRS units; 0: distances are not
@@ -171,7 +171,8 @@ OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
 }
 
 /* Sets the distances between each point and the candidates of the class that it
- * excludes to infinity.  least2 is recomputed without them. */
+ * excludes to NaN, which is within no limit. least2 is recomputed without them.
+ */
 OJ_INLINE void oj_matrix_mask(const struct oj_segments *segments,
                               const struct oj_nearest_scratch *s,
                               const struct oj_group *g, float least2[OJ_GROUP])
@@ -195,8 +196,8 @@ OJ_INLINE void oj_matrix_mask(const struct oj_segments *segments,
     }
 }
 
-/* Returns which points of the group are within limit2 of the candidate of this
- * row, as a mask: bit i for point i. */
+/* Returns the points of the group that are within limit2 of the candidate of
+ * this row, as a mask: bit i for point i. */
 OJ_INLINE uint32_t oj_matrix_points_within(const float *restrict row,
                                            const float *restrict limit2, int n)
 {
@@ -238,8 +239,8 @@ struct oj_group_pairs
     int32_t candidate[OJ_PAIRS_AT_ONCE + OJ_GROUP];
 };
 
-/* oj_segment_distance() without its branches. It does the operations of that
- * function in their order, so the results are equal bit by bit. */
+/* Returns the result of oj_segment_distance() without its branches: the
+ * operations have that function's order, so results are equal bit by bit. */
 OJ_INLINE double oj_distance_without_branches(double px, double py, double ax,
                                               double ay, double bx, double by)
 {

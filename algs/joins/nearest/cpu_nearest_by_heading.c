@@ -1,23 +1,22 @@
-/* The engine for nearest and dwithin with a condition on headings: of lines and
- * rings only those segments count whose direction fits the input feature's
- * heading (oj_heading.h). The input is points.
+/* Engine for nearest and dwithin with a condition on headings: of lines and
+ * rings, only segments count whose direction fits the heading of the input
+ * feature (oj_heading.h). The input is points.
  *
- *  The segments of the join side are in bundles under a packed tree
- *  (cpu_layer_segment_tree.h), which is searched best-first for each point. A
- *  child of a node has a set of 32 sectors of directions, those of the segments
- *  below it:
+ * The segments of the join side are in bundles under a packed tree
+ * (cpu_layer_segment_tree.h), which is searched for each point. Each child of a
+ * node has a set of the directions of the segments below it, as 32 sectors:
  *
- *    directions[node * OJ_FANOUT + child]   bit i: a segment with a direction
- *                                           from i to i + 1 times 11.25 degrees
+ *   directions[node * OJ_FANOUT + child]   bit i: a segment with a direction
+ *                                          from i to i + 1 times 11.25 degrees
  *
- *  A child without a sector of the row is skipped. The sets only select
- *  candidates; each segment of a bundle in reach is asked itself, and measured
- *  if it fits. A feature has the distance of its nearest segment that fits: the
- *  ranking keeps the least of its distances.
+ * Children without a sector of the row are skipped. The sets only select
+ * candidates: each segment of a bundle in reach is tested itself, and measured
+ * if it fits. The distance of a feature is that of its nearest segment that
+ * fits; the ranking keeps the minimum.
  *
- *  Rows without a heading ask nothing of directions.
+ * Rows without a heading accept all directions.
  *
- *  Source: ours. */
+ * Source: ours. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/cpu_tree_walk.h"
@@ -34,7 +33,8 @@
  * of directions. */
 #define SECTOR_SLACK 1e-6
 
-/* Components of a direction below this size lose digits in products. */
+/* Below this absolute value, components of a direction lose digits in products.
+ */
 #define LEAST_COMPONENT 1e-290
 
 #define BUNDLES_PER_TASK 1024
@@ -42,27 +42,31 @@
 struct heading_index
 {
     struct oj_row_index shared;
-    struct oj_segments segments; /* of the join side */
-    uint32_t *directions;        /* [n_nodes * OJ_FANOUT] of segments.tree */
-    double most; /* greatest maximum distance of the join side's features; -1:
-                    they have none of their own */
-    double *heading; /* [rows of the batch] in the order of the search */
+    struct oj_segments segments; /* segments of the join side */
+    uint32_t *directions;        /* [n_nodes * OJ_FANOUT] set of sectors of each
+                                    child in segments.tree */
+    double most; /* maximum over the join features' own maximum distances; -1:
+                    they have none */
+    double *heading; /* [rows of the batch] headings in degrees, in search
+                        order */
 };
 
 /* State of a thread. */
 struct heading_worker
 {
     struct oj_row_worker shared;
-    struct oj_ranking in_reach;       /* dwithin: the features of the row */
-    int64_t last_slot[N_SECTORS + 1]; /* by the sector of the heading, or
-                                        without one: the nearest segment of the
-                                        last such row; -1: there was none */
+    struct oj_ranking in_reach; /* features of the current row of a
+                                   dwithin join */
+    /* [sector of the heading; last entry: no heading] slot of the nearest
+     * segment of the last row with such a heading; -1: none */
+    int64_t last_slot[N_SECTORS + 1];
 };
 
 /* --- sectors -------------------------------------------------------------- */
 
-/* The sectors from one direction to another, clockwise. */
-static uint32_t sectors_between(double first, double last)
+/* Returns the sectors from direction first clockwise to last, both in degrees.
+ */
+static uint32_t sectors_of_direction_range(double first, double last)
 {
     int from = (int)floor((first - SECTOR_SLACK) / DEGREES_OF_SECTOR);
     int to = (int)floor((last + SECTOR_SLACK) / DEGREES_OF_SECTOR);
@@ -80,8 +84,8 @@ static uint32_t sectors_of_heading(const struct oj_heading_range *range)
     uint32_t sectors;
     if (range->is_all)
         return EVERY_SECTOR;
-    sectors = sectors_between(range->degrees - range->tolerance,
-                              range->degrees + range->tolerance);
+    sectors = sectors_of_direction_range(range->degrees - range->tolerance,
+                                         range->degrees + range->tolerance);
     if (range->both_ways)
         sectors |= sectors >> N_SECTORS / 2 | sectors << N_SECTORS / 2;
     return sectors;
@@ -95,7 +99,7 @@ static uint32_t sectors_of_segment(double dx, double dy)
     if (fabs(dx) < LEAST_COMPONENT && fabs(dy) < LEAST_COMPONENT)
         return EVERY_SECTOR;
     degrees = atan2(dx, dy) * (180.0 / 3.14159265358979323846);
-    return sectors_between(degrees, degrees);
+    return sectors_of_direction_range(degrees, degrees);
 }
 
 /* --- index ---------------------------------------------------------------- */
@@ -112,7 +116,7 @@ static int takes_headings(const struct oj_relation *relation,
             (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
 }
 
-static void free_side(struct oj_index *wrapped)
+static void free_heading_index(struct oj_index *wrapped)
 {
     struct heading_index *self = (void *)wrapped;
     oj_segments_free(&self->segments);
@@ -131,8 +135,8 @@ static void set_directions_of_bundles(int64_t first, int64_t end, void *user)
     }
 }
 
-/* The nodes of level 0 come first, so that the sets of bundles begin the
- * array. */
+/* Builds the sets of directions level by level. The nodes of level 0 come
+ * first, so the sets of bundles begin the array. */
 static oj_status fill_directions(struct heading_index *self,
                                  struct oj_error *err)
 {
@@ -174,11 +178,12 @@ struct heading_row_search
     int64_t row;
     struct oj_heading_range range;
     uint32_t sectors;
-    int sector; /* that of the heading; N_SECTORS without one */
-    int32_t first_bundle, last_bundle; /* those of the row's class */
-    double x, y;                       /* the point that is searched for */
+    int sector; /* sector of the heading; N_SECTORS: no heading */
+    int32_t first_bundle, last_bundle; /* bundles of the row's -on class */
+    double x, y;                       /* point of the row */
     double reach;                      /* farther segments are skipped */
-    float reach2;                      /* as oj_tree_reach2() has it */
+    float reach2;                      /* reach in the form of
+                                          oj_tree_reach2() */
 };
 
 static void narrow_search(struct heading_row_search *s)
@@ -189,7 +194,8 @@ static void narrow_search(struct heading_row_search *s)
     s->reach2 = oj_tree_reach2(&s->self->segments.tree, s->reach);
 }
 
-/* Measures a segment that fits. */
+/* Measures a segment whose direction fits, and adds its feature to the ranking.
+ */
 static oj_status measure_segment(struct heading_row_search *s, int64_t slot,
                                  struct oj_error *err)
 {
@@ -257,8 +263,8 @@ static oj_status measure_bundle(struct heading_row_search *s, int32_t bundle,
     return OJ_OK;
 }
 
-/* Begins with the segment that answered the last row of such a heading, which
- * is close: it bounds the search if it fits. */
+/* Measures first the segment that answered the last row with a similar heading:
+ * it is close, so its distance bounds the search if its direction fits. */
 static oj_status measure_last_segment(struct heading_row_search *s,
                                       struct oj_error *err)
 {
@@ -270,8 +276,8 @@ static oj_status measure_last_segment(struct heading_row_search *s,
                : OJ_OK;
 }
 
-OJ_CLONES static oj_status walk(struct heading_row_search *s,
-                                struct oj_error *err)
+OJ_CLONES static oj_status search_segment_tree(struct heading_row_search *s,
+                                               struct oj_error *err)
 {
     const struct heading_index *self = s->self;
     const struct oj_tree *tree = &self->segments.tree;
@@ -307,10 +313,9 @@ OJ_CLONES static oj_status walk(struct heading_row_search *s,
     return OJ_OK;
 }
 
-/* Puts the features of a row of dwithin, each with the least of its
- * distances. */
-static oj_status put_features_in_reach(const struct heading_row_search *s,
-                                       struct oj_error *err)
+/* Stores the features of a row of dwithin, each with its minimum distance. */
+static oj_status store_features_in_reach(const struct heading_row_search *s,
+                                         struct oj_error *err)
 {
     const struct oj_ranking *in_reach = s->ranking;
     for (int64_t i = 0; i < in_reach->n; i++)
@@ -320,8 +325,9 @@ static oj_status put_features_in_reach(const struct heading_row_search *s,
     return OJ_OK;
 }
 
-/* The bundles that the row looks at; 0: none. */
-static int choose_bundles(struct heading_row_search *s)
+/* Sets the range of bundles that the row can have pairs in. Returns 0 if there
+ * are none. */
+static int set_bundle_range_of_class(struct heading_row_search *s)
 {
     const struct oj_segments *segments = &s->self->segments;
     const struct oj_flat *input = s->self->shared.input;
@@ -336,7 +342,7 @@ static int choose_bundles(struct heading_row_search *s)
     return run.first < run.end;
 }
 
-/* Finds the features of a row; place: that of the row in the order. Single
+/* Finds the features of a row; place: its position in the search order. Single
  * points and headings are read in this order, since reading them by row would
  * miss the cache. */
 static oj_status search_row(struct heading_row_search *s, int64_t place,
@@ -347,7 +353,7 @@ static oj_status search_row(struct heading_row_search *s, int64_t place,
     const struct oj_flat *input = shared->input;
     const int is_nearest = oj_relation_is_nearest(relation);
     int64_t v = 0, end = 1;
-    if (!oj_feature_may_pair(input, s->row) || !choose_bundles(s))
+    if (!oj_feature_may_pair(input, s->row) || !set_bundle_range_of_class(s))
         return OJ_OK;
     s->range = oj_heading_range_of(&relation->heading, s->self->heading[place]);
     s->sectors = sectors_of_heading(&s->range);
@@ -373,7 +379,7 @@ static oj_status search_row(struct heading_row_search *s, int64_t place,
         }
         if (is_nearest)
             OJ_TRY(measure_last_segment(s, err));
-        OJ_TRY(walk(s, err));
+        OJ_TRY(search_segment_tree(s, err));
     }
     return OJ_OK;
 }
@@ -396,12 +402,12 @@ static oj_status answer_row(struct oj_row_index *shared,
     OJ_TRY(search_row(&s, i, err));
     oj_ranking_finish(s.ranking);
     return is_nearest ? oj_answers_add(worker->answers, s.row, s.ranking, err)
-                      : put_features_in_reach(&s, err);
+                      : store_features_in_reach(&s, err);
 }
 
 /* --- a batch -------------------------------------------------------------- */
 
-/* Position of the first vertex of a row. */
+/* Sets *x, *y to the first vertex of a row. Returns 0 if it has none. */
 static int first_vertex_of_row(const void *side, int64_t row, double *x,
                                double *y)
 {
@@ -415,7 +421,7 @@ static int first_vertex_of_row(const void *side, int64_t row, double *x,
     return 1;
 }
 
-/* The features within reach of a row of dwithin, all of them. */
+/* Returns a ranking that keeps all features of a row of dwithin. */
 static struct oj_ranking ranking_of_all(const struct oj_index_args *args)
 {
     struct oj_ranking ranking =
@@ -489,7 +495,7 @@ const struct oj_engine oj_cpu_nearest_by_heading = {
     .index_size = sizeof(struct heading_index),
     .build = build_heading_index,
     .join = oj_row_join,
-    .free_side = free_side,
+    .free_side = free_heading_index,
     .free_batches = oj_row_batches_free,
     .set_options = oj_row_set_options,
     .takes_headings = 1};

@@ -6,23 +6,28 @@
 #include "../../pairs/selection/oj_pair_filter.h"
 #include "cpu_nearest_search.h"
 
-/* What struct oj_index is for this backend. */
+/* The index of this engine; begins where struct oj_index is expected. */
 struct nearest_points_index
 {
     struct oj_cpu_index index;
-    struct oj_relation relation; /* as it was asked */
+    struct oj_relation relation; /* relation of the join; index.relation has its
+                                    own k */
     struct oj_options options;
-    struct oj_flat polygons;    /* the join side; overlaps: those that repeat
-                                   others */
-    struct oj_ring_cells cells; /* of polygons, where they count as areas */
-    uint8_t *repeats;           /* [features], or NULL */
-    struct oj_reach_mask reach; /* where points may have pairs */
+    struct oj_flat polygons;    /* the join side; its member overlaps is
+                                   `repeats` */
+    struct oj_ring_cells cells; /* cells of the polygons, if these count as
+                                   areas */
+    uint8_t *repeats;           /* [features] 1: equals another polygon and is
+                                   in no answer; NULL: not computed */
+    struct oj_reach_mask reach; /* the locations at which points can have
+                                   pairs */
 
-    /* of batches; the memory is used again */
+    /* Memory of batches, reused from batch to batch. */
     struct oj_order order;
     struct oj_nearest_scratch *scratch; /* [n_threads] */
-    struct oj_answers *answers;         /* [n_threads], lists only */
-    struct oj_ones ones;                /* lists of one only */
+    struct oj_answers *answers;         /* [n_threads] answers that are lists */
+    struct oj_ones ones;                /* answers of at most one pair per
+                                           row */
 };
 
 static void free_batches(struct oj_index *wrapped)
@@ -41,7 +46,7 @@ static void free_batches(struct oj_index *wrapped)
     oj_order_free(&self->order);
 }
 
-static void free_side(struct oj_index *wrapped)
+static void free_nearest_points_index(struct oj_index *wrapped)
 {
     struct nearest_points_index *self = (void *)wrapped;
     oj_segments_free(&self->index.segments);
@@ -52,12 +57,12 @@ static void free_side(struct oj_index *wrapped)
 
 /* --- polygons that repeat others ------------------------------------------ */
 
-/* Features that begin alike, in numbers like this, are searched for those that
- * are equal. */
+/* Features with equal geometry hashes are compared with each other if there are
+ * more than this. */
 #define LONG_RUN 32
 
-/* Marks, of features that begin alike and equal the first of them, those that
- * no answer needs. feature, is_needed: room for n. */
+/* Among features with equal geometry hashes, marks those that equal the first
+ * and are in no answer. feature, is_needed: scratch for n. */
 static oj_status mark_equal_geometries_in_run(
     const struct oj_flat *flat, const struct oj_equal_features *of,
     const struct oj_keyed *run, int64_t n, int32_t *feature, uint8_t *is_needed,
@@ -99,8 +104,8 @@ static oj_status mark_equal_geometries(const struct oj_flat *flat,
     return OJ_OK;
 }
 
-/* A thousand lots on one place would otherwise be asked about each point there.
- */
+/* Marks polygons that equal others and are in no answer. Otherwise each point
+ * in a thousand equal lots would be tested with all of them. */
 static oj_status mark_repeated_polygons(struct nearest_points_index *self,
                                         const struct oj_equal_features *of,
                                         struct oj_error *err)
@@ -190,12 +195,12 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* 1 if this engine takes the join: planar distances, no maximum distance per
- * join feature, and
- *   op nearest   input of points; no minimum distance, compared attributes or
- *   unordered pairs
- *   op dwithin   input of single points; a join side of anything else (single
- *   points: cpu_near_points.c)
+/* Returns 1 if this engine takes the join: planar distances, no maximum
+ * distance per join feature, and
+ *   op nearest   input of points; no minimum distance, compared attributes
+ *                or order of FIDs
+ *   op dwithin   input of single points; a join side with lines, polygons or
+ *                multipoints (single points: cpu_near_points.c)
  * Other nearest joins visit the features of a row in order of distance
  * (cpu_distance_joins.c): with a minimum distance of 500 ft this is seven times
  * as fast. */
@@ -215,22 +220,26 @@ static int takes_nearest_points(const struct oj_relation *relation,
             (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0);
 }
 
-/* A batch on its way. */
+/* State of the current batch. */
 struct nearest_points_batch
 {
     struct nearest_points_index *self;
-    const struct oj_reach_mask *reach; /* points elsewhere have no pairs; NULL:
-                                          rows have distances of their own */
-    struct oj_nearest_output to;       /* answers: those of thread 0 */
+    const struct oj_reach_mask *reach; /* points outside of it have no pairs;
+                                          NULL: rows have their own maximum
+                                          distances */
+    struct oj_nearest_output to;       /* its member answers points to those of
+                                          thread 0 */
     struct oj_pair_budget budget;
-    struct oj_pair_filter filter;   /* of sides without classes that must be
-                                       equal: these are runs of segments */
-    struct oj_flat input, polygons; /* these sides */
-    const int32_t *on_class;        /* of the rows, or NULL */
+    /* Filter of `input` and `polygons`, whose on_class was removed: the search
+     * visits only the segments of the row's -on class, so the filter need not
+     * compare classes. */
+    struct oj_pair_filter filter;
+    struct oj_flat input, polygons; /* sides of the filter */
+    const int32_t *on_class;        /* [rows] -on class of each row, or NULL */
 };
 
-/* Which points are searched for together: those of one class to be on that
- * leave out the same class, where that is a large one. */
+/* Points are searched together if they have one -on class and exclude one large
+ * class, or no large class. */
 static int64_t row_of_point(const struct nearest_points_batch *b,
                             const struct oj_ordered_point *point)
 {
@@ -244,7 +253,8 @@ static int32_t class_of_point(const struct nearest_points_batch *b,
     return b->on_class != NULL ? b->on_class[row_of_point(b, point)] : 0;
 }
 
-/* What a point leaves out: a large class, by its number; or one of these. */
+/* The class that a point excludes: the number of a large class, or one of these
+ * values. */
 enum
 {
     NO_CLASS_LEFT_OUT = OJ_LARGE_CLASSES,
@@ -252,8 +262,8 @@ enum
     KINDS_LEFT_OUT
 };
 
-static int what_point_leaves_out(const struct nearest_points_batch *b,
-                                 const struct oj_ordered_point *point)
+static int class_excluded_by_point(const struct nearest_points_batch *b,
+                                   const struct oj_ordered_point *point)
 {
     const struct oj_segments *segments = &b->self->index.segments;
     int32_t of;
@@ -271,11 +281,11 @@ static uint64_t key_of_point(const struct nearest_points_batch *b,
                              const struct oj_ordered_point *point)
 {
     return (uint64_t)(uint32_t)class_of_point(b, point) * KINDS_LEFT_OUT +
-           (uint64_t)what_point_leaves_out(b, point);
+           (uint64_t)class_excluded_by_point(b, point);
 }
 
-/* Puts the points of a bucket in the order of their classes, those that are
- * searched for together in the order in which they are. */
+/* Sorts the points of a bucket by class. Points that are searched together stay
+ * in their order. */
 static oj_status sort_points_by_class(const struct nearest_points_batch *b,
                                       int64_t n,
                                       const struct oj_ordered_point *point,
@@ -293,7 +303,7 @@ static oj_status sort_points_by_class(const struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-/* Answers n points that are searched for together. */
+/* Answers n points that are searched together. */
 static oj_status join_points_of_class(const struct nearest_points_batch *b,
                                       int64_t n,
                                       const struct oj_ordered_point *point,
@@ -303,7 +313,7 @@ static oj_status join_points_of_class(const struct nearest_points_batch *b,
 {
     const struct oj_cpu_index *index = &b->self->index;
     int32_t on_class = class_of_point(b, point);
-    int left_out = what_point_leaves_out(b, point);
+    int left_out = class_excluded_by_point(b, point);
     struct oj_nearest_output without_filter = *to;
     struct oj_segments_class of;
     struct oj_segments_left_out without;
@@ -319,7 +329,8 @@ static oj_status join_points_of_class(const struct nearest_points_batch *b,
             oj_segments_find_left_out(&index->segments, on_class, left_out);
         among.without = &without;
     }
-    /* what is left of the conditions is fulfilled by all that is looked at */
+    /* The segments in this search meet all conditions, so the filter is not
+     * needed. */
     if (left_out != SMALL_CLASS_LEFT_OUT && to->filter != NULL &&
         !index->relation.exclude_self &&
         oj_filter_leaves_out_one_class(index, to->filter))
@@ -386,7 +397,7 @@ static oj_status join_points(struct nearest_points_batch *b, int64_t n,
     for (int t = 0; t < n_threads; t++)
     {
         struct oj_nearest_scratch *s = &self->scratch[t];
-        /* shares of the threads' time, as wall seconds */
+        /* thread time divided by the number of threads gives wall-clock time */
         stats->filter_s += s->filter_s / n_threads;
         stats->refine_s += s->refine_s / n_threads;
         stats->n_candidates += s->n_refined;
@@ -401,7 +412,8 @@ static int has_mask(const struct nearest_points_batch *b)
     return b->reach != NULL && b->reach->bit != NULL;
 }
 
-/* One pair of each row at most: it goes where it belongs at once. */
+/* Joins a batch of at most one pair per row; pairs are stored in *out directly.
+ */
 static oj_status join_one_per_row(struct nearest_points_batch *b,
                                   const struct oj_flat *input,
                                   struct oj_matches *out,
@@ -413,8 +425,8 @@ static oj_status join_one_per_row(struct nearest_points_batch *b,
     ones.feature = out->join_row;
     ones.distance = out->measure;
     b->to.ones = &ones;
-    /* rows without a geometry and those that the mask leaves out are not
-     * visited */
+    /* Rows without a geometry, and those that the mask excludes, are not
+     * visited. */
     for (int64_t i = 0; i < n; i++)
     {
         if (has_mask(b) ||
@@ -431,11 +443,12 @@ static oj_status join_one_per_row(struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-/* Within a distance, lists of so few have their places at once: gaps cost less
- * than what lists of unknown length need in between. */
+/* Maximum k for which lists of a join with a maximum distance are stored in
+ * place: their gaps cost less than intermediate lists of unknown length. */
 #define FEW_IN_PLACE 4
 
-/* 1 when each point has k pairs, or few at most. */
+/* Returns 1 if each point has k pairs, or at most a few, so that lists of k are
+ * stored in place. */
 static int has_k_pairs_in_place(const struct nearest_points_batch *b,
                                 const struct oj_flat *input)
 {
@@ -448,7 +461,7 @@ static int has_k_pairs_in_place(const struct nearest_points_batch *b,
            b->self->index.segments.n_bundles > 0;
 }
 
-/* Places for k pairs of each row that has a point. */
+/* Reserves a list of k pairs for each row that has a point. */
 static oj_status make_lists_of_k(const struct nearest_points_batch *b,
                                  const struct oj_flat *input,
                                  struct oj_matches *out, struct oj_error *err)
@@ -469,8 +482,8 @@ static oj_status make_lists_of_k(const struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-/* Closes the gaps of rows that have fewer pairs, within the distance or because
- * distances overflow, and counts. */
+/* Closes the gaps in lists of rows with fewer than k pairs (because of the
+ * maximum distance, or because distances overflow), and counts the pairs. */
 static void close_gaps_in_lists_of_k(struct oj_matches *out)
 {
     int64_t first = 0, at = 0;
@@ -502,7 +515,7 @@ static oj_status join_to_lists_of_k(struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-/* Batches whose answers are lists. */
+/* Joins a batch whose answers are lists of unknown length. */
 static oj_status join_batch_to_lists(struct nearest_points_batch *b,
                                      const struct oj_flat *input,
                                      struct oj_matches *out,
@@ -538,7 +551,8 @@ static oj_status join_batch_to_lists(struct nearest_points_batch *b,
     if (b->to.ones != NULL)
         return oj_ones_to_matches(&self->ones, self->answers, n_threads, n_rows,
                                   max_pairs, out, err);
-    if (oj_flat_is_points(input)) /* each row came once, in its order */
+    if (oj_flat_is_points(input)) /* each row occurs once, and its pairs are in
+                                     order */
         return oj_ones_to_matches(NULL, self->answers, n_threads, n_rows,
                                   max_pairs, out, err);
     return oj_answers_to_matches(self->answers, n_threads, n_rows,
@@ -610,7 +624,7 @@ const struct oj_engine oj_cpu_nearest_points = {
     .index_size = sizeof(struct nearest_points_index),
     .build = build_nearest_points,
     .join = join_nearest_points,
-    .free_side = free_side,
+    .free_side = free_nearest_points_index,
     .free_batches = free_batches,
     .set_options = set_options,
     .points_cost = &points_cost};

@@ -8,21 +8,23 @@
 #define NO_FEATURE (-1)
 
 /* --- groups ---------------------------------------------------------------
+ *
+ * Finds, for a group of neighbouring points, the segments that can be nearest
+ * to one of them: the second half of a search that cpu_point_patches.h begins.
+ * A segment is a candidate if its lower bound of the distance from the group's
+ * box is within the bound of the search. */
 
- * Of neighbouring points, and the segments that can be nearest to one of them:
- * the second half of a search that cpu_point_patches.h begins.  A segment is a
- * candidate when it may come as close to the group's box as the bound says that
- * nearest ones do. */
-
-/* So few candidates are not looked through once more. */
+/* Up to this many candidates are not filtered again by the bounds of single
+ * features. */
 #define OJ_FEW_CANDIDATES 16
 
-/* A group that still has more candidates than this is taken in halves; of
- * listed answers four times as many. */
+/* A group with more candidates than this is halved; for k > 1 the limit is four
+ * times as high, plus 16 per expected feature. */
 #define OJ_MANY_CANDIDATES 256
 
-/* Patches and groups grow where they find little and shrink where they find
- * much; this moves work between the levels, never an answer. */
+/* Adapts the size limit of patches or groups: it grows if they find few
+ * candidates (n < few) and shrinks if they find many. This moves work between
+ * the levels and never changes an answer. */
 OJ_INLINE void oj_adapt(double *limit, int64_t n, int64_t few, int64_t many,
                         double base)
 {
@@ -38,9 +40,9 @@ OJ_INLINE void oj_adapt(double *limit, int64_t n, int64_t few, int64_t many,
 
 /* --- candidates ----------------------------------------------------------- */
 
-/* Moves a candidate to place n of those that are kept.  has_high: 1 if
- * candidates also have an upper bound of their distance (candidate_high); a
- * constant of each caller, so that its branch is compiled away. */
+/* Moves candidate `from` to index n of the kept ones. has_high: 1 if candidates
+ * also have an upper bound of their distance (candidate_high); it is a constant
+ * in each caller, so that its branch is compiled away. */
 OJ_INLINE void oj_candidate_move(struct oj_nearest_scratch *s, int64_t n,
                                  int64_t from, int has_high)
 {
@@ -50,7 +52,7 @@ OJ_INLINE void oj_candidate_move(struct oj_nearest_scratch *s, int64_t n,
         s->candidate_high[n] = s->candidate_high[from];
 }
 
-/* Drops the candidates that the bound has overtaken. */
+/* Drops the candidates beyond keep, the present bound. */
 OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, float keep,
                                      int has_high)
 {
@@ -63,7 +65,7 @@ OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, float keep,
     s->n_candidates = n;
 }
 
-/* Drops those that are behind their own features' bounds. */
+/* Drops the candidates beyond the bounds of their own features. */
 static inline void oj_candidates_compact_by_feature(
     const struct oj_segments *segments, struct oj_nearest_scratch *s,
     const struct oj_place *place, const struct oj_bound *bound)
@@ -81,7 +83,7 @@ static inline void oj_candidates_compact_by_feature(
     s->n_candidates = n;
 }
 
-/* Room for one more bundle. */
+/* Makes room for the segments of one more bundle. */
 static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
                                               struct oj_error *err)
 {
@@ -92,8 +94,8 @@ static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
                       sizeof *s->candidate, err);
 }
 
-/* Measures a bundle, tightens the bound, where that is searched for, and keeps
- * what can be needed. */
+/* Measures a bundle, tightens the bound if `searches` is set, and appends the
+ * segments within the bound to the candidates. */
 OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
                                     struct oj_nearest_scratch *s,
                                     const struct oj_place *place, int64_t k,
@@ -130,7 +132,8 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
     return OJ_OK;
 }
 
-/* Measures the boxes of the front from the group; returns the nearest. */
+/* Computes the distances of the front's boxes from the group; returns the index
+ * of the nearest box. */
 OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4],
                                    float reach2,
                                    const struct oj_corner_boxes *corners)
@@ -160,7 +163,7 @@ OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4],
     return (int64_t)at[nearest] * OJ_FANOUT + nearest;
 }
 
-/* Lists in s->near the places in the front of boxes within reach2. */
+/* Lists in s->near the indices of the front's boxes within reach2. */
 OJ_INLINE void oj_front_list(struct oj_nearest_scratch *s, float reach2)
 {
     const struct oj_front *front = &s->near_bundles;
@@ -181,8 +184,8 @@ OJ_INLINE void oj_front_list(struct oj_nearest_scratch *s, float reach2)
     s->n_near = n;
 }
 
-/* Starts with the nearest box alone: it gives a bound that most others do not
- * pass. */
+/* Visits the nearest box first: it gives a bound that excludes most other
+ * boxes. */
 OJ_INLINE oj_status oj_visit_nearest_box(
     const struct oj_segments *segments, struct oj_nearest_scratch *s,
     const struct oj_place *place, int64_t k, int chooses, int has_high,
@@ -198,9 +201,9 @@ OJ_INLINE oj_status oj_visit_nearest_box(
     return OJ_OK;
 }
 
-/* Leaves in s->candidate the segments that can be among the k nearest of a
- * point of the group, within cap; or sets s->too_many. expected: about how many
- * features a point wants. */
+/* Stores in s->candidate the segments that can be among the k nearest of a
+ * point of the group, within cap; or sets s->too_many. expected: estimated
+ * number of features per point. */
 OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
                                           struct oj_nearest_scratch *s,
                                           const struct oj_place *place,
@@ -216,7 +219,7 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     int64_t nearest;
     int searches;
     float q[4];
-    if (k > 1) /* some segments a feature */
+    if (k > 1) /* a feature may have several segments */
         many = 4 * (OJ_MANY_CANDIDATES + 4 * expected);
     check_at = many;
     s->n_candidates = 0;
@@ -262,30 +265,35 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
 
 /* --- answers -------------------------------------------------------------- */
 
-/* What each point gets: constants in what follows. */
+/* Kind of answer of each point; a compile-time constant in the functions below.
+ */
 enum nearest_answer
 {
-    ONE_NEAREST,    /* the first in tie order of those at the least distance */
-    ONE_ALLOWED,    /* likewise, of features of other classes */
-    NEAREST_TIES,   /* all at the least distance */
-    NEAREST_LISTED, /* k of them, or all within reach; filtered ones */
-    FEW_WITHIN,     /* all within reach, of points that have few */
-    FEW_NEAREST     /* k of them, few and no ties */
+    ONE_NEAREST,    /* the nearest feature; of equally near ones the first in
+                       tie order */
+    ONE_ALLOWED,    /* likewise, among features of other classes than the point
+                       excludes */
+    NEAREST_TIES,   /* all features at the minimum distance */
+    NEAREST_LISTED, /* lists of k features or of all within reach, maybe
+                       filtered */
+    FEW_WITHIN,     /* all features within reach, for points that have few */
+    FEW_NEAREST     /* k features, for small k without ties */
 };
 
 /* --- the nearest of each point of a group --------------------------------- */
 
-/* The first in tie order of the nearest, while they are found. */
+/* The best feature of each point so far: the nearest, of equally near ones the
+ * first in tie order. */
 struct group_best
 {
     double distance[OJ_GROUP];
     int32_t feature[OJ_GROUP];
-    uint32_t tied; /* bit i: others may be as near to point i */
+    uint32_t tied; /* bit i: other features may be equally near to point i */
 };
 
-/* 1 when feature a comes before b in tie order. */
-OJ_INLINE int comes_before(const struct oj_cpu_index *index, int32_t a,
-                           int32_t b)
+/* Returns 1 if feature a precedes b in tie order, or if b is NO_FEATURE. */
+OJ_INLINE int precedes_in_tie_order(const struct oj_cpu_index *index, int32_t a,
+                                    int32_t b)
 {
     if (b == NO_FEATURE)
         return 1;
@@ -294,8 +302,8 @@ OJ_INLINE int comes_before(const struct oj_cpu_index *index, int32_t a,
     return index->tie_rank[a] < index->tie_rank[b];
 }
 
-/* First in tie order of the features whose polygons contain each point, at
- * distance 0: of how many points there are some. */
+/* Sets the best feature of each point that lies in polygons to the first of
+ * these in tie order, at distance 0. Returns the number of such points. */
 OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
                                         const struct oj_nearest_scratch *s,
                                         const struct oj_group *g, int chooses,
@@ -317,7 +325,7 @@ OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
                   oj_excluded_class(&s->choice, feature[k]) == g->excluded[i])))
                 continue;
             n_taken++;
-            if (comes_before(index, feature[k], best->feature[i]))
+            if (precedes_in_tie_order(index, feature[k], best->feature[i]))
                 best->feature[i] = feature[k];
         }
         best->distance[i] = n_taken > 0 ? 0.0 : INFINITY;
@@ -327,11 +335,13 @@ OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
     return n_inside;
 }
 
-/* Measures the pairs and lets them compete. */
-OJ_INLINE void measure_pairs(const struct oj_cpu_index *index,
-                             const struct oj_nearest_scratch *s,
-                             const struct oj_group *g, int marks_ties,
-                             struct oj_group_pairs *p, struct group_best *best)
+/* Measures the pairs exactly and updates the best features of their points. */
+OJ_INLINE void measure_pairs_and_update_best(const struct oj_cpu_index *index,
+                                             const struct oj_nearest_scratch *s,
+                                             const struct oj_group *g,
+                                             int marks_ties,
+                                             struct oj_group_pairs *p,
+                                             struct group_best *best)
 {
     double distance[OJ_PAIRS_AT_ONCE + OJ_GROUP];
     int n = p->n;
@@ -344,7 +354,7 @@ OJ_INLINE void measure_pairs(const struct oj_cpu_index *index,
         double d = distance[i];
         int wins = (d < best->distance[at]) |
                    ((d == best->distance[at]) & (d < INFINITY) &
-                    comes_before(index, feature, best->feature[at]));
+                    precedes_in_tie_order(index, feature, best->feature[at]));
         if (marks_ties)
         {
             uint32_t other =
@@ -359,8 +369,8 @@ OJ_INLINE void measure_pairs(const struct oj_cpu_index *index,
     p->n = 0;
 }
 
-/* Adds the pairs of candidate j with the points of the group that are within
- * their limits of it. */
+/* Adds the pairs of candidate j with the points of the group whose limits it is
+ * within. */
 OJ_INLINE void add_close_pairs(const struct oj_nearest_scratch *s,
                                const struct oj_group *g, const float *limit2,
                                int32_t j, struct oj_group_pairs *p)
@@ -374,8 +384,8 @@ OJ_INLINE void add_close_pairs(const struct oj_nearest_scratch *s,
     }
 }
 
-/* Decides the nearest of each point of the group among the candidates; best:
- * what is around the points. */
+/* Finds the nearest feature of each point of the group among the candidates.
+ * best: on entry, the features that contain points. */
 OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
                                      struct oj_nearest_scratch *s,
                                      const struct oj_group *g,
@@ -397,26 +407,28 @@ OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
     }
     for (int i = g->n; i % OJ_WIDE != 0; i++)
         limit2[i] = -1.0f;
-    /* all that rounding might have put in the wrong order */
+    /* measures all pairs whose order rounding may have changed */
     for (int32_t j = 0; j < s->n_candidates; j++)
     {
         add_close_pairs(s, g, limit2, j, &pairs);
         if (pairs.n > OJ_PAIRS_AT_ONCE)
-            measure_pairs(index, s, g, marks_ties, &pairs, best);
+            measure_pairs_and_update_best(index, s, g, marks_ties, &pairs,
+                                          best);
     }
-    measure_pairs(index, s, g, marks_ties, &pairs, best);
+    measure_pairs_and_update_best(index, s, g, marks_ties, &pairs, best);
 }
 
-/* Points on their way to their answers. */
+/* State of a call of oj_nearest_points(). */
 struct nearest_search
 {
     const struct oj_cpu_index *index;
     struct oj_nearest_scratch *s;
     const struct oj_nearest_output *to;
-    int64_t k; /* features that are found for each; OJ_EVERY_PAIR: those within
-                  reach */
+    int64_t k; /* number of features to find for each point; OJ_EVERY_PAIR: all
+                  within reach */
     int is_filtered;
-    int has_reaches; /* rows have reaches of their own, or none */
+    int has_reaches; /* 1: rows may have their own maximum distances, or none at
+                        all */
 };
 
 static int32_t input_row_of_point(const struct oj_nearest_output *to,
@@ -425,7 +437,7 @@ static int32_t input_row_of_point(const struct oj_nearest_output *to,
     return to->row == NULL ? (int32_t)point->index : to->row[point->index];
 }
 
-/* The feature of this FID; where they ascend. */
+/* Returns the feature with this FID, or OJ_NO_CLASS. FIDs must ascend. */
 static int32_t find_feature_of_fid(const struct oj_flat *flat, int64_t fid)
 {
     int64_t low = 0, high = flat->n_features;
@@ -444,7 +456,8 @@ static int32_t find_feature_of_fid(const struct oj_flat *flat, int64_t fid)
                                                            : OJ_NO_CLASS;
 }
 
-/* Each feature is a class where a row excludes that of its FID. */
+/* Returns the class that a row excludes, or OJ_NO_CLASS. If the row excludes
+ * its own FID, each feature is a class. */
 static int32_t excluded_class_of_row(const struct oj_cpu_index *index,
                                      const struct oj_pair_filter *filter,
                                      int32_t row)
@@ -456,7 +469,8 @@ static int32_t excluded_class_of_row(const struct oj_cpu_index *index,
                                           : OJ_NO_CLASS;
 }
 
-/* No pair of the point is farther; below 0: it has none. */
+/* Returns the maximum distance of the point's pairs; below 0: it can have no
+ * pairs. */
 static double reach_of_point(const struct nearest_search *search,
                              const struct oj_ordered_point *point)
 {
@@ -472,7 +486,7 @@ static double reach_of_point(const struct nearest_search *search,
                                        : search->index->relation.max_distance;
 }
 
-/* The greatest reach of n points, at least 0. */
+/* Returns the maximum reach of n points, at least 0. */
 OJ_INLINE double greatest_reach(const struct nearest_search *search, int64_t n,
                                 const struct oj_ordered_point *point)
 {
@@ -487,7 +501,7 @@ OJ_INLINE double greatest_reach(const struct nearest_search *search, int64_t n,
     return most;
 }
 
-/* The pairs of a point, in the order of its answer. */
+/* The pairs of a point, in the order of its answer. A view. */
 struct point_pairs
 {
     int64_t n;
@@ -495,7 +509,8 @@ struct point_pairs
     const double *distance;
 };
 
-/* Many pairs: the first of them, in place. */
+/* Ranks the n pairs of a point, which are many, and keeps the first in place.
+ * *out is a view of them. */
 static oj_status rank_many_pairs_of_point(struct nearest_search *search,
                                           int64_t first, int64_t n,
                                           struct point_pairs *out,
@@ -520,8 +535,9 @@ static oj_status rank_many_pairs_of_point(struct nearest_search *search,
     return OJ_OK;
 }
 
-/* The pairs of point i of the group, cut to k and its ties. feature, distance:
- * memory for few of them. */
+/* Sorts the pairs of point i of the group and cuts them at k or after its ties.
+ * feature, distance: memory for OJ_FEW_PAIRS pairs; *out is a view of them or
+ * of the scratch. */
 OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
                                         int32_t *feature, double *distance,
                                         struct point_pairs *out,
@@ -559,11 +575,11 @@ OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
     return OJ_OK;
 }
 
-/* The places of a group's rows lie all over the lists: they are fetched while
- * the group is searched for, first the offsets, then what these say.  Without
- * that the writes are a third of the time of SpatialBench's Q12. */
-OJ_INLINE void fetch_offsets_of_lists(const struct nearest_search *search,
-                                      const struct oj_group *g)
+/* Prefetches the list offsets of the group's rows, which are scattered in
+ * memory; prefetch_lists() then prefetches the lists. Without both, the writes
+ * take a third of the time of SpatialBench's Q12. */
+OJ_INLINE void prefetch_list_offsets(const struct nearest_search *search,
+                                     const struct oj_group *g)
 {
     const struct oj_nearest_output *to = search->to;
     for (int i = 0; to->lists != NULL && i < g->n; i++)
@@ -573,8 +589,8 @@ OJ_INLINE void fetch_offsets_of_lists(const struct nearest_search *search,
     }
 }
 
-OJ_INLINE void fetch_lists(const struct nearest_search *search,
-                           const struct oj_group *g)
+OJ_INLINE void prefetch_lists(const struct nearest_search *search,
+                              const struct oj_group *g)
 {
     const struct oj_nearest_output *to = search->to;
     for (int i = 0; to->lists != NULL && i < g->n; i++)
@@ -588,9 +604,9 @@ OJ_INLINE void fetch_lists(const struct nearest_search *search,
     }
 }
 
-/* A row's place in lists of k each; fewer leave a gap. */
-static void put_pairs_in_place(const struct oj_nearest_output *to, int32_t row,
-                               const struct point_pairs *pairs)
+/* Stores the pairs of a row in its list; unused entries get join_row -1. */
+static void store_pairs_in_list(const struct oj_nearest_output *to, int32_t row,
+                                const struct point_pairs *pairs)
 {
     int64_t at = to->lists->offset[row];
     int64_t n = to->lists->offset[row + 1] - at;
@@ -603,18 +619,18 @@ static void put_pairs_in_place(const struct oj_nearest_output *to, int32_t row,
         to->lists->join_row[at + i] = NO_FEATURE;
 }
 
-static oj_status put_pairs(const struct oj_nearest_output *to, int32_t row,
-                           const struct point_pairs *pairs,
-                           struct oj_error *err)
+static oj_status store_pairs(const struct oj_nearest_output *to, int32_t row,
+                             const struct point_pairs *pairs,
+                             struct oj_error *err)
 {
     struct oj_answers *answers = to->answers;
     int64_t at = answers->n_entries;
     if (to->lists != NULL)
     {
-        put_pairs_in_place(to, row, pairs);
+        store_pairs_in_list(to, row, pairs);
         return OJ_OK;
     }
-    if (pairs->n == 0) /* and perhaps no arrays */
+    if (pairs->n == 0) /* answers may have no arrays yet */
         return OJ_OK;
     OJ_TRY(oj_answers_reserve(answers, pairs->n, err));
     for (int64_t i = 0; i < pairs->n; i++)
@@ -627,16 +643,16 @@ static oj_status put_pairs(const struct oj_nearest_output *to, int32_t row,
     return OJ_OK;
 }
 
-/* One pair of the row, or none: n is 1 or 0. */
-static void put_one(const struct oj_nearest_output *to, int32_t row, int64_t n,
-                    const struct point_pairs *pairs)
+/* Stores the only pair of a row, or none (n is 0). */
+static void store_one_pair(const struct oj_nearest_output *to, int32_t row,
+                           int64_t n, const struct point_pairs *pairs)
 {
     to->ones->feature[row] = n > 0 ? pairs->feature[0] : NO_FEATURE;
     to->ones->distance[row] = n > 0 ? pairs->distance[0] : (double)NAN;
 }
 
-/* Keeps, of the pairs of a row, those that the filter passes, up to k and its
- * ties.  They are in order and change places only to the front. */
+/* Keeps the pairs of a row that pass the filter, up to k and its ties. Kept
+ * pairs move to the front and stay in order. */
 static struct point_pairs filter_pairs(const struct nearest_search *search,
                                        int32_t row, int32_t *feature,
                                        double *distance, int64_t n)
@@ -657,21 +673,21 @@ static struct point_pairs filter_pairs(const struct nearest_search *search,
     return (struct point_pairs){kept, feature, distance};
 }
 
-static oj_status leave_point_open(struct oj_nearest_scratch *s,
-                                  const struct oj_ordered_point *point,
-                                  struct oj_error *err)
+static oj_status add_open_point(struct oj_nearest_scratch *s,
+                                const struct oj_ordered_point *point,
+                                struct oj_error *err)
 {
     OJ_ROOM(s->open, s->n_open, s->n_open + 1, s->cap_open, err);
     s->open[s->n_open++] = *point;
     return OJ_OK;
 }
 
-/* Puts the pairs of a point that pass the filter; too few of k nearest leave it
- * open. */
-static oj_status put_filtered_pairs(struct nearest_search *search,
-                                    const struct oj_ordered_point *point,
-                                    const struct point_pairs *found,
-                                    struct oj_error *err)
+/* Stores the pairs of a point that pass the filter. If fewer than k pass and
+ * there are more features to find, adds the point to the open ones instead. */
+static oj_status store_filtered_pairs(struct nearest_search *search,
+                                      const struct oj_ordered_point *point,
+                                      const struct point_pairs *found,
+                                      struct oj_error *err)
 {
     const struct oj_nearest_output *to = search->to;
     int32_t row = input_row_of_point(to, point);
@@ -680,15 +696,15 @@ static oj_status put_filtered_pairs(struct nearest_search *search,
                      (double *)(uintptr_t)found->distance, found->n);
     if (pairs.n < search->index->relation.k && found->n >= search->k &&
         search->k < search->s->choice.n_features)
-        return leave_point_open(search->s, point, err);
+        return add_open_point(search->s, point, err);
     if (to->ones == NULL)
-        return put_pairs(to, row, &pairs, err);
-    put_one(to, row, pairs.n, &pairs);
+        return store_pairs(to, row, &pairs, err);
+    store_one_pair(to, row, pairs.n, &pairs);
     return OJ_OK;
 }
 
-/* Measures the features near the group and lists those that each point may
- * have. */
+/* Measures the features near the group and lists those that can be in the
+ * answer of each point. */
 OJ_INLINE oj_status list_pairs_of_group(struct nearest_search *search,
                                         const struct oj_group *g,
                                         struct oj_error *err)
@@ -712,9 +728,9 @@ OJ_INLINE oj_status list_pairs_of_group(struct nearest_search *search,
                                      limit2, err);
 }
 
-/* The nearest segment of a feature to the point of the carry; where that is
- * inside (candidate below 0), the point itself. */
-OJ_INLINE struct oj_carried_segment carried_segment(
+/* Returns a candidate segment with its distance, for the carry; if the carry's
+ * point is inside of the feature (candidate below 0), the point itself. */
+OJ_INLINE struct oj_carried_segment carried_segment_of_candidate(
     const struct oj_segments *segments, const struct oj_nearest_scratch *s,
     const struct oj_nearest_carry *carry, int32_t candidate, double distance)
 {
@@ -731,10 +747,10 @@ OJ_INLINE struct oj_carried_segment carried_segment(
                                        b->by[at], distance};
 }
 
-/* Has the carry hold the features of the last point, before its pairs are
- * sorted. */
+/* Stores the features of the group's last point in the carry, before its pairs
+ * are sorted. */
 OJ_INLINE oj_status
-carry_pairs_of_last_point(const struct nearest_search *search,
+store_last_point_in_carry(const struct nearest_search *search,
                           const struct oj_group *g, struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
@@ -745,16 +761,17 @@ carry_pairs_of_last_point(const struct nearest_search *search,
     carry->y = g->y[g->n - 1];
     OJ_ROOM(carry->segment, 0, n, carry->cap, err);
     for (int64_t i = 0; i < n; i++)
-        carry->segment[i] = carried_segment(&search->index->segments, s, carry,
-                                            f->pair_candidate[first + i],
-                                            f->pair_distance[first + i]);
+        carry->segment[i] = carried_segment_of_candidate(
+            &search->index->segments, s, carry, f->pair_candidate[first + i],
+            f->pair_distance[first + i]);
     carry->n = n;
     return OJ_OK;
 }
 
-/* Leaves the k nearest in the carry. */
-OJ_INLINE void carry_nearest(struct oj_nearest_carry *carry, int64_t k,
-                             const struct point_pairs *pairs)
+/* Reduces the carry to the k nearest features. */
+OJ_INLINE void reduce_carry_to_k_nearest(struct oj_nearest_carry *carry,
+                                         int64_t k,
+                                         const struct point_pairs *pairs)
 {
     int64_t kept = 0;
     carry->distance = pairs->n >= k ? pairs->distance[k - 1] : INFINITY;
@@ -766,10 +783,11 @@ OJ_INLINE void carry_nearest(struct oj_nearest_carry *carry, int64_t k,
     carry->n = kept;
 }
 
-/* Puts the pairs of the points of the group that are marked. */
-OJ_INLINE oj_status put_listed_pairs(struct nearest_search *search,
-                                     const struct oj_group *g, uint32_t marked,
-                                     struct oj_error *err)
+/* Sorts and stores the pairs of those points of the group whose bits are set in
+ * `marked`. */
+OJ_INLINE oj_status store_listed_pairs(struct nearest_search *search,
+                                       const struct oj_group *g,
+                                       uint32_t marked, struct oj_error *err)
 {
     int carries = search->k > 1 && search->k != OJ_EVERY_PAIR &&
                   search->s->choice.filter == NULL;
@@ -781,33 +799,34 @@ OJ_INLINE oj_status put_listed_pairs(struct nearest_search *search,
         if ((marked >> i & 1u) == 0)
             continue;
         if (carries && i == g->n - 1)
-            OJ_TRY(carry_pairs_of_last_point(search, g, err));
+            OJ_TRY(store_last_point_in_carry(search, g, err));
         OJ_TRY(sort_pairs_of_point(search, i, feature, distance, &pairs, err));
         if (carries && i == g->n - 1)
-            carry_nearest(&search->s->carry, search->k, &pairs);
+            reduce_carry_to_k_nearest(&search->s->carry, search->k, &pairs);
         if (search->is_filtered)
-            OJ_TRY(put_filtered_pairs(search, &g->point[i], &pairs, err));
+            OJ_TRY(store_filtered_pairs(search, &g->point[i], &pairs, err));
         else
-            OJ_TRY(put_pairs(search->to,
-                             input_row_of_point(search->to, &g->point[i]),
-                             &pairs, err));
+            OJ_TRY(store_pairs(search->to,
+                               input_row_of_point(search->to, &g->point[i]),
+                               &pairs, err));
     }
     return OJ_OK;
 }
 
-/* --- few within reach ------------------------------------------------------
+/* --- few features within reach ---------------------------------------------
+ *
+ * If points have few features within their reach, each pair of a point and a
+ * near segment is measured, and the features of each point are collected in tie
+ * order. This takes 0.6 to 0.7 of the time of a list of the features near the
+ * group (dwithin 5 and 30 ft of lots). Groups in which a point has more
+ * features become open, to be answered with such a list. */
 
- * Where points have few features within their reach, each pair of a point and a
- * near segment is measured, and the features of each point are gathered in tie
- * order.  That takes .6 to .7 of the time of a list of the features near the
- * group (dwithin 5 and 30 ft of lots).  Groups with points that have more are
- * left open, to be answered with such a list. */
-
-/* Few are up to so many features a point, */
+/* Maximum number of features within the reach of a point for this method. */
 #define OJ_FEW_WITHIN 8
 
-/* where points have fewer than this on average: so many points first, then
- * twice as many each time. */
+/* From this average number of pairs per point on, lists are used. The average
+ * is taken over runs of points: OJ_POINTS_OF_FEW at first, then twice as many
+ * each time. */
 #define OJ_MANY_WITHIN 3
 #define OJ_POINTS_OF_FEW 128
 
@@ -818,8 +837,8 @@ struct group_within
     double distance[OJ_GROUP][OJ_FEW_WITHIN];
 };
 
-/* Adds a feature of point i, or the distance of another of its segments.
- * Returns 0 where there is no room. */
+/* Adds a feature to point i, or lowers its distance if it is there already.
+ * Returns 0 if there is no room. */
 OJ_INLINE int add_feature_within(const struct oj_cpu_index *index,
                                  struct group_within *w, int i, int32_t feature,
                                  double distance)
@@ -827,7 +846,7 @@ OJ_INLINE int add_feature_within(const struct oj_cpu_index *index,
     int32_t *of = w->feature[i];
     double *to = w->distance[i];
     int n = w->n[i], at = n;
-    while (at > 0 && !comes_before(index, of[at - 1], feature))
+    while (at > 0 && !precedes_in_tie_order(index, of[at - 1], feature))
         at--;
     if (at < n && of[at] == feature)
     {
@@ -871,8 +890,8 @@ OJ_INLINE int measure_pairs_within(const struct nearest_search *search,
     return fits;
 }
 
-/* Finds what is within the reach of each point of the group among the
- * candidates.  Returns 0 where a point has more than few. */
+/* Finds the features within the reach of each point of the group among the
+ * candidates. Returns 0 if a point has more than OJ_FEW_WITHIN. */
 OJ_INLINE int find_few_within(const struct nearest_search *search,
                               const struct oj_group *g, int chooses,
                               const double *reach, struct group_within *w)
@@ -910,10 +929,11 @@ OJ_INLINE int find_few_within(const struct nearest_search *search,
     return fits & measure_pairs_within(search, g, reach, &pairs, w);
 }
 
-/* Puts what is within the reach of each point. */
-OJ_INLINE oj_status put_few_within(struct nearest_search *search,
-                                   const struct oj_group *g,
-                                   struct group_within *w, struct oj_error *err)
+/* Stores the features within the reach of each point. */
+OJ_INLINE oj_status store_few_within(struct nearest_search *search,
+                                     const struct oj_group *g,
+                                     struct group_within *w,
+                                     struct oj_error *err)
 {
     int64_t n_all = 0;
     for (int i = 0; i < g->n; i++)
@@ -923,24 +943,24 @@ OJ_INLINE oj_status put_few_within(struct nearest_search *search,
             continue;
         n_all += pairs.n;
         if (search->is_filtered)
-            OJ_TRY(put_filtered_pairs(search, &g->point[i], &pairs, err));
+            OJ_TRY(store_filtered_pairs(search, &g->point[i], &pairs, err));
         else
-            OJ_TRY(put_pairs(search->to,
-                             input_row_of_point(search->to, &g->point[i]),
-                             &pairs, err));
+            OJ_TRY(store_pairs(search->to,
+                               input_row_of_point(search->to, &g->point[i]),
+                               &pairs, err));
     }
     search->s->n_within += n_all;
     return OJ_OK;
 }
 
-/* --- few nearest -----------------------------------------------------------
+/* --- few nearest features --------------------------------------------------
+ *
+ * For small k, the smallest squared distances of each point from different
+ * features are kept while the matrix is read. The pairs within the k-th of them
+ * are measured and sorted point by point, without a list of the features near
+ * the group. */
 
- * Where few nearest are asked for, the least numbers of each point by different
- * features are kept while the matrix is read, and what is within the last of
- * them is measured and put in order point by point, without a list of the
- * features near the group. */
-
-/* Few are up to so many: for five, lists are as fast. */
+/* Maximum k for this method; for 5, lists are equally fast. */
 #define OJ_MOST_FEW 3
 
 struct group_nearest
@@ -951,8 +971,8 @@ struct group_nearest
     double distance[OJ_GROUP][OJ_MOST_FEW];
 };
 
-/* Adds a feature of point i to its k nearest, or the distance of another of its
- * segments. candidate: the segment; -1: the point is inside. */
+/* Adds a feature to the k nearest of point i, or lowers its distance if it is
+ * there already. candidate: its segment; -1: the point is inside. */
 OJ_INLINE void add_feature_nearest(const struct oj_cpu_index *index,
                                    struct group_nearest *w, int i, int k,
                                    int32_t feature, double distance,
@@ -961,9 +981,9 @@ OJ_INLINE void add_feature_nearest(const struct oj_cpu_index *index,
     int32_t *of = w->feature[i], *by = w->candidate[i];
     double *to = w->distance[i];
     int n = w->n[i], at = 0;
-    if (n == k &&
-        (to[n - 1] < distance ||
-         (to[n - 1] == distance && !comes_before(index, feature, of[n - 1]))))
+    if (n == k && (to[n - 1] < distance ||
+                   (to[n - 1] == distance &&
+                    !precedes_in_tie_order(index, feature, of[n - 1]))))
         return;
     while (at < n && of[at] != feature)
         at++;
@@ -975,7 +995,7 @@ OJ_INLINE void add_feature_nearest(const struct oj_cpu_index *index,
         at--;
     for (; at > 0 && (to[at - 1] > distance ||
                       (to[at - 1] == distance &&
-                       comes_before(index, feature, of[at - 1])));
+                       precedes_in_tie_order(index, feature, of[at - 1])));
          at--)
     {
         of[at] = of[at - 1];
@@ -987,16 +1007,18 @@ OJ_INLINE void add_feature_nearest(const struct oj_cpu_index *index,
     by[at] = candidate;
 }
 
-/* The least numbers of sixteen points by k different features, ascending. */
+/* The k smallest squared distances of sixteen points from different features,
+ * ascending. */
 struct least_of_features
 {
     float d2[OJ_MOST_FEW][OJ_WIDE];
     int32_t feature[OJ_MOST_FEW][OJ_WIDE];
 };
 
-/* Adds the numbers of a segment of feature. */
-OJ_INLINE void least_of_features_add(struct least_of_features *least, int k,
-                                     int32_t feature, const float *restrict d2)
+/* Adds the squared distances of a segment of feature. */
+OJ_INLINE void add_to_least_of_features(struct least_of_features *least, int k,
+                                        int32_t feature,
+                                        const float *restrict d2)
 {
     float moving[OJ_WIDE];
     int32_t of[OJ_WIDE];
@@ -1015,19 +1037,21 @@ OJ_INLINE void least_of_features_add(struct least_of_features *least, int k,
             float here = at[c], there = moving[c];
             int32_t of_here = of_at[c], of_there = of[c];
             int ends = of_here == feature;
-            /* what the feature has moved before is no farther than it was */
+            /* If this is the feature's old entry, the entry that moves down
+             * replaces it: it is at most as far. */
             int nearer = (there < here) | (ends & (of_there != feature));
             at[c] = nearer ? there : here;
             of_at[c] = nearer ? of_there : of_here;
-            /* what comes after the feature that was here moves no more */
+            /* The feature's old entry ends the shift. */
             moving[c] = ends ? INFINITY : nearer ? here : there;
             of[c] = nearer ? of_here : of_there;
         }
     }
 }
 
-/* In limit2: the k-th least numbers of all points by different features;
- * INFINITY where there are fewer.  w: the features that contain points. */
+/* Sets limit2 to the k-th smallest squared distance of each point from
+ * different features; INFINITY if there are fewer. w: the features that contain
+ * points. */
 OJ_INLINE void find_kth_by_features(const struct oj_segments *segments,
                                     const struct oj_nearest_scratch *s,
                                     const struct oj_group *g, int k,
@@ -1048,8 +1072,9 @@ OJ_INLINE void find_kth_by_features(const struct oj_segments *segments,
             }
         }
         for (int64_t j = 0; j < s->n_candidates; j++)
-            least_of_features_add(&least, k, segments->feature[s->candidate[j]],
-                                  s->matrix + j * OJ_GROUP + first);
+            add_to_least_of_features(&least, k,
+                                     segments->feature[s->candidate[j]],
+                                     s->matrix + j * OJ_GROUP + first);
         OJ_SIXTEEN limit2[first + c] = least.d2[k - 1][c];
     }
 }
@@ -1077,7 +1102,8 @@ OJ_INLINE void measure_pairs_nearest(const struct nearest_search *search,
     p->n = 0;
 }
 
-/* Finds the few nearest of each point of the group among the candidates. */
+/* Finds the k nearest features of each point of the group among the candidates,
+ * for small k. */
 OJ_INLINE void find_few_nearest(const struct nearest_search *search,
                                 const struct oj_group *g, int chooses,
                                 const double *reach, struct group_nearest *w)
@@ -1115,11 +1141,10 @@ OJ_INLINE void find_few_nearest(const struct nearest_search *search,
     measure_pairs_nearest(search, g, reach, &pairs, w);
 }
 
-/* Has the carry hold the k nearest features of the last point. */
-OJ_INLINE oj_status carry_few_nearest(const struct nearest_search *search,
-                                      const struct oj_group *g,
-                                      const struct group_nearest *w,
-                                      struct oj_error *err)
+/* Stores the k nearest features of the last point in the carry. */
+OJ_INLINE oj_status store_few_nearest_in_carry(
+    const struct nearest_search *search, const struct oj_group *g,
+    const struct group_nearest *w, struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
     struct oj_nearest_carry *carry = &s->carry;
@@ -1128,15 +1153,15 @@ OJ_INLINE oj_status carry_few_nearest(const struct nearest_search *search,
     carry->y = g->y[last];
     OJ_ROOM(carry->segment, 0, n, carry->cap, err);
     for (int i = 0; i < n; i++)
-        carry->segment[i] =
-            carried_segment(&search->index->segments, s, carry,
-                            w->candidate[last][i], w->distance[last][i]);
+        carry->segment[i] = carried_segment_of_candidate(
+            &search->index->segments, s, carry, w->candidate[last][i],
+            w->distance[last][i]);
     carry->n = n;
     carry->distance = n >= search->k ? w->distance[last][n - 1] : INFINITY;
     return OJ_OK;
 }
 
-/* Answers the points of a group with their few nearest. */
+/* Answers the points of a group with their k nearest features, for small k. */
 OJ_INLINE oj_status answer_few_nearest_of_group(struct nearest_search *search,
                                                 const struct oj_group *g,
                                                 int chooses,
@@ -1150,25 +1175,26 @@ OJ_INLINE oj_status answer_few_nearest_of_group(struct nearest_search *search,
         reach[i] = reach_of_point(search, &g->point[i]);
     find_few_nearest(search, g, chooses, reach, &w);
     if (s->choice.filter == NULL)
-        OJ_TRY(carry_few_nearest(search, g, &w, err));
+        OJ_TRY(store_few_nearest_in_carry(search, g, &w, err));
     for (int i = 0; i < g->n; i++)
     {
         struct point_pairs pairs = {w.n[i], w.feature[i], w.distance[i]};
         if (search->is_filtered)
-            OJ_TRY(put_filtered_pairs(search, &g->point[i], &pairs, err));
+            OJ_TRY(store_filtered_pairs(search, &g->point[i], &pairs, err));
         else
-            OJ_TRY(put_pairs(search->to,
-                             input_row_of_point(search->to, &g->point[i]),
-                             &pairs, err));
+            OJ_TRY(store_pairs(search->to,
+                               input_row_of_point(search->to, &g->point[i]),
+                               &pairs, err));
     }
     return OJ_OK;
 }
 
-/* One nearest: only points to which several features are as near are listed. */
-OJ_INLINE oj_status put_nearest(struct nearest_search *search,
-                                const struct oj_group *g,
-                                const struct group_best *best, int marks_ties,
-                                struct oj_error *err)
+/* Stores the nearest feature of each point. With marks_ties, points with
+ * several equally near features are answered by lists. */
+OJ_INLINE oj_status store_nearest(struct nearest_search *search,
+                                  const struct oj_group *g,
+                                  const struct group_best *best, int marks_ties,
+                                  struct oj_error *err)
 {
     const struct oj_nearest_output *to = search->to;
     double max_distance = search->index->relation.max_distance;
@@ -1199,10 +1225,10 @@ OJ_INLINE oj_status put_nearest(struct nearest_search *search,
     if (!marks_ties || tied == 0)
         return OJ_OK;
     OJ_TRY(list_pairs_of_group(search, g, err));
-    return put_listed_pairs(search, g, tied, err);
+    return store_listed_pairs(search, g, tied, err);
 }
 
-/* About how many features a point wants. */
+/* Returns the estimated number of features in the answer of a point. */
 OJ_INLINE int64_t expected_features(const struct nearest_search *search,
                                     enum nearest_answer answer)
 {
@@ -1211,7 +1237,7 @@ OJ_INLINE int64_t expected_features(const struct nearest_search *search,
     return search->k == OJ_EVERY_PAIR ? search->s->expected : search->k;
 }
 
-/* How many features are found for each point. */
+/* Returns the number of features to find for each point. */
 OJ_INLINE int64_t features_to_find(const struct nearest_search *search,
                                    enum nearest_answer answer)
 {
@@ -1220,8 +1246,8 @@ OJ_INLINE int64_t features_to_find(const struct nearest_search *search,
     return answer == NEAREST_LISTED || answer == FEW_NEAREST ? search->k : 1;
 }
 
-/* Answers the points of a group with all within their reach, or leaves them
- * open. */
+/* Answers the points of a group with all features within their reach, or makes
+ * them open points if one has too many. */
 OJ_INLINE oj_status answer_few_within(struct nearest_search *search,
                                       const struct oj_group *g, int chooses,
                                       struct oj_error *err)
@@ -1233,13 +1259,13 @@ OJ_INLINE oj_status answer_few_within(struct nearest_search *search,
     for (int i = 0; i < g->n; i++)
         reach[i] = reach_of_point(search, &g->point[i]);
     if (find_few_within(search, g, chooses, reach, &within))
-        return put_few_within(search, g, &within, err);
+        return store_few_within(search, g, &within, err);
     for (int i = 0; i < g->n; i++)
-        OJ_TRY(leave_point_open(s, &g->point[i], err));
+        OJ_TRY(add_open_point(s, &g->point[i], err));
     return OJ_OK;
 }
 
-/* The classes that do not count for the points of a group. */
+/* Sets the class that each point of the group excludes. */
 OJ_INLINE void set_excluded_classes(const struct nearest_search *search,
                                     struct oj_group *g)
 {
@@ -1251,8 +1277,9 @@ OJ_INLINE void set_excluded_classes(const struct nearest_search *search,
             search->index, to->filter, input_row_of_point(to, &g->point[i]));
 }
 
-/* Where all points exclude one class, its features are left out at once: where
- * nearly all features are of it, very many would be candidates. */
+/* If all n points exclude one class, its features are left out of the search:
+ * if nearly all features belonged to it, there would be very many candidates.
+ */
 OJ_INLINE void leave_out_common_class(const struct nearest_search *search,
                                       int64_t n,
                                       const struct oj_ordered_point *point)
@@ -1292,13 +1319,14 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
         set_excluded_classes(search, g);
         leave_out_common_class(search, g->n, g->point);
     }
-    /* where all are inside, only other features at distance 0 matter */
+    /* if all points are inside of polygons, only features at distance 0 matter
+     */
     if (answer <= NEAREST_TIES &&
         set_containing_as_nearest(index, s, g, chooses, answer == ONE_ALLOWED,
                                   &best) == g->n)
         cap = 0.0;
     if (answer == NEAREST_LISTED || answer == FEW_NEAREST)
-        fetch_offsets_of_lists(search, g);
+        prefetch_list_offsets(search, g);
     OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k, chooses,
                                  answer == NEAREST_TIES ||
                                      answer == NEAREST_LISTED,
@@ -1308,12 +1336,12 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     if (s->timings)
         middle = oj_clock_seconds();
     if (answer == NEAREST_LISTED || answer == FEW_NEAREST)
-        fetch_lists(search, g);
+        prefetch_lists(search, g);
     if (answer <= NEAREST_TIES)
     {
         OJ_TRY(oj_matrix_reserve(s, err));
         find_nearest_of_group(index, s, g, answer, &best);
-        OJ_TRY(put_nearest(search, g, &best, answer == NEAREST_TIES, err));
+        OJ_TRY(store_nearest(search, g, &best, answer == NEAREST_TIES, err));
     }
     else if (answer == FEW_WITHIN)
         OJ_TRY(answer_few_within(search, g, chooses, err));
@@ -1322,7 +1350,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     else
     {
         OJ_TRY(list_pairs_of_group(search, g, err));
-        OJ_TRY(put_listed_pairs(search, g, UINT32_MAX, err));
+        OJ_TRY(store_listed_pairs(search, g, UINT32_MAX, err));
         s->expected = s->features.offset[g->n] / g->n;
         s->n_within += s->features.offset[g->n];
     }
@@ -1335,9 +1363,8 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     return OJ_OK;
 }
 
-/* A group is as large as its candidates allow; of listed answers, the features
- * that these belong to: points want k of them, or those in reach, in any case.
- */
+/* Adapts the size of groups to their number of candidates; for listed answers,
+ * to their number of features relative to the features that points need. */
 OJ_INLINE void adapt_group_limit(struct nearest_search *search,
                                  enum nearest_answer answer)
 {
@@ -1354,9 +1381,9 @@ OJ_INLINE void adapt_group_limit(struct nearest_search *search,
         oj_adapt(&s->group_limit, s->n_candidates, 20, 40, base);
 }
 
-/* Answers the points of a patch, group by group.  chooses, here and below: 0
- * where all segments are looked at whatever the row, so that inner loops ask
- * for no conditions; a constant where one is nearest. */
+/* Answers the points of a patch, group by group. chooses, here and below: 0 if
+ * every row considers all segments, so that inner loops test no conditions; a
+ * compile-time constant in answers of one feature. */
 OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
                                  const struct oj_ordered_point *point,
                                  enum nearest_answer answer, int chooses,
@@ -1383,8 +1410,8 @@ OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
     return OJ_OK;
 }
 
-/* Answers go to random places of large arrays, and what rows exclude comes from
- * there: has their cache lines come near while the patch is at work. */
+/* Prefetches the output entries of the points, and the classes or FIDs that
+ * their rows exclude: they are scattered over large arrays. */
 OJ_INLINE void prefetch_rows(const struct nearest_search *search, int n,
                              const struct oj_ordered_point *point,
                              enum nearest_answer answer)
@@ -1478,10 +1505,9 @@ answer_nearest_ties(struct nearest_search *search, int64_t n,
                          !search->s->choice.is_all, err);
 }
 
-OJ_CLONES static oj_status answer_listed(struct nearest_search *search,
-                                         int64_t n,
-                                         const struct oj_ordered_point *point,
-                                         struct oj_error *err)
+OJ_CLONES static oj_status
+answer_with_lists(struct nearest_search *search, int64_t n,
+                  const struct oj_ordered_point *point, struct oj_error *err)
 {
     return answer_points(search, n, point, NEAREST_LISTED,
                          !search->s->choice.is_all, err);
@@ -1517,37 +1543,39 @@ static oj_status answer_k_nearest(struct nearest_search *search, int64_t n,
     return search->k <= OJ_MOST_FEW &&
                    search->index->relation.ties != OJ_TIES_ALL
                ? answer_few_nearest(search, n, point, err)
-               : answer_listed(search, n, point, err);
+               : answer_with_lists(search, n, point, err);
 }
 
 /* --- filtered pairs -------------------------------------------------------
+ *
+ * The k nearest features that pass the filter are among the nearest of all
+ * features. The number of these to find first is adapted to the data, so that
+ * most points get enough. Points with too few (open points) are searched again
+ * for twice as many. Those that are still open are searched one by one, and the
+ * filter is applied during the search. */
 
- * The k nearest that pass are among the first features of the list of all.  How
- * many of these to ask for follows the data: most points should have enough of
- * them.  Those that have not ask for twice as many, and what is then still open
- * is searched for point by point, with each feature on the way asked. */
-
-/* The least number to ask for. */
-static int64_t least_to_ask_for(const struct nearest_search *search)
+/* Returns the minimum number of features to find first. */
+static int64_t min_features_to_find(const struct nearest_search *search)
 {
     int64_t k = search->index->relation.k, n = search->s->choice.n_features;
     int64_t least = k + (search->to->filter->is_needed ? 1 + k / 8 : 0);
     return least < n ? least : n > 0 ? n : 1;
 }
 
-/* And the most: where pairs that count are rare, each feature is asked. */
-static int64_t most_to_ask_for(const struct nearest_search *search)
+/* Returns the maximum number of features to find first. If pairs that pass are
+ * rarer, the filter is applied to each feature during the search. */
+static int64_t max_features_to_find(const struct nearest_search *search)
 {
     int64_t most = 4 * search->index->relation.k + 16;
     int64_t n = search->s->choice.n_features;
     return most < n ? most : n > 0 ? n : 1;
 }
 
-static void adapt_number_to_ask_for(struct nearest_search *search, int64_t n,
-                                    int64_t least)
+static void adapt_features_to_find(struct nearest_search *search, int64_t n,
+                                   int64_t least)
 {
     struct oj_nearest_scratch *s = search->s;
-    int64_t most = most_to_ask_for(search);
+    int64_t most = max_features_to_find(search);
     if (8 * s->n_open > n)
         s->asked += s->asked / 2 + 1;
     else if (32 * s->n_open < n)
@@ -1558,8 +1586,8 @@ static void adapt_number_to_ask_for(struct nearest_search *search, int64_t n,
         s->asked = least;
 }
 
-/* Answers those that are open, with search->k and the choice of segments as
- * they now are. */
+/* Answers the open points again, with the present search->k and choice of
+ * segments. */
 static oj_status answer_open_points(struct nearest_search *search,
                                     struct oj_error *err)
 {
@@ -1574,8 +1602,8 @@ static oj_status answer_open_points(struct nearest_search *search,
     return status;
 }
 
-/* All within reach: without lists until a run of points has many, then with
- * lists until a run has few. */
+/* Answers points with all features within reach: without lists until a run of
+ * points has many, then with lists until a run has few. */
 static oj_status answer_all_within(struct nearest_search *search, int64_t n,
                                    const struct oj_ordered_point *point,
                                    struct oj_error *err)
@@ -1596,7 +1624,7 @@ static oj_status answer_all_within(struct nearest_search *search, int64_t n,
     if (at == n)
         return OJ_OK;
     s->n_within = 0;
-    OJ_TRY(answer_listed(search, n - at, point + at, err));
+    OJ_TRY(answer_with_lists(search, n - at, point + at, err));
     s->has_many_within = s->n_within >= OJ_MANY_WITHIN * (n - at);
     return OJ_OK;
 }
@@ -1616,22 +1644,22 @@ static oj_status answer_open_points_one_by_one(struct nearest_search *search,
     return OJ_OK;
 }
 
-static oj_status answer_filtered(struct nearest_search *search, int64_t n,
-                                 const struct oj_ordered_point *point,
-                                 struct oj_error *err)
+static oj_status answer_with_filter(struct nearest_search *search, int64_t n,
+                                    const struct oj_ordered_point *point,
+                                    struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
     int64_t least;
     s->n_open = 0;
-    least = least_to_ask_for(search);
+    least = min_features_to_find(search);
     if (s->asked < least)
         s->asked = least;
     search->k = s->asked < s->choice.n_features ? s->asked : least;
     OJ_TRY(answer_k_nearest(search, n, point, err));
-    adapt_number_to_ask_for(search, n, least);
+    adapt_features_to_find(search, n, least);
     if (s->n_open > 0)
     {
-        int64_t most = most_to_ask_for(search);
+        int64_t most = max_features_to_find(search);
         search->k = 2 * search->k < most ? 2 * search->k : most;
         OJ_TRY(answer_open_points(search, err));
     }
@@ -1647,7 +1675,8 @@ static int has_reaches_of_rows(const struct oj_pair_filter *filter)
             filter->input->n_spans > 0 || filter->input->vectors.value != NULL);
 }
 
-/* All segments, or those of a class, without a run of them. */
+/* Sets the segments to consider: all, or those of an -on class, without those
+ * of a large excluded class. */
 static void choose_segments(const struct oj_cpu_index *index,
                             const struct oj_nearest_among *among,
                             struct oj_nearest_scratch *s)
@@ -1674,7 +1703,8 @@ static void choose_segments(const struct oj_cpu_index *index,
         choice.n_features -= among->without->n_features;
     }
     s->choice = choice;
-    /* how many bundles' sizes a limit is, is alike in all classes */
+    /* Limits stay in proportion to the size of bundles, which differs between
+     * classes. */
     if (s->limit_base > 0.0 && base > 0.0)
     {
         s->patch_limit *= base / s->limit_base;
@@ -1727,7 +1757,7 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
     if (search.k == OJ_EVERY_PAIR)
         return answer_all_within(&search, n, point, err);
     if (search.is_filtered)
-        return answer_filtered(&search, n, point, err);
+        return answer_with_filter(&search, n, point, err);
     return relation->k == 1 ? answer_nearest_ties(&search, n, point, err)
                             : answer_k_nearest(&search, n, point, err);
 }

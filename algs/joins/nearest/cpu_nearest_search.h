@@ -1,12 +1,11 @@
-/** The nearest join features of points, group by group.
+/** Finds the nearest join features of points, group by group.
  *
- *  Points come in Morton order and are divided into patches, and these into
- *  groups, of points that lie close together.  A patch finds the few segments
- *  that can be nearest to a point of a group, whatever max_distance is
- *  (cpu_point_patches.h). Then every point is measured against these segments,
- *  and those that may be its nearest, but for rounding, are measured again in
- *  GEOS's order of operations, which decides.
- */
+ *  Points in Morton order are divided into patches, and patches into groups, of
+ *  points that lie close together. A patch finds the few segments that can be
+ *  nearest to a point of a group, whatever max_distance is
+ *  (cpu_point_patches.h). Then every point is measured against these segments
+ *  in single precision. Those that may be its nearest, allowing for rounding,
+ *  are measured again in GEOS's order of operations, which decides. */
 #ifndef CPU_NEAREST_SEARCH_H
 #define CPU_NEAREST_SEARCH_H
 
@@ -25,25 +24,30 @@
 
 #define OJ_NO_CLASS (-2) /* the point excludes no class */
 
-/** Which segments a search considers. */
+/** The segments that a search considers. */
 struct oj_segment_choice
 {
-    int64_t first, end; /**< slots: all of them, or those of a class */
-    int64_t skip_first, skip_end; /**< but for these: a class that all points
-                                       leave out, or none */
-    int32_t skip_class;           /**< that class, or OJ_NO_CLASS */
-    int64_t n_features;           /**< that have them */
-    int is_all;                   /**< 1: all segments, whatever the row */
-    const int32_t *class_of;      /**< [features], or NULL: of no matter */
-    int32_t on_class;             /**< of the features looked at */
-    /** 1: a row's nearest is not of its class; that of a feature is excluded[]
-     *  or, NULL, the feature itself. */
+    int64_t first, end; /**< slots first .. end - 1 are considered: all, or
+                             those of one -on class */
+    int64_t skip_first, skip_end; /**< slots that are excluded: those of the
+                                       class that all points exclude; empty:
+                                       none */
+    int32_t skip_class;           /**< class of the slots skip_first .. skip_end
+                                       - 1, or OJ_NO_CLASS */
+    int64_t n_features;           /**< number of features with such segments */
+    int is_all;                   /**< 1: every row considers all segments */
+    const int32_t *class_of;      /**< [features] -on class of each feature;
+                                       NULL: classes are not compared */
+    int32_t on_class;             /**< -on class of the features that are
+                                       considered */
+    /** 1: each row excludes one class of features. The class of feature f is
+     * excluded[f]; if excluded is NULL, it is f itself. */
     int excludes;
     const int32_t *excluded;
-    int32_t left_out; /**< a class that is not considered, because no point of
-                           the place may be paired with it; or OJ_NO_CLASS */
-    /** For a search for one point: only features that this filter lets pass as
-     *  pairs of `row` are considered; NULL: all. */
+    int32_t left_out; /**< class that is not considered, because all points of
+                           the place exclude it; OJ_NO_CLASS: none */
+    /** Used in a search for a single point: only features that form a pair with
+     * `row` under this filter are considered; NULL: all. */
     const struct oj_pair_filter *filter;
     int32_t row;
 };
@@ -51,17 +55,20 @@ struct oj_segment_choice
 /** The join side as the engine stores it. */
 struct oj_cpu_index
 {
-    struct oj_relation relation;  /**< k: no more than there are features */
-    const int32_t *tie_rank;      /**< [features] or NULL: the ordinal */
+    struct oj_relation relation;  /**< relation of the join, with k reduced to
+                                       at most the number of features;
+                                       OJ_EVERY_PAIR in op dwithin */
+    const int32_t *tie_rank;      /**< [features]; NULL: the ordinal is the
+                                       rank */
     const int32_t *on_class;      /**< [features] or NULL */
-    struct oj_segments segments;  /**< of all features */
-    int64_t n_features;           /**< that have segments */
-    int fids_ascend;              /**< 1: each is greater than the one before */
+    struct oj_segments segments;  /**< segments of all features */
+    int64_t n_features;           /**< number of join features */
+    int fids_ascend;              /**< 1: FIDs ascend strictly */
     const int32_t *exclude_class; /**< [features] or NULL */
 };
 
-/** The features that points may have: all, or those of a class that must be
- * equal, without those of a large class that all points leave out. */
+/** The features among which points search: all, or those of one -on class,
+ * without those of a large class that all points exclude. */
 struct oj_nearest_among
 {
     const struct oj_segments_class *of;         /**< NULL: all features */
@@ -73,8 +80,8 @@ struct oj_front_block
 {
     struct oj_tree_node box;
     int32_t entry[OJ_FANOUT]; /**< index of each box's entry in the tree */
-    float d2[OJ_FANOUT];      /**< squared distance of each box to the place
-                                   compared last */
+    float d2[OJ_FANOUT];      /**< squared distance of each box to the last
+                                   place for which it was computed */
 };
 
 struct oj_front
@@ -88,18 +95,17 @@ struct oj_own_slot
     double d2; /* minimum squared distance of the feature from the centre of a
                   place */
     int32_t feature;
-    uint32_t stamp; /* differs from that of the table: the slot is empty */
+    uint32_t stamp; /* equals that of the table if the slot is in use */
 };
 
-/** Upper bounds of the distance of single features. Segments of a feature
- * beyond its own bound are not needed, however many features are asked for.
+/** Upper bounds of the distance of single features. A segment beyond the bound
+ * of its own feature is not needed, however many features are requested.
  *
- *  The bound of a search is the k-th smallest distance, and there is none while
- *  fewer than k features are in reach.  A search that collects very many
- *  segments then records the minimum distance of each feature in this table,
- * and drops segments beyond it.  Features for which the table has no room have
- * no bound of their own.  Zeroed memory is a valid empty table.
- */
+ * The bound of a search is the k-th smallest distance; there is none while
+ * fewer than k features are in reach. A search that collects very many segments
+ * then records the minimum distance of each feature in this table and drops
+ * segments beyond it. Features for which the table has no room have no bound of
+ * their own. Zeroed memory is a valid empty table. */
 struct oj_own_bounds
 {
     int is_used; /**< 1: the current search uses the table */
@@ -108,8 +114,7 @@ struct oj_own_bounds
     struct oj_own_slot slot[OJ_OWN_SLOTS];
 };
 
-/** A feature near a group; these are stored in the order in which they are
- *  found. */
+/** A feature near a group, in the order in which features are found. */
 struct oj_found_feature
 {
     int32_t feature;
@@ -122,11 +127,12 @@ struct oj_found_feature
 struct oj_found_slot
 {
     int32_t feature, place; /**< place: index among the features found */
-    uint32_t stamp;         /**< differs from that of the table: the slot is
-                                 empty */
+    uint32_t stamp;         /**< equals that of the table if the slot is in
+                                 use */
 };
 
-/** The features near a group (cpu_group_features.h). */
+/** The features near a group of points, and the pairs of its points
+ * (cpu_group_features.h). Owner. */
 struct oj_group_features
 {
     int64_t n;
@@ -138,14 +144,19 @@ struct oj_group_features
     int shift; /**< right shift of a 32-bit hash that gives a slot */
     uint32_t stamp;
     struct oj_keyed *key;     /**< [2 n] sort keys, and scratch */
-    int64_t *first;           /**< [n + 1] where each feature's candidates begin
-                                   in the scratch's candidates */
+    int64_t *first;           /**< [n + 1] index of each feature's first
+                                   candidate in the candidates of the scratch */
     int32_t *feature;         /**< [n] ordinals */
-    float *least2;            /**< [n][OJ_GROUP] */
-    uint32_t *inside, *close; /**< [n] bit i: point i of the group */
-    float *column;            /**< [n] scratch: the numbers of one point */
-    int64_t offset[OJ_GROUP + 1], end[OJ_GROUP]; /**< where the pairs of each
-                                                      point begin and end */
+    float *least2;            /**< [n][OJ_GROUP] squared distance of each point,
+                                   in units of the matrix */
+    uint32_t *inside, *close; /**< [n] bit i: point i is inside of the feature;
+                                   the feature may be in the answer of point
+                                   i */
+    float *column;            /**< [n] scratch: squared distances of one
+                                   point */
+    int64_t offset[OJ_GROUP + 1], end[OJ_GROUP]; /**< first pair of each point,
+                                                      and the end of its
+                                                      pairs */
     int32_t *pair_of;        /**< [pairs] index in feature */
     double *pair_distance;   /**< [pairs] */
     int32_t *pair_candidate; /**< [pairs] nearest candidate of the feature;
@@ -162,13 +173,13 @@ struct oj_carried_segment
 };
 
 /** The k nearest features of the point answered last. They bound the next
- *  search: the k-th nearest feature of any point is no farther away than the
- *  farthest of these. */
+ * search: the k-th nearest feature of any point is at most as far as the
+ * farthest of these. */
 struct oj_nearest_carry
 {
     double x, y;
-    double distance; /**< distance of the k-th nearest feature; INFINITY: not
-                          known */
+    double distance; /**< distance of the k-th nearest feature; INFINITY: none
+                          is stored */
     int64_t n, cap;
     struct oj_carried_segment *segment; /**< [n] the nearest segment of each
                                              feature */
@@ -189,19 +200,19 @@ struct oj_nearest_scratch
     int64_t n_candidates, cap_candidates; /**< candidates of the group */
     int64_t *candidate;    /**< slots of the segments: bundle * OJ_BUNDLE +
                                 place */
-    float *candidate_low;  /**< lower bound of each candidate's distance from
-                                the points of the group */
-    float *candidate_high; /**< upper bound of each candidate's distance from
-                                any point of the group; used for k > 1 */
+    float *candidate_low;  /**< lower bound of the candidate's distance from any
+                                point of the group */
+    float *candidate_high; /**< upper bound of that distance; used if answers
+                                are lists or ties are needed */
     int64_t cap_low, cap_high;
     int64_t *sorted; /**< candidates, sorted by feature */
     int64_t cap_sorted;
-    int too_many; /**< 1: the walk was stopped, because there were too many
-                       boxes; take fewer points */
+    int too_many; /**< 1: the search was stopped because it found too many boxes
+                       or candidates; the caller retries with fewer points */
     int64_t cap_matrix;
     float *matrix;            /**< see oj_matrix_fill() */
-    int64_t n_best, cap_best; /**< k > 1: number of the features nearest to the
-                                   centre so far */
+    int64_t n_best, cap_best; /**< k > 1: length of the list of the features
+                                   that are nearest to the centre so far */
     int32_t *best_feature;
     double *best_d2;
     int64_t cap_best_d2;
@@ -215,17 +226,18 @@ struct oj_nearest_scratch
                               per point */
     int64_t n_within;    /**< joins within a reach: number of pairs of all
                               points so far */
-    int has_many_within; /**< 1: too many pairs for answers without lists */
-    int64_t asked; /**< if pairs are filtered: number of nearest features asked
-                        for at first; 0: not known yet */
+    int has_many_within; /**< 1: points have so many features within their reach
+                              that these are listed for each group */
+    int64_t asked; /**< if pairs are filtered: number of nearest features to
+                        find first; 0: not set yet */
     int64_t n_open, cap_open;
-    struct oj_ordered_point *open; /**< points for which more features must be
-                                        found */
+    struct oj_ordered_point *open; /**< [n_open] points for which more features
+                                        must be found */
     struct oj_ordered_point *of_class; /**< points, sorted by class */
     struct oj_keyed *class_key;        /**< keys for sorting points by class */
     int64_t cap_of_class, cap_class_key;
-    /** Maximum width + height of patches and of groups. They follow the data;
-     *  limit_base, a multiple of the size of bundles, is the initial value. */
+    /** Maximum width + height of patches and of groups, adapted to the data.
+     * limit_base, a multiple of the size of bundles, is the initial value. */
     double patch_limit, group_limit, limit_base;
     const int *cancel; /**< polled before each group; may be NULL */
     int timings;       /**< 1: fill filter_s and refine_s */
@@ -233,26 +245,27 @@ struct oj_nearest_scratch
     int64_t n_refined; /**< number of (point, segment) pairs measured */
 };
 
-/** Where the answers of the points are stored. */
+/** Destination of the answers of the points. */
 struct oj_nearest_output
 {
     const int32_t *row; /**< [points] input row of each point, by its index;
                              NULL: the index is the row */
-    /** by row: answers of rows with at most one pair; every point without a
-     * list gets an entry, with -1 and NaN if nothing is within max_distance. Or
-     * NULL */
+    /** [rows] answers of rows with at most one pair: every point without a list
+     * gets an entry, which is -1 and NaN if nothing is within max_distance.
+     * NULL: pairs are stored in lists or answers. */
     struct oj_ones *ones;
     struct oj_answers *answers; /**< all other pairs; NULL if the relation gives
                                      at most one pair per row and ones is set */
-    /** offsets of lists that have room for the pairs of each row; lists with
-     * fewer pairs get -1. Or NULL: pairs go to answers */
+    /** offset holds lists with room for the pairs of each row; unused entries
+     * of a list get join_row -1. NULL: pairs are stored in answers. */
     const struct oj_matches *lists;
-    const struct oj_pair_filter *filter; /**< decides which pairs count;
-                                              NULL: all within the relation's
-                                              distance */
+    /** pairs that do not pass are dropped; NULL: all pairs within the
+     * relation's distance are kept */
+    const struct oj_pair_filter *filter;
 };
 
-/** 1 when each row leaves out one class of features, and nothing else. */
+/** Returns 1 if the only condition is that each row excludes one class of
+ * features. */
 static inline int
 oj_filter_leaves_out_one_class(const struct oj_cpu_index *index,
                                const struct oj_pair_filter *filter)
@@ -267,14 +280,14 @@ oj_filter_leaves_out_one_class(const struct oj_cpu_index *index,
     return relation->exclude_self ? !by_class && index->fids_ascend : by_class;
 }
 
-/** The nearest of n points in Morton order among some features: k of each, ties
- *  as the relation says, or all within its reach (dwithin; each point is a
- *  row).  Costs some hundred nanoseconds a group.
+/** Finds and stores the pairs of n points in Morton order among the given
+ * features: the k nearest of each point, with ties as the relation says, or in
+ * op dwithin all features within its reach (each point is then a row). Costs
+ * some hundred nanoseconds a group.
  *
- *  If pairs are filtered, more than k features are found, and the filter is
- * asked about them from the nearest on. Points for which too few pass are
- * searched again for more.
- */
+ * If pairs are filtered, more than k features are found and tested with the
+ * filter from the nearest on. Points for which too few pass are searched again
+ * for more features. */
 OJ_MUST_USE oj_status oj_nearest_points(const struct oj_cpu_index *index,
                                         struct oj_nearest_scratch *scratch,
                                         int64_t n,

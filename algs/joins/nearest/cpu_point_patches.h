@@ -1,5 +1,5 @@
 /** Patches: runs of points in Morton order that lie close together, and the
- * parts of the join side that are near them.
+ *  parts of the join side that are near them.
  *
  *  patch   up to OJ_PATCH points; walks the trees once and keeps, in its
  *          fronts, the few boxes that any of its points can need
@@ -7,19 +7,18 @@
  *          (cpu_nearest_of_point_groups.c)
  *
  *  Both searches use an upper bound of the distance from any point of a box to
- *  its nearest segment: the distance of the segment found so far that is
- * nearest to the centre, from the farthest corner of the box; for k > 1 the
- * k-th smallest distance of different features from the centre plus half the
- * diagonal.  So a search ends with the few segments that matter, whatever
- * max_distance is.  If fewer than k features are in reach, bounds of single
- * features take its place.
+ *  its nearest segment. For k = 1 it is the distance from the farthest corner
+ *  of the box to the segment that is nearest to its centre so far. For k > 1 it
+ *  is the k-th smallest distance of different features from the centre, plus
+ *  half the diagonal. So a search ends with the few segments that matter,
+ *  whatever max_distance is. If fewer than k features are in reach, bounds of
+ *  single features are used instead.
  *
  *  Everything here is inlined into cpu_nearest_of_point_groups.c, and compiled
  *  there for several instruction sets. Source: the bound is that of nearest
  *  neighbour search in R-trees (Roussopoulos et al. 1995), applied to a box of
- *  points after the collective query of Zhang, You, Gruenwald 2012; the rest
- *  ours.
- */
+ *  points after the collective query of Zhang, You, Gruenwald 2012; the rest is
+ *  ours. */
 #ifndef CPU_POINT_PATCHES_H
 #define CPU_POINT_PATCHES_H
 
@@ -31,18 +30,20 @@
 
 #define OJ_PATCH 512 /* maximum number of points in a patch */
 
-/* A patch with more boxes near it is halved. */
+/* A patch with more boxes than this near it is halved. */
 #define OJ_MANY_BOXES 1024
 
-/* k > 1: the bounds of corners are used if the k-th nearest is at least this
- * many half diagonals away; nearer, they exclude less than they cost. */
+/* For k > 1, the bounds of corners are used if the k-th nearest feature is at
+ * least this many half diagonals away; for nearer ones they exclude less than
+ * they cost. */
 #define OJ_FAR_OFF 16.0
 
-/* k > 1: this many elements of the list of the best are moved at once. */
+/* For k > 1, number of elements of the list of the k best that are moved at
+ * once. */
 #define OJ_BEST_RUN 8
 
-/* The box around some points: its centre, half its width and height, half its
- * diagonal (these rounded up). */
+/* The bounding box of some points, with its centre, half its width and height,
+ * and half its diagonal (the last three rounded up). */
 struct oj_place
 {
     struct oj_box box;
@@ -64,8 +65,9 @@ OJ_INLINE void oj_place_set(struct oj_place *place, const struct oj_box *box)
     place->h = sqrt(dx * dx + dy * dy) * (1.0 + 1e-12);
 }
 
-/* Returns how many of the n >= 1 points stay together: at most `most`, and only
- * while width + height is within limit.  Sets place to their box. */
+/* Returns the number of leading points, of n >= 1, that stay together: at most
+ * `most`, and only while width + height is within limit. Sets place to their
+ * box. */
 OJ_INLINE int oj_place_take(struct oj_place *place, int64_t n, int most,
                             const struct oj_ordered_point *point, double limit)
 {
@@ -88,8 +90,8 @@ OJ_INLINE int oj_place_take(struct oj_place *place, int64_t n, int most,
  * if it has the greater y. */
 #define OJ_CORNERS 4
 
-/* Returns the bundle that holds the segment in a slot.  Slots, and places in
- * fronts, are divided as unsigned numbers, which takes one instruction instead
+/* Returns the bundle that holds the segment in a slot. Slots and indices of
+ * fronts are divided as unsigned numbers, which takes one instruction instead
  * of four. */
 OJ_INLINE const struct oj_bundle *
 oj_slot_bundle(const struct oj_segments *segments, int64_t slot)
@@ -102,7 +104,7 @@ OJ_INLINE int oj_slot_place(int64_t slot)
     return (int)((uint64_t)slot % OJ_BUNDLE);
 }
 
-/* --- how near each feature is known to be --------------------------------- */
+/* --- bounds of single features -------------------------------------------- */
 
 /* Returns the slot of a feature; if the table lacks it, the empty slot for it.
  */
@@ -146,31 +148,32 @@ static inline double oj_own_least2(struct oj_own_bounds *own, int32_t feature)
 
 /* --- the bound ------------------------------------------------------------ */
 
-/* The bound of a search: the points of a place only need segments within
- * `within` of its box. */
+/* Bound of a search: the points of a place need only segments within the
+ * distance `within` of the box of the place. */
 struct oj_bound
 {
     double least2; /* k == 1: smallest squared distance from the centre */
     /* Used if points exclude a class: the class of the segment at least2, the
-     * smallest squared distance of other classes, and upper bounds of the
-     * distance of these two segments from any point of the place. */
+     * smallest squared distance of a segment of another class, and upper bounds
+     * of the distances of these two segments from any point of the place. */
     double other2;
     int32_t least_class;
     double least_within, other_within;
     double within; /* upper bound of the distance of every point's (k-th)
                       nearest feature */
-    float reach2;  /* square of `within`, in units of the tree */
-    float keep;    /* `within` in the form with which `low` of
-                      oj_bundle_measure() is compared */
-    double cap;    /* maximum distance of a pair: max_distance, or 0 */
+    float reach2;  /* `within` squared, in units of the tree */
+    float keep;    /* `within` in single precision, to compare with `low` of
+                      oj_bundle_measure() */
+    double cap;    /* maximum distance of a pair: max_distance, or 0 if all
+                      points are inside of polygons */
     double slack;  /* maximum rounding error in the tree */
-    /* k > 1: upper bounds of the distance from each corner to its k-th nearest
-     * feature, from the features of the last point */
+    /* For k > 1, upper bounds of the distance from each corner to its k-th
+     * nearest feature, computed from the features of the last point. */
     int has_corners; /* 1: the place is so far from these features that the
                         bounds of corners exclude more than they cost */
     double corner[OJ_CORNERS];
-    float corner_keep[OJ_CORNERS]; /* the bounds in the form with which `low` is
-                                      compared */
+    float corner_keep[OJ_CORNERS]; /* corner[] in single precision, to compare
+                                      with `low` */
 };
 
 /* Rounds a distance up to single precision, so that lower bounds can be
@@ -178,7 +181,7 @@ struct oj_bound
 OJ_INLINE float oj_keep_within(double within, double slack)
 {
     double keep = within * (1.0 + 1e-6) + slack;
-    /* beyond the range of single precision nothing is excluded */
+    /* Beyond the range of single precision, no segment is excluded. */
     return keep < 1e18 ? (float)keep * (1.0f + 1e-6f) : INFINITY;
 }
 
@@ -207,16 +210,15 @@ OJ_INLINE struct oj_bound oj_bound_make(const struct oj_tree *tree, double cap)
 
 /* Computes, for the segments of a bundle, the squared distances from the centre
  * of place, up to rounding, and lower bounds `low` of the distance from any
- * point of the box. The distance is a convex function, so it lies above its
+ * point of its box. The distance is a convex function, so it lies above its
  * tangent plane at the centre: d - |n.x| hx - |n.y| hy, with n the unit vector
- * away from the segment and hx, hy half the box.  low is in single precision
- * and rounded down.
+ * away from the segment and hx, hy half the box. low is in single precision and
+ * rounded down.
  *
- * corner_keep: that of the bound, or NULL (a compile-time constant).  A segment
- * whose plane lies above it at all corners is no k-th nearest of any point of
- * the box (see "the bounds of corners"): its low becomes NAN, which no bound
- * keeps.
- */
+ * corner_keep: bound->corner_keep, or NULL (a compile-time constant). A segment
+ * whose tangent plane lies above it at all corners is no k-th nearest of any
+ * point of the box (see "the bounds of corners"): its low becomes NAN, which no
+ * bound keeps. */
 OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
                                  const struct oj_place *place,
                                  const float *corner_keep, double *restrict d2,
@@ -231,8 +233,8 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
         double dx = b->bx[c] - b->ax[c], dy = b->by[c] - b->ay[c];
         double ux = x - b->ax[c], uy = y - b->ay[c];
         double len2 = dx * dx + dy * dy;
-        /* a point, or a segment so short that its square underflows, is
-         * replaced by its start */
+        /* A point, or a segment so short that its square underflows, is
+         * replaced by its start. */
         double t = (ux * dx + uy * dy) / (len2 > 1e-290 ? len2 : INFINITY);
         t = t > 0.0 ? t : 0.0;
         t = t < 1.0 ? t : 1.0;
@@ -253,7 +255,7 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
         f2 = f2 < 1e36f ? f2 : 1e36f;
         d = sqrtf(f2);
         /* 2e-18: a distance that was raised to 1e-36 above must not become too
-         * large */
+         * large. */
         low[c] =
             d - ((float)across[c] / d) * (1.0f + 1e-6f) - 1e-6f * d - 2e-18f;
         if (corner_keep != NULL)
@@ -279,15 +281,15 @@ OJ_INLINE void oj_bundle_high(const struct oj_place *place,
     OJ_EIGHT high[c] = (float)(sqrt(d2[c]) * (1.0 + 1e-6) + h);
 }
 
-/* Returns the class of a feature, if points exclude a class. */
+/* Returns the class by which points exclude the feature. */
 OJ_INLINE int32_t oj_excluded_class(const struct oj_segment_choice *choice,
                                     int32_t feature)
 {
     return choice->excluded != NULL ? choice->excluded[feature] : feature;
 }
 
-/* 1 when the search looks at none of the bundles first .. end - 1, which are
- * neighbours. */
+/* Returns 1 if the search skips all bundles first .. end - 1, which are
+ * consecutive. */
 OJ_INLINE int oj_choice_skips(const struct oj_segment_choice *choice,
                               int64_t first, int64_t end)
 {
@@ -295,7 +297,7 @@ OJ_INLINE int oj_choice_skips(const struct oj_segment_choice *choice,
            end * OJ_BUNDLE <= choice->skip_end;
 }
 
-/* 1 when the search looks at no bundle below a node. */
+/* Returns 1 if the search skips all bundles below a node. */
 OJ_INLINE int oj_choice_skips_child(const struct oj_segment_choice *choice,
                                     struct oj_tree_child v)
 {
@@ -304,8 +306,9 @@ OJ_INLINE int oj_choice_skips_child(const struct oj_segment_choice *choice,
                            ((int64_t)v.child + 1) << shift);
 }
 
-/* Takes the segments of a bundle out that the search does not look at: they are
- * near nothing.  What is asked of a pair is asked within bound only. */
+/* Masks the segments of a bundle that the search does not consider: their
+ * distances become infinite. The filter is tested only for segments within the
+ * bound, since it is expensive. */
 static __attribute__((noinline, unused)) void
 oj_choice_mask(const struct oj_segments *segments,
                const struct oj_segment_choice *choice, int64_t bundle,
@@ -328,8 +331,9 @@ oj_choice_mask(const struct oj_segments *segments,
     }
 }
 
-/* Returns 1 if the search considers a feature that contains a point.  Features
- * without a class have no run of segments. */
+/* Returns 1 if the search considers a feature that contains a point. A class
+ * without segments has an empty range of slots, so its features are not
+ * considered. */
 OJ_INLINE int oj_choice_takes(const struct oj_segment_choice *choice,
                               int32_t feature)
 {
@@ -342,8 +346,8 @@ OJ_INLINE int oj_choice_takes(const struct oj_segment_choice *choice,
             oj_pair_may_count(choice->filter, choice->row, feature));
 }
 
-/* Returns the maximum distance of a point of the box from a segment. It is at a
- * corner, because the distance is convex. */
+/* Returns the maximum distance of any point of the box from a segment. It
+ * occurs at a corner, because the distance is convex. */
 OJ_INLINE double oj_box_reach_to(const struct oj_place *place,
                                  const struct oj_bundle *b, int at)
 {
@@ -368,9 +372,10 @@ OJ_INLINE double oj_box_reach_to(const struct oj_place *place,
     return sqrt(farthest2);
 }
 
-/* k > 1: inserts a segment of feature, at d2 from the centre, into the k best.
- * The loops have a form that compilers vectorise: the 1,000 nearest of 100,000
- * points or boxes took 2 to 3 times as long with loops that end early. */
+/* For k > 1, inserts a segment of feature, at squared distance d2 from the
+ * centre, into the k best. The loops have a form that compilers vectorise: the
+ * 1,000 nearest of 100,000 points or boxes took 2 to 3 times as long with loops
+ * that end early. */
 OJ_INLINE void oj_best_put(struct oj_nearest_scratch *s, int64_t k,
                            int32_t feature, double d2)
 {
@@ -414,10 +419,12 @@ OJ_INLINE double oj_least8(const double *v)
     return a < c ? a : c;
 }
 
-/* How far the nearest is at most that is not of the class of a point, whatever
- * that is: the farther of the nearest two segments of different classes. A
- * feature of no class, below 0, is other than all; so is one of a large class,
- * since the points that leave that out are not searched for with others. */
+/* Returns an upper bound of the distance from any point of the place to its
+ * nearest segment of another class than the point excludes, whichever class
+ * that is: the larger bound of the nearest two segments of different classes.
+ * Features without a class (below 0) differ from all classes. So do features of
+ * a large class, because points that exclude a large class are searched
+ * separately. */
 static __attribute__((noinline, unused)) double
 oj_bound_of_two_classes(const struct oj_segments *segments,
                         struct oj_nearest_scratch *s,
@@ -458,8 +465,8 @@ oj_bound_of_two_classes(const struct oj_segments *segments,
                                                      : bound->other_within;
 }
 
-/* Lowers the bound by the segments of a bundle; for k > 1 only if `searches` is
- * set. */
+/* Lowers the bound by the segments of a bundle; for k > 1, only if `searches`
+ * is set. */
 OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
                                 struct oj_nearest_scratch *s,
                                 const struct oj_place *place, int64_t k,
@@ -508,21 +515,22 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
 
 /* --- the bounds of corners ------------------------------------------------
  *
- * Let F(p) be the distance from p to the farthest of k features, those of the
- * last point.  The k-th nearest feature of a point p is at most F(p) away.  F
- * is the maximum of convex functions, so it is convex.  Let P be the tangent
- * plane below the distance of another segment.  A point of a box is a weighted
- * mean of its corners; F there is at most that mean of F at the corners, and P
- * is that mean of P.  So if P lies above F at all corners, it does so in all of
- * the box, and the segment is not needed.
+ * Let F(p) be the distance from p to the farthest of k features: those that are
+ * nearest to the point answered last. The k-th nearest feature of a point p is
+ * at most F(p) away. F is the maximum of convex functions, so it is convex. Let
+ * P be the tangent plane below the distance of another segment. A point of a
+ * box is a weighted mean of its corners; F at the point is at most this
+ * weighted mean of F at the corners, and P at the point equals this weighted
+ * mean of P. So if P lies above F at all corners, it does so in the whole box,
+ * and the segment is not needed.
  *
- * Far from all features, those in one direction have distances that differ by
- * little.  The bounds of corners keep a few of them, whereas one bound for the
- * whole box keeps all that are farther than the nearest by less than its
- * diagonal.
- */
+ * Far from all features, features in one direction have distances that differ
+ * by little. The bounds of corners keep a few of them, whereas one bound for
+ * the whole box keeps all that are farther than the nearest by less than its
+ * diagonal. */
 
-/* Sets the bounds of corners from the features of the last point. */
+/* Sets the bounds of corners from the features of the last point. Returns their
+ * maximum. */
 OJ_INLINE double oj_bound_corners(const struct oj_nearest_carry *carry,
                                   const struct oj_place *place,
                                   struct oj_bound *bound)
@@ -635,8 +643,9 @@ OJ_INLINE void oj_boxes_leave_out(const struct oj_tree_node *restrict box,
     }
 }
 
-/* Begins a search of the k nearest.  Returns 1 if the search must find its
- * bound; 0 if a reach bounds it, or the point answered last, which is near. */
+/* Begins a search of the k nearest features. Returns 1 if the search must find
+ * its own bound; 0 if it is bounded by a reach, or by the features of the point
+ * answered last, which is near. */
 OJ_INLINE int oj_bound_begin(const struct oj_tree *tree,
                              struct oj_nearest_scratch *s,
                              const struct oj_place *place, int64_t k,
@@ -662,8 +671,8 @@ OJ_INLINE int oj_bound_begin(const struct oj_tree *tree,
 
 /* --- the bounds of features ----------------------------------------------- */
 
-/* Starts using the bounds of single features, with those of the k best, unless
- * the search uses them already; k > 1. */
+/* For k > 1, starts using the bounds of single features, initialised with the k
+ * best, unless the search uses them already. */
 static inline void oj_own_begin(struct oj_nearest_scratch *s)
 {
     struct oj_own_bounds *own = s->own;
@@ -692,9 +701,8 @@ OJ_INLINE double oj_own_within(const struct oj_nearest_scratch *s,
     return within < bound->within ? within : bound->within;
 }
 
-/* The distance within which segments of a feature are kept. Only that of the
- * last feature is remembered, because the segments of a feature follow each
- * other. */
+/* Distance within which segments of a feature are kept, for the last feature
+ * only, since the segments of a feature are mostly consecutive. */
 struct oj_own_keep
 {
     int32_t feature;
@@ -719,7 +727,7 @@ OJ_INLINE int oj_own_keeps(const struct oj_nearest_scratch *s,
 
 /* --- fronts --------------------------------------------------------------- */
 
-/* Makes room for one more node's children. */
+/* Makes room for the children of one more node. */
 static inline oj_status oj_front_reserve(struct oj_front *front,
                                          struct oj_error *err)
 {
@@ -798,8 +806,8 @@ oj_patch_containing(struct oj_nearest_scratch *s, int n,
                               err);
 }
 
-/* Stores in s->near_bundles the bundles that a point of the patch can need for
- * its k nearest within cap, or sets s->too_many. */
+/* Stores in s->near_bundles the bundles that any point of the patch can need
+ * for its k nearest features within cap, or sets s->too_many. */
 OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
                                      struct oj_nearest_scratch *s,
                                      const struct oj_place *patch, int64_t k,
@@ -864,7 +872,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             d2[c] = is_looked_at ? d2[c] : INFINITY;
         }
         within = oj_boxes_within(d2, bound.reach2);
-        /* the bundles are not in the cache: prefetches all of them at once */
+        /* The bundles are not in the cache: prefetches all of them at once. */
         for (uint32_t bits = within; bits != 0; bits &= bits - 1)
         {
             const char *from =

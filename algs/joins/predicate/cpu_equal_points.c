@@ -1,13 +1,13 @@
-/* The engines of pairs that are equal: points with points by predicates, whose
+/* Engines for pairs of equal features: points with points by predicates, whose
  * pairs have equal coordinates, and op attributes, whose pairs have equal
- * values of -on wherever they are. The join side is a hash table; rows are
- * looked up in groups, so that the memory of a whole group is fetched at once.
+ * values of -on at any location. The join side is a hash table. Rows are looked
+ * up in groups, so that the memory of a whole group is fetched at once.
  *
  *      first[bucket] .. first[bucket + 1] - 1 -> entry: x, y, class, feature
  *
- *  Classes of -on are part of the key: a thousand points on one place with
- * other classes cost nothing. For op attributes they are the whole key: x and y
- * are 0. Source: ours. */
+ * Classes of -on are part of the key, so a row is not compared with points at
+ * its location that have other classes. In op attributes they are the whole
+ * key: x and y are 0. Source: ours. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_hash_mix.h"
 #include "../../foundations/relation/oj_index.h"
@@ -20,23 +20,25 @@
 
 struct located_point
 {
-    double x, y; /* 0, where attributes alone are compared */
+    double x, y; /* 0 in op attributes */
     int32_t on_class, feature;
 };
 
 struct equal_points_index
 {
     struct oj_row_index shared;
-    int bucket_bits;             /* the upper bits of a hash are its bucket */
+    int bucket_bits;             /* number of upper bits of a hash that give its
+                                    bucket */
     uint32_t *first;             /* [2^bucket_bits + 1] */
-    struct located_point *entry; /* by bucket, those of a bucket in tie order */
+    struct located_point *entry; /* sorted by bucket, then in tie order */
 };
 
 /* --- keys ----------------------------------------------------------------- */
 
-/* The key of a feature of either side. */
-static struct located_point key_of(const struct equal_points_index *self,
-                                   const struct oj_flat *flat, int64_t feature)
+/* Returns the key of a feature of either side. */
+static struct located_point
+key_of_feature(const struct equal_points_index *self,
+               const struct oj_flat *flat, int64_t feature)
 {
     struct located_point key = {0.0, 0.0, NO_CLASS, (int32_t)feature};
     if (flat->on_class != NULL)
@@ -48,15 +50,17 @@ static struct located_point key_of(const struct equal_points_index *self,
     return key;
 }
 
-/* 1 if the feature may be in a pair: no coordinate is NaN, no value NULL. */
-static int is_key(const struct oj_flat *flat, const struct located_point *key)
+/* Returns 1 if the feature can be in a pair: no coordinate is NaN, and no value
+ * of -on is NULL. */
+static int can_key_have_pairs(const struct oj_flat *flat,
+                              const struct located_point *key)
 {
     return key->x == key->x && key->y == key->y &&
            (flat->on_class == NULL || key->on_class >= 0);
 }
 
-static int are_equal(const struct located_point *a,
-                     const struct located_point *b)
+static int are_keys_equal(const struct located_point *a,
+                          const struct located_point *b)
 {
     return a->x == b->x && a->y == b->y && a->on_class == b->on_class;
 }
@@ -64,28 +68,29 @@ static int are_equal(const struct located_point *a,
 static uint64_t hash_key(const struct located_point *key)
 {
     uint64_t on_class = (uint64_t)(int64_t)key->on_class;
-    double x = key->x + 0.0, y = key->y + 0.0; /* no -0 */
+    double x = key->x + 0.0, y = key->y + 0.0; /* turns -0 into 0 */
     return oj_hash_mix(oj_hash_mix(on_class, &x), &y);
 }
 
-static uint32_t bucket_of(const struct equal_points_index *self,
-                          const struct located_point *key)
+static uint32_t bucket_of_key(const struct equal_points_index *self,
+                              const struct located_point *key)
 {
-    /* the product's upper bits depend on all bits of the key */
+    /* The product's upper bits depend on all bits of the key. */
     return (uint32_t)(hash_key(key) * UINT64_C(0x9E3779B97F4A7C15) >>
                       (64 - self->bucket_bits));
 }
 
 /* --- the join side -------------------------------------------------------- */
 
-static void free_side(struct oj_index *wrapped)
+static void free_equal_points_index(struct oj_index *wrapped)
 {
     struct equal_points_index *self = (void *)wrapped;
     oj_free(self->first);
     oj_free(self->entry);
 }
 
-/* Features in tie order: feature_of[rank], or NULL where FIDs ascend. */
+/* Sets *feature_of to the features in tie order; NULL if FIDs ascend. The
+ * caller frees it. */
 static oj_status invert_tie_rank(const struct oj_index_args *args,
                                  int32_t **feature_of, struct oj_error *err)
 {
@@ -107,21 +112,22 @@ static void fill_buckets(struct equal_points_index *self,
     uint32_t total = 0;
     for (int64_t f = 0; f < flat->n_features; f++)
     {
-        struct located_point key = key_of(self, flat, f);
-        if (is_key(flat, &key))
-            self->first[bucket_of(self, &key)]++;
+        struct located_point key = key_of_feature(self, flat, f);
+        if (can_key_have_pairs(flat, &key))
+            self->first[bucket_of_key(self, &key)]++;
     }
     for (int64_t bucket = 0; bucket <= n_buckets; bucket++)
     {
         total += self->first[bucket];
-        self->first[bucket] = total; /* the end: entries go in from there */
+        self->first[bucket] = total; /* end of the bucket; it is filled from
+                                        there downwards */
     }
     for (int64_t rank = flat->n_features - 1; rank >= 0; rank--)
     {
         int64_t f = feature_of != NULL ? feature_of[rank] : rank;
-        struct located_point key = key_of(self, flat, f);
-        if (is_key(flat, &key))
-            self->entry[--self->first[bucket_of(self, &key)]] = key;
+        struct located_point key = key_of_feature(self, flat, f);
+        if (can_key_have_pairs(flat, &key))
+            self->entry[--self->first[bucket_of_key(self, &key)]] = key;
     }
 }
 
@@ -161,7 +167,7 @@ static oj_status start_batch(struct oj_row_index *index, struct oj_error *err)
     return OJ_OK;
 }
 
-/* key: that of an input row. */
+/* Adds the pairs of an input row with this key. */
 static oj_status add_pairs_of_row(const struct equal_points_index *self,
                                   struct oj_row_worker *worker,
                                   const struct located_point *key,
@@ -174,7 +180,7 @@ static oj_status add_pairs_of_row(const struct equal_points_index *self,
         const struct located_point *e = &self->entry[i];
         OJ_TRY(oj_row_poll_cancel(index, worker, err));
         worker->n_candidates++;
-        if (are_equal(e, key) &&
+        if (are_keys_equal(e, key) &&
             oj_pair_may_count(&index->filter, row, e->feature))
             OJ_TRY(oj_row_put_pair(index, worker, row, e->feature, NAN, err));
     }
@@ -193,15 +199,15 @@ static oj_status answer_group(struct oj_row_index *index,
     n = n < ROWS_PER_GROUP ? n : ROWS_PER_GROUP;
     for (int64_t r = 0; r < n; r++)
     {
-        key[r] = key_of(self, input, first + r);
-        bucket[r] = bucket_of(self, &key[r]);
+        key[r] = key_of_feature(self, input, first + r);
+        bucket[r] = bucket_of_key(self, &key[r]);
         __builtin_prefetch(&self->first[bucket[r]]);
     }
     for (int64_t r = 0; r < n; r++)
         __builtin_prefetch(&self->entry[self->first[bucket[r]]]);
     for (int64_t r = 0; r < n; r++)
     {
-        if (is_key(input, &key[r]))
+        if (can_key_have_pairs(input, &key[r]))
             OJ_TRY(add_pairs_of_row(self, worker, &key[r], bucket[r], err));
     }
     return OJ_OK;
@@ -230,7 +236,7 @@ const struct oj_engine oj_cpu_equal_points = {
     .index_size = sizeof(struct equal_points_index),
     .build = build_equal_points,
     .join = oj_row_join,
-    .free_side = free_side,
+    .free_side = free_equal_points_index,
     .free_batches = oj_row_batches_free,
     .set_options = oj_row_set_options,
     .points_cost = &points_cost};
@@ -250,6 +256,6 @@ const struct oj_engine oj_cpu_equal_attributes = {
     .index_size = sizeof(struct equal_points_index),
     .build = build_equal_points,
     .join = oj_row_join,
-    .free_side = free_side,
+    .free_side = free_equal_points_index,
     .free_batches = oj_row_batches_free,
     .set_options = oj_row_set_options};

@@ -1,11 +1,10 @@
-/* The engine for joins by predicate.
+/* Engine for joins by predicate.
  *
- *  Rows are processed in spatial order. Candidates are the features whose boxes
- *  pass (cpu_prepared_shapes.h), or those found by a screen on the GPU. Each
- *  candidate passes the pair filter, then the fast exact kernels
- *  (cpu_prepared_shapes.h); the pairs that these leave undecided are decided by
- *  the DE-9IM matrix (relate.h).
- */
+ * Rows are processed in spatial order. Candidates are the features whose boxes
+ * pass the test of the predicate (cpu_prepared_shapes.h), or those found by a
+ * screen on the GPU. Each candidate passes the pair filter, then the fast exact
+ * kernels (cpu_prepared_shapes.h); pairs that these leave undecided are decided
+ * by the DE-9IM matrix (relate.h). */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_parallel.h"
@@ -108,7 +107,7 @@ static unsigned locate_vertices(const struct oj_shape *a,
     return found;
 }
 
-/* 1 if any vertex of a has one of these locations in b. */
+/* Returns 1 if any vertex of a has one of these locations in b. */
 static int has_vertex_at_locations(const struct oj_shape *a,
                                    const struct oj_shape *b, unsigned places)
 {
@@ -122,7 +121,8 @@ static enum verdict verdict_yes_or_no(int condition)
     return condition ? VERDICT_YES : VERDICT_NO;
 }
 
-/* 1 if the first vertex of any ring of polygon b is inside of polygon a. */
+/* Returns 1 if the first vertex of any ring of polygon b is inside or on the
+ * boundary of polygon a. */
 static int has_ring_starting_in(const struct oj_shape *b,
                                 const struct oj_shape *a)
 {
@@ -151,9 +151,9 @@ static unsigned validity_needed_for_points(const struct oj_shape *a,
                 : 0u);
 }
 
-static enum verdict points_are_inside(const struct oj_shape *a,
-                                      const struct oj_shape *b, enum inside how,
-                                      unsigned *needs)
+static enum verdict decide_points_inside(const struct oj_shape *a,
+                                         const struct oj_shape *b,
+                                         enum inside how, unsigned *needs)
 {
     unsigned found =
         locate_vertices(a, b,
@@ -165,8 +165,8 @@ static enum verdict points_are_inside(const struct oj_shape *a,
         return VERDICT_NO;
     if (b->kinds == OJ_PART_POINT || how == COVERED)
         return VERDICT_YES;
-    if (b->kinds == OJ_PART_LINE) /* the ends of a line are usually its
-                                     boundary, so let the matrix decide */
+    if (b->kinds == OJ_PART_LINE) /* The ends of a line are usually its
+                                     boundary, so the matrix must decide. */
         return VERDICT_UNSURE;
     return verdict_yes_or_no(how == WITHIN ? (found & SOME_INSIDE) != 0
                                            : (found & SOME_ON_BOUNDARY) == 0);
@@ -191,7 +191,7 @@ static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
             : OJ_OUTSIDE;
     if (window != OJ_ON_BOUNDARY)
         return verdict_yes_or_no(window == OJ_INSIDE);
-    /* for PROPERLY, a vertex on the boundary of b excludes the pair */
+    /* For PROPERLY, a vertex on the boundary of b excludes the pair. */
     if (has_vertex_at_locations(
             a, b, SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
         return VERDICT_NO;
@@ -202,21 +202,21 @@ static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
 }
 
 /* Decides whether a is inside of b. */
-static enum verdict is_inside(const struct oj_shape *a,
-                              const struct oj_shape *b, enum inside how,
-                              unsigned *needs)
+static enum verdict decide_inside(const struct oj_shape *a,
+                                  const struct oj_shape *b, enum inside how,
+                                  unsigned *needs)
 {
     *needs = 0;
     if (a->kinds == OJ_PART_POINT)
-        return points_are_inside(a, b, how, needs);
+        return decide_points_inside(a, b, how, needs);
     *needs = NEEDS_BOTH;
     if (b->kinds == OJ_PART_POLYGON)
         return decide_lines_or_polygons_inside(a, b, how);
-    /* a line is never inside of points, a polygon never inside of lines or
-     * points */
+    /* A line is never inside of points, a polygon never inside of lines or
+     * points. */
     if (a->kinds != b->kinds)
         return VERDICT_NO;
-    /* both are lines */
+    /* Both are lines. */
     return has_vertex_at_locations(a, b, SOME_OUTSIDE) ? VERDICT_NO
                                                        : VERDICT_UNSURE;
 }
@@ -231,8 +231,8 @@ static int are_of_these_two_kinds(const struct oj_shape *a,
            (a->kinds == other && b->kinds == kind);
 }
 
-static enum verdict shapes_touch(const struct oj_shape *a,
-                                 const struct oj_shape *b, unsigned *needs)
+static enum verdict decide_touches(const struct oj_shape *a,
+                                   const struct oj_shape *b, unsigned *needs)
 {
     *needs = 0;
     if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POINT)
@@ -246,8 +246,8 @@ static enum verdict shapes_touch(const struct oj_shape *a,
     }
     if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
         return VERDICT_UNSURE;
-    /* near a vertex of one inside of the other polygon, the interiors intersect
-     */
+    /* Near a vertex of one polygon inside of the other, the interiors
+     * intersect. */
     *needs = NEEDS_BOTH;
     if ((b->kinds == OJ_PART_POLYGON &&
          has_vertex_at_locations(a, b, SOME_INSIDE)) ||
@@ -266,7 +266,7 @@ static enum verdict decide_crosses_or_overlaps(enum oj_op op,
 {
     int crosses = op == OJ_OP_CROSSES, is_simple;
     enum oj_contact contact;
-    *needs = NEEDS_BOTH; /* other combinations of kinds are left to the
+    *needs = NEEDS_BOTH; /* other combinations of kinds are decided by the
                             matrix */
     if (crosses ? a->kinds == b->kinds && a->kinds != OJ_PART_LINE
                 : a->kinds != b->kinds)
@@ -289,16 +289,16 @@ static enum verdict decide_crosses_or_overlaps(enum oj_op op,
     return contact == OJ_APART && is_simple ? VERDICT_NO : VERDICT_UNSURE;
 }
 
-static enum verdict are_equal(const struct oj_shape *a,
-                              const struct oj_shape *b, unsigned *needs)
+static enum verdict decide_equals(const struct oj_shape *a,
+                                  const struct oj_shape *b, unsigned *needs)
 {
     *needs = NEEDS_BOTH;
     if (a->kinds != b->kinds)
         return VERDICT_NO;
     if (oj_flat_same_geometry(a->flat, a->feature, b->flat, b->feature))
         return VERDICT_YES;
-    /* if they are equal, each vertex of one is on the boundary (or on the line)
-     * of the other */
+    /* If they are equal, each vertex of one is on the boundary (or on the line)
+     * of the other. */
     return has_vertex_at_locations(a, b, SOME_OUTSIDE | SOME_INSIDE) ||
                    has_vertex_at_locations(b, a, SOME_OUTSIDE | SOME_INSIDE)
                ? VERDICT_NO
@@ -357,8 +357,8 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
     if (!is_mixed && classify_containment_op(op, &how, &is_around))
     {
         enum verdict verdict =
-            is_inside(is_around ? b : a, is_around ? a : b, how, needs);
-        if (is_around) /* the flags are for (b, a): exchange them */
+            decide_inside(is_around ? b : a, is_around ? a : b, how, needs);
+        if (is_around) /* the flags are for (b, a) and must be exchanged */
             *needs = (*needs & NEEDS_VALID_A ? (unsigned)NEEDS_VALID_B : 0u) |
                      (*needs & NEEDS_VALID_B ? (unsigned)NEEDS_VALID_A : 0u);
         return verdict;
@@ -373,12 +373,12 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
     switch (op)
     {
         case OJ_OP_TOUCHES:
-            return shapes_touch(a, b, needs);
+            return decide_touches(a, b, needs);
         case OJ_OP_CROSSES:
         case OJ_OP_OVERLAPS:
             return decide_crosses_or_overlaps(op, a, b, needs);
         case OJ_OP_EQUALS:
-            return are_equal(a, b, needs);
+            return decide_equals(a, b, needs);
         default:
             return VERDICT_UNSURE;
     }
@@ -386,13 +386,14 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
 
 /* --- the engine ----------------------------------------------------------- */
 
-/* Rows per task if a GPU screen supplies the candidates. OPEN: for rows with
- * undecided pairs, which are few and slow. */
+/* Rows per task if a GPU screen supplies the candidates: SCREENED_PER_TASK for
+ * all rows, OPEN_PER_TASK for rows with undecided pairs, which are few and take
+ * long. */
 #define SCREENED_PER_TASK 1024
 #define OPEN_PER_TASK 16
 
-/* What is known about the topological validity of a shape: cached results of
- * oj_shape_is_valid() and oj_border_is_simple(). */
+/* Cached topological validity of a shape: results of oj_shape_is_valid() and
+ * oj_border_is_simple(). */
 enum oj_validity
 {
     OJ_VALIDITY_NOT_KNOWN,
@@ -414,9 +415,9 @@ struct predicate_worker
     int64_t cap_members;
     struct oj_edge_grid cells;     /* grid of the current row's edges */
     _Atomic uint8_t own_validity;  /* enum oj_validity of the current row */
-    _Atomic uint8_t *row_validity; /* where the state of the current row's shape
-                                      is cached: own_validity, or the element of
-                                      a join feature with an equal geometry */
+    _Atomic uint8_t *row_validity; /* cache of the validity of the current row's
+                                      shape: own_validity, or the element of a
+                                      join feature with an equal geometry */
     uint8_t *is_met; /* 1: the feature intersects the current row. [features];
                         only for OJ_OP_DISJOINT */
     int64_t n_rows, n_to_look;
@@ -427,7 +428,8 @@ struct predicate_index
 {
     struct oj_row_index shared;
     struct oj_screen_rule rule;
-    struct oj_shape_side side; /* with a screen, built when first needed */
+    struct oj_shape_side side; /* the prepared features; with a screen, built
+                                  when first needed */
     int has_side;
     int32_t *place_of; /* [features] index of each join feature in the array
                           side.shape; NULL: no screen */
@@ -436,7 +438,7 @@ struct predicate_index
 };
 
 static const struct oj_relation *
-relation_of(const struct predicate_index *index)
+relation_of_index(const struct predicate_index *index)
 {
     return &index->shared.args.relation;
 }
@@ -493,8 +495,8 @@ static oj_status compute_validity(struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* Finds whether the shape is topologically valid. known: where the result is
- * cached, for all threads. */
+/* Determines whether the shape is topologically valid. known: cache of the
+ * result, shared by all threads. */
 static oj_status find_validity(struct predicate_worker *w,
                                const struct oj_shape *shape,
                                _Atomic uint8_t *known,
@@ -527,10 +529,11 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
  * because then only a few cells of it are read. */
 #define MOST_BORDER_VERTICES 512
 
-/* When polygons of fewer than BORDER_VERTICES_WITHOUT_CELLS vertices get an
- * edge grid, if borders are compared first: after BORDERS_BEFORE_CELLS tests;
- * after SMALL_BORDERS_BEFORE_CELLS if the other polygon has SMALL_BORDER_RATIO
- * times fewer vertices, because the grid then decides more pairs. */
+/* In joins that compare borders first, a polygon of at most
+ * BORDER_VERTICES_WITHOUT_CELLS vertices gets an edge grid only after
+ * BORDERS_BEFORE_CELLS tests; after SMALL_BORDERS_BEFORE_CELLS if the other
+ * polygon has SMALL_BORDER_RATIO times fewer vertices, because the grid then
+ * decides more pairs. */
 #define BORDER_VERTICES_WITHOUT_CELLS 256
 #define BORDERS_BEFORE_CELLS 32
 #define SMALL_BORDERS_BEFORE_CELLS 12
@@ -538,16 +541,16 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
 
 static int takes_borders_first(const struct predicate_index *index)
 {
-    enum oj_op op = relation_of(index)->op;
+    enum oj_op op = relation_of_index(index)->op;
     return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
 }
 
-/* After how many tests the shape gets an edge grid, if it is compared with n
- * others that have n_vertices in total. as_a_rule: the usual number, if borders
- * are not compared first. */
-static uint8_t asks_before_cells(const struct predicate_index *index,
-                                 const struct oj_shape *shape, int64_t n,
-                                 int64_t n_vertices, uint8_t as_a_rule)
+/* Returns the number of tests after which the shape gets an edge grid, if it is
+ * compared with n others that have n_vertices in total. as_a_rule: the result
+ * if borders are not compared first. */
+static uint8_t tests_before_cells(const struct predicate_index *index,
+                                  const struct oj_shape *shape, int64_t n,
+                                  int64_t n_vertices, uint8_t as_a_rule)
 {
     if (!takes_borders_first(index) || shape->kinds != OJ_PART_POLYGON ||
         shape->n_vertices > BORDER_VERTICES_WITHOUT_CELLS)
@@ -557,8 +560,8 @@ static uint8_t asks_before_cells(const struct predicate_index *index,
                : SMALL_BORDERS_BEFORE_CELLS;
 }
 
-/* 1 if the edge grid of a will probably decide the pair: b lies in grid cells
- * without edges, or is much smaller than a. */
+/* Returns 1 if the edge grid of a will probably decide the pair: b lies in grid
+ * cells without edges, or has far fewer vertices than a. */
 static int do_cells_come_first(const struct oj_shape *a,
                                const struct oj_shape *b)
 {
@@ -580,8 +583,8 @@ static int do_borders_come_first(const struct predicate_index *index,
            !do_cells_come_first(b, a);
 }
 
-/* 1 if the ring of a is outside of b. Precondition: both are polygons of one
- * ring, valid or not, whose borders are disjoint. */
+/* Returns 1 if the ring of a is outside of b. Precondition: both are polygons
+ * of one ring, valid or not, whose borders are disjoint. */
 static int is_ring_outside(const struct oj_shape *a, const struct oj_shape *b)
 {
     return !oj_box_covers(&b->box, &a->box) ||
@@ -596,15 +599,16 @@ static int are_rings_outside_each_other(const struct oj_shape *a,
            is_ring_outside(b, a);
 }
 
-/* 1 if only features with a common point can be pairs of the relation. */
-static int takes_contact(const struct oj_relation *relation)
+/* Returns 1 if only features with a common point can be pairs of the relation.
+ */
+static int needs_common_point(const struct oj_relation *relation)
 {
     return relation->op != OJ_OP_DISJOINT &&
            (relation->op != OJ_OP_RELATE ||
             oj_relation_needs_contact(relation));
 }
 
-static int may_be_apart(_Atomic uint8_t *known)
+static int is_validity_unknown_or_simple(_Atomic uint8_t *known)
 {
     uint8_t validity = atomic_load_explicit(known, memory_order_relaxed);
     return validity == OJ_VALIDITY_NOT_KNOWN || validity == OJ_VALID_SIMPLE;
@@ -618,17 +622,18 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *other, int *is_decided, int *holds,
                   struct oj_error *err)
 {
-    const struct oj_relation *relation = relation_of(index);
+    const struct oj_relation *relation = relation_of_index(index);
     enum oj_validity of_row, of_feature;
     struct oj_matrix matrix;
     *is_decided = 0;
     if (!oj_border_takes(shape) || !oj_border_takes(other) ||
-        !may_be_apart(w->row_validity) ||
-        !may_be_apart(&index->validity[feature]))
+        !is_validity_unknown_or_simple(w->row_validity) ||
+        !is_validity_unknown_or_simple(&index->validity[feature]))
         return OJ_OK;
     OJ_TRY(oj_borders_find(shape, other, &w->borders, err));
     if (w->borders.is_complete && w->borders.n_contacts == 0 &&
-        takes_contact(relation) && are_rings_outside_each_other(shape, other))
+        needs_common_point(relation) &&
+        are_rings_outside_each_other(shape, other))
     {
         *is_decided = 1;
         *holds = 0;
@@ -646,14 +651,14 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
 
 /* --- decision by the matrix ----------------------------------------------- */
 
-/* Decides any pair exactly. */
+/* Decides a pair of any shapes exactly, by its DE-9IM matrix. */
 static oj_status decide_by_matrix(struct predicate_index *index,
                                   struct predicate_worker *w,
                                   const struct oj_shape *shape, int32_t feature,
                                   const struct oj_shape *other, int *holds,
                                   struct oj_error *err)
 {
-    const struct oj_relation *relation = relation_of(index);
+    const struct oj_relation *relation = relation_of_index(index);
     struct oj_matrix matrix;
     int row_is_valid, feature_is_valid;
     OJ_TRY(is_feature_topologically_valid(w, shape, w->row_validity,
@@ -671,9 +676,10 @@ static oj_status decide_by_matrix(struct predicate_index *index,
 
 /* --- one pair ------------------------------------------------------------- */
 
-static oj_status want_cells_of_feature(struct predicate_index *index,
-                                       const struct oj_shape *shape, int64_t at,
-                                       struct oj_error *err)
+static oj_status make_cells_of_feature_if_useful(struct predicate_index *index,
+                                                 const struct oj_shape *shape,
+                                                 int64_t at,
+                                                 struct oj_error *err)
 {
     struct oj_shape_side *side = &index->side;
     const struct oj_shape *other = &side->shape[at];
@@ -682,7 +688,7 @@ static oj_status want_cells_of_feature(struct predicate_index *index,
     if (atomic_load_explicit(&other->cells, memory_order_relaxed) != NULL)
         return OJ_OK;
     if (shape->kinds == OJ_PART_POLYGON)
-        n_asks = asks_before_cells(index, other, 1, shape->n_vertices, n_asks);
+        n_asks = tests_before_cells(index, other, 1, shape->n_vertices, n_asks);
     if (n_asks != OJ_ASKS_BEFORE_CELLS || shape->cells != NULL)
         n_vertices = 0;
     return oj_shape_side_make_cells_if_useful(side, at, n_vertices, n_asks,
@@ -699,7 +705,7 @@ decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
 {
     unsigned needs = 0;
     enum verdict verdict = decide_predicate_without_matrix(
-        relation_of(index), shape, other, &needs);
+        relation_of_index(index), shape, other, &needs);
     *is_decided = verdict != VERDICT_UNSURE;
     *holds = verdict == VERDICT_YES;
     if (*is_decided && (needs & NEEDS_VALID_B))
@@ -730,7 +736,7 @@ static oj_status decide_pair(struct predicate_index *index,
     if (side->shape != NULL)
     {
         other = &side->shape[at];
-        OJ_TRY(want_cells_of_feature(index, shape, at, err));
+        OJ_TRY(make_cells_of_feature_if_useful(index, shape, at, err));
     }
     else
         point = oj_shape_side_point(side, at);
@@ -770,9 +776,9 @@ static oj_status reserve_pair(struct predicate_index *index,
     return oj_answers_reserve(w->shared.answers, more, err);
 }
 
-/* Set of point locations in a polygon (bits 1 << enum oj_location) for which
- * the polygon and the point are a pair; 0: the location does not decide this
- * join. */
+/* Returns the set of point locations in a polygon (bits 1 << enum oj_location)
+ * for which the polygon and the point are a pair; 0: the location does not
+ * decide this join. */
 static unsigned point_locations_that_satisfy_op(enum oj_op op)
 {
     switch (op)
@@ -811,17 +817,18 @@ static oj_status decide_point_in_polygon(struct predicate_index *index,
     return is_valid ? OJ_OK : decide_pair(index, w, shape, at, holds, err);
 }
 
-static oj_status put_pair(struct predicate_index *index,
-                          struct predicate_worker *w, int64_t row,
-                          int32_t feature, struct oj_error *err)
+static oj_status store_pair(struct predicate_index *index,
+                            struct predicate_worker *w, int64_t row,
+                            int32_t feature, struct oj_error *err)
 {
     OJ_TRY(reserve_pair(index, w, err));
     oj_answers_put(w->shared.answers, (int32_t)row, feature, NAN);
     return OJ_OK;
 }
 
-/* OJ_OP_DISJOINT: adds each feature that passes the pair filter, except those
- * marked in is_met (they intersect the row). Then clears the marks. */
+/* Adds the pairs of OJ_OP_DISJOINT: each feature that passes the pair filter,
+ * except those marked in is_met (they intersect the row). Then clears the
+ * marks. */
 static oj_status add_disjoint_pairs(struct predicate_index *index,
                                     struct predicate_worker *w, int64_t row,
                                     struct oj_error *err)
@@ -834,7 +841,7 @@ static oj_status add_disjoint_pairs(struct predicate_index *index,
             OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
         if (!w->is_met[feature] &&
             oj_pair_may_count(&index->shared.filter, row, feature))
-            OJ_TRY(put_pair(index, w, row, feature, err));
+            OJ_TRY(store_pair(index, w, row, feature, err));
     }
     for (int64_t i = 0; i < w->found.n; i++)
         w->is_met[oj_shape_side_feature(side, w->found.at[i])] = 0;
@@ -850,12 +857,12 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
                                          struct oj_error *err)
 {
     const struct oj_shape_side *side = &index->side;
-    int is_disjoint = relation_of(index)->op == OJ_OP_DISJOINT;
-    /* fast path for a polygon with a layer of single points, since there may be
-     * very many points */
+    int is_disjoint = relation_of_index(index)->op == OJ_OP_DISJOINT;
+    /* Fast path for a polygon with a layer of single points, since there may be
+     * very many points. */
     unsigned places =
         side->shape == NULL && shape->kinds == OJ_PART_POLYGON
-            ? point_locations_that_satisfy_op(relation_of(index)->op)
+            ? point_locations_that_satisfy_op(relation_of_index(index)->op)
             : 0;
     for (int64_t i = 0; i < w->found.n; i++)
     {
@@ -874,7 +881,7 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
         if (is_disjoint)
             w->is_met[feature] = !holds;
         else if (holds)
-            OJ_TRY(put_pair(index, w, row, feature, err));
+            OJ_TRY(store_pair(index, w, row, feature, err));
     }
     return is_disjoint ? add_disjoint_pairs(index, w, row, err) : OJ_OK;
 }
@@ -894,9 +901,9 @@ static oj_status list_all_features(const struct oj_shape_side *side,
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
-/* Returns where the validity of the row's shape is cached. If a join feature
- * has an equal geometry, as in a self join, that feature's cache is used, so
- * that the test is made once. */
+/* Returns the cache of the validity of the row's shape. If a join feature has
+ * an equal geometry, as in a self join, its cache is used, so that the test is
+ * made once. */
 static _Atomic uint8_t *
 validity_of_equal_feature(const struct predicate_index *index,
                           struct predicate_worker *w,
@@ -919,10 +926,11 @@ validity_of_equal_feature(const struct predicate_index *index,
     return &w->own_validity;
 }
 
-/* The number of candidates from which on the row's shape gets an edge grid. */
-static int64_t found_for_cells(const struct predicate_index *index,
-                               const struct predicate_worker *w,
-                               const struct oj_shape *shape)
+/* Returns the number of candidates from which on the row's shape gets an edge
+ * grid. */
+static int64_t candidates_for_cells(const struct predicate_index *index,
+                                    const struct predicate_worker *w,
+                                    const struct oj_shape *shape)
 {
     const struct oj_shape_side *side = &index->side;
     int64_t n = w->found.n, n_vertices = 0;
@@ -930,7 +938,7 @@ static int64_t found_for_cells(const struct predicate_index *index,
         return FOUND_FOR_CELLS;
     for (int64_t i = 0; i < n; i++)
         n_vertices += side->shape[w->found.at[i]].n_vertices;
-    return asks_before_cells(index, shape, n, n_vertices, FOUND_FOR_CELLS);
+    return tests_before_cells(index, shape, n, n_vertices, FOUND_FOR_CELLS);
 }
 
 /* Prepares the shape of a row. If its parts are of different kinds, makes a
@@ -975,19 +983,19 @@ static oj_status search_row(struct oj_row_index *shared,
                                   &shape.box, &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row_shape_members_cells(
-            w, &shape, found_for_cells(index, w, &shape), err));
+            w, &shape, candidates_for_cells(index, w, &shape), err));
     w->row_validity = validity_of_equal_feature(index, w, &shape);
     return add_pairs_of_candidates(index, w, row, &shape, err);
 }
 
 /* --- pairs found by a screen ---------------------------------------------- */
 
-/* 1 if a pair with this verdict of the GPU is still undecided for the join's
- * relation. */
+/* Returns 1 if a pair with this verdict of the GPU is still undecided for the
+ * join's relation. */
 static int needs_decision_after_gpu_screen(const struct predicate_index *index,
                                            uint8_t said)
 {
-    enum oj_op op = relation_of(index)->op;
+    enum oj_op op = relation_of_index(index)->op;
     if (said == OJ_SAID_MEETS)
         return op != OJ_OP_INTERSECTS && op != OJ_OP_DISJOINT &&
                op != OJ_OP_BBOX;
@@ -995,8 +1003,8 @@ static int needs_decision_after_gpu_screen(const struct predicate_index *index,
 }
 
 /* Decides a pair whose verdict is only right if the polygons are topologically
- * valid. Tests that; if they are not, computes the DE-9IM matrix. meets: the
- * verdict. */
+ * valid: tests that and, if they are not, computes the DE-9IM matrix. meets:
+ * the verdict. */
 static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               struct predicate_worker *w,
                                               const struct oj_shape *shape,
@@ -1013,17 +1021,17 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               &is_sure, err));
     if (!is_sure)
         return decide_by_matrix(index, w, shape, feature, &other, holds, err);
-    *holds = meets == (relation_of(index)->op != OJ_OP_DISJOINT);
+    *holds = meets == (relation_of_index(index)->op != OJ_OP_DISJOINT);
     return OJ_OK;
 }
 
-/* 1 if a pair with this verdict is decided by the shapes of both features; 0 if
- * only their validity may be needed. */
+/* Returns 1 if a pair with this verdict is decided by the shapes of both
+ * features; 0 if only their validity may be needed. */
 static int
 needs_join_shape_after_gpu_screen(const struct predicate_index *index,
                                   uint8_t said)
 {
-    enum oj_op op = relation_of(index)->op;
+    enum oj_op op = relation_of_index(index)->op;
     int decides_meeting = op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT;
     return needs_decision_after_gpu_screen(index, said) &&
            said != OJ_SAID_APART_IF_VALID &&
@@ -1044,7 +1052,8 @@ struct screened_batch
                                    sums */
     int64_t *n_matched;         /* [tasks] rows with at least one pair */
     atomic_int has_open;        /* 1: there are undecided pairs */
-    atomic_int asks_shapes;     /* 1: some of them need the prepared side */
+    atomic_int asks_shapes;     /* 1: some undecided pairs need the prepared
+                                   join side */
     struct oj_row_order *order; /* [threads] scratch for sorting a row's
                                    pairs */
 };
@@ -1108,8 +1117,9 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
     OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
     shape = oj_shape_of(b->index->shared.input, row);
     w->n_rows++;
-    w->found.n = 0; /* from here on, the number of undecided pairs, which
-                       decides whether the row's shape gets an edge grid */
+    w->found.n = 0; /* From here on, found.n is the number of undecided pairs,
+                       which decides whether the row's shape gets an edge
+                       grid. */
     for (int64_t k = i; k < end; k++)
         w->found.n += needs_join_shape_after_gpu_screen(index, said[k]);
     OJ_TRY(prepare_row_shape_members_cells(w, &shape, FOUND_FOR_CELLS, err));
@@ -1127,7 +1137,7 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
             OJ_TRY(decide_gpu_screened_if_valid(
                 index, w, &shape, feature[i], said[i] == OJ_SAID_MEETS_IF_VALID,
                 &holds, err));
-        said[i] = holds != (relation_of(index)->op == OJ_OP_DISJOINT)
+        said[i] = holds != (relation_of_index(index)->op == OJ_OP_DISJOINT)
                       ? OJ_SAID_MEETS
                       : OJ_SAID_APART;
     }
@@ -1163,7 +1173,7 @@ static int64_t list_gpu_screened_pairs_of_row(const struct screened_batch *b,
     const struct oj_screen_pairs *pairs = b->pairs;
     const struct oj_flat *join_side = b->index->shared.args.join_side;
     int64_t first = pairs->offset[row], end = pairs->offset[row + 1], n = 0;
-    int is_disjoint = relation_of(b->index)->op == OJ_OP_DISJOINT;
+    int is_disjoint = relation_of_index(b->index)->op == OJ_OP_DISJOINT;
     if (is_disjoint && !has_parts(b->index->shared.input, row))
         return 0;
     for (int64_t i = first; i < end; i++)
@@ -1226,14 +1236,14 @@ static oj_status write_gpu_screened_pairs_of_task(int64_t task, int thread,
         int32_t *feature = out->join_row + at;
         int64_t n;
         out->offset[row] = at;
-        if (relation_of(index)->op == OJ_OP_DISJOINT)
+        if (relation_of_index(index)->op == OJ_OP_DISJOINT)
             OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
         n = list_gpu_screened_pairs_of_row(
             b, row, worker_of(index, thread)->is_met, feature);
         for (int64_t i = at; i < at + n; i++)
             out->measure[i] = NAN;
         at += n;
-        if (!relation_of(index)->any_order)
+        if (!relation_of_index(index)->any_order)
             OJ_TRY(oj_row_order_sort(&b->order[thread], n,
                                      index->shared.args.tie_rank, feature, NULL,
                                      err));
@@ -1309,10 +1319,10 @@ static oj_status make_matches_of_gpu_screened(struct predicate_index *index,
 
 /* --- a batch -------------------------------------------------------------- */
 
-/* Gives the first vertex of a feature, by which rows are put in spatial order.
- */
-static int first_vertex(const void *layer, int64_t feature, double *x,
-                        double *y)
+/* Sets *x, *y to the first vertex of a feature, by which rows are sorted in
+ * spatial order. Returns 0 if it has none. */
+static int first_vertex_of_feature(const void *layer, int64_t feature,
+                                   double *x, double *y)
 {
     const struct oj_flat *flat = layer;
     int64_t part = flat->part_offset[feature], v;
@@ -1330,7 +1340,8 @@ static oj_status build_side_and_order_rows(struct oj_row_index *shared,
     const struct oj_flat *input = shared->input;
     OJ_TRY(build_side_if_needed((void *)shared, err));
     return oj_row_order_input(
-        shared, input, oj_flat_is_points(input) ? NULL : first_vertex, err);
+        shared, input,
+        oj_flat_is_points(input) ? NULL : first_vertex_of_feature, err);
 }
 
 static oj_status prepare_workers(struct predicate_index *index,
@@ -1341,9 +1352,10 @@ static oj_status prepare_workers(struct predicate_index *index,
         struct predicate_worker *w = worker_of(index, t);
         w->n_rows = 0;
         oj_relate_scratch_forget_layers(&w->relate);
-        if (relation_of(index)->op != OJ_OP_DISJOINT)
+        if (relation_of_index(index)->op != OJ_OP_DISJOINT)
             continue;
-        oj_free(w->is_met); /* a failed batch may have left marks in it */
+        oj_free(w->is_met); /* a failed batch may have left marks in it, so it
+                               is freed */
         OJ_NEW_ZEROED(w->is_met, index->shared.args.join_side->n_features, err);
     }
     return OJ_OK;
@@ -1394,7 +1406,7 @@ static const struct oj_row_method by_candidates = {
     .search = search_row,
     .free_worker = free_worker};
 
-static void free_side(struct oj_index *wrapped)
+static void free_predicate_index(struct oj_index *wrapped)
 {
     struct predicate_index *index = (void *)wrapped;
     oj_free((void *)index->validity);
@@ -1438,7 +1450,7 @@ const struct oj_engine oj_cpu_predicate = {.name = "predicates",
                                            .build = build_predicate_index,
                                            .join = join_by_predicate,
                                            .join_candidates = join_candidates,
-                                           .free_side = free_side,
+                                           .free_side = free_predicate_index,
                                            .free_batches = oj_row_batches_free,
                                            .set_options = oj_row_set_options,
                                            .points_cost = &points_cost};

@@ -45,7 +45,7 @@ static int64_t cut_run_into_blocks(const struct oj_shape_blocks *side,
     return n_blocks;
 }
 
-/* 0 if a vertex is not on the sphere. */
+/* Returns 0 if a vertex has coordinates that are not on the sphere. */
 static int are_vertices_on_sphere(const struct oj_shape_blocks *side,
                                   int64_t first, int64_t end)
 {
@@ -91,9 +91,9 @@ box_levels_of_feature(const struct oj_shape_blocks *side, int64_t feature)
     return levels;
 }
 
-/* Box around n vertices and the arcs between them. */
-static void put_sphere_box(const struct oj_shape_blocks *side, int64_t first,
-                           int64_t n, double *out)
+/* Writes the box of n vertices and of the arcs between them. */
+static void write_sphere_box(const struct oj_shape_blocks *side, int64_t first,
+                             int64_t n, double *out)
 {
     double by = 0.0;
     for (int64_t v = first; v + side->of_segments < first + n; v++)
@@ -116,14 +116,14 @@ static void put_sphere_box(const struct oj_shape_blocks *side, int64_t first,
     }
 }
 
-static void put_box(const struct oj_shape_blocks *side,
-                    const struct oj_shape_block *block, double *out)
+static void write_block_box(const struct oj_shape_blocks *side,
+                            const struct oj_shape_block *block, double *out)
 {
     int64_t v = block->first, n = block->n + side->of_segments;
     struct oj_box box;
     if (side->vector != NULL)
     {
-        put_sphere_box(side, v, n, out);
+        write_sphere_box(side, v, n, out);
         return;
     }
     box = oj_box_of_points(side->at[0] + v, side->at[1] + v, n);
@@ -158,8 +158,8 @@ static void fill_feature_blocks(int64_t first, int64_t end, void *user)
         if (n > 0 && side->vector != NULL)
             compute_unit_vectors_of_feature(side, f);
         for (int64_t i = 0; i < n; i++)
-            put_box(side, &block[i],
-                    side->node + (side->node_offset[f] + i) * size);
+            write_block_box(side, &block[i],
+                            side->node + (side->node_offset[f] + i) * size);
         oj_box_levels_fill(&levels, side->n_dims, side->node);
     }
 }
@@ -237,10 +237,11 @@ struct measured_shape
     const struct oj_shape_blocks *side;
     const struct oj_shape_block *block; /* first block of the feature */
     struct oj_box_levels levels;
-    int64_t served; /* block that was nearest to the last vertex: tried first */
+    int64_t served; /* block that was nearest to the last vertex; it is measured
+                       first */
 };
 
-OJ_INLINE double least_of_sixteen(double *d2)
+OJ_INLINE double min_of_sixteen(double *d2)
 {
     OJ_EIGHT d2[c] = d2[c] < d2[c + 8] ? d2[c] : d2[c + 8];
     for (int half = 4; half > 0; half /= 2)
@@ -251,14 +252,14 @@ OJ_INLINE double least_of_sixteen(double *d2)
     return d2[0];
 }
 
-/* How distances are computed: number of dimensions; to segments or to vertices.
+/* Kind of distance: number of dimensions; to segments (1) or to vertices (0).
  */
 struct shape_measure
 {
     int n_dims, of_segments;
 };
 
-/* Squared distance from p to vertex v. */
+/* Returns the squared distance from p to vertex v. */
 OJ_INLINE double vertex_distance2(int n_dims, const double *p,
                                   const double *const *at, int64_t v)
 {
@@ -269,7 +270,7 @@ OJ_INLINE double vertex_distance2(int n_dims, const double *p,
     return dx * dx + dy * dy + dz * dz;
 }
 
-/* Squared distance from p to the segment from vertex v to v + 1. */
+/* Returns the squared distance from p to the segment from vertex v to v + 1. */
 OJ_INLINE double segment_distance2(int n_dims, const double *p,
                                    const double *const *at, int64_t v,
                                    int is_turned)
@@ -277,7 +278,7 @@ OJ_INLINE double segment_distance2(int n_dims, const double *p,
     const double *x = at[0] + v, *y = at[1] + v, *z;
     if (n_dims == 2)
     {
-        /* loads both vertices in any case, so that lanes read adjacent memory
+        /* Loads both vertices in any case, so that lanes read adjacent memory.
          */
         double ax = is_turned ? x[1] : x[0], ay = is_turned ? y[1] : y[0];
         double bx = is_turned ? x[0] : x[1], by = is_turned ? y[0] : y[1];
@@ -289,7 +290,7 @@ OJ_INLINE double segment_distance2(int n_dims, const double *p,
                                 (struct oj_vec3){x[1], y[1], z[1]});
 }
 
-/* Squared minimum distance from a vertex to a block. */
+/* Returns the squared minimum distance from a vertex to a block. */
 OJ_INLINE double block_distance2(const struct measured_shape *to, int64_t index,
                                  const double *p, struct shape_measure by)
 {
@@ -305,7 +306,7 @@ OJ_INLINE double block_distance2(const struct measured_shape *to, int64_t index,
                 segment_distance2(by.n_dims, p, at, v + c, (c ^ turned) & 1);
         else
             OJ_SIXTEEN d2[c] = vertex_distance2(by.n_dims, p, at, v + c);
-        return least_of_sixteen(d2);
+        return min_of_sixteen(d2);
     }
     if (block.n == 0)
         return vertex_distance2(by.n_dims, p, at, v);
@@ -319,12 +320,13 @@ OJ_INLINE double block_distance2(const struct measured_shape *to, int64_t index,
     return least;
 }
 
-/* Squared distance from vertex v of a to the feature; if it is at most
- * `enough`, any value up to that. */
-OJ_INLINE double nearest2(struct measured_shape *to,
-                          const struct oj_shape_blocks *a, int64_t v,
-                          double enough, struct shape_measure by,
-                          struct oj_shape_scratch *scratch)
+/* Returns the squared distance from vertex v of a to the feature; if that is at
+ * most `enough`, any value up to `enough`. */
+OJ_INLINE double vertex_to_feature_distance2(struct measured_shape *to,
+                                             const struct oj_shape_blocks *a,
+                                             int64_t v, double enough,
+                                             struct shape_measure by,
+                                             struct oj_shape_scratch *scratch)
 {
     struct oj_box_child stack[OJ_BOX_STACK];
     double point[6], best;
@@ -362,8 +364,9 @@ OJ_INLINE double nearest2(struct measured_shape *to,
 
 /* --- directed distance ---------------------------------------------------- */
 
-/* 1 if all vertices in the box are within `enough` of the block that served
- * last: of its middle vertex, with a slack for rounding. */
+/* Returns 1 if all vertices in the box are within the squared distance `enough`
+ * of the block that was nearest last: it tests the distance to its middle
+ * vertex, with a slack for rounding. */
 OJ_INLINE int is_box_near_last_block(const struct measured_shape *to,
                                      const double *box, double enough,
                                      struct shape_measure by)
@@ -384,10 +387,11 @@ OJ_INLINE int is_box_near_last_block(const struct measured_shape *to,
     return sum <= enough;
 }
 
-OJ_INLINE double directed2(const struct oj_shape_blocks *a, int64_t feature,
-                           struct measured_shape *to, double so_far,
-                           double limit2, struct shape_measure by,
-                           struct oj_shape_scratch *scratch)
+OJ_INLINE double directed_distance2(const struct oj_shape_blocks *a,
+                                    int64_t feature, struct measured_shape *to,
+                                    double so_far, double limit2,
+                                    struct shape_measure by,
+                                    struct oj_shape_scratch *scratch)
 {
     int64_t first, end, n_blocks, done;
     const struct oj_shape_block *block = a->block + a->block_offset[feature];
@@ -396,7 +400,7 @@ OJ_INLINE double directed2(const struct oj_shape_blocks *a, int64_t feature,
     for (int64_t s = 0; s < SAMPLES && end - first > 2 * SAMPLES; s++)
     {
         int64_t v = first + (end - first) / SAMPLES * s;
-        double d2 = nearest2(to, a, v, so_far, by, scratch);
+        double d2 = vertex_to_feature_distance2(to, a, v, so_far, by, scratch);
         so_far = d2 > so_far ? d2 : so_far;
         if (so_far > limit2)
             return so_far;
@@ -413,7 +417,8 @@ OJ_INLINE double directed2(const struct oj_shape_blocks *a, int64_t feature,
             continue;
         for (int64_t v = first; v < done; v++)
         {
-            double d2 = nearest2(to, a, v, so_far, by, scratch);
+            double d2 =
+                vertex_to_feature_distance2(to, a, v, so_far, by, scratch);
             so_far = d2 > so_far ? d2 : so_far;
             if (so_far > limit2)
                 return so_far;
@@ -429,7 +434,8 @@ OJ_INLINE double directed2(const struct oj_shape_blocks *a, int64_t feature,
                                  struct oj_shape_scratch *scratch)             \
     {                                                                          \
         const struct shape_measure by = {n_dims, of_segments};                 \
-        return directed2(a, feature, to, so_far, limit2, by, scratch);         \
+        return directed_distance2(a, feature, to, so_far, limit2, by,          \
+                                  scratch);                                    \
     }
 
 DIRECTED(to_vertices2, 2, 0)
@@ -456,8 +462,8 @@ double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
 
 /* --- the discrete Frechet distance ---------------------------------------- */
 
-/* A row of the table: cells outside of first .. last exceed the limit; so may
- * cells in between, which are then INFINITY. Empty if first > last. */
+/* A row of the Frechet table. Only cells first .. last can be within the limit;
+ * those of them that exceed it are INFINITY. Empty if first > last. */
 struct leash_row
 {
     double *leash;
@@ -471,8 +477,9 @@ struct walk
     int64_t first, n;
 };
 
-OJ_INLINE double leash2_of(int n_dims, const struct walk *a, int64_t i,
-                           const struct walk *b, int64_t j)
+OJ_INLINE double vertex_pair_distance2(int n_dims, const struct walk *a,
+                                       int64_t i, const struct walk *b,
+                                       int64_t j)
 {
     double p[3] = {0.0, 0.0, 0.0};
     for (int d = 0; d < n_dims; d++)
@@ -483,12 +490,12 @@ OJ_INLINE double leash2_of(int n_dims, const struct walk *a, int64_t i,
 static double squared_vertex_distance(const struct walk *a, int64_t i,
                                       const struct walk *b, int64_t j)
 {
-    return a->side->n_dims == 3 ? leash2_of(3, a, i, b, j)
-                                : leash2_of(2, a, i, b, j);
+    return a->side->n_dims == 3 ? vertex_pair_distance2(3, a, i, b, j)
+                                : vertex_pair_distance2(2, a, i, b, j);
 }
 
-/* A squared upper bound of the distance: the maximum along the greedy path that
- * always takes the step to the smallest distance. */
+/* Returns a squared upper bound of the distance: the maximum along the greedy
+ * path that always takes the step to the smallest distance. */
 static double greedy_upper_bound_of_frechet2(const struct walk *a,
                                              const struct walk *b)
 {
@@ -511,11 +518,12 @@ static double greedy_upper_bound_of_frechet2(const struct walk *a,
     return most;
 }
 
-/* Computes n <= 16 cells; returns the value of the last. */
-OJ_INLINE double step_frechet_cells(const struct leash_row *row, int64_t from,
-                                    int64_t n, int64_t to, const double *d2,
-                                    double corner, double left, double least2,
-                                    double limit2)
+/* Computes n <= 16 cells of a row; returns the value of the last. */
+OJ_INLINE double compute_frechet_cells(const struct leash_row *row,
+                                       int64_t from, int64_t n, int64_t to,
+                                       const double *d2, double corner,
+                                       double left, double least2,
+                                       double limit2)
 {
     for (int64_t c = 0; c < n; c++)
     {
@@ -530,12 +538,12 @@ OJ_INLINE double step_frechet_cells(const struct leash_row *row, int64_t from,
     return left;
 }
 
-/* Computes the next row, for vertex p of a, over the columns of b.  Smaller
- * values are raised to least2, so that most runs of cells are uniform: all
- * least2, or all beyond the limit. */
-OJ_INLINE void next_frechet_row(int n_dims, struct leash_row *row,
-                                const double *p, const struct walk *b,
-                                double least2, double limit2)
+/* Computes the next row of the table, for vertex p of a, over the columns of b.
+ * Values below least2 are raised to least2, so that most runs of cells are
+ * uniform: all least2, or all beyond the limit. */
+OJ_INLINE void compute_next_frechet_row(int n_dims, struct leash_row *row,
+                                        const double *p, const struct walk *b,
+                                        double least2, double limit2)
 {
     int64_t to = row->last, j = row->first, n;
     double corner = INFINITY, left = INFINITY;
@@ -555,8 +563,8 @@ OJ_INLINE void next_frechet_row(int n_dims, struct leash_row *row,
         OJ_SIXTEEN n_out += c < n && d2[c] > limit2;
         up = j + n - 1 <= to ? row->leash[j + n - 1] : INFINITY;
         if (n_out < n && (n_short < n || left > least2))
-            left = step_frechet_cells(row, j, n, to, d2, corner, left, least2,
-                                      limit2);
+            left = compute_frechet_cells(row, j, n, to, d2, corner, left,
+                                         least2, limit2);
         else
         {
             left = n_out < n ? least2 : INFINITY;
@@ -576,7 +584,7 @@ OJ_CLONES static void next_frechet_row_planar(struct leash_row *row,
                                               const struct walk *b,
                                               double least2, double limit2)
 {
-    next_frechet_row(2, row, p, b, least2, limit2);
+    compute_next_frechet_row(2, row, p, b, least2, limit2);
 }
 
 OJ_CLONES static void next_frechet_row_sphere(struct leash_row *row,
@@ -584,17 +592,19 @@ OJ_CLONES static void next_frechet_row_sphere(struct leash_row *row,
                                               const struct walk *b,
                                               double least2, double limit2)
 {
-    next_frechet_row(3, row, p, b, least2, limit2);
+    compute_next_frechet_row(3, row, p, b, least2, limit2);
 }
 
-/* Computes the table with values clamped to least2 .. limit2. */
+/* Computes the table row by row and returns its last cell. Values below least2
+ * are raised to it; values above limit2 become INFINITY. */
 static double squared_discrete_frechet(const struct walk *a,
                                        const struct walk *b, double least2,
                                        double limit2,
                                        struct oj_shape_scratch *scratch)
 {
     struct leash_row row = {scratch->leash, 0, 0};
-    row.leash[0] = least2; /* the cell above the first row */
+    row.leash[0] = least2; /* start value: the cell before the first row and
+                              column */
     for (int64_t i = 0; i < a->n && row.first <= row.last; i++)
     {
         double p[3];

@@ -8,10 +8,10 @@
  *  level 1   box around eight of them, and so on up to one box
  *
  *  The last block of a ring overlaps the one before, so that it is full, too.
- *  Blocks of segments hold first vertices; polygons are taken as their rings,
- *  points as their vertices. Blocks of vertices treat all rings of a feature as
- *  one run. Source: early breaking (Taha and Hanbury 2015), with boxes; ours.
- */
+ *  Blocks of segments hold the first vertex of each segment; polygons count as
+ *  their rings, points as their vertices. Blocks of vertices treat all rings of
+ *  a feature as one run. Source: early breaking (Taha and Hanbury 2015), with
+ *  boxes; ours. */
 #ifndef CPU_SHAPE_BLOCKS_H
 #define CPU_SHAPE_BLOCKS_H
 
@@ -22,13 +22,14 @@
 struct oj_shape_block
 {
     int64_t first;     /**< first vertex */
-    int32_t n;         /**< number of vertices or segments; 0: a single point
-                            among segments */
+    int32_t n;         /**< number of vertices, or of segments; 0: the block is
+                            a single point among blocks of segments */
     int32_t is_turned; /**< 1: segments 0, 2, ... are reversed; 0: segments 1,
                             3, ... */
 };
 
-/** The prepared features. Owner; zeroed memory is a valid empty one. */
+/** The features of one side, prepared for distances of shapes. Owner; zeroed
+ * memory is a valid empty one. */
 struct oj_shape_blocks
 {
     const struct oj_flat *flat; /**< must outlive this object */
@@ -74,9 +75,9 @@ double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
                           struct oj_shape_scratch *scratch);
 
 /** Returns the squared discrete Frechet distance of two features with blocks,
- *  all parts in order; if it exceeds limit2, any number above limit2.  least2:
- *  a known lower bound.  Cells of the table above limit2 are skipped: O(cells
- *  within it). Source: Eiter and Mannila 1994. */
+ * all parts in order; if it exceeds limit2, any number above limit2. least2: a
+ * lower bound of it. Cells of the table above limit2 are skipped: O(other
+ * cells). Source: Eiter and Mannila 1994. */
 OJ_MUST_USE oj_status oj_shape_frechet2(const struct oj_shape_blocks *a,
                                         int64_t feature_a,
                                         const struct oj_shape_blocks *b,

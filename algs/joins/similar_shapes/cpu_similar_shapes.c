@@ -1,18 +1,18 @@
-/* The engine for joins by distances of shapes. The join side's features are
+/* Engine for joins by distances of shapes. The features of the join side are
  * entries of one tree, keyed by the sides of their boxes, which is searched for
  * every input feature in the order of a lower bound; cpu_shape_blocks.h
  * measures the pairs.
  *
- * The bound: the leftmost vertex of a feature is at least as far from another
- * feature as their left sides differ, and so for all four sides. So the bound
- * is the maximum difference of the sides. A directed distance only uses sides
- * by which the first feature protrudes.  For the Frechet distance, the first
- * and last vertices add four dimensions. On the sphere, boxes are those of unit
- * vectors in space, and squared chords are compared.
+ * Lower bound: the leftmost vertex of a feature is at least as far from another
+ * feature as their left sides differ, and likewise for the other three sides.
+ * So the bound is the maximum difference of the sides. A directed distance uses
+ * only sides by which the first feature protrudes. For the Frechet distance,
+ * the first and last vertices add four dimensions. On the sphere, boxes are
+ * those of unit vectors in space, and squared chords are compared.
  *
- *  entry      0   1   2  ...   features in Morton order of their middles
+ *  entry      0   1   2  ...   features in Morton order of their centres
  *  feature  [ 7   3   9  ...   ordinals
- *  box      [                  2 n_dims numbers each: what was said, widened
+ *  box      [                  2 n_dims numbers each: sides and ends, widened
  *                              against rounding; all levels (cpu_box_tree.h)
  *
  * Source: incremental search (Hjaltason and Samet 1999); the bound is ours. */
@@ -46,9 +46,9 @@ struct shape_index
     struct oj_box_levels levels;
     int32_t *feature;
     double *box;
-    double most; /* greatest own maximum distance of a join feature */
+    double most; /* maximum over the join features' own maximum distances */
 
-    /* the current batch */
+    /* The current batch. */
     struct oj_shape_blocks input;
 };
 
@@ -73,7 +73,8 @@ static int is_on_sphere(const struct oj_row_index *index)
     return index->args.relation.metric == OJ_METRIC_SPHERE;
 }
 
-static int middle_of(const void *blocks, int64_t feature, double *x, double *y)
+static int centre_of_feature(const void *blocks, int64_t feature, double *x,
+                             double *y)
 {
     const struct oj_shape_blocks *side = blocks;
     struct oj_box box = oj_box_of_feature(side->flat, feature);
@@ -83,7 +84,7 @@ static int middle_of(const void *blocks, int64_t feature, double *x, double *y)
            oj_feature_may_pair(side->flat, feature);
 }
 
-/* Box of a whole feature. */
+/* Returns the box of a whole feature. */
 static const double *root_box_of_feature(const struct oj_shape_blocks *side,
                                          int64_t feature)
 {
@@ -131,8 +132,8 @@ static void write_bounds_for_tree(const struct oj_shape_blocks *side,
     }
 }
 
-/* Own maximum distance of a feature, converted for comparison; below 0: none.
- */
+/* Returns the feature's own maximum distance in the form that is compared (on
+ * the sphere a squared chord); below 0: it has none. */
 static double max_distance_of_feature(const struct shape_index *self,
                                       const struct oj_flat *flat,
                                       int64_t feature)
@@ -167,9 +168,10 @@ static oj_status fill_leaf_entries_of_tree(struct shape_index *self,
     return OJ_OK;
 }
 
-static oj_status build_side(const struct oj_row_index *index,
-                            const struct oj_flat *flat,
-                            struct oj_shape_blocks *side, struct oj_error *err)
+static oj_status build_shape_side(const struct oj_row_index *index,
+                                  const struct oj_flat *flat,
+                                  struct oj_shape_blocks *side,
+                                  struct oj_error *err)
 {
     return oj_shape_blocks_build(side, flat,
                                  index->args.relation.distance !=
@@ -189,8 +191,8 @@ static oj_status build_tree(struct shape_index *self, struct oj_stats *stats,
         (is_on_sphere(shared) ? 6 : 4) * (is_frechet(shared) ? 2 : 1);
     self->is_directed[0] = kind == OJ_DISTANCE_DIRECTED_HAUSDORFF;
     self->is_directed[1] = kind == OJ_DISTANCE_DIRECTED_FROM_JOIN;
-    OJ_TRY(build_side(shared, shared->args.join_side, &self->side, err));
-    status = oj_row_order(self->side.flat, &self->side, middle_of,
+    OJ_TRY(build_shape_side(shared, shared->args.join_side, &self->side, err));
+    status = oj_row_order(self->side.flat, &self->side, centre_of_feature,
                           shared->n_threads, &order, err);
     if (status == OJ_OK)
         status = fill_leaf_entries_of_tree(self, &order, err);
@@ -204,7 +206,7 @@ static oj_status build_tree(struct shape_index *self, struct oj_stats *stats,
     return OJ_OK;
 }
 
-static void free_side(struct oj_index *wrapped)
+static void free_shape_index(struct oj_index *wrapped)
 {
     struct shape_index *self = (void *)wrapped;
     oj_shape_blocks_free(&self->side);
@@ -223,11 +225,12 @@ static double lower_bound_from_box_sides(int n_dims, const double *a,
         double below = a[d] - b[n_dims + d], above = b[d] - a[n_dims + d];
         most = oj_larger(most, oj_larger(below, above));
     }
-    /* below this, squares underflow, and measured distances may, too */
+    /* Below this, squares underflow, and measured distances may, too. */
     return most > 1e-150 ? most : 0.0;
 }
 
-/* Lower bound of the distance, as compared: on the sphere a squared chord. */
+/* Returns a lower bound of the distance in the form that is compared: on the
+ * sphere a squared chord. */
 static double lower_bound_of_distance(const struct shape_index *self,
                                       const double *around, const double *box)
 {
@@ -273,9 +276,9 @@ static struct oj_box_child pop_node(struct shape_worker *search)
     return first;
 }
 
-/* Squared distance of a pair; if it exceeds limit2, any number above limit2.
- * The Hausdorff distance of the vertices is computed first, as a lower bound of
- * the Frechet distance. */
+/* Computes the squared distance of a pair; if it exceeds limit2, any number
+ * above limit2. The Hausdorff distance of the vertices is computed first, as a
+ * lower bound of the Frechet distance. */
 static oj_status squared_hausdorff_or_frechet(struct shape_index *self,
                                               struct shape_worker *search,
                                               int64_t row, int64_t feature,
@@ -297,8 +300,8 @@ static oj_status squared_hausdorff_or_frechet(struct shape_index *self,
                              limit2, scratch, out, err);
 }
 
-/* Sorts soon after the list has reached k candidates, even if few are new: each
- * may lower the bound, which saves more than the sorting costs. */
+/* Sorts the list when it has k candidates and k / 16 new ones: each may lower
+ * the bound, which saves more than the sorting costs. */
 static void sort_to_lower_kth_bound(struct oj_ranking *ranking)
 {
     if (ranking->n >= ranking->k &&
@@ -333,7 +336,8 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
         on_sphere || !(limit < INFINITY) ? limit : oj_square_most(limit), &d2,
         err));
     distance = on_sphere ? d2 : sqrt(d2);
-    /* infinite: abandoned */
+    /* An infinite distance means that the computation was abandoned at the
+     * limit. */
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
         return OJ_OK;
@@ -414,8 +418,8 @@ static oj_status search_row(struct oj_row_index *shared,
 static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
     struct shape_index *self = (void *)shared;
-    OJ_TRY(build_side(shared, shared->input, &self->input, err));
-    return oj_row_order_input(shared, &self->input, middle_of, err);
+    OJ_TRY(build_shape_side(shared, shared->input, &self->input, err));
+    return oj_row_order_input(shared, &self->input, centre_of_feature, err);
 }
 
 static void end_batch(struct oj_row_index *shared)
@@ -465,6 +469,6 @@ const struct oj_engine oj_cpu_similar_shapes = {
     .index_size = sizeof(struct shape_index),
     .build = build_shape_index,
     .join = oj_row_join,
-    .free_side = free_side,
+    .free_side = free_shape_index,
     .free_batches = oj_row_batches_free,
     .set_options = oj_row_set_options};

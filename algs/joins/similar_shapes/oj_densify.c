@@ -33,7 +33,7 @@ static struct dense_segment segment_at(const struct oj_flat *flat, int64_t v,
     s.to = oj_sphere_vector(s.x[1], s.y[1]);
     s.angle =
         oj_sphere_metres_of(oj_sphere_chord2(s.from, s.to)) / OJ_SPHERE_RADIUS;
-    /* opposite points have no shorter arc */
+    /* Opposite points have no shorter arc. */
     s.angle = s.angle < 3.14159 ? s.angle : 0.0;
     return s;
 }
@@ -49,13 +49,13 @@ static oj_status count_pieces(const struct dense_segment *s, double length,
     if (!(n <= MOST_PIECES))
         return oj_fail(err, OJ_ERR_ARG,
                        "a segment of length %g would be cut into too many "
-                       "pieces of length %g; use a greater densify",
+                       "pieces of length %g: use a larger length for densify",
                        all, length);
     *out = n > 1.0 ? (int64_t)n : 1;
     return OJ_OK;
 }
 
-/* The point at this fraction of the segment. */
+/* Computes the point at this fraction of the segment. */
 static void interpolate_on_segment(const struct dense_segment *s, double share,
                                    double *x, double *y)
 {

@@ -1,7 +1,7 @@
-/* Pairs of similar texts. With k, rows are searched one by one, with falling
- * thresholds until k pairs are found.  The bitmaps of entries exclude most
- * pairs; for the rest, common tokens are counted, once per pair: at its first
- * common token. */
+/* Engine for similar texts. In a join of the k most similar, rows are searched
+ * one by one, with decreasing thresholds until k pairs are found. The bitmaps
+ * of entries exclude most pairs; for the others, common tokens are counted,
+ * once per pair: at its first common token. */
 #include "cpu_similar.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
@@ -13,13 +13,14 @@
 
 enum
 {
-    SHORT_LIST = 48,         /* lists up to this length are read from the
-                                beginning */
+    SHORT_LIST = 48,         /* lists up to this length are scanned from the
+                                start, not searched */
     MOST_EXPECTED = 1 << 16, /* sample size for estimating the cost of rows */
-    MOST_NEEDS = 1 << 23     /* limit of row sizes times classes */
+    MOST_NEEDS = 1 << 23     /* maximum number of row sizes times classes */
 };
 
-/* Minimum seconds by lists before the alternative is estimated. */
+/* Bitmaps are considered only if lists take at least this many seconds, as
+ * estimated. */
 #define LEAST_CHOICE_S 0.005
 
 /* --- the join side -------------------------------------------------------- */
@@ -30,7 +31,7 @@ static void free_similar_index(struct oj_index *wrapped)
     oj_similar_side_free(&self->side);
 }
 
-/* 1 + the greatest number of a token in the sets. */
+/* Returns 1 + the greatest token number in the sets. */
 static int64_t find_end_of_token_numbers(const struct oj_token_sets *sets)
 {
     int64_t n = 0;
@@ -86,8 +87,9 @@ void oj_similar_needs_free(struct similar_needs *needs)
     oj_free(needs->distance);
 }
 
-/* The features that have the token set of a listed one and can be pairs of row;
- * where it is alone, after all conditions. */
+/* Returns the features with the token set of a listed feature that can be pairs
+ * of the row. A feature without equals is tested with all conditions: the run
+ * is then empty or of length 1. */
 OJ_INLINE struct oj_equal_run find_equal_sets(const struct similar_batch *b,
                                               int64_t row, int32_t feature)
 {
@@ -103,8 +105,8 @@ OJ_INLINE struct oj_equal_run find_equal_sets(const struct similar_batch *b,
         oj_equal_groups_ranks_of_row(groups, shared, row));
 }
 
-/* Adds the pairs of row with a listed feature and its equals, if they have that
- * many common tokens. */
+/* Adds the pairs of row with a listed feature and its equals, which have
+ * `common` tokens in common. */
 OJ_INLINE oj_status add_pairs_of_set(struct similar_batch *b,
                                      struct oj_row_worker *worker, int64_t row,
                                      int32_t feature, int64_t common,
@@ -122,7 +124,8 @@ OJ_INLINE oj_status add_pairs_of_set(struct similar_batch *b,
                                compared, &worker->n_candidates, err);
 }
 
-/* Adds the pairs of row in a list, for classes first .. end - 1. */
+/* Adds the pairs of row with entries of one list, of classes first .. end - 1.
+ */
 OJ_INLINE oj_status add_pairs_from_list(
     struct similar_batch *b, struct oj_row_worker *worker, int64_t row,
     uint32_t token, int64_t list, const struct similar_needs *needs,
@@ -159,7 +162,7 @@ OJ_INLINE oj_status add_pairs_from_list(
     return OJ_OK;
 }
 
-/* Adds all pairs of row that fulfil a condition. Tokens unknown to the
+/* Adds all pairs of row that meet the threshold of needs. Tokens unknown to the
  * dictionary are the rarest, and have no list. */
 OJ_COUNT_CLONES static oj_status
 search_by_condition(struct similar_batch *b, struct oj_row_worker *worker,
@@ -169,7 +172,7 @@ search_by_condition(struct similar_batch *b, struct oj_row_worker *worker,
     const struct oj_token_sets *in = &b->sides.input;
     const uint32_t *token = in->token + in->offset[row];
     int64_t n = in->offset[row + 1] - in->offset[row];
-    int64_t left = n, end = needs->end; /* left: tokens from i on */
+    int64_t left = n, end = needs->end; /* left: number of tokens from i on */
     for (int64_t i = 0; i < n; i++, left--)
     {
         end = oj_similar_class_beyond(needs, needs->first, end, left);
@@ -195,7 +198,8 @@ static int64_t row_at_place_by_size(const struct oj_row_index *shared,
         ->batch->input->by_size[i];
 }
 
-/* Tries falling thresholds; the join's own is the last. */
+/* Searches a row with decreasing thresholds until k pairs are found; the last
+ * threshold is the join's own. */
 static oj_status search_row(struct oj_row_index *shared,
                             struct oj_row_worker *worker, int64_t row,
                             struct oj_error *err)
@@ -228,7 +232,7 @@ static oj_status search_row(struct oj_row_index *shared,
     return OJ_OK;
 }
 
-/* --- every pair ----------------------------------------------------------- */
+/* --- joins without k ------------------------------------------------------ */
 
 static int have_sides_equal_token_sets(const struct oj_token_sets *a,
                                        const struct oj_token_sets *b)
@@ -266,9 +270,9 @@ static oj_status compute_common_needed_by_sizes(struct similar_batch *b,
     return OJ_OK;
 }
 
-static oj_status put_pair(const struct similar_batch *b, int thread,
-                          int64_t row, int64_t feature, int64_t common,
-                          struct oj_error *err)
+static oj_status store_pair(const struct similar_batch *b, int thread,
+                            int64_t row, int64_t feature, int64_t common,
+                            struct oj_error *err)
 {
     const struct oj_row_index *shared = &b->self->shared;
     struct oj_answers *answers = &shared->answers[thread];
@@ -285,15 +289,15 @@ oj_status oj_similar_put_both(struct similar_batch *b, int thread, int64_t row,
                               int64_t feature, int64_t common,
                               struct oj_error *err)
 {
-    OJ_TRY(put_pair(b, thread, row, feature, common, err));
+    OJ_TRY(store_pair(b, thread, row, feature, common, err));
     return b->is_self && row != feature
-               ? put_pair(b, thread, feature, row, common, err)
+               ? store_pair(b, thread, feature, row, common, err)
                : OJ_OK;
 }
 
-/* Sets *pay if bitmaps cost less than lists.  Constants: seconds on one core,
- * measured on publication titles with 2-grams, per entry, per word of a pair,
- * and per counted pair. */
+/* Sets *pay to 1 if bitmaps cost less than lists. Constants: seconds on one
+ * core, measured on publication titles with 2-grams, per entry, per word of a
+ * pair, and per counted pair. */
 static oj_status are_bitmaps_less_work_than_lists(const struct similar_batch *b,
                                                   int *pay,
                                                   struct oj_error *err)
@@ -305,7 +309,7 @@ static oj_status are_bitmaps_less_work_than_lists(const struct similar_batch *b,
     if (entries * entry_s < LEAST_CHOICE_S)
     {
         snprintf(b->stats->choice, sizeof b->stats->choice,
-                 "by lists, %.3g entries: too few to count other ways",
+                 "by lists, %.3g entries: too few to estimate bitmaps",
                  entries);
         return OJ_OK;
     }
@@ -423,7 +427,9 @@ static oj_status build_similar_index(struct oj_index *wrapped,
     if (args->join_side->n_features == 0)
         return OJ_OK;
     if (args->join_side->n_texts < args->relation.n_similar)
-        return oj_fail(err, OJ_ERR_ARG, "the join side has no texts");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the join side has no texts: "
+                       "op similar compares those of both sides");
     if (args->relation.k < OJ_EVERY_PAIR)
         OJ_TRY(oj_similar_side_group(side, args, err));
     OJ_TRY(oj_similar_side_sort(&args->join_side->texts[0], side, err));
@@ -436,8 +442,8 @@ static oj_status build_similar_index(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Estimated entries of lists that a row reads, if rows are like the join side;
- * from a sample of its features. 0 if memory runs out. */
+/* Returns the estimated number of list entries that a row reads, if rows are
+ * like the join side; uses a sample of its features. 0 if memory runs out. */
 static double estimate_list_entries(const struct oj_text_condition *condition,
                                     const struct oj_token_sets *sets, int64_t n)
 {
@@ -459,7 +465,8 @@ static double estimate_list_entries(const struct oj_text_condition *condition,
                                   : 0;
              t > 0; t--)
         {
-            /* each meets all earlier ones twice: as row and as feature */
+            /* Each entry is compared with all earlier ones twice: as row and as
+             * feature. */
             sum += 2.0 * count[sets->token[first + t - 1]]++ + 1.0;
         }
     }
@@ -480,7 +487,8 @@ static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
     int is_best = relation->k < OJ_EVERY_PAIR;
     if (is_best && condition.numerator * 10 < condition.denominator * 6)
     {
-        condition.numerator = 6; /* at this threshold most rows have k pairs */
+        condition.numerator = 6; /* a threshold of 6 / 10, at which most rows
+                                    have k pairs */
         condition.denominator = 10;
     }
     if (join_side->n_texts > 0)

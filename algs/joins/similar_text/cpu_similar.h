@@ -1,18 +1,18 @@
 /** Similar texts on the CPU: data of its two methods, prefix lists and bitmaps.
  *
- *  list     two per token, of the rows of a side that have the token among
- * their first ones (their prefix), in the order of set sizes. The first list is
- * for partners of any size, the second one for larger partners entry    [ bits
- * | row | class | place ]    class: of rows with one size; place of the token
- * in the set, at most 255
+ *  list    two per token: the rows of a side that have the token in their
+ *          prefix, in the order of set sizes. The first list serves partners of
+ *          any size, the second one only partners smaller than the entry's set
+ *  entry   [ bits | row | class | place ]
+ *          class: index of the set size; place: position of the token in the
+ *          set, at most 255
  *
  *  If a set of a tokens has o tokens in common with another set, one of them is
  *  among any a - o + 1 of its tokens, so also among its a - o + 1 rarest ones:
  *  the prefix.
  *
  *  Source: Chaudhuri, Ganti, Kaushik 2006; Bayardo, Ma, Srikant 2007 (prefixes,
- *  sizes).
- */
+ *  sizes). */
 #ifndef CPU_SIMILAR_H
 #define CPU_SIMILAR_H
 
@@ -44,9 +44,9 @@ enum
 struct similar_side
 {
     const struct oj_token_sets *sets;
-    /* Of a join side, where k are asked for: rows of equal sets, of which only
-     * one is listed; group_of: [rows] its group, -1: not listed; NULL: no two
-     * sets are equal, or all rows are listed. */
+    /* Used for a join side if the k most similar are requested: groups of rows
+     * with equal sets, of which only one row is listed. group_of: [rows] group
+     * of the listed row; -1: not listed; NULL: all rows are listed. */
     struct oj_equal_groups groups;
     int32_t *group_of;
     int64_t n_classes, n_tokens;
@@ -63,7 +63,7 @@ struct similar_side
 int64_t oj_similar_prefix(const struct oj_text_condition *condition,
                           int64_t size);
 
-/* Groups the rows of the join side; before they are sorted. */
+/* Groups the rows of the join side. Must precede oj_similar_side_sort(). */
 OJ_MUST_USE oj_status oj_similar_side_group(struct similar_side *side,
                                             const struct oj_index_args *args,
                                             struct oj_error *err);
@@ -97,7 +97,8 @@ struct similar_index
     struct similar_batch *batch; /* current batch */
 };
 
-/* What sets of one size require of sets of each class, for one threshold. */
+/* Conditions that sets of one size put on their partners, by class of set
+ * sizes, for one threshold. */
 struct similar_needs
 {
     int64_t size;      /* 0: not computed yet */
@@ -110,8 +111,8 @@ struct similar_needs
     int32_t most_distance;
 };
 
-/* A pair that bitmaps do not exclude, and the number of common tokens that it
- * needs. */
+/* A pair that bitmaps do not exclude, and its minimum number of common tokens.
+ */
 struct similar_candidate
 {
     uint32_t row, feature, token;
@@ -129,7 +130,8 @@ struct similar_worker
     struct similar_needs needs[OJ_SIMILAR_ROUNDS];
     int64_t n_open;
     struct similar_candidate open[OJ_SIMILAR_AT_ONCE];
-    /* bitmaps prepared for the current list */
+    /* bitmaps and classes of the current list, and the result of their
+     * comparison */
     uint64_t *word, *near;
     uint32_t *class;
     int64_t cap_word, cap_near, cap_class;
@@ -141,9 +143,11 @@ struct similar_batch
     struct similar_index *self;
     struct oj_similar_sides sides;
     struct similar_side own;          /* the input rows; unused if is_self */
-    const struct similar_side *input; /* own, or the join side if is_self */
-    int is_self;                      /* 1: the input equals the join side:
-                                         each pair is found once */
+    const struct similar_side *input; /* points to own; if is_self, to the join
+                                         side */
+    int is_self;                      /* 1: the input equals the join side, so
+                                         each pair is found once and stored in
+                                         both directions */
     int64_t n;                        /* number of input rows that have
                                          tokens */
     struct similar_worker *worker;    /* [n_threads] owned by the index */

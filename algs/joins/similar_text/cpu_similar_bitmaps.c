@@ -1,10 +1,10 @@
-/* Compares all pairs of sets with possible sizes, by bitmaps of all tokens.
- * Frequent tokens have a bit each; if there are more tokens than bits, the
- * others share bits. Pairs that differ in too many bits of the first words are
- * dropped.  If no bits are shared, the number of differing bits gives the
- * number of common tokens.
+/* Joins by bitmaps of all tokens: compares all pairs of sets whose sizes allow
+ * a pair. Frequent tokens have a bit each; if there are more tokens than bits,
+ * the others share bits. Pairs that differ in too many bits of the first words
+ * are dropped. If no bits are shared, the number of common tokens follows from
+ * the number of differing bits.
  *
- *  tile     words of a run of features by size, which stay in the cache
+ *  tile     words of consecutive features in size order, which stay in cache
  *
  * Source: Sandes, Teodoro, Melo 2020; bits for frequent tokens: ours. */
 #include "cpu_similar.h"
@@ -32,7 +32,8 @@ struct bitmap_join
     uint32_t *class;
 };
 
-/* Words for one bit per token, up to MOST_WORDS. */
+/* Returns the number of words for one bit per token, a power of 2 up to
+ * MOST_WORDS. */
 static int choose_bitmap_words(const struct similar_side *self)
 {
     int n = 1;
@@ -60,7 +61,7 @@ static void set_token_bitmap_of_row(const struct similar_side *self,
     }
 }
 
-/* Number of the row's tokens that no feature has. */
+/* Returns the number of the row's tokens that no feature has. */
 static int64_t count_tokens_not_in_dictionary(const struct similar_side *self,
                                               const struct oj_token_sets *sets,
                                               int64_t row)
@@ -121,8 +122,8 @@ struct bitmap_row
     uint64_t word[MOST_WORDS];
 };
 
-/* Prepares a row. Tokens unknown to all features always differ, so they lower
- * the limits. *own: memory for limits, kept. */
+/* Prepares a row. Tokens that no feature has always differ, so they lower the
+ * limits. *own: memory of lowered limits, which the caller frees. */
 static oj_status prepare_bitmap_row(const struct bitmap_join *t, int64_t i,
                                     struct bitmap_row *r, int32_t **own,
                                     struct oj_error *err)
@@ -255,7 +256,7 @@ oj_status oj_similar_join_bitmaps(struct similar_batch *b, struct oj_error *err)
     return status;
 }
 
-/* ---- what it would cost -------------------------------------------------- */
+/* ---- cost estimate ------------------------------------------------------- */
 
 /* Sums over groups of eight features, which the kernel compares together. */
 struct sample
@@ -319,7 +320,8 @@ oj_status oj_similar_bitmap_work(const struct similar_batch *b,
         if (i % step != 0)
             continue;
         OJ_TRY(prepare_bitmap_row(&t, i, &r, &limit, err));
-        for (uint64_t at = 0; at < 8; at++) /* scattered places */
+        for (uint64_t at = 0; at < 8; at++) /* sampled features are scattered
+                                               over the range */
             sample_cost_on_eight_features(
                 &t, &r,
                 r.low + (int64_t)(((uint64_t)i * 8 + at) *

@@ -1,6 +1,6 @@
-/* Groups rows of the join side that have equal token sets.  Where the k most
- * similar are asked for, a group is one entry of each list: of 10,000 equal
- * names, each would otherwise be compared with all. */
+/* Groups rows of the join side that have equal token sets. In a join of the k
+ * most similar, a group is one entry of each list: otherwise each of 10,000
+ * equal names would be compared with all of them. */
 #include "cpu_similar.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -25,8 +25,8 @@ static int are_equal_sets(const struct oj_token_sets *sets, int64_t a,
                   (size_t)n * sizeof *sets->token) == 0;
 }
 
-/* The rows that have tokens, by hashes of their sets; *n: their number.
- * keyed: [2 rows]. */
+/* Returns the rows that have tokens, sorted by hashes of their sets; *n: their
+ * number. keyed: [2 rows] memory for them. */
 static const struct oj_keyed *
 sort_rows_by_hash(const struct oj_token_sets *sets, struct oj_keyed *keyed,
                   int64_t *n)
@@ -41,8 +41,8 @@ sort_rows_by_hash(const struct oj_token_sets *sets, struct oj_keyed *keyed,
     return oj_radix_sort(keyed, keyed + at, at);
 }
 
-/* Lists n rows group by group: those that equal the one before. Returns the
- * number of groups; first and feature may be NULL: only counts. */
+/* Lists n rows group by group: a row that differs from the one before begins a
+ * group. Returns the number of groups. groups NULL: only counts them. */
 static int64_t list_groups(const struct oj_token_sets *sets,
                            const struct oj_keyed *sorted, int64_t n,
                            struct oj_equal_groups *groups)

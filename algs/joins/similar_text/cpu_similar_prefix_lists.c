@@ -7,8 +7,8 @@
 
 /* ---- by size ------------------------------------------------------------- */
 
-/* Sorts the rows that have tokens and are listed by size; *n: their number.
- * *order is one of the two arrays. */
+/* Sorts by set size the rows that have tokens and are listed; *n: their number.
+ * The sorted keys are in *first; *second is scratch. The caller frees both. */
 static oj_status sort_rows_by_size(const struct oj_token_sets *sets,
                                    const int32_t *group_of,
                                    struct oj_keyed **first,
@@ -91,7 +91,8 @@ int64_t oj_similar_class_at(const struct similar_side *side, int64_t i)
 int64_t oj_similar_prefix(const struct oj_text_condition *condition,
                           int64_t size)
 {
-    int64_t low = 1, high = size; /* finds the smallest possible partner */
+    int64_t low = 1, high = size; /* binary search for the smallest possible
+                                     partner size */
     while (low < high)
     {
         int64_t middle = (low + high) / 2;
@@ -103,8 +104,9 @@ int64_t oj_similar_prefix(const struct oj_text_condition *condition,
     return size - oj_text_least_common(condition, low, size) + 1;
 }
 
-/* Appends a row to the lists of its prefix tokens, or counts the entries.
- * Tokens without a number are the rarest, and have no list. */
+/* Appends a row to the lists of its prefix tokens (fills 1), or counts these
+ * entries (fills 0). Tokens without a number are the rarest, and have no list.
+ * of_equals: prefix length for partners that are not smaller. */
 static void list_row_prefix_tokens(struct similar_side *side, int64_t row,
                                    int64_t class, int64_t prefix,
                                    int64_t of_equals, int fills)

@@ -25,7 +25,7 @@ struct feature_list
     struct oj_token_planes planes;
 };
 
-/* ---- pairs that bits leave open ------------------------------------------ */
+/* ---- pairs that bitmaps do not decide ------------------------------------ */
 
 static oj_status count_tokens_of_pairs_in_doubt(struct similar_batch *b,
                                                 int thread,
@@ -87,7 +87,8 @@ static oj_status gather_bitmaps_of_token_list(const struct similar_batch *b,
     return OJ_OK;
 }
 
-/* The first position in [from, n) with at least this class; classes ascend. */
+/* Returns the first position in [from, n) whose class is at least `least`; n if
+ * there is none. Classes ascend. */
 OJ_INLINE int64_t find_class(const uint32_t *class, int64_t from, int64_t n,
                              int64_t least)
 {
@@ -102,7 +103,7 @@ OJ_INLINE int64_t find_class(const uint32_t *class, int64_t from, int64_t n,
     return from;
 }
 
-/* Joins a row with the features at [low, high) of a list. */
+/* Joins a row with the entries low .. high - 1 of a list. */
 OJ_INLINE oj_status join_entries(struct similar_batch *b, int thread,
                                  const struct similar_entry *row,
                                  uint32_t token,
@@ -131,10 +132,10 @@ OJ_INLINE oj_status join_entries(struct similar_batch *b, int thread,
     return OJ_OK;
 }
 
-/* The class up to which features can be similar to the row if this token is the
- * first common one. */
-OJ_INLINE int64_t class_beyond_row(const struct similar_batch *b,
-                                   const struct similar_entry *row)
+/* Returns the first class whose sets are too large to be similar to the row if
+ * this token is the first common one. */
+OJ_INLINE int64_t first_class_beyond_row(const struct similar_batch *b,
+                                         const struct similar_entry *row)
 {
     const struct similar_needs *needs = &b->needs[row->class];
     int64_t left = b->input->class_size[row->class] - row->place;
@@ -154,13 +155,13 @@ static oj_status join_rows_with_list(struct similar_batch *b, int thread,
     for (const struct similar_entry *last = row + n; row < last; row++)
     {
         const struct similar_needs *needs = &b->needs[row->class];
-        int64_t end_class = class_beyond_row(b, row), end, from;
+        int64_t end_class = first_class_beyond_row(b, row), end, from;
         if (end_class <= needs->first)
             continue;
         while (low < list->n_near && class[low] < needs -> first)
             low++;
         end = find_class(class, low, list->n_near, end_class);
-        if (b->is_self) /* only entries up to the row itself */
+        if (b->is_self) /* Uses only entries up to the row itself. */
         {
             while (own < list->n_near &&
                    (class[own] < row -> class ||
@@ -224,8 +225,8 @@ double oj_similar_list_work(const struct similar_batch *b)
         {
             const struct similar_entry *row = &b->input->entry[next];
             int64_t first = b->needs[row->class].first,
-                    end = class_beyond_row(b, row);
-            /* treats the two lists as one, a slight overestimate */
+                    end = first_class_beyond_row(b, row);
+            /* Treats the two lists of a token as one, a slight overestimate. */
             if (end > first)
                 sum += (double)(oj_similar_find_class(e, n, end) -
                                 oj_similar_find_class(e, n, first));

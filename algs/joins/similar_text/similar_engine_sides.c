@@ -35,7 +35,7 @@ oj_status oj_similar_sides_make(struct oj_row_index *index,
     side[1] = *index->args.join_side;
     if (side[0].n_features == 0 || side[1].n_features == 0)
     {
-        index->n_rows = 0; /* a side without features may lack the columns */
+        index->n_rows = 0; /* A side without features may lack the columns. */
         return OJ_OK;
     }
     if (rest->n_similar == 0)

@@ -16,13 +16,14 @@ struct oj_similar_sides
     struct oj_flat side[2]; /**< the sides without the texts that rank */
 };
 
-/** takes() of engines: 1 for -op similar by texts wherever the features are. */
+/** Implements oj_engine.takes: returns 1 for -op similar by texts without a
+ * condition on location. */
 int oj_similar_takes(const struct oj_relation *relation,
                      const struct oj_flat *join_side,
                      const struct oj_flat *input);
 
-/** takes() of engines: 1 for -op similar by vectors wherever the features are.
- */
+/** Implements oj_engine.takes: returns 1 for -op similar by vectors without a
+ * condition on location. */
 int oj_similar_vectors_takes(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
                              const struct oj_flat *input);

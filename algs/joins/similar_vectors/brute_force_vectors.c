@@ -1,4 +1,4 @@
-/* The plain reference for similar vectors: compares all pairs. */
+/* Plain reference for similar vectors: compares all pairs. */
 #include "../similar_text/similar_engine_sides.h"
 
 struct plain_index

@@ -1,9 +1,9 @@
-/* The engine for similar vectors: searches the tree of blocks for each row, the
- * nearer child first; pairs that pass the test of a block are measured in
- * double precision.  With k, the limit is the k-th smallest difference so far.
- * It only falls, so the order of the search does not affect the answer.  Rows
- * are taken in the order of the blocks that they fall into, for the processor's
- * caches. */
+/* Engine for similar vectors: searches the tree of blocks for each row, the
+ * nearer child first. Pairs that a block's single-precision sums do not exclude
+ * are measured in double precision. In a join of the k most similar, the limit
+ * is the k-th smallest difference so far; it only decreases, so the order of
+ * the search does not affect the answer. Rows are searched in the order of
+ * their nearest blocks, for better use of the processor's caches. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/oj_radix.h"
@@ -23,10 +23,10 @@ struct vectors_index
     struct oj_row_index shared;
     struct oj_vector_blocks blocks;
 
-    /* the current batch */
+    /* The current batch. */
     struct oj_similar_sides sides;
-    struct oj_keyed *order, *room; /* [input rows] sorted by block; order
-                                      points to the memory of one of them */
+    struct oj_keyed *order, *room; /* [input rows] keys by nearest block, and
+                                      scratch; the sorted keys are in `order` */
 };
 
 /* The k smallest differences of a row so far, as a heap with the greatest on
@@ -47,12 +47,12 @@ struct vectors_worker
 
 /* --- the join side -------------------------------------------------------- */
 
-static void free_side(struct oj_index *wrapped)
+static void free_vectors_index(struct oj_index *wrapped)
 {
     oj_vector_blocks_free(&((struct vectors_index *)(void *)wrapped)->blocks);
 }
 
-/* --- the k least ---------------------------------------------------------- */
+/* --- the k smallest differences ------------------------------------------- */
 
 /* Replaces the top of the heap by value and restores the heap. */
 static void sift_down(struct least_differences *least, double value)
@@ -70,8 +70,9 @@ static void sift_down(struct least_differences *least, double value)
     least->value[i] = value;
 }
 
-static oj_status keep_least(struct least_differences *least, int64_t k,
-                            double value, struct oj_error *err)
+static oj_status keep_smallest_differences(struct least_differences *least,
+                                           int64_t k, double value,
+                                           struct oj_error *err)
 {
     int64_t i = least->n;
     if (least->n == k)
@@ -106,7 +107,8 @@ static oj_status measure_pair(const struct vectors_index *self,
         return OJ_OK;
     if (relation->k < OJ_EVERY_PAIR)
     {
-        OJ_TRY(keep_least(&worker->least, relation->k, difference, err));
+        OJ_TRY(keep_smallest_differences(&worker->least, relation->k,
+                                         difference, err));
         if (worker->least.n == relation->k)
             worker->limit =
                 oj_vector_limit(&self->blocks, worker->least.value[0]);
@@ -134,10 +136,10 @@ OJ_INLINE oj_status search_block(enum oj_vector_norm norm,
     return OJ_OK;
 }
 
-OJ_INLINE oj_status walk(enum oj_vector_norm norm,
-                         const struct vectors_index *self,
-                         struct vectors_worker *worker, int64_t row,
-                         struct oj_error *err)
+OJ_INLINE oj_status search_block_tree(enum oj_vector_norm norm,
+                                      const struct vectors_index *self,
+                                      struct vectors_worker *worker,
+                                      int64_t row, struct oj_error *err)
 {
     const struct oj_vector_blocks *blocks = &self->blocks;
     struct
@@ -175,19 +177,20 @@ OJ_INLINE oj_status walk(enum oj_vector_norm norm,
     return OJ_OK;
 }
 
-OJ_CLONES static oj_status walk_blocks(const struct vectors_index *self,
-                                       struct vectors_worker *worker,
-                                       int64_t row, struct oj_error *err)
+OJ_CLONES static oj_status
+search_block_tree_by_norm(const struct vectors_index *self,
+                          struct vectors_worker *worker, int64_t row,
+                          struct oj_error *err)
 {
     switch (self->blocks.norm)
     {
         case OJ_NORM_L1:
-            return walk(OJ_NORM_L1, self, worker, row, err);
+            return search_block_tree(OJ_NORM_L1, self, worker, row, err);
         case OJ_NORM_LINF:
-            return walk(OJ_NORM_LINF, self, worker, row, err);
+            return search_block_tree(OJ_NORM_LINF, self, worker, row, err);
         default: /* cosine differences are compared as l2 distances of unit
                     vectors */
-            return walk(OJ_NORM_L2, self, worker, row, err);
+            return search_block_tree(OJ_NORM_L2, self, worker, row, err);
     }
 }
 
@@ -202,13 +205,13 @@ static oj_status search_row(struct oj_row_index *shared,
     worker->least.n = 0;
     worker->limit = oj_vector_limit(
         &self->blocks, shared->args.relation.vector.max_difference);
-    return walk_blocks(self, worker, row, err);
+    return search_block_tree_by_norm(self, worker, row, err);
 }
 
 /* --- a batch -------------------------------------------------------------- */
 
-/* Sets the key of a row: the block reached by always descending to the nearer
- * child. */
+/* Sets the key of a row: its nearest block, reached by always descending to the
+ * nearer child. */
 static oj_status find_nearest_leaf_block_of_row(int64_t i, int thread,
                                                 void *user,
                                                 struct oj_error *err)
@@ -315,7 +318,9 @@ static oj_status build_vectors_index(struct oj_index *wrapped,
     if (join_side->n_features == 0)
         return OJ_OK;
     if (join_side->vectors.value == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "the join side has no vectors");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the join side has no vectors: "
+                       "op similar compares those of both sides");
     OJ_TRY(oj_vector_blocks_make(&join_side->vectors, join_side->n_features,
                                  args->relation.vector.norm,
                                  args->options.n_threads, &self->blocks, err));
@@ -323,9 +328,9 @@ static oj_status build_vectors_index(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Estimates the cost per row and per number of it, for clustered vectors, which
- * boxes separate; others cost the CPU much more, a device hardly
- * (BENCHMARKS.md). */
+/* Estimates the cost per row and per coordinate, for clustered vectors, which
+ * boxes separate well. For other vectors the cost is much higher on the CPU,
+ * hardly on a GPU (BENCHMARKS.md). */
 static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
                                          const struct oj_flat *join_side,
                                          double rows, double *cpu_s,
@@ -347,7 +352,7 @@ const struct oj_engine oj_cpu_similar_vectors = {
     .index_size = sizeof(struct vectors_index),
     .build = build_vectors_index,
     .join = oj_row_join,
-    .free_side = free_side,
+    .free_side = free_vectors_index,
     .free_batches = oj_row_batches_free,
     .set_options = oj_row_set_options,
     .points_cost = &cost};

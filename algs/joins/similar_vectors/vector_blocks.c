@@ -32,7 +32,7 @@ struct block_maker
 
 /* ---- coordinates --------------------------------------------------------- */
 
-/* Divisor of a vector: its length for cosines, otherwise 1. */
+/* Returns the divisor of a vector: its length for cosines, otherwise 1. */
 static double length_if_cosine_else_1(const struct oj_vector_blocks *b,
                                       const double *vector)
 {
@@ -116,8 +116,8 @@ static int64_t end_row_of_node(const struct oj_vector_blocks *b,
     return end < b->n_rows ? end : b->n_rows;
 }
 
-static void make_box(const struct split_row *row, int64_t first, int64_t end,
-                     struct oj_vector_box *out)
+static void compute_box_of_rows(const struct split_row *row, int64_t first,
+                                int64_t end, struct oj_vector_box *out)
 {
     memcpy(out->low, row[first].at, sizeof out->low);
     memcpy(out->high, row[first].at, sizeof out->high);
@@ -168,8 +168,8 @@ static oj_status box_and_sort_node(int64_t i, int thread, void *user,
     struct oj_vector_box *box = &m->blocks->box[node->at];
     (void)thread;
     (void)err;
-    make_box(m->row, node->first * OJ_WIDE, end_row_of_node(m->blocks, node),
-             box);
+    compute_box_of_rows(m->row, node->first * OJ_WIDE,
+                        end_row_of_node(m->blocks, node), box);
     if (node->end - node->first > 1)
         sort_node(m, node, box);
     return OJ_OK;

@@ -30,7 +30,8 @@ struct oj_vector_box
     float low[OJ_BOX_DIMENSIONS], high[OJ_BOX_DIMENSIONS];
 };
 
-/** The index. Owner; zeroed memory is a valid empty one. */
+/** Index of the vectors of a side in blocks. Owner; zeroed memory is a valid
+ * empty one. */
 struct oj_vector_blocks
 {
     enum oj_vector_norm norm;
@@ -48,8 +49,8 @@ struct oj_vector_blocks
     int32_t *row; /**< [n_blocks * OJ_WIDE] row of each vector; -1: empty
                        slot */
 
-    /** [2 n_blocks - 1] boxes in preorder: that of a node, then those of its
-     * first half of blocks, then those of its second half. */
+    /** [2 n_blocks - 1] boxes in preorder: the box of a node, then the boxes of
+     * the first half of its blocks, then those of the second half. */
     struct oj_vector_box *box;
 };
 
@@ -64,13 +65,13 @@ int64_t oj_vector_blocks_bytes(const struct oj_vector_blocks *blocks);
 
 void oj_vector_blocks_free(struct oj_vector_blocks *blocks);
 
-/** Writes the coordinates of a vector, in the order of dimension, to out
- * [n_padded]. */
+/** Writes the coordinates of a vector to out [n_padded], in the order of
+ * `dimension`. */
 void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
                           const double *vector, float *out);
 
-/** Returns the limit for sums in single precision of pairs whose difference is
- * at most `most`. */
+/** Returns the limit for sums in single precision that no pair with a
+ * difference of at most `most` exceeds. */
 static inline float oj_vector_limit(const struct oj_vector_blocks *blocks,
                                     double most)
 {
@@ -93,7 +94,8 @@ static inline void oj_vector_children(const struct oj_vector_node *node,
                                        node->at + 2 * (middle - node->first)};
 }
 
-/** Combines eight differences according to a norm. */
+/** Combines eight differences of coordinates into one sum, according to a norm.
+ */
 OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
 {
     float s[OJ_LANES];
@@ -115,8 +117,8 @@ OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
     return s[0];
 }
 
-/** Returns a lower bound of the sum of a vector with all vectors of a box, over
- * the dimensions of the box. */
+/** Returns a lower bound of the sum of differences between a vector and any
+ * vector in a box, over the dimensions of the box. */
 OJ_INLINE float oj_vector_box_sum(enum oj_vector_norm norm,
                                   const struct oj_vector_box *box,
                                   const float *at)
@@ -164,8 +166,8 @@ OJ_INLINE void oj_vector_add_eight(enum oj_vector_norm norm, const float *value,
 #undef OJ_MAX
 }
 
-/** Computes the sum of each vector of a block; returns 0 as soon as all of them
- * exceed the limit, else 1. */
+/** Computes the sum of differences for each vector of a block. Returns 0 as
+ * soon as all of them exceed the limit, otherwise 1. */
 OJ_INLINE int oj_vector_block_sums(enum oj_vector_norm norm, const float *value,
                                    int64_t n_padded, const float *at,
                                    float limit, float sum[OJ_WIDE])

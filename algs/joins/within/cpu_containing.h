@@ -1,5 +1,5 @@
-/** Finds the polygons that contain given points, for other engines.
- * (Implemented in cpu_points_in_polygons.c.) */
+/** Finds the polygons that contain given points, for other engines. Implemented
+ * in cpu_points_in_polygons.c. */
 #ifndef CPU_CONTAINING_H
 #define CPU_CONTAINING_H
 

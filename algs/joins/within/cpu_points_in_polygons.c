@@ -1,13 +1,11 @@
-/* The engine that joins points with polygons, and points with envelopes as
- *  rectangles.
+/* Engine that joins points with polygons, or with the envelopes of features.
  *
- *  Points pass through the stages in blocks. Each stage prefetches the memory
+ * Points pass through the stages in blocks. Each stage prefetches the memory
  * that the next one reads for all points of the block, so points may be in any
  * order.
  *
  *      points -> cells and spots -> survivors -> entries -> candidates
- *             -> grids, runs, edges -> locations in rings -> pairs
- */
+ *             -> grids, runs, edges -> locations in rings -> pairs */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_parallel.h"
@@ -27,14 +25,15 @@
 
 #define ROWS_PER_TASK 8192
 
-/* Initially room for one pair per row is allocated, for at most this many rows.
+/* Room for one pair per row is allocated at first, for at most this many rows.
  */
 #define MOST_FORESEEN (1 << 20)
 
 /* Maximum points of a block. */
 #define POINT_BLOCK 256
 
-/* maximum entries (boxes of rings) that are compared with points at a time */
+/* Maximum number of entries (boxes of rings) that are compared with points at a
+ * time. */
 #define HELD 4096
 
 /* Parameters of a batch. It owns nothing. */
@@ -57,8 +56,8 @@ struct point_query
     int timings;
 };
 
-/* Whether all polygons of a feature enclose an area. If not, points on the
- * rings are in the interior, as on lines. */
+/* Result of the test whether all polygons of a feature enclose an area. If not,
+ * points on the rings are in the interior, as on lines. */
 enum solidity
 {
     SOLIDITY_NOT_KNOWN,
@@ -72,7 +71,7 @@ enum solidity
 struct point_candidate
 {
     int32_t point, ring;
-    int32_t cell;                    /* number of the point's cell in grid */
+    int32_t cell;                    /* number of the point's cell in `grid` */
     int32_t location;                /* enum oj_location in the ring; -1: not
                                         known yet */
     const struct oj_edge_grid *grid; /* grid of the ring's edges, or NULL */
@@ -119,8 +118,9 @@ struct point_worker
     struct point_state *state; /* scratch for one point */
     struct oj_relate_scratch relate;
     int64_t n_pairs, cap_pairs;
-    int64_t n_pairs_counted; /* how many of n_pairs were already counted for the
-                                limit of pairs (struct oj_pair_budget) */
+    int64_t n_pairs_counted; /* part of n_pairs that is already counted in the
+                                pair budget of the batch (struct
+                                oj_pair_budget) */
     int32_t *feature;        /* [n_pairs] join features, by task and then by
                                 row */
     struct oj_row_order order;
@@ -128,7 +128,7 @@ struct point_worker
     double filter_s, refine_s;
 };
 
-/* Number of candidates from which on they are decided. */
+/* The candidates are decided when at least this many are collected. */
 #define CANDIDATES 2048
 
 /* --- refine: from candidates to pairs ------------------------------------- */
@@ -144,7 +144,8 @@ static OJ_CLONES int locate_in_small_ring(double px, double py, const double *x,
     OJ_EIGHT
     {
         double ax = x[c], ay = y[c], bx = x[c + 1], by = y[c + 1];
-        /* the operations of oj_orientation(), so that signs are equal */
+        /* The operations are those of oj_orientation(), so that signs are
+         * equal. */
         double left = (ax - px) * (by - py), right = (ay - py) * (bx - px);
         double det = left - right, size = fabs(left) + fabs(right);
         double bound = 3.3306690738754716e-16 * size;
@@ -481,7 +482,7 @@ static oj_status refine_candidates(const struct point_query *q,
                                         err));
         else
         {
-            /* without a branch, which would be unpredictable */
+            /* No branch, since it would be mispredicted often. */
             uint32_t is_pair = q->accepted >> c[i].location & 1;
             w->feature[w->n_pairs] = cells->ring[c[i].ring].feature;
             w->n_pairs += is_pair;
@@ -496,9 +497,10 @@ static oj_status refine_candidates(const struct point_query *q,
 /* Finds the cell of a point, and the value to compare with the cell's entries
  * (ring boxes). A point with a NaN coordinate gets the cell after the last,
  * which has no rings. */
-OJ_INLINE void probe(const struct oj_ring_axes *axes,
-                     const struct oj_ring_layer *layer, double x, double y,
-                     int is_turned, uint32_t *cell, uint32_t *out)
+OJ_INLINE void find_cell_and_probe(const struct oj_ring_axes *axes,
+                                   const struct oj_ring_layer *layer, double x,
+                                   double y, int is_turned, uint32_t *cell,
+                                   uint32_t *out)
 {
     double nothing = (x - x) + (y - y);
     double u = is_turned ? oj_ring_u(axes, x, y) : x;
@@ -521,12 +523,14 @@ find_cells_and_subcells_of_points(const struct oj_ring_axes *borrowed_axes,
     if (axes.is_turned)
     {
         for (int64_t i = 0; i < n; i++)
-            probe(&axes, &layer, x[i], y[i], 1, &cell[i], &out[i]);
+            find_cell_and_probe(&axes, &layer, x[i], y[i], 1, &cell[i],
+                                &out[i]);
     }
     else
     {
         for (int64_t i = 0; i < n; i++)
-            probe(&axes, &layer, x[i], y[i], 0, &cell[i], &out[i]);
+            find_cell_and_probe(&axes, &layer, x[i], y[i], 0, &cell[i],
+                                &out[i]);
     }
 }
 
@@ -537,9 +541,9 @@ static inline int subcell_of_probe(uint32_t probe)
 
 /* Lists, in order, the points of the block that are near some ring: boxes of
  * rings intersect their subcell. */
-OJ_INLINE int64_t take_survivors(const struct oj_ring_set *set,
-                                 struct point_worker *w, int64_t n,
-                                 int n_layers)
+OJ_INLINE int64_t list_points_near_rings(const struct oj_ring_set *set,
+                                         struct point_worker *w, int64_t n,
+                                         int n_layers)
 {
     int64_t n_survivors = 0;
     for (int64_t i = 0; i < n; i++)
@@ -599,7 +603,8 @@ static oj_status append_rings_of_subdivided_cell(
     {
         const struct oj_ring_layer *layer = &set->layer[l];
         uint32_t cell, at;
-        probe(&cells->axes, layer, x, y, cells->axes.is_turned, &cell, &at);
+        find_cell_and_probe(&cells->axes, layer, x, y, cells->axes.is_turned,
+                            &cell, &at);
         if (!(layer->mask[cell] >> subcell_of_probe(at) & 1))
             continue;
         if (layer->child != NULL && layer->child[cell] >= 0)
@@ -613,8 +618,8 @@ static oj_status append_rings_of_subdivided_cell(
 
 /* --- blocks of points ----------------------------------------------------- */
 
-/* Polls the cancel flag and refines the collected candidates, with timings if
- * asked for. */
+/* Polls the cancel flag and refines the collected candidates; measures the time
+ * if requested. */
 static oj_status refine_candidates_timed(const struct point_query *q,
                                          struct point_worker *w,
                                          int64_t first_row,
@@ -753,9 +758,9 @@ static oj_status join_block(const struct point_query *q, struct point_worker *w,
             __builtin_prefetch(&layer->mask[w->cell[l][i]]);
     }
     if (set->n_layers == 1)
-        n_survivors = take_survivors(set, w, n, 1);
+        n_survivors = list_points_near_rings(set, w, n, 1);
     else
-        n_survivors = take_survivors(set, w, n, set->n_layers);
+        n_survivors = list_points_near_rings(set, w, n, set->n_layers);
     OJ_TRY(find_candidates_of_survivors(q, w, n_survivors, first_row, err));
     return refine_candidates_timed(q, w, first_row, err);
 }
@@ -824,7 +829,8 @@ struct points_in_polygons_index
     struct oj_options options;
     const int32_t *tie_rank;
     const struct oj_flat *flat;
-    struct envelope_rings envelopes; /* flat, if the join is by envelopes */
+    struct envelope_rings envelopes; /* owner of flat if the join is by
+                                        envelopes */
     struct oj_ring_cells cells;
     unsigned accepted;         /* point locations that make a pair, bits 1 <<
                                   enum oj_location */
@@ -840,8 +846,8 @@ struct points_in_polygons_index
 struct task
 {
     int64_t first, n; /* range of the task's pairs in `feature` of its worker */
-    int64_t assumed;  /* number of previous pairs that its offsets assume; if
-                         the guess is wrong, they are corrected */
+    int64_t assumed;  /* number of pairs of earlier tasks that its offsets
+                         assume; a wrong assumption is corrected later */
     int64_t before;   /* actual number of pairs of all tasks before it */
     int32_t worker;
     int32_t n_matched;
@@ -869,7 +875,7 @@ static void free_batches(struct oj_index *wrapped)
     oj_free(self->task);
 }
 
-static void free_side(struct oj_index *wrapped)
+static void free_points_in_polygons_index(struct oj_index *wrapped)
 {
     struct points_in_polygons_index *self = (void *)wrapped;
     oj_free((void *)self->solidity);
@@ -877,7 +883,8 @@ static void free_side(struct oj_index *wrapped)
     envelope_rings_free(&self->envelopes);
 }
 
-/* 1 if a point on the boundary is a pair exactly if a point inside is. */
+/* Returns 1 if a point on the boundary is a pair exactly if a point inside is.
+ */
 static int treats_boundary_as_inside(unsigned accepted)
 {
     return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);
@@ -954,14 +961,14 @@ static oj_status join_rows(struct points_in_polygons_batch *b,
     }
     task->n = w->n_pairs - task->first;
     if (b->self->options.timings)
-        /* the time includes refinement, which sum_stats() subtracts */
+        /* The time includes refinement, which sum_stats() subtracts. */
         w->filter_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
 
 /* Returns the first row of a task; *end: the row after its last. */
-static int64_t rows_of_task(const struct points_in_polygons_batch *b, int64_t i,
-                            int64_t *end)
+static int64_t first_row_of_task(const struct points_in_polygons_batch *b,
+                                 int64_t i, int64_t *end)
 {
     int64_t row = i * ROWS_PER_TASK, n_rows = b->input->n_features;
     *end = row + ROWS_PER_TASK < n_rows ? row + ROWS_PER_TASK : n_rows;
@@ -974,12 +981,11 @@ static oj_status join_task(int64_t i, int thread, void *user,
     struct points_in_polygons_batch *b = user;
     struct point_worker *w = &b->self->worker[thread];
     struct task *task = &b->self->task[i];
-    int64_t end, row = rows_of_task(b, i, &end);
+    int64_t end, row = first_row_of_task(b, i, &end);
     memset(task, 0, sizeof *task);
     task->first = w->n_pairs;
     task->worker = thread;
-    /* if there is one thread, tasks are done in order, so the offsets are final
-     */
+    /* With one thread, tasks run in order, so the offsets are final. */
     task->assumed = b->self->options.n_threads == 1 ? task->first : 0;
     return join_rows(b, task, w, row, end, err);
 }
@@ -991,7 +997,7 @@ static void move_pairs_of_task_into_place(int64_t i, int thread, void *user)
     const struct task *task = &b->self->task[i];
     const struct point_worker *w = &b->self->worker[task->worker];
     struct oj_matches *out = b->out;
-    int64_t end, row = rows_of_task(b, i, &end);
+    int64_t end, row = first_row_of_task(b, i, &end);
     int64_t more = task->before - task->assumed;
     (void)thread;
     for (; more != 0 && row < end; row++)
@@ -1012,8 +1018,8 @@ static void sum_stats(struct points_in_polygons_index *self, double seconds,
     {
         struct point_worker *w = &self->worker[t];
         stats->n_candidates += w->n_refined;
-        /* wall-clock time is estimated as the time of all threads divided by
-         * their number */
+        /* Wall-clock time is estimated as the time of all threads divided by
+         * their number. */
         stats->filter_s += (w->filter_s - w->refine_s) / n_threads;
         stats->refine_s += w->refine_s / n_threads;
         w->n_refined = 0;
@@ -1058,7 +1064,7 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
         n_matched += self->task[i].n_matched;
     }
     OJ_TRY(oj_pairs_fit(b->budget.most, n_pairs, err));
-    /* existing offsets are kept when the arrays grow */
+    /* The offsets are kept when the arrays grow. */
     OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
     oj_parallel_for(n_threads, n_tasks, move_pairs_of_task_into_place, b);
     out->n_pairs = n_pairs;
@@ -1113,7 +1119,7 @@ static void set_options(struct oj_index *wrapped,
 static const struct oj_engine_cost points_cost = {.vertex_s = 28e-9,
                                                   .row_s = 27e-9};
 
-/* 1 if the join is of points with the envelopes of other features. */
+/* Returns 1 if the join is of points with the envelopes of other features. */
 static int is_points_in_envelopes(const struct oj_relation *relation,
                                   const struct oj_flat *join_side,
                                   const struct oj_flat *input)
@@ -1127,8 +1133,9 @@ static int is_points_in_envelopes(const struct oj_relation *relation,
         .name = words, .takes = is_taken,                                      \
         .index_size = sizeof(struct points_in_polygons_index),                 \
         .build = build_points_in_polygons, .join = join_points_in_polygons,    \
-        .free_side = free_side, .free_batches = free_batches,                  \
-        .set_options = set_options, .points_cost = &points_cost                \
+        .free_side = free_points_in_polygons_index,                            \
+        .free_batches = free_batches, .set_options = set_options,              \
+        .points_cost = &points_cost                                            \
     }
 
 const struct oj_engine oj_cpu_points_in_polygons =

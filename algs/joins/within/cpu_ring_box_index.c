@@ -13,7 +13,7 @@
 
 /* --- boxes in u and v, the coordinates along the axes of cells ------------ */
 
-/* Box, in u and v, of n vertices. */
+/* Returns the box of n vertices in u and v. */
 OJ_INLINE struct oj_box box_of_vertices(const struct oj_ring_axes *axes,
                                         int is_turned, const double *x,
                                         const double *y, int64_t n)
@@ -25,8 +25,8 @@ OJ_INLINE struct oj_box box_of_vertices(const struct oj_ring_axes *axes,
     return box;
 }
 
-/* Box of a ring in u and v. With rotated axes it is widened by more than the
- * rounding error of u and v of any point in the ring. */
+/* Returns the box of a ring in u and v. With rotated axes it is widened by more
+ * than the rounding error of u and v of any point in the ring. */
 static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
                                            int64_t r)
 {
@@ -57,8 +57,8 @@ static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
 
 /* --- choice of the axes --------------------------------------------------- */
 
-/* bins of the histogram of directions, one degree each. Directions at right
- * angles count as one */
+/* Bins of the histogram of directions, one degree each. Directions at right
+ * angles share a bin. */
 #define N_DIRECTIONS 90
 #define AXES_SAMPLES 256
 /* Maximum vertices of a ring in the sample for the axes. */
@@ -70,7 +70,8 @@ static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
  * overflows. */
 #define AXES_SIZE 1e100
 
-/* Sum of the box areas of a sample of small rings, with the present axes. */
+/* Returns the sum of the box areas of a sample of small rings, with the present
+ * axes. */
 static double sum_sampled_box_areas(const struct oj_ring_cells *cells)
 {
     double sum = 0.0;
@@ -87,9 +88,9 @@ static double sum_sampled_box_areas(const struct oj_ring_cells *cells)
     return sum;
 }
 
-/* Main direction, in radians, of the edges of sampled rings, weighted by
- * length. NaN: there is none, or coordinates are too large. */
-static double main_direction(const struct oj_ring_cells *cells)
+/* Returns the main direction, in radians, of the edges of sampled rings,
+ * weighted by length; NaN if there is none, or coordinates are too large. */
+static double find_main_direction(const struct oj_ring_cells *cells)
 {
     const double quarter = 1.5707963267948966;
     double length_in[N_DIRECTIONS] = {0.0}, sum_of[N_DIRECTIONS] = {0.0};
@@ -121,7 +122,8 @@ static double main_direction(const struct oj_ring_cells *cells)
     return sum_of[best] / length_in[best];
 }
 
-/* Rotates the axes if this makes the boxes so much smaller that it pays. */
+/* Rotates the axes to the main direction if this reduces the sum of box areas
+ * by at least a quarter. */
 static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 {
     struct oj_ring_axes turned = {1, 0.0, 0.0, 1.0, 0.0};
@@ -129,7 +131,7 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
     const struct oj_located_ring *middle = &cells->ring[cells->n_rings / 2];
     if (cells->flat->n_vertices > AXES_MEAN * cells->n_rings)
         return;
-    direction = main_direction(cells);
+    direction = find_main_direction(cells);
     if (!(direction == direction) || middle->n_vertices < 1)
         return;
     plain = sum_sampled_box_areas(cells);
@@ -149,9 +151,9 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 /* Maximum cells along an axis of the last, coarsest grid (layer) of a set. */
 #define LAST_ALONG 8
 
-/* Target number of cells per ring; OF_FEW: for layers of at most FEW_RINGS
- * rings. More cells take more memory and time to build; fewer cells have more
- * entries each. */
+/* Target number of cells per ring; CELLS_PER_RING_OF_FEW is used for layers of
+ * fewer than FEW_RINGS rings. More cells take more memory and time to build;
+ * fewer cells have more entries each. */
 #define CELLS_PER_RING 1.0
 #define CELLS_PER_RING_OF_FEW 4.0
 #define FEW_RINGS 4096
@@ -171,7 +173,8 @@ struct ring_sample
     struct oj_box all;
     double width, height; /* mean width and height of a ring's box */
     double low[2][N_SAMPLES],
-        high[2][N_SAMPLES]; /* sampled boxes: limits in x [0] and y [1] */
+        high[2][N_SAMPLES]; /* lower and upper limits of the sampled boxes, [0]
+                               in x and [1] in y */
 };
 
 /* Shortens the extent along an axis if a few outliers would otherwise put most
@@ -191,7 +194,7 @@ static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
         sum_squares += at * at;
     }
     mean = sum / (double)n;
-    /* evenly distributed rings have an extent of 3.5 standard deviations */
+    /* Evenly distributed rings have an extent of 3.5 standard deviations. */
     if (!(sum_squares / (double)n - mean * mean <
           1.0 / (FAR_DEVIATIONS * FAR_DEVIATIONS)))
         return;
@@ -249,8 +252,8 @@ static double clamp_between(double v, double least, double most)
     return v > least ? v < most ? v : most : least;
 }
 
-/* Number of cells along an axis of this length; 1 if the length is 0 or
- * infinite. */
+/* Returns the number of cells along an axis of this length; 1 if the length is
+ * 0 or infinite. */
 static int32_t count_cells_along(double length, double cell, double most)
 {
     if (!(length > 0.0) || !(length < INFINITY) || !(cell > 0.0))
@@ -264,8 +267,8 @@ static double steps_per_unit(double length, int32_t n)
     return length > 0.0 && scale > 0.0 && scale < INFINITY ? scale : 0.0;
 }
 
-/* Chooses the extent and number of cells: about as many as rings, with the
- * shape of the mean ring box, and not much smaller than it. */
+/* Chooses the extent and number of cells: about as many cells as rings, in the
+ * proportions of the mean ring box, and not much smaller than that box. */
 static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
                                         const int32_t *ring, int64_t n_rings,
                                         const struct oj_box *clip, int is_last,
@@ -283,7 +286,7 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
     shape = sqrt(s.width / s.height);
     shape = shape > 0.0 ? clamp_between(shape, 1.0 / 16.0, 16.0) : 1.0;
     target = fmin(target, MOST_CELLS);
-    /* a margin without rings, for points outside of all rings */
+    /* Adds a margin without rings, for points outside of all rings. */
     layer->x0 = s.all.x0 - width / 64.0;
     layer->y0 = s.all.y0 - height / 64.0;
     width += width / 32.0;
@@ -424,7 +427,8 @@ static void insert_deferred_rings(struct ring_layer_build *b)
     atomic_store(&b->n_rest, 0);
 }
 
-/* Bit mask of the subcells of a cell from step (x0, y0) to (x1, y1). */
+/* Returns the bit mask of the subcells of a cell from step (x0, y0) to (x1,
+ * y1). */
 static uint64_t mask_of_subcells_in_range(int32_t x0, int32_t y0, int32_t x1,
                                           int32_t y1)
 {
@@ -514,12 +518,13 @@ static oj_status build_grid_layer(struct ring_layer_build *b,
     }
     if (total > UINT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "the polygons overlap too much to be indexed");
+                       "the boxes of the polygons overlap too much for an "
+                       "index of 2^32 entries: split large polygons");
     OJ_NEW(layer->entry, total, err);
     oj_parallel_slices(b->n_threads, b->n, RINGS_AT_ONCE,
                        add_rings_to_their_cells, b);
-    /* after filling, each element is the start of the next cell: shift them by
-     * one */
+    /* After filling, each element is the start of the next cell: shifts them by
+     * one. */
     memmove(layer->first + 1, layer->first,
             (size_t)n_cells * sizeof *layer->first);
     layer->first[0] = 0;
@@ -534,7 +539,7 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
                                             int depth, int n_threads,
                                             int64_t *out, struct oj_error *err);
 
-/* 1 if smaller cells would separate the entries of a cell. */
+/* Returns 1 if smaller cells would separate the entries of a cell. */
 static int is_cell_worth_subdividing(const struct oj_ring_layer *layer,
                                      int64_t cell)
 {
@@ -552,9 +557,10 @@ static int is_cell_worth_subdividing(const struct oj_ring_layer *layer,
            MOST_COVERED * OJ_CELL_STEPS * OJ_CELL_STEPS * (double)(end - first);
 }
 
-/* The part of clip that is in a cell. Border cells extend without limit. */
-static struct oj_box cell_box(const struct oj_ring_layer *layer, int64_t cell,
-                              const struct oj_box *clip)
+/* Returns the part of clip that is in a cell. Border cells extend without
+ * limit. */
+static struct oj_box box_of_cell(const struct oj_ring_layer *layer,
+                                 int64_t cell, const struct oj_box *clip)
 {
     int64_t column = cell % layer->nx, row = cell / layer->nx;
     double width = OJ_CELL_STEPS / layer->scale_x;
@@ -573,14 +579,14 @@ static struct oj_box cell_box(const struct oj_ring_layer *layer, int64_t cell,
     return box;
 }
 
-static oj_status split_cell(struct oj_ring_cells *cells,
-                            struct oj_ring_layer *layer, int64_t cell,
-                            const struct oj_box *clip, int depth, int n_threads,
-                            struct oj_error *err)
+static oj_status subdivide_cell(struct oj_ring_cells *cells,
+                                struct oj_ring_layer *layer, int64_t cell,
+                                const struct oj_box *clip, int depth,
+                                int n_threads, struct oj_error *err)
 {
     int64_t n_cells = (int64_t)layer->nx * layer->ny, set;
     int64_t first = layer->first[cell], n = layer->first[cell + 1] - first;
-    struct oj_box box = cell_box(layer, cell, clip);
+    struct oj_box box = box_of_cell(layer, cell, clip);
     int32_t *ring;
     oj_status status;
     if (layer->child == NULL)
@@ -636,8 +642,8 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
              cell++)
         {
             if (is_cell_worth_subdividing(layer, cell))
-                status =
-                    split_cell(cells, layer, cell, clip, depth, n_threads, err);
+                status = subdivide_cell(cells, layer, cell, clip, depth,
+                                        n_threads, err);
         }
         oj_free(b.steps);
         b.steps = NULL;
@@ -675,8 +681,8 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
 #define MANY_POINTS 8
 #define LARGE 256
 
-/* Maximum number of cells that the expected number of points (one cell per
- * point) gives a grid. The number of vertices may give it more. */
+/* Maximum number of cells of a grid due to the expected number of points (one
+ * cell per point). The number of vertices may require more. */
 #define MOST_PAID 4096.0
 
 /* Assumed number of points if it is not known. (Not the number so far: a grid
@@ -723,8 +729,9 @@ static oj_status assign_grids_to_large_rings(struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* How many tests of a ring read all its edges before a grid is built for it. */
-static int walks_before_grid(const struct oj_ring_cells *cells,
+/* Returns the number of tests of a ring that read all its edges before a grid
+ * is built for it. */
+static int tests_before_grid(const struct oj_ring_cells *cells,
                              const struct oj_located_ring *ring)
 {
     return ring->n_vertices >= LARGE &&
@@ -733,8 +740,8 @@ static int walks_before_grid(const struct oj_ring_cells *cells,
                : ASKED_BEFORE;
 }
 
-/* Minimum cells of a ring's grid: one for each point that the ring is expected
- * to be tested with. */
+/* Returns the minimum number of cells of a ring's grid: one for each point that
+ * the ring is expected to be tested with. */
 static double min_cells_of_ring_grid(const struct oj_ring_cells *cells)
 {
     double n =
@@ -759,7 +766,7 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
         *out = &late->grid;
         return OJ_OK;
     }
-    if (n_asked < walks_before_grid(cells, ring) ||
+    if (n_asked < tests_before_grid(cells, ring) ||
         atomic_exchange(&late->is_taken, 1) != 0)
         return OJ_OK;
     status = oj_edge_grid_of_ring(
@@ -797,7 +804,8 @@ static void list_rings(int64_t begin, int64_t end, void *user)
             while (r >= flat->ring_offset[part + 1])
                 part++;
             ring->first_vertex = flat->vertex_offset[r];
-            /* too many vertices for a grid: building it reports the error */
+            /* A count beyond int32_t is clamped; building the grid then reports
+             * the error. */
             n_vertices = flat->vertex_offset[r + 1] - flat->vertex_offset[r];
             if (is_left_out || flat->part_kind[part] != OJ_PART_POLYGON)
                 n_vertices = 0;
@@ -824,8 +832,8 @@ oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
     cells->n_expected = n_expected;
     if (cells->n_rings > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "the join layer has %lld polygon rings; at most %d are "
-                       "possible",
+                       "the join layer has %lld polygon rings; an index can "
+                       "hold at most %d: split the layer",
                        (long long)cells->n_rings, INT32_MAX);
     if (cells->n_rings == 0)
         return OJ_OK;

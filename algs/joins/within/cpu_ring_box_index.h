@@ -90,9 +90,9 @@ struct oj_ring_layer
                         cell at the end, for NaN, has no bits set */
     uint32_t *first; /* [nx * ny + 1] first entry of each cell, then the end */
     struct oj_ring_entry *entry; /* entries, cell by cell */
-    int32_t *child;              /* [nx * ny] index in oj_ring_cells.set of a
-                                    subdivided cell; -1: not subdivided; NULL:
-                                    none is */
+    int32_t *child;              /* [nx * ny] index in oj_ring_cells.set of the
+                                    set that subdivides the cell; -1: not
+                                    subdivided. NULL: no cell is subdivided */
 };
 
 struct oj_ring_set
@@ -110,7 +110,8 @@ struct oj_ring_axes
     double cos, sin;
 };
 
-/** The index. Owner; zeroed memory is a valid empty value. */
+/** Index of the polygon rings of a layer by their boxes. Owner; zeroed memory
+ * is a valid empty value. */
 struct oj_ring_cells
 {
     struct oj_ring_axes axes;
@@ -159,7 +160,7 @@ oj_ring_cells_grid(struct oj_ring_cells *cells, const struct oj_located_ring *r,
     return OJ_OK;
 }
 
-/** Memory in bytes; grids that are not built yet do not count. */
+/** Returns the memory in bytes, without grids that are not built yet. */
 int64_t oj_ring_cells_bytes(const struct oj_ring_cells *cells);
 
 void oj_ring_cells_free(struct oj_ring_cells *cells);
@@ -174,9 +175,9 @@ static inline double oj_ring_v(const struct oj_ring_axes *a, double x, double y)
     return (y - a->y0) * a->cos - (x - a->x0) * a->sin;
 }
 
-/** Value of a point for oj_ring_entry_holds(): its step within the cell as
- * bytes x, y, 127 - x, 127 - y. The top bit of each byte is set, so that the
- * subtraction of an entry does not borrow across bytes. */
+/** Returns the value of a point for oj_ring_entry_holds(): its step within the
+ * cell as bytes x, y, 127 - x, 127 - y. The top bit of each byte is set, so
+ * that the subtraction of an entry does not borrow across bytes. */
 static inline uint32_t oj_ring_probe_of_steps(int32_t step_x, int32_t step_y)
 {
     uint32_t x = (uint32_t)step_x % OJ_CELL_STEPS;
@@ -185,8 +186,8 @@ static inline uint32_t oj_ring_probe_of_steps(int32_t step_x, int32_t step_y)
     return 0x80808080u | both | (0x7f7fu - both) << 16;
 }
 
-/** 1 if the box of the entry contains the point. Compares all four bytes at
- * once. */
+/** Returns 1 if the box of the entry contains the point. Compares all four
+ * bytes at once. */
 static inline int oj_ring_entry_holds(uint32_t steps, uint32_t probe)
 {
     return ((probe - steps) & 0x80808080u) == 0x80808080u;

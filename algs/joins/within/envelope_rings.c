@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define CORNERS 5 /* of a closed ring */
+#define CORNERS 5 /* vertices of a closed rectangle */
 
 static void add_rectangle(struct envelope_rings *rings, int64_t at,
                           const struct oj_box *box)

@@ -6,7 +6,7 @@
 
 #include "../../../flatten/arrays/oj_flat.h"
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The layer of rectangles. Owner; zeroed memory is a valid empty one. */
 struct envelope_rings
 {
     /** One polygon of five vertices per feature that has parts, also where the
@@ -18,7 +18,7 @@ struct envelope_rings
     double *xy; /**< [10 n] memory of x and y */
 };
 
-/** O(vertices); 105 bytes per feature. */
+/** Makes the rectangles of a layer. O(vertices); 105 bytes per feature. */
 OJ_MUST_USE oj_status envelope_rings_make(struct envelope_rings *rings,
                                           const struct oj_flat *layer,
                                           struct oj_error *err);

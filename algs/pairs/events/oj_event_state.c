@@ -18,7 +18,7 @@ static const uint64_t seed = UINT64_C(0x13198A2E03707344);
 /* ---- the join features ----------------------------------------------------
  */
 
-static int64_t fid_of(const struct oj_flat *join, int64_t feature)
+static int64_t fid_of_feature(const struct oj_flat *join, int64_t feature)
 {
     return join->fid != NULL ? join->fid[feature] : feature;
 }
@@ -41,7 +41,7 @@ static uint64_t hash_vertices(uint64_t hash, const struct oj_flat *flat,
 static uint64_t hash_feature(uint64_t hash, const struct oj_flat *flat,
                              int64_t feature)
 {
-    const int64_t fid = fid_of(flat, feature);
+    const int64_t fid = fid_of_feature(flat, feature);
     hash = oj_hash_mix(hash, &fid);
     if (flat->max_distance != NULL)
         hash = oj_hash_mix(hash, &flat->max_distance[feature]);
@@ -66,7 +66,7 @@ static uint64_t hash_feature(uint64_t hash, const struct oj_flat *flat,
     return hash;
 }
 
-static uint64_t fingerprint_of(const struct oj_flat *join)
+static uint64_t fingerprint_of_layer(const struct oj_flat *join)
 {
     uint64_t hash = seed;
     for (int64_t i = 0; i < join->n_features; i++)
@@ -74,7 +74,7 @@ static uint64_t fingerprint_of(const struct oj_flat *join)
     return hash;
 }
 
-/* A feature and its FID. */
+/* Entry of the index from FIDs to join features. */
 struct named_feature
 {
     int64_t fid;
@@ -98,7 +98,7 @@ static oj_status sort_by_fid(const struct oj_flat *join,
     OJ_NEW(named, n, err);
     for (int64_t i = 0; i < n; i++)
     {
-        named[i].fid = fid_of(join, i);
+        named[i].fid = fid_of_feature(join, i);
         named[i].feature = (int32_t)i;
     }
     qsort(named, (size_t)n, sizeof *named, compare_fids);
@@ -110,7 +110,8 @@ static oj_status sort_by_fid(const struct oj_flat *join,
         oj_free(named);
         return oj_fail(err, OJ_ERR_ARG,
                        "events with a state need unique FIDs in the join "
-                       "layer, but several of its features have the FID %lld",
+                       "layer, but several of its features have the FID %lld: "
+                       "give each its own",
                        (long long)fid);
     }
     *out = named;
@@ -177,7 +178,7 @@ static void flush_output(struct state_output *o)
     o->n = 0;
 }
 
-static void put_bytes(struct state_output *o, const void *bytes, size_t n)
+static void output_bytes(struct state_output *o, const void *bytes, size_t n)
 {
     const uint8_t *at = bytes;
     while (n > 0)
@@ -193,29 +194,29 @@ static void put_bytes(struct state_output *o, const void *bytes, size_t n)
     }
 }
 
-static void put_number(struct state_output *o, uint64_t number, int n_bytes)
+static void output_number(struct state_output *o, uint64_t number, int n_bytes)
 {
     uint8_t bytes[8];
     write_number(number, n_bytes, bytes);
-    put_bytes(o, bytes, (size_t)n_bytes);
+    output_bytes(o, bytes, (size_t)n_bytes);
 }
 
-static void put_text(struct state_output *o, const char *text, int64_t n)
+static void output_text(struct state_output *o, const char *text, int64_t n)
 {
-    put_number(o, (uint64_t)n, 4);
-    put_bytes(o, text, (size_t)n);
+    output_number(o, (uint64_t)n, 4);
+    output_bytes(o, text, (size_t)n);
 }
 
-static void put_key(struct state_output *o, const struct oj_event_key *key,
-                    const struct oj_flat *join)
+static void output_key(struct state_output *o, const struct oj_event_key *key,
+                       const struct oj_flat *join)
 {
     if (key->text != NULL)
-        put_text(o, key->text, key->n_text);
+        output_text(o, key->text, key->n_text);
     else
-        put_number(o, (uint64_t)key->integer, 8);
-    put_number(o, (uint64_t)key->n, 4);
+        output_number(o, (uint64_t)key->integer, 8);
+    output_number(o, (uint64_t)key->n, 4);
     for (int32_t i = 0; i < key->n; i++)
-        put_number(o, (uint64_t)fid_of(join, key->feature[i]), 8);
+        output_number(o, (uint64_t)fid_of_feature(join, key->feature[i]), 8);
 }
 
 void oj_event_state_write(FILE *file, const void *user)
@@ -230,14 +231,14 @@ void oj_event_state_write(FILE *file, const void *user)
     o.file = file;
     o.hash = seed;
     oj_events_count(w->events, &counts);
-    put_bytes(&o, magic, sizeof magic);
-    put_number(&o, fingerprint_of(state->join), 8);
-    put_number(&o, (uint64_t)state->join->n_features, 8);
-    put_number(&o, (uint64_t)oj_events_rules(w->events)->has_texts, 4);
-    put_text(&o, state->options, (int64_t)strlen(state->options));
-    put_number(&o, (uint64_t)counts.n_inside, 8);
+    output_bytes(&o, magic, sizeof magic);
+    output_number(&o, fingerprint_of_layer(state->join), 8);
+    output_number(&o, (uint64_t)state->join->n_features, 8);
+    output_number(&o, (uint64_t)oj_events_rules(w->events)->has_texts, 4);
+    output_text(&o, state->options, (int64_t)strlen(state->options));
+    output_number(&o, (uint64_t)counts.n_inside, 8);
     while (oj_events_next_key(w->events, &at, &key))
-        put_key(&o, &key, state->join);
+        output_key(&o, &key, state->join);
     flush_output(&o);
     write_number(o.hash, 8, hash);
     (void)fwrite(hash, 1, sizeof hash, file);
@@ -259,8 +260,8 @@ struct state_input
     int64_t cap_feature;
 };
 
-static oj_status fail_broken(const struct state_input *in, const char *why,
-                             struct oj_error *err)
+static oj_status fail_damaged(const struct state_input *in, const char *why,
+                              struct oj_error *err)
 {
     return oj_fail(
         err, OJ_ERR_DATA,
@@ -268,45 +269,47 @@ static oj_status fail_broken(const struct state_input *in, const char *why,
         in->path, why);
 }
 
-static oj_status fail_cut(const struct state_input *in, struct oj_error *err)
+static oj_status fail_truncated(const struct state_input *in,
+                                struct oj_error *err)
 {
-    return fail_broken(in, "it ends too early", err);
+    return fail_damaged(in, "it ends too early", err);
 }
 
-static oj_status take_bytes(struct state_input *in, int64_t n,
-                            const uint8_t **bytes, struct oj_error *err)
+static oj_status read_next_bytes(struct state_input *in, int64_t n,
+                                 const uint8_t **bytes, struct oj_error *err)
 {
     if (n > in->n)
-        return fail_cut(in, err);
+        return fail_truncated(in, err);
     *bytes = in->at;
     in->at += n;
     in->n -= n;
     return OJ_OK;
 }
 
-static oj_status take_number(struct state_input *in, int n_bytes,
-                             uint64_t *number, struct oj_error *err)
+static oj_status read_next_number(struct state_input *in, int n_bytes,
+                                  uint64_t *number, struct oj_error *err)
 {
     const uint8_t *bytes = NULL;
-    OJ_TRY(take_bytes(in, n_bytes, &bytes, err));
+    OJ_TRY(read_next_bytes(in, n_bytes, &bytes, err));
     *number = read_number(bytes, n_bytes);
     return OJ_OK;
 }
 
-static oj_status take_text(struct state_input *in, const char **text,
-                           int64_t *n, struct oj_error *err)
+static oj_status read_next_text(struct state_input *in, const char **text,
+                                int64_t *n, struct oj_error *err)
 {
     const uint8_t *bytes = NULL;
     uint64_t length;
-    OJ_TRY(take_number(in, 4, &length, err));
-    OJ_TRY(take_bytes(in, (int64_t)length, &bytes, err));
+    OJ_TRY(read_next_number(in, 4, &length, err));
+    OJ_TRY(read_next_bytes(in, (int64_t)length, &bytes, err));
     *text = (const char *)bytes;
     *n = (int64_t)length;
     return OJ_OK;
 }
 
 /* Checks magic number and hash, and skips both. */
-static oj_status check_frame(struct state_input *in, struct oj_error *err)
+static oj_status check_magic_and_hash(struct state_input *in,
+                                      struct oj_error *err)
 {
     const uint8_t *bytes = NULL;
     if (in->n < (int64_t)sizeof magic ||
@@ -315,11 +318,11 @@ static oj_status check_frame(struct state_input *in, struct oj_error *err)
                        "%s is not a state file of events: name another file",
                        in->path);
     if (in->n < (int64_t)sizeof magic + 8)
-        return fail_cut(in, err);
+        return fail_truncated(in, err);
     in->n -= 8;
     if (hash_bytes(seed, in->at, in->n) != read_number(in->at + in->n, 8))
-        return fail_broken(in, "its checksum does not match its content", err);
-    return take_bytes(in, (int64_t)sizeof magic, &bytes, err);
+        return fail_damaged(in, "its checksum does not match its content", err);
+    return read_next_bytes(in, (int64_t)sizeof magic, &bytes, err);
 }
 
 /* Fails because the state was written with other options. The quoted text comes
@@ -343,8 +346,8 @@ static oj_status check_options(struct state_input *in, struct oj_error *err)
     const char *options = in->state->options, *text;
     uint64_t has_texts;
     int64_t n;
-    OJ_TRY(take_number(in, 4, &has_texts, err));
-    OJ_TRY(take_text(in, &text, &n, err));
+    OJ_TRY(read_next_number(in, 4, &has_texts, err));
+    OJ_TRY(read_next_text(in, &text, &n, err));
     if (n != (int64_t)strlen(options) || memcmp(text, options, (size_t)n) != 0)
         return fail_options(in, text, n, err);
     if ((has_texts != 0) != (oj_events_rules(in->events)->has_texts != 0))
@@ -362,8 +365,8 @@ static oj_status check_join_features(struct state_input *in,
 {
     const struct oj_flat *join = in->state->join;
     uint64_t fingerprint, n;
-    OJ_TRY(take_number(in, 8, &fingerprint, err));
-    OJ_TRY(take_number(in, 8, &n, err));
+    OJ_TRY(read_next_number(in, 8, &fingerprint, err));
+    OJ_TRY(read_next_number(in, 8, &n, err));
     if (n != (uint64_t)join->n_features)
         return oj_fail(err, OJ_ERR_ARG,
                        "the state file %s was written with another join layer, "
@@ -371,7 +374,7 @@ static oj_status check_join_features(struct state_input *in,
                        "or another state file",
                        in->path, (unsigned long long)n,
                        (long long)join->n_features);
-    if (fingerprint != fingerprint_of(join))
+    if (fingerprint != fingerprint_of_layer(join))
         return oj_fail(
             err, OJ_ERR_ARG,
             "the state file %s was written with another join layer, with other "
@@ -388,7 +391,8 @@ static oj_status find_feature(const struct state_input *in, int64_t fid,
         bsearch(&wanted, in->named, (size_t)in->state->join->n_features,
                 sizeof wanted, compare_fids);
     if (found == NULL)
-        return fail_broken(in, "it names a FID that no join feature has", err);
+        return fail_damaged(in, "it contains a FID that no join feature has",
+                            err);
     *feature = found->feature;
     return OJ_OK;
 }
@@ -400,37 +404,37 @@ static oj_status read_key(struct state_input *in, struct oj_error *err)
     uint64_t number;
     oj_status status;
     if (oj_events_rules(in->events)->has_texts)
-        OJ_TRY(take_text(in, &key.text, &key.n_text, err));
+        OJ_TRY(read_next_text(in, &key.text, &key.n_text, err));
     else
     {
-        OJ_TRY(take_number(in, 8, &number, err));
+        OJ_TRY(read_next_number(in, 8, &number, err));
         key.integer = (int64_t)number;
     }
-    OJ_TRY(take_number(in, 4, &number, err));
+    OJ_TRY(read_next_number(in, 4, &number, err));
     if ((int64_t)number > in->n / 8)
-        return fail_cut(in, err);
+        return fail_truncated(in, err);
     key.n = (int32_t)number;
     OJ_ROOM(in->feature, 0, key.n, in->cap_feature, err);
     for (int32_t i = 0; i < key.n; i++)
     {
-        OJ_TRY(take_number(in, 8, &number, err));
+        OJ_TRY(read_next_number(in, 8, &number, err));
         OJ_TRY(find_feature(in, (int64_t)number, &in->feature[i], err));
     }
     key.feature = in->feature;
     status = oj_events_add_key(in->events, &key, &reason);
     if (status == OJ_ERR_DATA)
-        return fail_broken(in, reason.message, err);
+        return fail_damaged(in, reason.message, err);
     return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", reason.message);
 }
 
 static oj_status read_keys(struct state_input *in, struct oj_error *err)
 {
     uint64_t n_keys;
-    OJ_TRY(take_number(in, 8, &n_keys, err));
+    OJ_TRY(read_next_number(in, 8, &n_keys, err));
     for (uint64_t i = 0; i < n_keys; i++)
         OJ_TRY(read_key(in, err));
     return in->n == 0 ? OJ_OK
-                      : fail_broken(in, "there are bytes behind its end", err);
+                      : fail_damaged(in, "bytes follow its last key", err);
 }
 
 oj_status oj_event_state_read(const uint8_t *bytes, int64_t n, const char *path,
@@ -444,7 +448,7 @@ oj_status oj_event_state_read(const uint8_t *bytes, int64_t n, const char *path,
     in.path = path;
     in.state = state;
     in.events = events;
-    OJ_TRY(check_frame(&in, err));
+    OJ_TRY(check_magic_and_hash(&in, err));
     OJ_TRY(check_join_features(&in, err));
     OJ_TRY(check_options(&in, err));
     OJ_TRY(sort_by_fid(state->join, &in.named, err));
@@ -472,7 +476,8 @@ static oj_status read_file(int file, const char *path,
         return fail_file(path, err);
     if (!S_ISREG(found.st_mode))
         return oj_fail(err, OJ_ERR_ARG,
-                       "the state file %s is not a regular file", path);
+                       "the state file %s is not a regular file: name a file",
+                       path);
     OJ_NEW(bytes, (int64_t)found.st_size, err);
     if (oj_read_at(file, 0, bytes, (int64_t)found.st_size) != 0)
         status = fail_file(path, err);

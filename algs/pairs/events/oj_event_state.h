@@ -26,8 +26,8 @@
 extern "C" {
 #endif
 
-/** What a state must agree with: the join it was written by. Borrows its
- * members. */
+/** The join by which a state is written; a state that is read must match it.
+ * Borrows its members. */
 struct oj_event_state
 {
     const struct oj_flat *join; /**< join features in the order in which the
@@ -41,7 +41,7 @@ struct oj_event_state
 OJ_MUST_USE oj_status oj_event_state_check(const struct oj_event_state *state,
                                            struct oj_error *err);
 
-/** What oj_event_state_write() writes. */
+/** Arguments of oj_event_state_write(). */
 struct oj_event_state_to_write
 {
     const struct oj_event_state *state;

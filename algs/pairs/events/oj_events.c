@@ -77,7 +77,7 @@ void oj_event_rows_free(struct oj_event_rows *events)
 /* ---- features of a key ----------------------------------------------------
  */
 
-static int32_t *features_of(struct key *key)
+static int32_t *features_of_key(struct key *key)
 {
     return key->capacity > FEW ? key->feature.many : key->feature.few;
 }
@@ -101,7 +101,7 @@ static oj_status reserve_features(struct key *key, int64_t n,
     capacity = 2 * capacity < n ? n : 2 * capacity;
     capacity = capacity < INT32_MAX ? capacity : INT32_MAX;
     OJ_NEW(many, capacity, err);
-    memcpy(many, features_of(key), (size_t)key->n * sizeof *many);
+    memcpy(many, features_of_key(key), (size_t)key->n * sizeof *many);
     if (key->capacity > FEW)
         oj_free(key->feature.many);
     key->feature.many = many;
@@ -124,7 +124,7 @@ static void release_unused_features(struct key *key)
 /* Replaces the features of a key, which must have room for n. */
 static void set_features(struct key *key, const int32_t *feature, int64_t n)
 {
-    int32_t *to = features_of(key);
+    int32_t *to = features_of_key(key);
     for (int64_t i = 0; i < n; i++)
         to[i] = feature[i];
     key->n = (int32_t)n;
@@ -152,7 +152,7 @@ static uint64_t hash_text(const char *text, int64_t n)
     return hash;
 }
 
-/* A key as a row gives it, with its hash. */
+/* The key of a row, with its hash. */
 struct name
 {
     uint64_t hash;
@@ -272,10 +272,11 @@ static oj_status add_key(struct oj_events *events, const struct name *name,
     const int64_t n = events->n_keys;
     struct key *key;
     if (n >= MAX_KEYS)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "there are more than %d keys in one batch or inside of "
-                       "join features, and that is the maximum",
-                       MAX_KEYS);
+        return oj_fail(
+            err, OJ_ERR_LIMIT,
+            "more than %d keys, the maximum, are in one batch or "
+            "inside of join features: use fewer keys, or smaller batches",
+            MAX_KEYS);
     if (2 * (n + 1) > events->n_slots)
     {
         OJ_TRY(make_slots(events, 2 * events->n_slots, err));
@@ -325,7 +326,7 @@ static void drop_empty_keys(struct oj_events *events)
 
 /* Before a batch: drops the keys without features if they are at least half of
  * all keys. Otherwise memory would grow with every vehicle ever seen. */
-static void forget_keys_that_have_gone(struct oj_events *events)
+static void drop_empty_keys_if_many(struct oj_events *events)
 {
     const int64_t n_empty = events->n_keys - events->counts.n_inside;
     if (4 * events->n_keys < events->n_slots || 2 * n_empty < events->n_keys)
@@ -338,7 +339,7 @@ static void forget_keys_that_have_gone(struct oj_events *events)
 /* ---- the rows of a batch --------------------------------------------------
  */
 
-static int has_place(const struct oj_flat *reports, int64_t row)
+static int has_location(const struct oj_flat *reports, int64_t row)
 {
     return oj_flat_is_points(reports)
                ? !isnan(reports->x[row])
@@ -407,7 +408,7 @@ struct key_block
 };
 
 /* Sets row_key to -1 for rows that give no events. */
-static void name_rows_of_block(struct oj_events *events, struct report_batch *b,
+static void hash_keys_of_block(struct oj_events *events, struct report_batch *b,
                                struct key_block *block)
 {
     int32_t *row_key = events->row_key + block->first;
@@ -416,7 +417,7 @@ static void name_rows_of_block(struct oj_events *events, struct report_batch *b,
         const int64_t row = block->first + i;
         const struct name none = {0};
         const int has_key = row_has_key(b->keys, row);
-        row_key[i] = has_key && has_place(b->reports, row) ? 0 : -1;
+        row_key[i] = has_key && has_location(b->reports, row) ? 0 : -1;
         b->counts.n_without_key += !has_key;
         b->counts.n_without_place += has_key && row_key[i] < 0;
         block->name[i] = row_key[i] == 0 ? name_of_row(b->keys, row) : none;
@@ -425,8 +426,8 @@ static void name_rows_of_block(struct oj_events *events, struct report_batch *b,
     }
 }
 
-static void fetch_keys_of_block(const struct oj_events *events,
-                                const struct key_block *block)
+static void prefetch_keys_of_block(const struct oj_events *events,
+                                   const struct key_block *block)
 {
     for (int i = 0; i < block->n; i++)
     {
@@ -476,10 +477,10 @@ static oj_status find_keys_of_batch(struct oj_events *events,
             named->first = i * BLOCK;
             named->n =
                 (int)(n - named->first < BLOCK ? n - named->first : BLOCK);
-            name_rows_of_block(events, b, named);
+            hash_keys_of_block(events, b, named);
         }
         if (i >= 1 && i <= n_blocks)
-            fetch_keys_of_block(events, &block[(i - 1) % 3]);
+            prefetch_keys_of_block(events, &block[(i - 1) % 3]);
         if (i >= 2)
             OJ_TRY(find_keys_of_block(events, b, &block[(i - 2) % 3], err));
     }
@@ -499,8 +500,8 @@ struct report
     int64_t at; /* index in out of the next event */
 };
 
-static void put_event(struct report *r, enum oj_event event, int32_t feature,
-                      double measure)
+static void append_event(struct report *r, enum oj_event event, int32_t feature,
+                         double measure)
 {
     const int64_t at = r->at++;
     r->out->rows.join_row[at] = feature;
@@ -508,59 +509,63 @@ static void put_event(struct report *r, enum oj_event event, int32_t feature,
     r->out->kind[at] = (uint8_t)event;
 }
 
-static int32_t rank_of(const struct oj_events *events, int32_t feature)
+static int32_t tie_rank_of_feature(const struct oj_events *events,
+                                   int32_t feature)
 {
     return events->tie_rank != NULL ? events->tie_rank[feature] : feature;
 }
 
 /* Adds an exit for each feature of the key that is not in a pair of the
  * report. */
-static void put_exits(const struct oj_events *events, const int32_t *before,
-                      int64_t n_before, struct report *r)
+static void append_exits(const struct oj_events *events, const int32_t *before,
+                         int64_t n_before, struct report *r)
 {
     int64_t now = 0;
     for (int64_t i = 0; i < n_before; i++)
     {
-        const int32_t rank = rank_of(events, before[i]);
-        while (now < r->n && rank_of(events, r->feature[now]) < rank)
+        const int32_t rank = tie_rank_of_feature(events, before[i]);
+        while (now < r->n &&
+               tie_rank_of_feature(events, r->feature[now]) < rank)
             now++;
         if (now == r->n || r->feature[now] != before[i])
-            put_event(r, OJ_EVENT_EXIT, before[i], (double)NAN);
+            append_event(r, OJ_EVENT_EXIT, before[i], (double)NAN);
     }
 }
 
 /* Appends events for pairs of the report. OJ_EVENT_STAY: for those whose
  * feature the key had before; OJ_EVENT_ENTER: for the others. */
-static void put_pairs(const struct oj_events *events, const int32_t *before,
-                      int64_t n_before, enum oj_event event, struct report *r)
+static void append_events_of_pairs(const struct oj_events *events,
+                                   const int32_t *before, int64_t n_before,
+                                   enum oj_event event, struct report *r)
 {
     int64_t i = 0;
     for (int64_t now = 0; now < r->n; now++)
     {
-        const int32_t rank = rank_of(events, r->feature[now]);
-        while (i < n_before && rank_of(events, before[i]) < rank)
+        const int32_t rank = tie_rank_of_feature(events, r->feature[now]);
+        while (i < n_before && tie_rank_of_feature(events, before[i]) < rank)
             i++;
         if ((i < n_before && before[i] == r->feature[now]) ==
             (event == OJ_EVENT_STAY))
-            put_event(r, event, r->feature[now], r->measure[now]);
+            append_event(r, event, r->feature[now], r->measure[now]);
     }
 }
 
-static void put_nearest_event(const struct oj_events *events, struct key *key,
-                              struct report *r)
+static void append_nearest_event(const struct oj_events *events,
+                                 struct key *key, struct report *r)
 {
-    const int32_t before = key->n > 0 ? features_of(key)[0] : -1;
+    const int32_t before = key->n > 0 ? features_of_key(key)[0] : -1;
     const int32_t now = r->n > 0 ? r->feature[0] : -1;
     const double measure = r->n > 0 ? r->measure[0] : (double)NAN;
     if (now != before)
-        put_event(r, OJ_EVENT_CHANGE, now, measure);
+        append_event(r, OJ_EVENT_CHANGE, now, measure);
     else if (events->rules.with_stays && now >= 0)
-        put_event(r, OJ_EVENT_STAY, now, measure);
+        append_event(r, OJ_EVENT_STAY, now, measure);
 }
 
 /* A loop, because a call of memcmp() costs more for the few numbers of a key.
  */
-static inline int are_equal(const int32_t *a, const int32_t *b, int64_t n)
+static inline int are_features_equal(const int32_t *a, const int32_t *b,
+                                     int64_t n)
 {
     int64_t i = 0;
     while (i < n && a[i] == b[i])
@@ -568,30 +573,30 @@ static inline int are_equal(const int32_t *a, const int32_t *b, int64_t n)
     return i == n;
 }
 
-static void put_events_of_report(const struct oj_events *events,
-                                 struct key *key, struct report *r)
+static void append_events_of_report(const struct oj_events *events,
+                                    struct key *key, struct report *r)
 {
-    const int32_t *before = features_of(key);
+    const int32_t *before = features_of_key(key);
     const int64_t n = key->n;
-    const int is_equal = n == r->n && are_equal(before, r->feature, n);
+    const int is_equal = n == r->n && are_features_equal(before, r->feature, n);
     if (events->rules.is_nearest)
     {
-        put_nearest_event(events, key, r);
+        append_nearest_event(events, key, r);
         return;
     }
     if (!is_equal)
     {
-        put_exits(events, before, n, r);
-        put_pairs(events, before, n, OJ_EVENT_ENTER, r);
+        append_exits(events, before, n, r);
+        append_events_of_pairs(events, before, n, OJ_EVENT_ENTER, r);
     }
     if (events->rules.with_stays)
-        put_pairs(events, before, n, OJ_EVENT_STAY, r);
+        append_events_of_pairs(events, before, n, OJ_EVENT_STAY, r);
 }
 
 /* Cannot fail: oj_events_prepare() has allocated all memory. */
-static void put_events_of_rows(struct oj_events *events,
-                               const struct oj_matches *pairs,
-                               struct oj_event_rows *out)
+static void append_events_of_rows(struct oj_events *events,
+                                  const struct oj_matches *pairs,
+                                  struct oj_event_rows *out)
 {
     struct report r = {0};
     r.out = out;
@@ -608,7 +613,7 @@ static void put_events_of_rows(struct oj_events *events,
         r.feature = pairs->join_row + first;
         r.measure = pairs->measure + first;
         r.n = oj_matches_end(pairs, row) - first;
-        put_events_of_report(events, key, &r);
+        append_events_of_report(events, key, &r);
         events->counts.n_inside += (r.n > 0) - (key->n > 0);
         set_features(key, r.feature, r.n);
         out->rows.n_matched += r.at > out->rows.offset[row];
@@ -631,13 +636,13 @@ oj_status oj_events_prepare(struct oj_events *events,
     if ((keys->integer == NULL) != events->rules.has_texts)
         return oj_fail(err, OJ_ERR_ARG,
                        "keys are integers for some reports and texts for "
-                       "others");
+                       "others: use one kind");
     if (reports->n_features != n)
         return oj_fail(err, OJ_ERR_INTERNAL,
                        "there are %lld reports, but pairs for %lld: both need "
                        "one row per report",
                        (long long)reports->n_features, (long long)n);
-    forget_keys_that_have_gone(events);
+    drop_empty_keys_if_many(events);
     OJ_ROOM(events->row_key, 0, n, events->cap_row_key, err);
     begin_batch(events);
     OJ_TRY(find_keys_of_batch(events, &b, err));
@@ -651,7 +656,7 @@ oj_status oj_events_prepare(struct oj_events *events,
 void oj_events_finish(struct oj_events *events, const struct oj_matches *pairs,
                       struct oj_event_rows *out)
 {
-    put_events_of_rows(events, pairs, out);
+    append_events_of_rows(events, pairs, out);
     events->counts.n_reports += pairs->n_rows;
     events->counts.n_without_key += events->found.n_without_key;
     events->counts.n_without_place += events->found.n_without_place;
@@ -669,7 +674,7 @@ oj_status oj_events_add(struct oj_events *events,
     return OJ_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------
+/* ---- creation and counts --------------------------------------------------
  */
 
 oj_status oj_events_new(const struct oj_event_rules *rules, int64_t n_features,
@@ -729,23 +734,23 @@ int oj_events_next_key(const struct oj_events *events, int64_t *at,
         out->text = events->rules.has_texts ? events->text + key->name : NULL;
         out->n_text = key->n_text;
         out->n = key->n;
-        out->feature = features_of(key);
+        out->feature = features_of_key(key);
         ++*at;
         return 1;
     }
     return 0;
 }
 
-static oj_status check_features(const struct oj_events *events,
-                                const struct oj_event_key *key,
-                                struct oj_error *err)
+static oj_status check_features_of_key(const struct oj_events *events,
+                                       const struct oj_event_key *key,
+                                       struct oj_error *err)
 {
     int is_good = key->n > 0 && (key->n == 1 || !events->rules.is_nearest);
     for (int32_t i = 0; i < key->n && is_good; i++)
         is_good = key->feature[i] >= 0 &&
                   key->feature[i] < events->n_features &&
-                  (i == 0 || rank_of(events, key->feature[i - 1]) <
-                                 rank_of(events, key->feature[i]));
+                  (i == 0 || tie_rank_of_feature(events, key->feature[i - 1]) <
+                                 tie_rank_of_feature(events, key->feature[i]));
     if (is_good)
         return OJ_OK;
     return oj_fail(
@@ -760,7 +765,7 @@ oj_status oj_events_add_key(struct oj_events *events,
     struct name name = {0};
     struct slot *slot;
     struct key *added;
-    OJ_TRY(check_features(events, key, err));
+    OJ_TRY(check_features_of_key(events, key, err));
     name.integer = key->integer;
     name.text = key->text;
     name.n_text = key->n_text;

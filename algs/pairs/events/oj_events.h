@@ -46,8 +46,8 @@ extern const char *const oj_event_names[OJ_N_EVENTS];
 struct oj_event_rules
 {
     int is_nearest; /**< 1: nearest join; a row has at most one pair */
-    int with_stays; /**< 1: also an event for each feature that a key is still
-                         in */
+    int with_stays; /**< 1: also gives an event for each feature that a key
+                         stays in */
     int has_texts;  /**< 1: keys are texts; 0: keys are integers */
 };
 
@@ -58,8 +58,8 @@ struct oj_event_keys
     const int64_t *integer; /**< [n] or NULL */
     const int64_t *offset;  /**< [n + 1] texts: offsets into bytes */
     const char *bytes;
-    const uint8_t *is_null; /**< [n] nonzero: the row has no key; NULL: all
-                                 have one */
+    const uint8_t *is_null; /**< [n] nonzero: the row has no key; NULL: every
+                                 row has one */
 };
 
 /** Events of the rows of a batch.  The entries of a row are its events; those
@@ -90,9 +90,9 @@ struct oj_events;
 
 /** Makes a state without keys.
  *  n_features  features of the join side
- *  tie_rank    [n_features] order of the features, which is also the order of
- *              the pairs of a row; NULL: order of the rows.  Must outlive
- *              *out */
+ *  tie_rank    [n_features] tie rank of each feature, by which the pairs of a
+ *              row are sorted; NULL: the ordinal is the rank. Must outlive *out
+ */
 OJ_MUST_USE oj_status oj_events_new(const struct oj_event_rules *rules,
                                     int64_t n_features, const int32_t *tie_rank,
                                     struct oj_events **out,

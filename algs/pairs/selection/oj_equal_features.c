@@ -15,16 +15,18 @@ int oj_fids_are_distinct(const struct oj_flat *flat, const int32_t *tie_rank)
     return tie_rank != NULL || (flat->fid != NULL && i >= flat->n_features);
 }
 
-/* 1 if a condition looks at more of a feature than its classes and FID. */
+/* Returns 1 if a condition depends on more of a feature than its classes and
+ * its FID. */
 static int has_other_conditions(const struct oj_relation *relation,
                                 const struct oj_flat *join_side)
 {
     if (relation->unordered_pairs != 0 || join_side->max_distance != NULL ||
         relation->n_spans > 0 || oj_relation_compares_attributes(relation))
         return 1;
-    /* These conditions look at whole geometries: of two features with an equal
-     * segment they may exclude one and keep the other.  Points are their only
-     * vertex, so this cannot happen; and what has no point equals no row. */
+    /* These conditions compare whole geometries: of two features with an equal
+     * segment they may exclude one and keep the other. A point has no other
+     * vertex, and a feature without points cannot equal a row, which has only
+     * points: then both are harmless. */
     return (relation->min_distance > 0.0 ||
             (relation->exclude_same_geometry &&
              (join_side->part_kinds & OJ_PART_POINT) != 0)) &&
@@ -50,14 +52,15 @@ oj_equal_features_make(const struct oj_relation *relation,
     return of;
 }
 
-/* A feature among its equals. */
+/* One of several features with equal geometries. */
 struct equal_feature
 {
-    int64_t excluded; /* the class that rows leave out */
-    int64_t place;    /* in the caller's list */
+    int64_t excluded; /* class (-exclude) or repeated FID by which rows exclude
+                         it */
+    int64_t place;    /* index in the caller's list */
     int32_t on_class, rank;
-    int32_t number; /* of its class to leave out, or -1: it is left out by no
-                       row */
+    int32_t number; /* number of that class, from 0; -1: no row excludes the
+                       feature */
 };
 
 static int compare_ranks(const struct equal_feature *a,
@@ -81,7 +84,7 @@ static int by_excluded_class(const void *left, const void *right)
     return compare_ranks(a, b);
 }
 
-/* Numbers the classes that rows leave out, and returns how many there are. */
+/* Numbers the classes that rows can exclude. Returns the number of classes. */
 static int32_t number_excluded_classes(const struct oj_equal_features *of,
                                        int64_t n, struct equal_feature *list)
 {
@@ -97,17 +100,19 @@ static int32_t number_excluded_classes(const struct oj_equal_features *of,
     return n_classes;
 }
 
-/* Features that are needed so far, by the class that rows leave out. */
+/* Counts of the features kept so far, in total and by the class that rows
+ * exclude. */
 struct needed_counts
 {
     int64_t all;
-    int64_t most, second; /* the greatest counts of two classes */
-    int32_t most_number;  /* the class of the first, or -1 */
+    int64_t most, second; /* the two largest counts of a class */
+    int32_t most_number;  /* class with the largest count; -1: none */
     int64_t *of_class;    /* [classes] */
 };
 
-/* A feature is needed unless, whatever class a row leaves out, k needed ones
- * come before it. */
+/* Returns 1 if the feature must be kept: some row excludes a class such that
+ * fewer than k of the features kept so far remain. The class in question is the
+ * largest one other than the feature's own. */
 static int is_needed_next(const struct needed_counts *counts, int64_t k,
                           int32_t number)
 {
@@ -117,7 +122,7 @@ static int is_needed_next(const struct needed_counts *counts, int64_t k,
     return counts->all - left_out < k;
 }
 
-static void count_needed(struct needed_counts *counts, int32_t number)
+static void count_needed_feature(struct needed_counts *counts, int32_t number)
 {
     int64_t n;
     counts->all++;
@@ -136,10 +141,11 @@ static void count_needed(struct needed_counts *counts, int32_t number)
         counts->second = n;
 }
 
-/* Marks features of one class to be on, which are sorted by rank. */
-static void mark_run(const struct oj_equal_features *of, int64_t n,
-                     const struct equal_feature *list, int64_t *of_class,
-                     uint8_t *is_needed)
+/* Marks the features of one -on class that must be kept. list: sorted by tie
+ * rank. */
+static void mark_needed_of_class(const struct oj_equal_features *of, int64_t n,
+                                 const struct equal_feature *list,
+                                 int64_t *of_class, uint8_t *is_needed)
 {
     struct needed_counts counts = {.most_number = -1, .of_class = of_class};
     for (int64_t i = 0; i < n; i++)
@@ -147,7 +153,7 @@ static void mark_run(const struct oj_equal_features *of, int64_t n,
         int needed = is_needed_next(&counts, of->k, list[i].number);
         is_needed[list[i].place] = (uint8_t)needed;
         if (needed)
-            count_needed(&counts, list[i].number);
+            count_needed_feature(&counts, list[i].number);
     }
     for (int64_t i = 0; i < n; i++)
     {
@@ -203,7 +209,7 @@ oj_status oj_equal_features_mark(const struct oj_equal_features *of, int64_t n,
         end = i + 1;
         while (end < n && list[end].on_class == list[i].on_class)
             end++;
-        mark_run(of, end - i, list + i, of_class, is_needed);
+        mark_needed_of_class(of, end - i, list + i, of_class, is_needed);
     }
     oj_free(of_class);
     oj_free(list);

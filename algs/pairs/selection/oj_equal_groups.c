@@ -15,7 +15,7 @@ static int by_key(const void *left, const void *right)
     return (a->key > b->key) - (a->key < b->key);
 }
 
-/* Sorts features by the class that must be equal, and by tie rank. */
+/* Sorts features by -on class, then by tie rank. */
 static void sort_entry(const struct oj_index_args *args, int64_t n,
                        int32_t *feature, struct oj_keyed *keyed)
 {
@@ -53,7 +53,8 @@ static oj_status sort_entries(struct oj_equal_groups *groups,
     return OJ_OK;
 }
 
-/* 1 if rows that leave out one of the features leave out both. */
+/* Returns 1 if every row that excludes one of the features excludes the other,
+ * too. */
 static int are_left_out_together(const struct oj_flat *flat, int32_t a,
                                  int32_t b)
 {
@@ -63,7 +64,7 @@ static int are_left_out_together(const struct oj_flat *flat, int32_t a,
     return flat->fid[a] == flat->fid[b];
 }
 
-/* Fills next_other where a row can leave out many features of an entry. */
+/* Fills next_other if a row can exclude several features of an entry. */
 static oj_status link_entries(struct oj_equal_groups *groups,
                               const struct oj_index_args *args,
                               struct oj_error *err)
@@ -99,21 +100,22 @@ oj_status oj_equal_groups_finish(struct oj_equal_groups *groups,
     return link_entries(groups, args, err);
 }
 
-/* --- places ---------------------------------------------------------------
-
+/* --- entries --------------------------------------------------------------
+ *
  * Neighbours in Morton order that have equal geometries become one entry. */
 
-/* Longer runs of equal Morton codes are sorted, so that equal features follow
- * each other; in shorter ones they are searched for in the order that is. */
+/* Runs of equal Morton codes longer than this are sorted, so that equal
+ * features are adjacent. In shorter runs only neighbours in the given order are
+ * compared. */
 #define LONG_RUN 32
 
-static int is_one_place(const struct oj_ordered_point *a,
-                        const struct oj_ordered_point *b)
+static int are_coordinates_equal(const struct oj_ordered_point *a,
+                                 const struct oj_ordered_point *b)
 {
     return a->x == b->x && a->y == b->y;
 }
 
-static int by_code_and_place(const void *left, const void *right)
+static int by_code_and_coordinates(const void *left, const void *right)
 {
     const struct oj_ordered_point *a = left, *b = right;
     if (a->key != b->key)
@@ -125,17 +127,18 @@ static int by_code_and_place(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Has the shapes of a run with one middle stand by hashes of their geometry. */
-static void sort_shapes_of_one_middle(const struct oj_flat *flat, int64_t n,
-                                      struct oj_ordered_point *run)
+/* Sorts shapes with one common centre by the hash of their geometry. */
+static void sort_shapes_of_one_centre_by_hash(const struct oj_flat *flat,
+                                              int64_t n,
+                                              struct oj_ordered_point *run)
 {
     for (int64_t i = 0; i < n; i++)
         run[i].key = (uint32_t)oj_flat_geometry_hash(flat, run[i].index);
-    qsort(run, (size_t)n, sizeof *run, by_code_and_place);
+    qsort(run, (size_t)n, sizeof *run, by_code_and_coordinates);
 }
 
-/* Sorts a long run, unless nearly all codes in it differ: then its order, which
- * is that of the layer, stays. */
+/* Sorts a long run so that equal geometries are adjacent. A run in which no
+ * location is crowded keeps its order. */
 static oj_status sort_long_run(const struct oj_flat *flat, int64_t n,
                                struct oj_ordered_point *run,
                                uint8_t *is_crowded, struct oj_error *err)
@@ -145,13 +148,13 @@ static oj_status sort_long_run(const struct oj_flat *flat, int64_t n,
         oj_order_mark_crowded(n, run, LONG_RUN, is_crowded, &n_crowded, err));
     if (n_crowded == 0)
         return OJ_OK;
-    qsort(run, (size_t)n, sizeof *run, by_code_and_place);
+    qsort(run, (size_t)n, sizeof *run, by_code_and_coordinates);
     for (int64_t i = 0; !oj_flat_is_points(flat) && i < n; i = end)
     {
-        for (end = i + 1; end < n && is_one_place(&run[i], &run[end]);)
+        for (end = i + 1; end < n && are_coordinates_equal(&run[i], &run[end]);)
             end++;
         if (end - i > LONG_RUN)
-            sort_shapes_of_one_middle(flat, end - i, run + i);
+            sort_shapes_of_one_centre_by_hash(flat, end - i, run + i);
     }
     return OJ_OK;
 }
@@ -174,13 +177,13 @@ static oj_status sort_long_runs(const struct oj_flat *flat,
     return status;
 }
 
-/* 1 if two features are one place.  Features with maximum distances of their
- * own stay apart. */
-static int are_of_one_place(const struct oj_flat *flat,
-                            const struct oj_ordered_point *a,
-                            const struct oj_ordered_point *b)
+/* Returns 1 if two neighbours belong to one entry. Features with their own
+ * maximum distance never do. */
+static int belong_to_one_entry(const struct oj_flat *flat,
+                               const struct oj_ordered_point *a,
+                               const struct oj_ordered_point *b)
 {
-    return is_one_place(a, b) && flat->max_distance == NULL &&
+    return are_coordinates_equal(a, b) && flat->max_distance == NULL &&
            oj_flat_same_geometry(flat, a->index, flat, b->index);
 }
 
@@ -196,7 +199,7 @@ static oj_status list_entries(struct oj_equal_groups *groups,
     for (int64_t i = 0; i < n; i++)
     {
         groups->feature[i] = (int32_t)point[i].index;
-        at += i == 0 || !are_of_one_place(flat, &point[i - 1], &point[i]);
+        at += i == 0 || !belong_to_one_entry(flat, &point[i - 1], &point[i]);
     }
     groups->n = at;
     if (at == n)
@@ -205,7 +208,7 @@ static oj_status list_entries(struct oj_equal_groups *groups,
     at = 0;
     for (int64_t i = 0; i < n; i++)
     {
-        if (i == 0 || !are_of_one_place(flat, &point[i - 1], &point[i]))
+        if (i == 0 || !belong_to_one_entry(flat, &point[i - 1], &point[i]))
             groups->first[at++] = (int32_t)i;
     }
     groups->first[at] = (int32_t)n;
@@ -265,8 +268,8 @@ oj_equal_groups_ranks_of_row(const struct oj_equal_groups *groups,
     return range;
 }
 
-/* The first place of a run, which is sorted by class and rank, that comes no
- * earlier than these. */
+/* Returns the first position of a run (sorted by class and tie rank) that is
+ * not less than (on_class, rank); run.end if there is none. */
 static int64_t find_in_run(const struct oj_equal_groups *groups,
                            const struct oj_index_args *args,
                            struct oj_equal_run run, int32_t on_class,
@@ -306,8 +309,8 @@ struct oj_equal_run oj_equal_groups_run(const struct oj_equal_groups *groups,
     return run;
 }
 
-/* 1 if the row leaves the feature out together with all that next_other
- * skips. */
+/* Returns 1 if the row excludes the feature, and with it all features that
+ * next_other skips. */
 static int is_left_out(const struct oj_row_index *index, int64_t row,
                        int32_t feature)
 {

@@ -1,51 +1,53 @@
-/** Features of the join side that are equal in what a join measures: one entry
- * of an index, which is measured once for a row.
+/** Groups the join features with equal geometries into entries. An index holds
+ *  one item per entry, whose distance to a row is computed once.
  *
  *  entry       0     1       2   ...
  *  feature   [ 7     3 5 8   9   ...   ordinals
  *  first     [ 0     1       4   ...   NULL where each entry is one feature
  *
- *  The features of an entry are sorted by the class that must be equal and by
- *  tie rank, and a row asks them in this order until it has as many as it
- * wants. Each condition leads to the first features that fulfil it, so an entry
- * of any size costs O(k) a row:
+ *  The features of an entry are sorted by -on class, then by tie rank. A row
+ *  tests them in this order until it has enough pairs. These conditions are met
+ *  without testing every feature, so an entry of any size costs O(k) a row:
  *
- *   -on               a run of the entry
- *   order of FIDs     a range of tie ranks, found by halving
+ *   -on               the features of a class are consecutive
+ *   order of FIDs     a range of tie ranks, found by binary search
  *   -exclude, self    next_other: the next feature of another class or FID
  *
- *  Other conditions of attributes are asked of one feature after the other.
- *  Source: ours.
- */
+ *  Other conditions are tested feature by feature. Source: ours. */
 #ifndef OJ_EQUAL_GROUPS_H
 #define OJ_EQUAL_GROUPS_H
 
 #include "oj_parallel_row_search.h"
 #include "oj_sorted_fids.h"
 
-/** Owner of its arrays, which the index that has the entries fills: feature,
- * and first where an entry has several; zeroed memory is valid. */
+/** Owner of its arrays. The index fills feature, and first where an entry has
+ * several features; zeroed memory is valid. */
 struct oj_equal_groups
 {
-    int64_t n;           /**< entries */
-    int32_t *feature;    /**< [features] */
-    int32_t *first;      /**< [n + 1] in feature; NULL: one feature each */
-    int32_t *next_other; /**< [features] place in feature of the next one that
-                              rows do not leave out together with this; NULL:
-                              rows leave out one of an entry at most */
-    struct oj_sorted_fids fids; /**< where pairs have an order of FIDs */
+    int64_t n;        /**< entries */
+    int32_t *feature; /**< [features] ordinals, entry by entry */
+    int32_t *first;   /**< [n + 1] positions in feature; NULL: each entry is
+                           one feature */
+    /** [features] position in feature of the next one that a row can keep
+     * although it excludes this one; NULL: a row excludes at most one feature
+     * of an entry */
+    int32_t *next_other;
+    struct oj_sorted_fids fids; /**< used if a pair depends on the order of its
+                                     FIDs */
 };
 
-/** Makes entries of the features in order, which is that of Morton codes: equal
- * geometries next to each other are one, and long runs of one code are sorted
- * for that.  Features with maximum distances of their own are an entry each. */
+/** Builds the entries from order, which is sorted by Morton code: neighbours
+ * with equal geometries form one entry. Long runs of one code are sorted first,
+ * so that equal geometries are adjacent. A feature with its own maximum
+ * distance is an entry of its own. */
 OJ_MUST_USE oj_status oj_equal_groups_make(struct oj_equal_groups *groups,
                                            const struct oj_index_args *args,
                                            struct oj_order *order,
                                            struct oj_error *err);
 
-/** Sorts the features of each entry, and prepares for the conditions of a join.
- * O(features log features).  oj_equal_groups_make() calls it. */
+/** Sorts the features of each entry and prepares next_other and fids for the
+ * conditions of the join. O(features log features). Called by
+ * oj_equal_groups_make(). */
 OJ_MUST_USE oj_status oj_equal_groups_finish(struct oj_equal_groups *groups,
                                              const struct oj_index_args *args,
                                              struct oj_error *err);
@@ -54,7 +56,7 @@ int64_t oj_equal_groups_bytes(const struct oj_equal_groups *groups);
 
 void oj_equal_groups_free(struct oj_equal_groups *groups);
 
-/** The number of features of an entry. */
+/** Returns the number of features of an entry. */
 static inline int64_t
 oj_equal_groups_count(const struct oj_equal_groups *groups, int64_t entry)
 {
@@ -63,7 +65,8 @@ oj_equal_groups_count(const struct oj_equal_groups *groups, int64_t entry)
                : 1;
 }
 
-/** The first feature of an entry, which stands for all. */
+/** Returns the first feature of an entry; its geometry equals that of the
+ * others. */
 static inline int32_t oj_equal_groups_any(const struct oj_equal_groups *groups,
                                           int64_t entry)
 {
@@ -71,20 +74,20 @@ static inline int32_t oj_equal_groups_any(const struct oj_equal_groups *groups,
         ->feature[groups->first != NULL ? groups->first[entry] : entry];
 }
 
-/** The tie ranks, from .. end - 1, of features that can be pairs of a row. */
+/** Half-open range of the tie ranks of features that can pair with a row. */
 struct oj_rank_range
 {
     int32_t from, end;
 };
 
-/** The range that the order of FIDs leaves to a row; all ranks where none is
- * asked for. */
+/** Returns the tie ranks whose FIDs are in the order that the relation requires
+ * with the row's FID; all ranks if it requires none. */
 struct oj_rank_range
 oj_equal_groups_ranks_of_row(const struct oj_equal_groups *groups,
                              const struct oj_row_index *index, int64_t row);
 
-/** The features of an entry that can be pairs of a row, as places in feature.
- */
+/** The features of an entry that can pair with a row: half-open range of
+ * positions in feature. */
 struct oj_equal_run
 {
     int64_t first, end; /**< empty: first == end */
@@ -95,9 +98,9 @@ struct oj_equal_run oj_equal_groups_run(const struct oj_equal_groups *groups,
                                         int64_t row, int64_t entry,
                                         struct oj_rank_range range);
 
-/** Puts the pairs of a row with the features of a run that pass the filter, at
- * one compared value: of k nearest no more than k, or all for ties.
- * *n_tried grows by the number of features that are looked at. */
+/** Adds pairs of a row with those features of a run that pass the filter, all
+ * with the measure `compared`: at most k in a join of the k nearest, all if
+ * ties are kept. Increases *n_tried by the number of features tested. */
 OJ_MUST_USE oj_status oj_equal_groups_put(const struct oj_equal_groups *groups,
                                           const struct oj_row_index *index,
                                           struct oj_row_worker *worker,

@@ -5,13 +5,13 @@
 
 #include "../../../flatten/arrays/oj_flat.h"
 
-/** Area of all polygon parts, shells less holes, in square CRS units; 0 without
- * polygons. Source: the shoelace formula, relative to the first vertex of each
- * ring. */
+/** Returns the area of all polygon parts, shells less holes, in square CRS
+ * units; 0 without polygons. Source: the shoelace formula, relative to the
+ * first vertex of each ring. */
 double oj_flat_area(const struct oj_flat *flat, int64_t feature);
 
-/** Length of all line parts, in CRS units; rings of polygons are not counted.
- */
+/** Returns the length of all line parts, in CRS units; rings of polygons are
+ * not counted. */
 double oj_flat_length(const struct oj_flat *flat, int64_t feature);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Segments that share one bounding box. */
+/* Number of consecutive segments that share one bounding box. */
 #define RUN 16
 
 struct oj_plain_segment
@@ -61,7 +61,7 @@ static struct part_side init_feature_parts(const struct oj_flat *flat,
     return s;
 }
 
-/* First vertex and number of vertices of ring r. */
+/* Returns the first vertex of ring r; *n: its number of vertices. */
 static int64_t first_vertex_of_ring(const struct part_side *s, int64_t r,
                                     int64_t *n)
 {
@@ -126,7 +126,7 @@ static oj_status load_part_segments(struct part_side *s, int64_t place,
     return OJ_OK;
 }
 
-/* ---- the least distance ------------------------------------------------- */
+/* ---- minimum distance --------------------------------------------------- */
 
 static void find_nearest_in_runs(const struct part_side *a, int64_t run_a,
                                  const struct part_side *b, int64_t run_b,
@@ -173,7 +173,8 @@ static void find_nearest_in_parts(const struct part_side *a,
 
 /* Returns 1 if the point is on a ring of the polygon part, or inside by the
  * even-odd rule. */
-static int part_holds(const struct part_side *s, double x, double y)
+static int does_part_contain_point(const struct part_side *s, double x,
+                                   double y)
 {
     const struct oj_box point = {x, y, x, y};
     return s->kind == OJ_PART_POLYGON && oj_box_intersects(&s->all, &point) &&
@@ -182,7 +183,7 @@ static int part_holds(const struct part_side *s, double x, double y)
                                s->end_ring) != OJ_OUTSIDE;
 }
 
-/* Nearest point to (x, y) on segment s. */
+/* Computes the point of segment s that is nearest to (x, y). */
 static void project_on_segment(const struct oj_plain_segment *s, double x,
                                double y, double *to_x, double *to_y)
 {
@@ -219,8 +220,8 @@ static int is_point_on_segment(const struct oj_plain_segment *s, double x,
            oj_orientation(s->x0, s->y0, s->x1, s->y1, x, y) == 0;
 }
 
-/* Intersection of two segments: a common vertex if there is one, else the
- * crossing point. */
+/* Computes the intersection of two segments: a common vertex if there is one,
+ * else the crossing point. */
 static void intersection_point_of_segments(const struct oj_plain_segment *a,
                                            const struct oj_plain_segment *b,
                                            double *x, double *y)
@@ -242,9 +243,9 @@ static void intersection_point_of_segments(const struct oj_plain_segment *a,
     *y = t > 0.0 && t < 1.0 ? a->y0 + t * dy : a->y0;
 }
 
-/* Nearest points of two disjoint segments: one of the four ends, and the point
- * of the other segment nearest to it. The ends are tried in the order of
- * oj_segment_pair_distance(). */
+/* Computes the nearest points of two disjoint segments: one of the four ends,
+ * and the point of the other segment nearest to it. The ends are tried in the
+ * order of oj_segment_pair_distance(). */
 static void nearest_points_of_segments(const struct oj_plain_segment *a,
                                        const struct oj_plain_segment *b,
                                        struct oj_nearest_points *out)
@@ -308,7 +309,7 @@ static int find_ring_start_inside(const struct part_side *a,
     for (int64_t ring = first; ring < end; ring++)
     {
         int64_t n, v = first_vertex_of_ring(a, ring, &n);
-        if (part_holds(b, a->flat->x[v], a->flat->y[v]))
+        if (does_part_contain_point(b, a->flat->x[v], a->flat->y[v]))
         {
             set_both_points_at_distance_0(out, a->flat->x[v], a->flat->y[v]);
             return 1;

@@ -45,13 +45,13 @@ OJ_MUST_USE oj_status oj_nearest_points_find(
     int64_t b, enum oj_distance_to distance_to, struct oj_nearest_work *work,
     struct oj_nearest_points *out, struct oj_error *err);
 
-/** The nearest point to (x, y) of the segment from a to b. */
+/** Computes the point of the segment from a to b that is nearest to (x, y). */
 void oj_nearest_point_of_segment(double x, double y, double ax, double ay,
                                  double bx, double by, double *to_x,
                                  double *to_y);
 
-/** Direction from point a to point b, degrees clockwise from north (+y), in [0,
- * 360); NaN if the points are equal. */
+/** Returns the direction from point a to point b, in degrees clockwise from
+ * north (+y), in [0, 360); NaN if the points are equal. */
 double oj_bearing(double ax, double ay, double bx, double by);
 
 #endif

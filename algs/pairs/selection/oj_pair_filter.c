@@ -42,17 +42,17 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     }
     if (asks_fids && (input->fid == NULL || join_side->fid == NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "to leave out pairs of a feature with itself, both "
-                       "sides need FIDs");
+                       "exclude_self and unordered_pairs need the FIDs of both "
+                       "sides");
     if ((input->on_class == NULL) != (join_side->on_class == NULL) ||
         (input->exclude_class == NULL) != (join_side->exclude_class == NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "attributes that are compared must be given for both "
-                       "sides, or for neither");
+                       "attributes to compare (on, exclude) must be given "
+                       "for both sides, or for neither");
     if (oj_relation_is_of_equal_attributes(relation) && input->on_class == NULL)
         return oj_fail(err, OJ_ERR_ARG,
-                       "op attributes needs the values that must be equal: "
-                       "give on");
+                       "op attributes needs the columns whose values must "
+                       "be equal: give on");
     if (input->n_texts < relation->n_similar ||
         join_side->n_texts < relation->n_similar)
         return oj_fail(err, OJ_ERR_ARG,
@@ -69,7 +69,8 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
                        "a condition on spans needs the spans of both sides");
     if (relation->heading.is_asked && input->heading == NULL)
         return oj_fail(err, OJ_ERR_ARG,
-                       "a condition on headings needs those of the input");
+                       "a condition on headings needs the headings of "
+                       "the input");
     filter.is_needed = oj_relation_compares_attributes(relation) || asks_fids ||
                        relation->n_spans > 0 ||
                        relation->exclude_same_geometry ||
@@ -93,8 +94,8 @@ static int have_equal_relative_offsets(const int64_t *a, const int64_t *b,
     return 1;
 }
 
-/* 1 if the features have equal kinds of parts and equal counts of rings and
- * vertices. */
+/* Returns 1 if the features have equal kinds of parts and equal counts of rings
+ * and vertices. */
 static int have_equal_parts_and_rings(const struct oj_flat *a,
                                       int64_t feature_a,
                                       const struct oj_flat *b,

@@ -52,36 +52,36 @@ static inline int oj_pair_may_count(const struct oj_pair_filter *filter,
     return !filter->is_needed || oj_pair_filter_passes(filter, row, feature);
 }
 
-/** Size class of a token count: an index of most_apart. */
+/** Returns the size class of a token count: an index of most_apart. */
 static inline int32_t oj_token_count_class(int32_t n_tokens)
 {
     return n_tokens < OJ_LONG_TEXT ? n_tokens : OJ_LONG_TEXT;
 }
 
-/** Similarity, 0 to 1, of the texts of one condition of relation; both texts
- * must have tokens. */
+/** Returns the similarity, 0 to 1, of the texts of one condition of relation;
+ * both texts must have tokens. */
 double oj_pair_similarity(const struct oj_relation *relation, int condition,
                           const struct oj_flat *input, int64_t row,
                           const struct oj_flat *join_side, int64_t feature);
 
-/** Difference of the two vectors of relation's vector condition; neither may be
- * missing. */
+/** Returns the difference of the two vectors of relation's condition on
+ * vectors; neither may be missing. */
 double oj_pair_difference(const struct oj_relation *relation,
                           const struct oj_flat *input, int64_t row,
                           const struct oj_flat *join_side, int64_t feature);
 
-/** Measure of a pair of op similar: the similarity of the first texts, negated;
- * without texts the difference of the vectors. */
+/** Returns the measure of a pair of op similar: the similarity of the first
+ * texts, negated; without texts, the difference of the vectors. */
 double oj_pair_rank(const struct oj_relation *relation,
                     const struct oj_flat *input, int64_t row,
                     const struct oj_flat *join_side, int64_t feature);
 
-/** 1 if the two features have equal parts, rings and vertices, in equal order
- * (0 and -0 are equal). */
+/** Returns 1 if the two features have equal parts, rings and vertices, in equal
+ * order (0 and -0 are equal). */
 int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b);
 
-/** A hash of the first vertices of a feature and of their number: equal
+/** Returns a hash of the first vertices of a feature and of their number; equal
  * geometries have equal hashes. */
 uint64_t oj_flat_geometry_hash(const struct oj_flat *flat, int64_t feature);
 
@@ -108,8 +108,8 @@ static inline int oj_feature_may_pair(const struct oj_flat *flat,
            (flat->max_distance == NULL || flat->max_distance[feature] >= 0.0);
 }
 
-/** Maximum distance of a pair: the smallest of the input feature's, the join
- * feature's and the relation's.  Negative: no pair. */
+/** Returns the maximum distance of a pair: the minimum of the input feature's,
+ * the join feature's and the relation's. Negative: no pair is possible. */
 static inline double oj_pair_max_distance(const struct oj_relation *relation,
                                           const struct oj_flat *input,
                                           int64_t row,

@@ -182,7 +182,7 @@ static oj_status search_rows(struct oj_row_index *index, struct oj_stats *stats,
     status = oj_parallel_try(index->n_threads, index->n_rows,
                              at_once < ROWS_AT_ONCE ? at_once : ROWS_AT_ONCE,
                              search_row, index, err);
-    /* a method that is cancelled may stop early without an error */
+    /* A method that is cancelled may stop early without an error. */
     if (status == OJ_OK)
         status = oj_check_cancel(index->args.options.cancel, err);
     stats->sort_s += started - start;
@@ -191,7 +191,8 @@ static oj_status search_rows(struct oj_row_index *index, struct oj_stats *stats,
     {
         const struct oj_row_worker *worker = oj_row_worker(index, t);
         stats->n_candidates += worker->n_candidates;
-        /* thread time divided by the number of threads gives wall-clock time */
+        /* Thread time divided by the number of threads gives wall-clock time.
+         */
         stats->filter_s += worker->filter_s / index->n_threads;
         stats->refine_s -= worker->filter_s / index->n_threads;
     }

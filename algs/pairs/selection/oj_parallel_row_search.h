@@ -30,8 +30,8 @@ struct oj_row_worker
                                     oj_stats */
     double filter_s;           /**< filter seconds in this batch, if timings
                                     are on */
-    char apart[64]; /**< padding, so that two threads' counters never share a
-                         cache line */
+    char apart[64]; /**< padding: counters of two threads never share a cache
+                         line */
 };
 
 struct oj_row_index
@@ -50,8 +50,8 @@ struct oj_row_index
     const struct oj_flat *input;
     struct oj_pair_budget budget;
     struct oj_pair_filter filter;
-    struct oj_order order; /**< rows in the order in which start() wants them
-                                searched */
+    struct oj_order order; /**< rows in the order in which they are searched,
+                                set by start() */
     int64_t n_rows;        /**< rows (or groups) to search; start() may
                                 change it */
 };
@@ -85,14 +85,14 @@ struct oj_row_method
     double (*measure_of)(double compared);
 };
 
-/** Called by an engine's build function: initialises struct oj_row_index at the
- * begin of its index; returns the index. */
+/** Initialises the struct oj_row_index at the begin of an engine's index, and
+ * returns it. Called by the engine's build function. */
 void *oj_row_index_begin(struct oj_index *index,
                          const struct oj_row_method *method,
                          const struct oj_index_args *args);
 
-/** Members join, free_batches and set_options of struct oj_engine for a method
- * of this file. */
+/** Implement the members join, free_batches and set_options of struct oj_engine
+ * for engines that use a struct oj_row_method. */
 OJ_MUST_USE oj_status oj_row_join(struct oj_index *index,
                                   const struct oj_flat *input,
                                   struct oj_matches *out,

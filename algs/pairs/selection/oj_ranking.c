@@ -15,9 +15,9 @@ struct oj_ranking oj_ranking_make(const struct oj_relation *relation,
                                   const int32_t *tie_rank)
 {
     double most = relation->max_distance;
-    if (oj_relation_is_similar(relation)) /* the initial bound of similarities:
-                                             they are compared negated, so all
-                                             are below it */
+    if (oj_relation_is_similar(relation)) /* similarities are compared negated,
+                                             so every one is below this initial
+                                             bound */
         most = relation->n_similar > 0 ? 0.0 : relation->vector.max_difference;
     return (struct oj_ranking){.k = relation->k,
                                .keep_ties = relation->ties == OJ_TIES_ALL,
@@ -75,8 +75,8 @@ static void sort_candidates(struct oj_candidate *list, int64_t n,
     }
 }
 
-/* Sorts the list, drops repeated features and cuts it at k, ties kept if
- * wanted. */
+/* Sorts the list, drops repeated features and cuts it after the k-th candidate,
+ * or after its ties if they are kept. */
 static void drop_repeats_and_keep_k_nearest(struct oj_ranking *ranking)
 {
     struct oj_candidate *list = ranking->list;
@@ -145,7 +145,7 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
     candidate.distance = distance;
     candidate.feature = feature;
     candidate.rank = oj_tie_rank(ranking->tie_rank, feature);
-    /* bounds the length of the list if many features are equally near */
+    /* keeps the list short if many features are equally near */
     if (distance == ranking->bound && candidate.rank >= ranking->last_rank)
         return OJ_OK;
     OJ_ROOM(ranking->list, ranking->n, ranking->n + 1, ranking->capacity, err);
@@ -155,8 +155,8 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
         return OJ_OK;
     }
     ranking->list[ranking->n++] = candidate;
-    /* Cutting now and then keeps the list within a few times k. k may be
-     * INT64_MAX, so the comparison must not overflow. */
+    /* Cuts the list when it is a few times longer than k. k may be INT64_MAX,
+     * so the comparison must not overflow. */
     if ((ranking->n - 64) / 2 - ranking->n_cut >= ranking->k)
         drop_repeats_and_keep_k_nearest(ranking);
     return OJ_OK;
@@ -329,8 +329,8 @@ static oj_status group_entries_by_row(const struct oj_ones *ones,
         for (int64_t i = 0; i < answers[a].n_entries; i++)
             next[answers[a].row[i]]++;
     }
-    /* turns counts into write positions; after the fill they are the ends of
-     * rows */
+    /* Counts become write positions; after the fill, they are the ends of the
+     * rows. */
     for (int64_t row = 0; row < n_rows; row++)
     {
         int64_t count = next[row];

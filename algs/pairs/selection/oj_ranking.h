@@ -48,8 +48,8 @@ struct oj_ranking
     struct oj_candidate *list;
 };
 
-/** An empty ranking. tie_rank must outlive it. Allocates nothing, so it cannot
- * fail. */
+/** Returns an empty ranking. tie_rank must outlive it. Allocates nothing, so it
+ * cannot fail. */
 struct oj_ranking oj_ranking_make(const struct oj_relation *relation,
                                   const int32_t *tie_rank);
 
@@ -65,8 +65,8 @@ OJ_MUST_USE oj_status oj_ranking_add(struct oj_ranking *ranking,
 /** Sorts, drops repeats and cuts: list[0 .. n) is the answer of the row. */
 void oj_ranking_finish(struct oj_ranking *ranking);
 
-/** The k-th distance of a finished ranking; INFINITY if there are fewer than k.
- */
+/** Returns the k-th distance of a finished ranking; INFINITY if there are fewer
+ * than k. */
 static inline double oj_ranking_kth_distance(const struct oj_ranking *ranking)
 {
     return ranking->n >= ranking->k ? ranking->list[ranking->k - 1].distance
@@ -109,8 +109,8 @@ OJ_MUST_USE oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
 OJ_MUST_USE oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n,
                                          struct oj_error *err);
 
-/** Appends a pair; there must be room.  Not for nearest joins; each pair must
- * come only once. distance: NaN if the join has no measure. */
+/** Appends a pair; there must be room. Not for nearest joins. Each pair must be
+ * appended only once. distance: NaN if the join has no measure. */
 static inline void oj_answers_put(struct oj_answers *answers, int32_t row,
                                   int32_t feature, double distance)
 {
@@ -138,7 +138,8 @@ OJ_MUST_USE oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                             struct oj_matches *out,
                                             struct oj_error *err);
 
-/** In oj_ones.feature: the pairs of this row are in struct oj_answers. */
+/** Value in oj_ones.feature of a row with several pairs, which are in struct
+ * oj_answers. */
 #define OJ_ONE_OF_MANY (-2)
 
 /** Answers of rows with at most one pair, indexed by row; smaller than struct

@@ -1,14 +1,13 @@
-/** Whether a feature's text can still be among the k most similar of a row, by
- *  the sizes and bitmaps of the two sets.
+/** Tests whether a feature's text can still be among the k most similar of a
+ *  row, by the sizes and bitmaps of the two token sets.
  *
- *  The k-th best similarity so far says how many tokens sets of two sizes must
- *  have in common: a number that only grows while a row is searched, so it is
- *  counted up, when it is asked for, from where it was.  Bitmaps give an upper
- *  bound of the common tokens (oj_token_sets.h).
+ *  From the k-th best similarity so far follows the number of tokens that two
+ *  sets of given sizes must have in common. This number only grows while a row
+ *  is searched, so it is updated by counting up. Bitmaps give an upper bound of
+ *  the common tokens (oj_token_sets.h).
  *
  *  Everything here is inlined into functions that are compiled for several
- *  instruction sets.  Source: ours.
- */
+ *  instruction sets. Source: ours. */
 #ifndef OJ_SIMILARITY_BOUND_H
 #define OJ_SIMILARITY_BOUND_H
 
@@ -19,16 +18,19 @@
 
 #include <math.h>
 
-/** For one row; oj_similarity_bound_start() begins it. */
+/** Bounds of one row, initialised by oj_similarity_bound_start(). Arrays are
+ * indexed by the token count of the join feature. */
 struct oj_similarity_bound
 {
     const struct oj_token_sets *a, *b; /**< input and join side */
     enum oj_text_measure measure;
     int64_t row;
-    double known[OJ_LONG_TEXT]; /**< bound of the ranking for which the numbers
-                                     of sets of this size are right */
-    int32_t as_good[OJ_LONG_TEXT]; /**< tokens in common that reach it */
-    int32_t better[OJ_LONG_TEXT];  /**< and that exceed it */
+    double known[OJ_LONG_TEXT]; /**< ranking->bound for which as_good and better
+                                     are valid; NaN: none yet */
+    int32_t as_good[OJ_LONG_TEXT]; /**< minimum of common tokens for a
+                                        similarity that equals the bound */
+    int32_t better[OJ_LONG_TEXT];  /**< minimum of common tokens for a
+                                        similarity above the bound */
 };
 
 OJ_INLINE void oj_similarity_bound_start(struct oj_similarity_bound *bound,
@@ -48,8 +50,8 @@ OJ_INLINE void oj_similarity_bound_start(struct oj_similarity_bound *bound,
     }
 }
 
-/* Counts up to what the ranking, which holds similarities negated, asks of sets
- * of this size. */
+/* Raises as_good[size] and better[size] to the bound of the ranking. most: that
+ * bound, a negated similarity. */
 static inline void oj_similarity_bound_raise(struct oj_similarity_bound *bound,
                                              double most, int32_t size)
 {
@@ -67,7 +69,7 @@ static inline void oj_similarity_bound_raise(struct oj_similarity_bound *bound,
     bound->known[size] = most;
 }
 
-/** 0 if the feature cannot be in the answer of the row. */
+/** Returns 0 if the feature cannot be in the answer of the row. */
 OJ_INLINE int oj_similarity_bound_allows(struct oj_similarity_bound *bound,
                                          const struct oj_ranking *ranking,
                                          int32_t feature)

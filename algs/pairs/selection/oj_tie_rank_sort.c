@@ -21,7 +21,8 @@ static int is_in_order(int64_t n, const int32_t *tie_rank,
     return 1;
 }
 
-/* The position of a pair is the number of pairs with a lower rank. */
+/* Sorts up to FEW pairs: the position of a pair is the number of pairs with a
+ * lower rank. */
 OJ_CLONES static void sort_few(int64_t n, const int32_t *tie_rank,
                                int32_t *feature, double *measure)
 {
@@ -83,8 +84,8 @@ oj_status oj_row_order_sort(struct oj_row_order *order, int64_t n,
                             const int32_t *tie_rank, int32_t *feature,
                             double *measure, struct oj_error *err)
 {
-    /* for 5 to FEW pairs, sorting is faster than testing whether they are
-     * sorted */
+    /* For 5 to FEW pairs, sorting is faster than testing whether they are
+     * sorted. */
     if (n < 2 || ((n < 5 || n > FEW) && is_in_order(n, tie_rank, feature)))
         return OJ_OK;
     if (n > FEW)

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/** The tie rank of a feature. tie_rank: [features], or NULL if the ordinal is
- * the rank. */
+/** Returns the tie rank of a feature. tie_rank: [features], or NULL if the
+ * ordinal is the rank. */
 static inline int32_t oj_tie_rank(const int32_t *tie_rank, int32_t feature)
 {
     return tie_rank != NULL ? tie_rank[feature] : feature;

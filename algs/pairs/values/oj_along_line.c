@@ -17,7 +17,7 @@ enum
     BOXES_PER_TASK = 1024
 };
 
-/* ---- preparing ----------------------------------------------------------- */
+/* ---- preparation --------------------------------------------------------- */
 
 static double length_of_segment(const struct oj_along_side *side, int64_t v)
 {
@@ -143,12 +143,13 @@ void oj_along_side_free(struct oj_along_side *side)
 /* The nearest segment found so far. */
 struct nearest_segment
 {
-    double distance; /* in units of the CRS; on the sphere the squared chord */
+    double distance; /* units of the CRS; on the sphere squared chord */
     int64_t v;       /* first vertex of the segment; -1: none found */
     int64_t ring;    /* ring of the segment; -1: the feature is a struct
                         oj_short_line */
-    const struct oj_heading_range *heading; /* segments must fit it; NULL: all
-                                               count */
+    const struct oj_heading_range *heading; /* only segments that fit this
+                                               heading are considered; NULL:
+                                               all */
 };
 
 /* Returns 1 if every segment in the box has a computed distance above best. The
@@ -251,8 +252,8 @@ find_nearest_segment(const struct oj_along_side *side, int64_t feature,
                      const struct oj_heading_range *heading)
 {
     const struct oj_flat *flat = side->flat;
-    /* slightly above `most`, because only a distance below the start value is
-     * accepted */
+    /* The initial distance is slightly above `most`, since only smaller
+     * distances are accepted. */
     struct nearest_segment best = {most * (1.0 + 0x1p-40) + OJ_LEAST_DISTANCE,
                                    -1, 0, heading};
     struct oj_vec3 p = {0.0, 0.0, 0.0};
@@ -297,11 +298,11 @@ struct place
     const struct oj_along_side *side;
     int64_t first, last; /* first and last vertex of the ring */
     int64_t v;           /* first vertex of the nearest segment */
-    int end;   /* 0: inside of the segment, 1: its start, 2: its end */
+    int end;   /* 0: between its ends, 1: at its start, 2: at its end */
     double by; /* if end is 0: distance from the start of the segment */
 };
 
-static int are_equal(const struct place *q, int64_t v, int64_t w)
+static int are_vertices_equal(const struct place *q, int64_t v, int64_t w)
 {
     const struct oj_along_vertex *vertex = q->side->vertex;
     const struct oj_vec3 *at = q->side->sphere.at;
@@ -310,19 +311,19 @@ static int are_equal(const struct place *q, int64_t v, int64_t w)
     return vertex[v].x == vertex[w].x && vertex[v].y == vertex[w].y;
 }
 
-/* Replaces a segment of length 0 by the next one of the ring that has a length;
- * without such by the previous one. */
+/* Replaces a segment of length 0 by the next segment of the ring that has a
+ * length; if there is none, by the previous one. */
 static void skip_segments_without_length(struct place *q)
 {
     int64_t v = q->v;
-    while (v < q->last && are_equal(q, v, v + 1))
+    while (v < q->last && are_vertices_equal(q, v, v + 1))
         v++;
     if (v == q->last)
     {
         v = q->v;
-        while (v > q->first && are_equal(q, v, v + 1))
+        while (v > q->first && are_vertices_equal(q, v, v + 1))
             v--;
-        if (are_equal(q, v, v + 1))
+        if (are_vertices_equal(q, v, v + 1))
             return;
     }
     q->v = v;
@@ -333,7 +334,8 @@ static void find_place_in_plane(struct place *q, double x, double y)
     const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
     double ax = a->x, ay = a->y, bx = b->x, by = b->y;
     double dx = bx - ax, dy = by - ay, len2 = dx * dx + dy * dy, r;
-    if (!(len2 >= DBL_MIN)) /* as in oj_segment_distance() */
+    if (!(len2 >= DBL_MIN)) /* oj_segment_distance() measures such segments by
+                               their ends, too */
     {
         q->end =
             oj_point_distance(x, y, ax, ay) <= oj_point_distance(x, y, bx, by)
@@ -356,8 +358,8 @@ static void find_place_on_sphere(struct place *q, struct oj_vec3 p)
                 length_of_segment(q->side, q->v);
 }
 
-/* The side of the line from vertex v to vertex w on which the point is: 1 left,
- * -1 right, 0 on it. The point is (x, y), on the sphere p. */
+/* Returns the side of the line from vertex v to vertex w on which the point
+ * lies: 1 left, -1 right, 0 on it. The point is (x, y); on the sphere, p. */
 static int side_of_line(const struct place *q, int64_t v, int64_t w, double x,
                         double y, struct oj_vec3 p)
 {
@@ -372,8 +374,8 @@ static int side_of_line(const struct place *q, int64_t v, int64_t w, double x,
     return (sign > 0.0) - (sign < 0.0);
 }
 
-static int side_of_vertex(const struct place *q, int64_t v, int64_t w,
-                          int64_t of)
+static int side_of_line_with_vertex(const struct place *q, int64_t v, int64_t w,
+                                    int64_t of)
 {
     const struct oj_vec3 none = {0.0, 0.0, 0.0};
     const struct oj_along_vertex *vertex = &q->side->vertex[of];
@@ -386,33 +388,33 @@ static int side_of_vertex(const struct place *q, int64_t v, int64_t w,
 static int64_t vertex_before(const struct place *q, int64_t v)
 {
     int64_t w = v;
-    while (w > q->first && are_equal(q, w, v))
+    while (w > q->first && are_vertices_equal(q, w, v))
         w--;
-    if (!are_equal(q, w, v))
+    if (!are_vertices_equal(q, w, v))
         return w;
-    if (!are_equal(q, q->first, q->last))
+    if (!are_vertices_equal(q, q->first, q->last))
         return -1;
-    for (w = q->last; w > v && are_equal(q, w, v);)
+    for (w = q->last; w > v && are_vertices_equal(q, w, v);)
         w--;
-    return are_equal(q, w, v) ? -1 : w;
+    return are_vertices_equal(q, w, v) ? -1 : w;
 }
 
 static int64_t vertex_after(const struct place *q, int64_t v)
 {
     int64_t w = v;
-    while (w < q->last && are_equal(q, w, v))
+    while (w < q->last && are_vertices_equal(q, w, v))
         w++;
-    if (!are_equal(q, w, v))
+    if (!are_vertices_equal(q, w, v))
         return w;
-    if (!are_equal(q, q->first, q->last))
+    if (!are_vertices_equal(q, q->first, q->last))
         return -1;
-    for (w = q->first; w < v && are_equal(q, w, v);)
+    for (w = q->first; w < v && are_vertices_equal(q, w, v);)
         w++;
-    return are_equal(q, w, v) ? -1 : w;
+    return are_vertices_equal(q, w, v) ? -1 : w;
 }
 
-/* The side for a point whose nearest point is vertex v, and which differs from
- * v. The point is (x, y), on the sphere p. */
+/* Returns the side of a point whose nearest point is vertex v and that differs
+ * from v. The point is (x, y); on the sphere, p. */
 static int side_at_vertex(const struct place *q, int64_t v, double x, double y,
                           struct oj_vec3 p)
 {
@@ -428,16 +430,16 @@ static int side_at_vertex(const struct place *q, int64_t v, double x, double y,
     after = side_of_line(q, v, to, x, y, p);
     if (before == after && before != 0)
         return before;
-    turn = side_of_vertex(q, from, v, to);
+    turn = side_of_line_with_vertex(q, from, v, to);
     return turn != 0 ? -turn : before != 0 ? before : after != 0 ? after : 1;
 }
 
-static double find_side(const struct place *q, double x, double y,
-                        struct oj_vec3 p)
+static double find_side_of_point(const struct place *q, double x, double y,
+                                 struct oj_vec3 p)
 {
     if (q->end == 0)
         return side_of_line(q, q->v, q->v + 1, x, y, p);
-    if (are_equal(q, q->v, q->v + 1))
+    if (are_vertices_equal(q, q->v, q->v + 1))
         return (double)NAN;
     return side_at_vertex(q, q->v + q->end - 1, x, y, p);
 }
@@ -449,9 +451,9 @@ static double bearing_of_segment(const struct place *q)
                                  : oj_bearing(a->x, a->y, b->x, b->y);
 }
 
-/* Number, from 1, of the segment that starts at vertex v of this ring, counted
- * over all rings of the feature. A ring of n vertices has n - 1 segments; a
- * part that is a point has none. */
+/* Returns the number, from 1, of the segment that starts at vertex v of this
+ * ring, counted over all rings of the feature. A ring of n vertices has n - 1
+ * segments; a part that is a point has none. */
 static double number_of_segment(const struct oj_flat *flat, int64_t feature,
                                 int64_t ring, int64_t v)
 {
@@ -498,8 +500,8 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
     if (isnan(x) || oj_flat_is_points(side->flat))
         return out;
     nearest = find_nearest_segment(side, feature, x, y, most, heading);
-    if (nearest.v < 0) /* all distances are above `most`, which another formula
-                          rounded down */
+    if (nearest.v < 0) /* `most` was computed by another formula and rounded
+                          down, so that all distances are above it */
         nearest = find_nearest_segment(side, feature, x, y, INFINITY, heading);
     if (nearest.v < 0)
         return out;
@@ -527,7 +529,7 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
     fill_along(&q, feature, &nearest, want, &out);
     if ((want & OJ_ALONG_SIDE) != 0)
     {
-        out.side = distance > 0.0 ? find_side(&q, x, y, p) : 0.0;
+        out.side = distance > 0.0 ? find_side_of_point(&q, x, y, p) : 0.0;
         out.offset = out.side * distance;
     }
     return out;

@@ -1,36 +1,36 @@
-/** Where a point is along and beside the lines and rings of a feature: what a
- *  linear reference system and a map matcher take as input.
+/** Position of a point along and beside the lines and rings of a feature, as
+ *  linear reference systems and map matchers need it.
  *
  *            p
  *            |  offset > 0, left          along   from the start to the place
- *   a -------+--------- b                 segment a b, the nearest one of p
+ *   a -------+--------- b                 segment a b, the nearest one to p
  *     along                               bearing its direction, from north
  *
- *  The lines and rings of the feature follow each other, in the order of its
- *  parts and of the rings of each part, as one path: the measure goes on where
- *  the next begins, and so does the number of the segment, which counts from 1.
- *  Parts that are points are no part of it. Of polygons the rings count, also
- *  for points inside.
+ *  The lines and rings of a feature form one path, in the order of its parts
+ *  and of the rings of each part. The measure and the number of the segment,
+ *  which counts from 1, continue from one line or ring to the next. Parts that
+ *  are points do not belong to the path. Of a polygon only the rings count,
+ *  also for a point inside.
  *
- *  place     the nearest point of the path; beyond an end of a line the end.
- *            Of equally near segments the first counts; a segment of length 0
- *            only where the line or ring has no other there.
+ *  place     the point of the path nearest to p; an end of the line if p is
+ *            beyond that end. Of equally near segments the first counts; a
+ *            segment of length 0 counts only if no other one of its line or
+ *            ring is there.
  *  offset    distance from p to the place, > 0 on the left, < 0 on the right
  *  side      1 left, -1 right, 0 on the line
  *
- *  The side of an inner point of a segment is the sign of the orientation,
- *  which is exact in the plane.  At a vertex between two segments, where p is
- *  nearest to both, it is that of both, if they agree; else p is outside of the
- *  turn: right of a turn to the left, left of a turn to the right; where the
- *  line turns back on itself the side of the segment before counts.  Closed
- *  lines and rings have such a vertex at their start, too. Beyond an end of an
- *  open line it is the side of the last segment, continued; straight beyond it
- *  counts as left. Source: ours; the rule at a vertex is that of the
- *  pseudo-normal (Baerentzen and Aanaes 2005) in exact signs.
+ *  Inside a segment, the side is the sign of the orientation, which is exact in
+ *  the plane. At a vertex between two segments it is the side of both if they
+ *  agree. Otherwise p lies outside the turn: on the right of a left turn, on
+ *  the left of a right turn; where the line turns back on itself, the side of
+ *  the first of the two segments counts. Closed lines and rings have such a
+ *  vertex at their start, too. Beyond an end of an open line, the side is that
+ *  of the last segment, extended; a point exactly on the extension counts as
+ *  left. Source: ours; the rule at a vertex is that of the pseudo-normal
+ *  (Baerentzen and Aanaes 2005) in exact signs.
  *
- *  On the sphere measures and offsets are in metres along great circles; the
- *  bearing is that at the start of the segment.
- */
+ *  On the sphere, measures and offsets are in metres along great circles; the
+ *  bearing is that at the start of the segment. */
 #ifndef OJ_ALONG_LINE_H
 #define OJ_ALONG_LINE_H
 
@@ -52,14 +52,16 @@ struct oj_along
     double bearing; /**< NaN if the segment has no length */
 };
 
-/** What a place needs of a vertex, in one record for fewer cache misses. */
+/** Data of a vertex that oj_along_find() reads, in one record for fewer cache
+ * misses. */
 struct oj_along_vertex
 {
     double x, y;
     double measure; /**< length of the feature's path up to here */
 };
 
-/** A feature that is a single line of a few segments, which needs no search. */
+/** Range of a feature that is a single line of few segments; it is scanned
+ * without the boxes. */
 struct oj_short_line
 {
     int64_t first;      /**< its first vertex */
@@ -104,7 +106,7 @@ static inline void oj_along_prefetch(const struct oj_along_side *side,
     __builtin_prefetch(&side->vertex[side->line[feature].first + 2]);
 }
 
-/** Values of struct oj_along to compute. */
+/** Selects the values of struct oj_along to compute. */
 enum oj_along_want
 {
     OJ_ALONG_MEASURE = 1, /**< along and segment, which are always computed */
@@ -114,21 +116,22 @@ enum oj_along_want
 };
 
 /** Finds the place of (x, y) on a feature; all members are NaN if the feature
- *  has no line or ring, or x is NaN.
- *  most   an upper bound of the distance from the path, or INFINITY. A small
- *         one saves time in the plane
- *  heading  only segments that fit it count, or NULL; in the plane only
- *  want   enum oj_along_want or'ed; the other members are NaN
- *  Cost: O(vertices of the feature), 16 at a time where they are far away; on
- *  the sphere O(log) of them.
- */
+ * has no line or ring, or x is NaN.
+ *  most     an upper bound of the distance from the path, or INFINITY. A small
+ *           one saves time in the plane
+ *  heading  only segments whose direction is in this range are considered
+ *           (plane only); NULL: all segments
+ *  want     enum oj_along_want or'ed; members not wanted are NaN
+ * Cost: O(vertices of the feature), 16 at a time where they are far away; on
+ * the sphere O(log vertices). */
 struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
                               double x, double y, double most,
                               const struct oj_heading_range *heading,
                               unsigned want);
 
-/** The distance, in the plane, from (x, y) to the nearest segment of a feature
- * that fits the heading, and the point there; INFINITY: no segment fits. */
+/** Returns the planar distance from (x, y) to the nearest segment of a feature
+ * whose direction fits the heading, and the nearest point on it. INFINITY: no
+ * segment fits. */
 double oj_along_nearest_point(const struct oj_along_side *side, int64_t feature,
                               double x, double y,
                               const struct oj_heading_range *heading,

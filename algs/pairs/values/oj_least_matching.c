@@ -6,11 +6,12 @@
 
 __extension__ typedef __int128 s128;
 
-/* Bits of the greatest weight of a place. */
+/* Number of bits to which the greatest number at each position of the weights
+ * is scaled. */
 #define WEIGHT_BITS 90
 
-/* Extra cost of a row without an edge: more than any sum of weights, which are
- * below 2^(WEIGHT_BITS + 1). */
+/* Logarithm to base 2 of the extra cost of a row without an edge. It exceeds
+ * any sum of weights, each of which is below 2^(WEIGHT_BITS + 1). */
 #define UNMATCHED_BITS (WEIGHT_BITS + 22)
 
 /* A sum of weights, or a difference of sums. */
@@ -19,14 +20,14 @@ struct cost
     s128 at[OJ_MATCHING_WEIGHTS];
 };
 
-/* A column in the heap of the search. */
+/* State of a column in the shortest-path search. */
 struct reached
 {
     struct cost distance;
-    int64_t edge;   /* by which it was reached */
-    int32_t row;    /* of that edge */
-    int32_t place;  /* in the heap; -1: not there */
-    int64_t search; /* search that reached it; -1: none */
+    int64_t edge;   /* last edge of the shortest path to it so far */
+    int32_t row;    /* row of that edge */
+    int32_t place;  /* position in the heap; -1: not in the heap */
+    int64_t search; /* start row of the search that reached it last; -1: none */
     int is_done;
 };
 
@@ -38,26 +39,31 @@ struct matching
     struct cost *row_potential;    /* [rows] */
     struct cost *column_potential; /* [columns] never above 0; 0 for free
                                       columns */
-    int64_t *edge;                 /* [rows] edge of the matching, or -1 */
-    int32_t *owner;                /* [columns] row of the matching, or -1 */
+    int64_t *edge;                 /* [rows] its edge in the matching, or -1 */
+    int32_t *owner;                /* [columns] its row in the matching, or
+                                      -1 */
 
     /* The search. */
     struct reached *reached; /* [columns] */
-    int32_t *heap;           /* [n_heap] columns, the least distance first */
+    int32_t *heap;           /* [n_heap] columns; the minimum distance is
+                                first */
     int64_t n_heap;
     int32_t *done; /* [n_done] columns whose distance is final */
     int64_t n_done;
-    int32_t last_row; /* the row that is best left without an edge, */
-    struct cost last; /* and the length of that path */
+    int32_t last_row; /* row that loses its edge on the best path found so far
+                         that ends at a row */
+    struct cost last; /* length of the best path found so far */
 
-    /* The choice among equal matchings; node n_rows stands for all free
-     * columns. */
-    int64_t *seen;       /* [rows + 1] 1 + the row for which it was reached */
-    int32_t *parent;     /* [rows + 1] the node that takes the column of this
-                            one */
-    int64_t *taken_edge; /* [rows + 1] the edge by which it does; -1: the parent
-                            stays or becomes free */
-    int32_t *queue;      /* [rows + 1] */
+    /* State of the choice among equal matchings. Nodes are rows; node n_rows
+     * represents all free columns. */
+    int64_t *seen;       /* [rows + 1] 1 + the row whose search reached this
+                            node last */
+    int32_t *parent;     /* [rows + 1] the node that would take the column of
+                            this one */
+    int64_t *taken_edge; /* [rows + 1] the edge by which the parent would take
+                            it; -1: the parent stays or becomes free */
+    int32_t *queue;      /* [rows + 1] nodes in the order in which they were
+                            reached */
 };
 
 /* ---- costs --------------------------------------------------------------- */
@@ -101,8 +107,8 @@ static struct cost cost_of_unmatched_row(void)
 
 /* ---- costs of edges ------------------------------------------------------ */
 
-/* The exponent of the greatest finite number of a place: all are below
- * 2^exponent. */
+/* Returns an exponent e such that all finite numbers at this position of the
+ * weights are below 2^e in absolute value. */
 static int greatest_exponent(const struct oj_matching_graph *graph, int64_t n,
                              int place)
 {
@@ -118,7 +124,8 @@ static int greatest_exponent(const struct oj_matching_graph *graph, int64_t n,
     return exponent;
 }
 
-/* Sets the costs of a place: whole numbers from 0 on. */
+/* Converts the numbers at one position of the weights to integer costs from 0
+ * on. */
 static void set_costs_of_place(struct matching *m, int64_t n, int place)
 {
     const int exponent = greatest_exponent(m->graph, n, place);
@@ -136,7 +143,8 @@ static void set_costs_of_place(struct matching *m, int64_t n, int place)
         m->cost[e].at[place] -= least;
 }
 
-/* The cost of an edge that the potentials leave, never below 0. */
+/* Returns the cost of an edge less the potentials of its ends; never below 0.
+ */
 static struct cost reduced_cost(const struct matching *m, int64_t row,
                                 int64_t edge)
 {
@@ -152,7 +160,7 @@ static int is_nearer(const struct matching *m, int32_t a, int32_t b)
     return compare_costs(&m->reached[a].distance, &m->reached[b].distance) < 0;
 }
 
-static void put_in_heap(struct matching *m, int64_t place, int32_t column)
+static void set_heap_entry(struct matching *m, int64_t place, int32_t column)
 {
     m->heap[place] = column;
     m->reached[column].place = (int32_t)place;
@@ -162,14 +170,15 @@ static void move_up_in_heap(struct matching *m, int64_t place, int32_t column)
 {
     while (place > 0 && is_nearer(m, column, m->heap[(place - 1) / 2]))
     {
-        put_in_heap(m, place, m->heap[(place - 1) / 2]);
+        set_heap_entry(m, place, m->heap[(place - 1) / 2]);
         place = (place - 1) / 2;
     }
-    put_in_heap(m, place, column);
+    set_heap_entry(m, place, column);
 }
 
-/* Removes the column of least distance, which becomes final. */
-static int32_t take_nearest(struct matching *m)
+/* Removes the column of minimum distance from the heap; its distance is now
+ * final. */
+static int32_t remove_nearest_column(struct matching *m)
 {
     const int32_t nearest = m->heap[0];
     const int32_t column = m->heap[--m->n_heap];
@@ -181,11 +190,11 @@ static int32_t take_nearest(struct matching *m)
             child++;
         if (!is_nearer(m, m->heap[child], column))
             break;
-        put_in_heap(m, place, m->heap[child]);
+        set_heap_entry(m, place, m->heap[child]);
         place = child;
     }
     if (m->n_heap > 0)
-        put_in_heap(m, place, column);
+        set_heap_entry(m, place, column);
     m->reached[nearest].is_done = 1;
     m->done[m->n_done++] = nearest;
     return nearest;
@@ -193,9 +202,10 @@ static int32_t take_nearest(struct matching *m)
 
 /* ---- shortest augmenting paths ------------------------------------------- */
 
-/* Reaches the columns of a row that is `from` away from the start. */
-static void reach_columns_of_row(struct matching *m, int64_t search,
-                                 int32_t row, const struct cost *from)
+/* Relaxes the edges of a row whose distance from the start of the search is
+ * `from`. */
+static void relax_edges_of_row(struct matching *m, int64_t search, int32_t row,
+                               const struct cost *from)
 {
     const struct oj_matching_graph *graph = m->graph;
     struct cost end = cost_of_unmatched_row();
@@ -225,31 +235,32 @@ static void reach_columns_of_row(struct matching *m, int64_t search,
     }
 }
 
-/* Searches the shortest path from a row without an edge. Returns the free
- * column at its end, or -1: the path ends at last_row, which loses its edge. */
+/* Searches the shortest augmenting path from a row without an edge. Returns the
+ * free column at its end, or -1 if the best path ends at m->last_row, which
+ * then loses its edge. */
 static int32_t search_free_column(struct matching *m, int32_t start)
 {
     const struct cost zero = {{0}};
     m->n_heap = m->n_done = 0;
     m->last_row = -1;
-    reach_columns_of_row(m, start, start, &zero);
+    relax_edges_of_row(m, start, start, &zero);
     while (m->n_heap > 0 &&
            compare_costs(&m->reached[m->heap[0]].distance, &m->last) < 0)
     {
-        const int32_t column = take_nearest(m);
+        const int32_t column = remove_nearest_column(m);
         if (m->owner[column] < 0)
         {
             m->last = m->reached[column].distance;
             return column;
         }
-        reach_columns_of_row(m, start, m->owner[column],
-                             &m->reached[column].distance);
+        relax_edges_of_row(m, start, m->owner[column],
+                           &m->reached[column].distance);
     }
     return -1;
 }
 
-/* Changes the potentials so that no edge has a reduced cost below 0, and none
- * of the path any. */
+/* Updates the potentials so that every edge keeps a reduced cost of at least 0
+ * and the edges of the path have 0. */
 static void update_potentials(struct matching *m, int32_t start)
 {
     m->row_potential[start] = add_costs(m->row_potential[start], &m->last);
@@ -265,8 +276,8 @@ static void update_potentials(struct matching *m, int32_t start)
     }
 }
 
-/* Gives each row of the path to `column` the edge by which the path leaves it.
- */
+/* Flips the path that ends at `column`: each of its rows gets the edge by which
+ * the path leaves it. */
 static void augment_path(struct matching *m, int32_t start, int32_t column)
 {
     int32_t row;
@@ -295,21 +306,23 @@ static void match_row(struct matching *m, int32_t row)
 
 /* ---- the first of equal matchings ----------------------------------------
  *
- *  All matchings of least cost have edges without reduced cost only, and all
- *  columns with a potential below 0. Two of them differ by cycles in which each
- *  row takes the column of the next one, where one node stands for all free
- *  columns and for having no edge: it may take any column whose potential is 0,
- *  and the place of any row without an edge. */
+ * A matching has minimum cost if and only if its edges have reduced cost 0, it
+ * covers all columns with a potential below 0, and may_be_unmatched() allows
+ * each row without an edge. Two such matchings differ by cycles in which each
+ * row takes the column of the next one. One extra node of these cycles
+ * represents both the free columns and the state without an edge: it may take
+ * over any column whose potential is 0, and may stand in for any row without an
+ * edge. */
 
-/* 1: the row may be without an edge. */
+/* Returns 1 if a matching of minimum cost can leave the row without an edge. */
 static int may_be_unmatched(const struct matching *m, int64_t row)
 {
     const struct cost cost = cost_of_unmatched_row();
     return compare_costs(&m->row_potential[row], &cost) == 0;
 }
 
-/* Adds a node, which `parent` can put out of its column. Rows before `row` keep
- * theirs. */
+/* Adds a node whose column `parent` can take. Rows before `row` must keep their
+ * columns and are not added. */
 static void reach_node(struct matching *m, int64_t row, int32_t node,
                        int32_t parent, int64_t edge, int64_t *n_queue)
 {
@@ -321,14 +334,14 @@ static void reach_node(struct matching *m, int64_t row, int32_t node,
     m->queue[(*n_queue)++] = node;
 }
 
-/* The node that a column belongs to. */
+/* Returns the row that owns the column, or the node of the free columns. */
 static int32_t node_of_column(const struct matching *m, int32_t column)
 {
     return m->owner[column] >= 0 ? m->owner[column] : (int32_t)m->graph->n_rows;
 }
 
-/* Reaches the nodes whose columns a row can take. Returns its edge to `old`,
- * the column that `row` leaves, or -1. */
+/* Adds the nodes whose columns a row can take. Returns the row's edge to `old`,
+ * the column that `row` gives up, which closes a cycle; -1: none. */
 static int64_t reach_from_row(struct matching *m, int64_t row, int32_t node,
                               int32_t old, int64_t *n_queue)
 {
@@ -348,8 +361,8 @@ static int64_t reach_from_row(struct matching *m, int64_t row, int32_t node,
     return -1;
 }
 
-/* Reaches the nodes whose columns can become free, and rows without an edge:
- * another row may be without one instead. */
+/* Adds the nodes whose columns can become free, and the later rows without an
+ * edge, since another row can be without one instead. */
 static void reach_from_free_columns(struct matching *m, int64_t row,
                                     int64_t *n_queue)
 {
@@ -366,9 +379,9 @@ static void reach_from_free_columns(struct matching *m, int64_t row,
     }
 }
 
-/* Moves the nodes of a cycle: `node` to `edge`, the node that reached it into
- * its column, and so on back to the row for which they were reached. A column
- * that the free columns take has no owner. */
+/* Applies a cycle: `node` gets `edge`, its parent gets the column of `node`,
+ * and so on back to the row whose search reached them. Columns that become free
+ * have no owner. */
 static void move_along_cycle(struct matching *m, int32_t node, int64_t edge)
 {
     const int32_t free = (int32_t)m->graph->n_rows;
@@ -388,9 +401,10 @@ static void move_along_cycle(struct matching *m, int32_t node, int64_t edge)
     }
 }
 
-/* Gives the row an edge that it prefers to its own, if another matching of
- * equal cost has it; rows before it keep theirs. 1: it has it. */
-static int take_preferred_edge(struct matching *m, int32_t row, int64_t edge)
+/* Tries to give the row `edge`, which it prefers to its present one, in another
+ * matching of equal cost; rows before it keep their edges. Returns 1 on
+ * success. */
+static int try_preferred_edge(struct matching *m, int32_t row, int64_t edge)
 {
     const int32_t free = (int32_t)m->graph->n_rows;
     const int32_t old = m->edge[row] >= 0 ? m->graph->column[m->edge[row]] : -1;
@@ -486,7 +500,7 @@ static oj_status match_all_rows(struct matching *m, struct oj_error *err)
         OJ_TRY(oj_check_cancel(m->cancel, err));
         for (int64_t e = graph->offset[row];
              e < graph->offset[row + 1] && e != m->edge[row] &&
-             !take_preferred_edge(m, row, e);
+             !try_preferred_edge(m, row, e);
              e++)
         {
         }
@@ -503,7 +517,8 @@ oj_status oj_least_matching_find(const struct oj_matching_graph *graph,
     oj_status status;
     if (n_edges > OJ_MATCHING_MOST_EDGES)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "a matching of more than %lld edges is not searched",
+                       "the graph of a matching has more than %lld edges: "
+                       "match it in parts",
                        (long long)OJ_MATCHING_MOST_EDGES);
     status = allocate_matching(&m, n_edges, err);
     if (status == OJ_OK)

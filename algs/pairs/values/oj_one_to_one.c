@@ -61,7 +61,7 @@ oj_status oj_pair_ranks_make(const struct oj_relation *relation,
                              const struct oj_matches *matches, int n_threads,
                              struct oj_pair_ranks *ranks, struct oj_error *err)
 {
-    /* The measure of op similar is the similarity or the difference. Only if
+    /* In op similar, the measure is the similarity or the difference. Only if
      * the join has both conditions must the difference be computed here. */
     int is_measure = oj_relation_is_similar(relation) &&
                      !(relation->n_similar > 0 && relation->vector.is_asked);
@@ -102,7 +102,7 @@ struct listed_pair
                      pair is the last of its row; for a label: -1 */
 };
 
-/* The best pair so far of a join feature, by the row that proposed it. */
+/* The present pair of a join feature and the row that proposed it. */
 struct taken
 {
     struct pair_rank rank;
@@ -140,9 +140,9 @@ struct oj_one_to_one
     struct candidate *candidate;
     int64_t cap_candidates;
 
-    /* For OJ_ONE_TO_ONE_BEST. */
-    int64_t *group; /* [n_join] another join feature of the group; that of a
-                       group itself: the group's number */
+    /* Union-find forest of groups, for OJ_ONE_TO_ONE_BEST. */
+    int64_t *group; /* [n_join] parent in the forest; the root is the number of
+                       the group */
     int64_t n_large_groups, n_large_pairs;
 
     struct oj_one_pair *pair; /* sorted by label */
@@ -226,8 +226,8 @@ static int64_t join_feature_of_entry(const struct oj_matches *m, int64_t entry,
 
 /* ---- lists --------------------------------------------------------------- */
 
-/* Number of records from `at` to the end of its block, or of all records if
- * that is less. */
+/* Returns the number of records from `at` to the end of its block, or of all
+ * records if that is less. */
 static int64_t count_records_in_piece(const struct oj_one_to_one *choice,
                                       int64_t at)
 {
@@ -295,7 +295,7 @@ static oj_status read_record_by_number(const struct oj_one_to_one *choice,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* Offers the row to the join features of its list, from record `at` on.  A row
+/* Proposes the row to the join features of its list, from record `at` on. A row
  * that loses its join feature to this one continues in its own list, and so on.
  */
 static oj_status propose_stable_matching_of_row(struct oj_one_to_one *choice,
@@ -326,8 +326,8 @@ static oj_status propose_stable_matching_of_row(struct oj_one_to_one *choice,
     }
 }
 
-/* Collects and sorts the pairs of a row; with the greedy rule except those
- * worse than the best pair so far of their join feature. */
+/* Collects and sorts the pairs of a row. The greedy rule leaves out pairs worse
+ * than the present pair of their join feature. */
 static oj_status sort_candidates_not_yet_beaten(
     struct oj_one_to_one *choice, const struct oj_matches *m,
     const struct oj_pair_ranks *ranks, int64_t i, const int64_t *ordinal,
@@ -354,8 +354,8 @@ static oj_status sort_candidates_not_yet_beaten(
     return OJ_OK;
 }
 
-/* The group of a join feature: those that are connected by pairs. Halves the
- * paths that it follows. */
+/* Returns the number of a join feature's group (features connected by pairs).
+ * Shortens the path to the root by halving. */
 static int64_t group_of_join_feature(const struct oj_one_to_one *choice,
                                      int64_t join)
 {
@@ -368,7 +368,7 @@ static int64_t group_of_join_feature(const struct oj_one_to_one *choice,
     return join;
 }
 
-/* Makes one group of two; the smaller number stays. */
+/* Unites the groups of two join features; the smaller number remains. */
 static void unite_groups(const struct oj_one_to_one *choice, int64_t a,
                          int64_t b)
 {
@@ -424,7 +424,8 @@ oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
 /* ---- all records ----------------------------------------------------------
  */
 
-/* Is given n records, the first of which has number `at`. */
+/* Callback that receives n consecutive records; `at` is the number of the
+ * first. */
 typedef oj_status record_visitor(struct oj_one_to_one *choice,
                                  const struct listed_pair *record, int64_t n,
                                  int64_t at, void *user, struct oj_error *err);
@@ -460,19 +461,20 @@ static oj_status visit_records(struct oj_one_to_one *choice,
     return OJ_OK;
 }
 
-/* ---- the pairs of least sum ----------------------------------------------
+/* ---- the pairs of minimum sum --------------------------------------------
  *
- *  Groups are connected by pairs, so that each is matched by itself. Those of
- *  one pass are collected from the records: as many as may be in memory. */
+ * Groups have no pairs in common, so each is matched separately. A pass over
+ * the records collects the pairs of as many groups as fit in memory. */
 
 struct group_search
 {
     const int *cancel;
-    int64_t *n_pairs; /* [n_join] pairs of each group */
-    int64_t *place;  /* [n_join] place of its next pair; -1: not in this pass */
-    int32_t *number; /* [n_join] number of the join feature in its group; -1:
-                        none yet */
-    int64_t row;     /* of the record */
+    int64_t *n_pairs; /* [n_join] number of pairs of each group */
+    int64_t *place;   /* [n_join] index of the group's next pair in the arrays
+                         below; -1: not in this pass */
+    int32_t *number;  /* [n_join] column of the join feature in the graph of its
+                         group; -1: none yet */
+    int64_t row;      /* row of the current record, counted from 0 */
 
     /* The pairs of the pass, group by group, in the order of their records. */
     int64_t n;
@@ -480,7 +482,7 @@ struct group_search
     int64_t *at, *of_row, *join;
     int64_t cap_weight, cap_at, cap_of_row, cap_join;
 
-    /* A group. */
+    /* Graph and matching of one group. */
     int64_t *offset, *chosen;
     int32_t *column;
     int64_t cap_offset, cap_chosen, cap_column;
@@ -529,10 +531,10 @@ static oj_status collect_pairs_of_groups(struct oj_one_to_one *choice,
     return oj_check_cancel(s->cancel, err);
 }
 
-/* Takes the pairs of the group's matching instead of the greedy ones. */
-static void take_chosen_pairs(struct oj_one_to_one *choice,
-                              const struct group_search *s, int64_t first,
-                              int64_t n, int64_t n_rows)
+/* Replaces the greedy pairs of the group by those of its matching. */
+static void replace_greedy_pairs(struct oj_one_to_one *choice,
+                                 const struct group_search *s, int64_t first,
+                                 int64_t n, int64_t n_rows)
 {
     for (int64_t i = first; i < first + n; i++)
         choice->taken[s->join[i]].at = 0;
@@ -544,7 +546,7 @@ static void take_chosen_pairs(struct oj_one_to_one *choice,
     }
 }
 
-/* Matches the n pairs from `first` on, which are those of one group. */
+/* Finds the best pairs of one group, which has the n pairs from `first` on. */
 static oj_status match_group(struct oj_one_to_one *choice,
                              struct group_search *s, int64_t first, int64_t n,
                              struct oj_error *err)
@@ -567,7 +569,7 @@ static oj_status match_group(struct oj_one_to_one *choice,
     graph.column = s->column;
     graph.weight = (const double(*)[OJ_MATCHING_WEIGHTS])(s->weight + first);
     OJ_TRY(oj_least_matching_find(&graph, s->cancel, s->chosen, err));
-    take_chosen_pairs(choice, s, first, n, graph.n_rows);
+    replace_greedy_pairs(choice, s, first, n, graph.n_rows);
     return OJ_OK;
 }
 
@@ -577,12 +579,12 @@ static int is_group_matched(const struct group_search *s, int64_t group)
            s->n_pairs[group] <= OJ_ONE_TO_ONE_MOST_GROUP_PAIRS;
 }
 
-/* Gives the groups from `first` on places in the next pass, as long as there is
- * room for their pairs. Returns the first group that has none. */
-static int64_t place_groups_of_pass(const struct oj_one_to_one *choice,
-                                    struct group_search *s, int64_t first)
+/* Assigns array ranges to the groups of the next pass, from `first` on, as long
+ * as their pairs fit. Returns the first group that does not fit. */
+static int64_t assign_groups_to_pass(const struct oj_one_to_one *choice,
+                                     struct group_search *s, int64_t first)
 {
-    /* a pair has 56 bytes here, a record 32 */
+    /* A collected pair has 56 bytes, a record 32, so half as many pairs fit. */
     const int64_t room = choice->most_held / 2;
     const int64_t most = room > OJ_ONE_TO_ONE_MOST_GROUP_PAIRS
                              ? room
@@ -642,7 +644,7 @@ static oj_status match_all_groups(struct oj_one_to_one *choice,
     }
     while (first < choice->n_join)
     {
-        int64_t end = place_groups_of_pass(choice, s, first);
+        int64_t end = assign_groups_to_pass(choice, s, first);
         if (s->n > 0)
             OJ_TRY(match_groups_of_pass(choice, s, first, end, err));
         first = end;
@@ -676,7 +678,7 @@ void oj_one_to_one_large_groups(const struct oj_one_to_one *choice,
     *n_pairs = choice->n_large_pairs;
 }
 
-/* ---- the pairs taken ----------------------------------------------------- */
+/* ---- accepted pairs ------------------------------------------------------ */
 
 /* Collects the accepted pairs among n records, the first of which has number
  * `at`. user: label of the last row seen, kept from call to call. */
@@ -720,7 +722,8 @@ static oj_status sort_accepted_by_label(struct oj_one_to_one *choice,
         if (pair[i - 1].label == pair[i].label)
             return oj_fail(err, OJ_ERR_DATA,
                            "one-to-one pairs need unique FIDs, but several "
-                           "rows of the input have the FID %lld",
+                           "rows of the input have the FID %lld: give "
+                           "each its own",
                            (long long)pair[i].label);
     }
     return OJ_OK;
@@ -769,8 +772,8 @@ const struct oj_one_pair *oj_one_to_one_find(const struct oj_one_to_one *choice,
     int64_t low = *hint, end = choice->n_pairs;
     if (low > end || (low > 0 && pair[low - 1].label >= label))
         low = 0;
-    /* Callers mostly ask in ascending order, so the next pair is tried first.
-     */
+    /* Callers mostly ask in ascending order of labels, so the next pair is
+     * tried first. */
     if (low < end && pair[low].label >= label)
         end = low + 1;
     while (low < end)

@@ -1,25 +1,26 @@
-/** One-to-one pairs: selects pairs so that each feature of either side is in at
- *  most one pair: greedily, best first, or as many as there can be and, of
- * these, those of least sum.
+/** Selects pairs so that each feature of either side is in at most one pair:
+ *  greedily, best pair first (OJ_ONE_TO_ONE_GREEDY), or the maximum number of
+ *  pairs and, among such selections, one of minimum sum (OJ_ONE_TO_ONE_BEST).
  *
  *  All pairs of the join have one order: by similarity if texts are compared
  *  (greatest first), by difference if vectors are compared, by measure
- *  (smallest first; pairs without one are equal), by input row, by tie rank. In
- *  this order, a pair is accepted if both its features are free.
+ *  (smallest first; pairs without one are equal), by input row, by tie rank.
+ *  The greedy rule goes through the pairs in this order and accepts a pair if
+ *  both its features are free.
  *
- *  The result is found without sorting all pairs, as a stable matching (Gale
- *  and Shapley 1962): each row proposes to its best join feature; the feature
- *  keeps the better of two rows, and the rejected row proposes to its next one.
- *  Since rows and features rank pairs by one order, the matching is that of the
- *  greedy rule.  A pair worse than the present one of its join feature is never
+ *  It is found without sorting all pairs, as a stable matching (Gale and
+ *  Shapley 1962): each row proposes to its best join feature; the feature keeps
+ *  the better of two rows, and the rejected row proposes to its next one. Since
+ *  rows and features rank pairs by one order, the matching is that of the
+ *  greedy rule. A pair worse than the present one of its join feature is never
  *  stored.
  *
- *  The best pairs are found group by group (oj_least_matching.h), where a group
- *  has all pairs that are connected by common features. All pairs are stored
- * for it. A group of more than OJ_ONE_TO_ONE_MOST_GROUP_PAIRS pairs keeps its
- * greedy ones. The sums are, in this order, of similarities, differences,
- * measures; an equal sum is decided in favour of the first row that gets a pair
- * which precedes its other one.
+ *  The best pairs are found group by group (oj_least_matching.h); a group
+ *  consists of all pairs that are connected by common features. All pairs are
+ *  stored for it. A group of more than OJ_ONE_TO_ONE_MOST_GROUP_PAIRS pairs
+ *  keeps its greedy ones. The sums are, in this order, of similarities,
+ *  differences, measures. Of selections with equal sums, the first row in which
+ *  they differ decides: its pair that comes first in the order is chosen.
  *
  *   answer --add--> lists of rows: label | pair pair pair | label | pair ...
  *                     in memory, then in a temporary file
@@ -27,11 +28,10 @@
  *
  *  Memory: 40 bytes per join feature, 24 per accepted pair, and most_held. If
  *  labels do not ascend, 16 more per accepted pair, and 16 while sorting. Time:
- *  O(pairs), and sorting within rows whose pairs are not sorted by measure. For
- *  the best pairs 28 more per join feature, most_held again, and what one group
- *  needs; pairs that do not fit are read again, as often as they exceed
- *  most_held.
- */
+ *  O(pairs), and sorting within rows whose pairs are not sorted by measure. The
+ *  best pairs need 28 bytes more per join feature, most_held again, and the
+ *  memory of one group; if the pairs exceed most_held, they are read once more
+ *  for each time they exceed it. */
 #ifndef OJ_ONE_TO_ONE_H
 #define OJ_ONE_TO_ONE_H
 
@@ -41,15 +41,16 @@
 
 struct oj_one_to_one;
 
-/** Which pairs are kept. */
+/** Rule that selects the pairs. */
 enum oj_one_to_one_rule
 {
-    OJ_ONE_TO_ONE_NONE = 0, /**< all pairs are kept; not a rule of a choice */
+    OJ_ONE_TO_ONE_NONE = 0, /**< all pairs are kept, without a selection
+                                 object */
     OJ_ONE_TO_ONE_GREEDY,
     OJ_ONE_TO_ONE_BEST
 };
 
-/** Greatest group, in pairs, of which the best pairs are searched. */
+/** Maximum number of pairs of a group for which the best pairs are searched. */
 #define OJ_ONE_TO_ONE_MOST_GROUP_PAIRS INT64_C(1000000)
 
 /** An accepted pair. */
@@ -60,9 +61,10 @@ struct oj_one_pair
     double measure;
 };
 
-/** n_join     number of join features
- * most_held  maximum bytes of lists in memory; more go to a temporary file
- * near       see oj_temporary_file_open(); outlives *out */
+/** Creates an empty selection.
+ *  n_join     number of join features
+ *  most_held  maximum bytes of lists in memory; more go to a temporary file
+ *  near       see oj_temporary_file_open(); outlives *out */
 OJ_MUST_USE oj_status oj_one_to_one_open(int64_t n_join,
                                          enum oj_one_to_one_rule rule,
                                          int64_t most_held, const char *near,
@@ -86,12 +88,12 @@ OJ_MUST_USE oj_status oj_pair_ranks_make(
 
 void oj_pair_ranks_free(struct oj_pair_ranks *ranks);
 
-/** Adds the pairs of the next rows; matches in any form but scattered lists.
+/** Adds the pairs of the next rows; matches may have any form but scattered
+ * lists.
  *  ordinal  ordinal[join_row] is the feature's ordinal in the join layer; NULL:
- *           join_row is it already
- *  label    [rows] by which oj_one_to_one_find() finds the row; NULL: row
- *           numbers, counted over all answers
- */
+ *           join_row is this ordinal
+ *  label    [rows] by which oj_one_to_one_find() finds a row; NULL: numbers of
+ *           rows, counted over all answers */
 OJ_MUST_USE oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
                                         const struct oj_matches *matches,
                                         const struct oj_pair_ranks *ranks,
@@ -99,19 +101,20 @@ OJ_MUST_USE oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
                                         const int64_t *label,
                                         struct oj_error *err);
 
-/** Ends adding, and searches the best pairs. OJ_ERR_DATA if two rows with pairs
+/** Ends the input and selects the pairs. OJ_ERR_DATA if two rows with pairs
  * have equal labels.
- * cancel  nonzero stops the search; may be NULL */
+ *  cancel  nonzero stops the search; may be NULL */
 OJ_MUST_USE oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
                                            const int *cancel,
                                            struct oj_error *err);
 
-/** After oj_one_to_one_finish(): the groups that were too large for the best
- * pairs, and their pairs. */
+/** Counts the groups that were too large for the best pairs, and their pairs.
+ * Valid after oj_one_to_one_finish(). */
 void oj_one_to_one_large_groups(const struct oj_one_to_one *choice,
                                 int64_t *n_groups, int64_t *n_pairs);
 
-/** The accepted pairs, ascending by label; after oj_one_to_one_finish(). */
+/** Returns the accepted pairs, ascending by label. Valid after
+ * oj_one_to_one_finish(). */
 const struct oj_one_pair *
 oj_one_to_one_pairs(const struct oj_one_to_one *choice, int64_t *n);
 

@@ -42,9 +42,9 @@ void oj_pair_matrix_work_free(struct oj_pair_matrix_work *work)
     memset(work, 0, sizeof *work);
 }
 
-static oj_status set_row(struct oj_pair_matrix_work *work,
-                         const struct oj_flat *input, int64_t row,
-                         struct oj_error *err)
+static oj_status cache_shape_of_row(struct oj_pair_matrix_work *work,
+                                    const struct oj_flat *input, int64_t row,
+                                    struct oj_error *err)
 {
     if (work->row == row)
         return OJ_OK;
@@ -56,8 +56,8 @@ static oj_status set_row(struct oj_pair_matrix_work *work,
     return OJ_OK;
 }
 
-/* Two threads may compute this for one feature at once; both store equal
- * values. */
+/* Sets *is_valid to the cached validity of a feature, computed on first use.
+ * Two threads may compute it at once; both store equal values. */
 static oj_status find_validity(struct oj_pair_matrix_side *side,
                                struct oj_pair_matrix_work *work,
                                int64_t feature, int *is_valid,
@@ -83,7 +83,7 @@ oj_status oj_pair_matrix_find(struct oj_pair_matrix_side *side,
                               struct oj_matrix *matrix, struct oj_error *err)
 {
     int is_valid;
-    OJ_TRY(set_row(work, input, row, err));
+    OJ_TRY(cache_shape_of_row(work, input, row, err));
     work->other = oj_shape_of(side->flat, feature);
     OJ_TRY(find_validity(side, work, feature, &is_valid, err));
     return oj_shapes_relate(NULL, &work->shape, work->row_is_valid,

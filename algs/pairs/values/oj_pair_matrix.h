@@ -31,7 +31,7 @@ OJ_MUST_USE oj_status oj_pair_matrix_side_make(struct oj_pair_matrix_side *side,
 
 void oj_pair_matrix_side_free(struct oj_pair_matrix_side *side);
 
-/** Forgets the shapes kept in work. Must be called before work is used with
+/** Drops the cached shapes of work. Must be called before work is used with
  * another batch or join side. */
 void oj_pair_matrix_forget(struct oj_pair_matrix_work *work);
 
@@ -45,7 +45,8 @@ OJ_MUST_USE oj_status oj_pair_matrix_find(
     int64_t feature, const int *cancel, struct oj_pair_matrix_work *work,
     struct oj_matrix *matrix, struct oj_error *err);
 
-/** Index in OJ_PAIR_RELATIONS of the first relation that matrix matches. */
+/** Returns the index in OJ_PAIR_RELATIONS of the first relation that matrix
+ * matches. */
 int oj_pair_matrix_relation(const struct oj_matrix *matrix);
 
 #endif

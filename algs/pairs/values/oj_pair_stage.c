@@ -29,7 +29,8 @@ struct pair_stage_worker
     int has_input;              /* geos has the current batch */
     struct oj_nearest_work nearest;
     struct oj_flat_buf common; /* intersection of the current pair */
-    struct oj_flat_buf shapes; /* intersections for the answer */
+    struct oj_flat_buf shapes; /* intersections of this worker's pairs in the
+                                  current answer */
     struct oj_pair_matrix_work matrix;
     int64_t n_undecided, first_undecided;
     char text[256];
@@ -44,13 +45,12 @@ struct oj_pair_stage
 {
     struct oj_pair_request request;
     struct oj_pair_side join_side;
-    struct oj_sphere_side sphere; /* join side on the globe; used if nearest
-                                     points there are asked for */
-    struct oj_geodesic *geodesic; /* used if they are on an ellipsoid */
-    struct oj_along_side along;   /* lines of the join side; used if values
-                                     along them are asked for */
+    struct oj_sphere_side sphere; /* used if nearest points on the globe are
+                                     requested */
+    struct oj_geodesic *geodesic; /* used if those are on an ellipsoid */
+    struct oj_along_side along;   /* used if values along lines are requested */
     unsigned along_wants;         /* enum oj_along_want */
-    struct oj_pair_matrix_side matrices; /* used if matrices are asked for */
+    struct oj_pair_matrix_side matrices; /* used if matrices are requested */
     int n_workers;
     struct pair_stage_worker *worker;
     int64_t *area_score; /* [join features], or NULL */
@@ -136,7 +136,7 @@ oj_status oj_pair_stage_open(const struct oj_pair_request *request,
     return OJ_OK;
 }
 
-/* 1 if distances are along great circles, or along the geodesics of an
+/* Returns 1 if distances are along great circles or along the geodesics of an
  * ellipsoid. */
 static int is_on_globe(const struct oj_pair_stage *stage)
 {
@@ -144,7 +144,7 @@ static int is_on_globe(const struct oj_pair_stage *stage)
 }
 
 static const struct oj_ellipsoid *
-ellipsoid_of(const struct oj_pair_stage *stage)
+ellipsoid_of_stage(const struct oj_pair_stage *stage)
 {
     return oj_relation_ellipsoid(&stage->request.relation);
 }
@@ -163,8 +163,8 @@ static oj_status open_geos_for_worker(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-/* Computes the area of each join feature, as pick score. Parts that overlap
- * count once, so the area is that of their union. */
+/* Computes the area of each join feature as its pick score. Where parts
+ * overlap, the area counts once: it is that of their union. */
 static oj_status score_features_by_union_area(struct oj_pair_stage *stage,
                                               const struct oj_flat *flat,
                                               struct oj_error *err)
@@ -231,12 +231,12 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
     {
         oj_sphere_side_free(&stage->sphere);
         OJ_TRY(oj_sphere_side_build(
-            &stage->sphere, side->joined, ellipsoid_of(stage), 1,
+            &stage->sphere, side->joined, ellipsoid_of_stage(stage), 1,
             stage->request.relation.distance_to == OJ_TO_INTERIOR,
             stage->n_workers, err));
-        if (ellipsoid_of(stage) != NULL && stage->geodesic == NULL)
-            OJ_TRY(
-                oj_geodesic_open(ellipsoid_of(stage), &stage->geodesic, err));
+        if (ellipsoid_of_stage(stage) != NULL && stage->geodesic == NULL)
+            OJ_TRY(oj_geodesic_open(ellipsoid_of_stage(stage), &stage->geodesic,
+                                    err));
     }
     if (stage->request.pick == OJ_PICK_SMALLEST_AREA ||
         stage->request.pick == OJ_PICK_LARGEST_AREA)
@@ -303,8 +303,8 @@ int64_t oj_pair_stage_count_undecided(const struct oj_pair_stage *stage,
     return stage->n_undecided;
 }
 
-/* Finds the row whose list holds the entry: of the n or more lists that begin
- * at offset[], the last that begins at or before it. */
+/* Returns the row whose list holds the entry: the last row whose list begins at
+ * or before it. offset: [n or more] begins of lists. */
 static int64_t find_list_of_entry(const int64_t *offset, int64_t n,
                                   int64_t entry)
 {
@@ -362,8 +362,8 @@ static oj_status visit_pairs_in_parallel(
 {
     int64_t n = entries->n_entries;
     int64_t first =
-        stage->text[0] == '\0' ? INT64_MAX : -1; /* an error text is stored
-                                                    already */
+        stage->text[0] == '\0' ? INT64_MAX : -1; /* the text of a failure is
+                                                    stored already */
     stage->entries = entries;
     stage->visit = visit;
     for (int i = 0; i < stage->n_workers; i++)
@@ -388,8 +388,8 @@ static oj_status visit_pairs_in_parallel(
 
 /* ---- overlaps ----------------------------------------------------------- */
 
-/* Counts n pairs that GEOS cannot compute, the first of which is the current
- * entry; keeps the reason of the first of all. */
+/* Counts n pairs that GEOS cannot compute, starting with the current entry;
+ * keeps the message of the first one of all. */
 static void count_undecided(struct pair_stage_worker *worker, int64_t n)
 {
     worker->n_undecided += n;
@@ -400,7 +400,7 @@ static void count_undecided(struct pair_stage_worker *worker, int64_t n)
              oj_geos_pairs_message(worker->geos));
 }
 
-/* Appends the intersection to shapes; *is_there is 0 if GEOS fails. */
+/* Appends the intersection to shapes; sets *is_there to 0 if GEOS fails. */
 static oj_status add_intersection(struct pair_stage_worker *worker,
                                   struct oj_flat_buf *shapes, int *is_there,
                                   struct oj_error *err)
@@ -429,7 +429,8 @@ static unsigned kinds_of_feature(const struct pair_stage_worker *worker)
     return oj_flat_kinds(worker->stage->join_side.whole, worker->feature);
 }
 
-/* Area and length of the intersection of a pair; NaN if GEOS fails. */
+/* Computes the area and length of the intersection of a pair; NaN if GEOS
+ * fails. */
 static oj_status measure_intersection(struct pair_stage_worker *worker,
                                       double *area, double *length,
                                       struct oj_error *err)
@@ -483,15 +484,15 @@ static double overlap_size(const struct pair_stage_worker *worker, double area,
     return row == OJ_PART_POINT || feature == OJ_PART_POINT ? 1.0 : length;
 }
 
-/* Area of the union of two features, from their areas and that of their
- * intersection; NaN if neither has an area. */
-static double intersection_by_union(double common, double a, double b)
+/* Returns area(a and b) / area(a or b), computed from the areas of both
+ * features and of their intersection; NaN if neither has an area. */
+static double intersection_over_union(double common, double a, double b)
 {
     const double all = a + b - common;
     return all > 0.0 ? common / all : (double)NAN;
 }
 
-/* Sets the values that need the areas of the features themselves. */
+/* Sets the values that depend on the areas of the features themselves. */
 static oj_status set_values_of_areas(struct pair_stage_worker *worker,
                                      double area, double length,
                                      struct oj_error *err)
@@ -515,7 +516,7 @@ static oj_status set_values_of_areas(struct pair_stage_worker *worker,
     set_value(worker, OJ_PAIR_JOIN_AREA, of_feature);
     set_value(worker, OJ_PAIR_INPUT_AREA, of_row);
     set_value(worker, OJ_PAIR_OVERLAP_IOU,
-              wants_iou ? intersection_by_union(area, of_row, of_feature)
+              wants_iou ? intersection_over_union(area, of_row, of_feature)
                         : (double)NAN);
     return OJ_OK;
 }
@@ -573,7 +574,8 @@ static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
     return oj_flat_buf_end(to, err);
 }
 
-/* ---- what the features of a row cover together --------------------------- */
+/* ---- area covered by all features of a row --------------------------------
+ */
 
 /* Sets a value of all pairs of the row. */
 static void set_value_of_row(const struct pair_stage_worker *worker,
@@ -585,8 +587,9 @@ static void set_value_of_row(const struct pair_stage_worker *worker,
         stage->values->value[which][i] = value;
 }
 
-/* Area and length that all features of the row cover; NaN if GEOS fails. The
- * length is measured where it is wanted or may be the percentage's. */
+/* Measures the area and length of the row that its features cover together; NaN
+ * if GEOS fails. The length is computed only if it is requested or the
+ * percentage needs it. */
 static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
                                double *length, struct oj_error *err)
 {
@@ -602,7 +605,8 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
     if (verdict == OJ_GEOS_YES)
         return OJ_OK;
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a union");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory: the union of the features of a row");
     *area = *length = (double)NAN;
     count_undecided(worker, n);
     return OJ_OK;
@@ -637,7 +641,7 @@ static oj_status set_cover_values_of_pair(struct pair_stage_worker *worker,
 /* ---- nearest points ----------------------------------------------------- */
 
 /* Sets *range to the directions that fit the row's heading, and returns it;
- * NULL if the row has none or the join asks for none. */
+ * NULL if the row has no heading or the join has no condition on headings. */
 static const struct oj_heading_range *
 find_range_of_row(const struct pair_stage_worker *worker,
                   struct oj_heading_range *range)
@@ -652,8 +656,8 @@ find_range_of_row(const struct pair_stage_worker *worker,
     return range->is_all ? NULL : range;
 }
 
-/* Finds the point of the row that is nearest to a segment that fits, and the
- * point of this segment. */
+/* Finds the point of the row that is nearest to a segment with a fitting
+ * direction, and the nearest point of that segment. */
 static void find_points_by_heading(const struct pair_stage_worker *worker,
                                    const struct oj_heading_range *range,
                                    struct oj_nearest_points *points)
@@ -686,11 +690,11 @@ static oj_status find_closest_points(struct pair_stage_worker *worker,
         find_points_by_heading(worker, range, points);
         return OJ_OK;
     }
-    if (ellipsoid_of(stage) != NULL)
+    if (ellipsoid_of_stage(stage) != NULL)
     {
-        *points = oj_ellipsoid_points_find(ellipsoid_of(stage), stage->geodesic,
-                                           stage->input.joined, worker->row,
-                                           &stage->sphere, worker->feature);
+        *points = oj_ellipsoid_points_find(
+            ellipsoid_of_stage(stage), stage->geodesic, stage->input.joined,
+            worker->row, &stage->sphere, worker->feature);
         return OJ_OK;
     }
     if (is_on_globe(stage))
@@ -710,7 +714,7 @@ static oj_status find_closest_points(struct pair_stage_worker *worker,
 static double bearing_between(const struct oj_pair_stage *stage,
                               const struct oj_nearest_points *p)
 {
-    if (ellipsoid_of(stage) != NULL)
+    if (ellipsoid_of_stage(stage) != NULL)
         return oj_geodesic_bearing(stage->geodesic, p->ax, p->ay, p->bx, p->by);
     return is_on_globe(stage) ? oj_sphere_bearing(p->ax, p->ay, p->bx, p->by)
                               : oj_bearing(p->ax, p->ay, p->bx, p->by);
@@ -765,16 +769,16 @@ static oj_status find_point_beside_line(struct pair_stage_worker *worker,
 
 /* Returns 1 if the two features cross. The computed crossing point is rounded,
  * but counts as lying on both. */
-static int are_crossing(const struct pair_stage_worker *worker,
-                        const struct oj_nearest_points *p)
+static int do_features_cross(const struct pair_stage_worker *worker,
+                             const struct oj_nearest_points *p)
 {
     return p->distance <= 0.0 &&
            (oj_flat_kinds(worker->stage->join_side.joined, worker->feature) &
             OJ_PART_POINT) == 0;
 }
 
-/* Upper bound of the distance from the join feature's line: the measure of the
- * pair if it is this distance, otherwise INFINITY. */
+/* Returns an upper bound of the distance from the join feature's line: the
+ * measure of the pair if it is this distance, otherwise INFINITY. */
 static double most_distance_of_place(const struct pair_stage_worker *worker)
 {
     const struct oj_pair_stage *stage = worker->stage;
@@ -785,8 +789,8 @@ static double most_distance_of_place(const struct pair_stage_worker *worker)
                : (double)INFINITY;
 }
 
-/* Consecutive pairs refer to lines in random order, so memory accesses miss the
- * cache without prefetching. */
+/* Prefetches the lines of the next pairs: consecutive pairs refer to lines in
+ * random order, so reading them would miss the cache. */
 static void prefetch_lines_of_next_pairs(const struct pair_stage_worker *worker)
 {
     const struct oj_matches *entries = worker->stage->entries;
@@ -814,7 +818,7 @@ static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
                               find_range_of_row(worker, &range),
                               worker->stage->along_wants);
     }
-    if (!isnan(place.along) && are_crossing(worker, &p))
+    if (!isnan(place.along) && do_features_cross(worker, &p))
         place.offset = place.side = 0.0;
     set_value(worker, OJ_PAIR_ALONG, place.along);
     set_value(worker, OJ_PAIR_ALONG_PERCENT, place.percent);
@@ -850,8 +854,8 @@ static oj_status set_matrix_values_of_pair(struct pair_stage_worker *worker,
 /* ---- similarities ---------------------------------------------------------
  */
 
-static double similarity_of(const struct pair_stage_worker *worker,
-                            int condition)
+static double similarity_of_pair(const struct pair_stage_worker *worker,
+                                 int condition)
 {
     const struct oj_pair_stage *stage = worker->stage;
     return oj_pair_similarity(&stage->request.relation, condition,
@@ -859,7 +863,7 @@ static double similarity_of(const struct pair_stage_worker *worker,
                               stage->join_side.joined, worker->feature);
 }
 
-static double difference_of(const struct pair_stage_worker *worker)
+static double difference_of_pair(const struct pair_stage_worker *worker)
 {
     const struct oj_pair_stage *stage = worker->stage;
     return oj_pair_difference(&stage->request.relation, stage->input.joined,
@@ -874,12 +878,13 @@ static void set_similarity_values_of_pair(struct pair_stage_worker *worker)
         enum oj_pair_value which = (enum oj_pair_value)(OJ_PAIR_SIMILARITY + i);
         if (wants_value(worker, which))
             set_value(worker, which,
-                      worker->feature >= 0 ? similarity_of(worker, i)
+                      worker->feature >= 0 ? similarity_of_pair(worker, i)
                                            : (double)NAN);
     }
     if (wants_value(worker, OJ_PAIR_DIFFERENCE))
         set_value(worker, OJ_PAIR_DIFFERENCE,
-                  worker->feature >= 0 ? difference_of(worker) : (double)NAN);
+                  worker->feature >= 0 ? difference_of_pair(worker)
+                                       : (double)NAN);
 }
 
 static oj_status set_values_of_pair(struct pair_stage_worker *worker,
@@ -900,9 +905,10 @@ static oj_status set_values_of_pair(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
-/* ---- pairs that are dropped ---------------------------------------------- */
+/* ---- dropped pairs ------------------------------------------------------- */
 
-/* 1 if the intersection of an entry has a part of the wanted kinds. */
+/* Returns 1 if the intersection of an entry has a part of the requested kinds.
+ */
 static int has_wanted_part(const struct oj_pair_stage *stage, int64_t entry)
 {
     const int64_t at = stage->shape_at[entry];
@@ -922,8 +928,8 @@ static int has_wanted_part(const struct oj_pair_stage *stage, int64_t entry)
 }
 
 /* Moves an entry and its values to the end of those kept so far. */
-static void keep_entry(struct oj_pair_stage *stage,
-                       const struct oj_matches *entries, int64_t entry)
+static void copy_kept_entry(struct oj_pair_stage *stage,
+                            const struct oj_matches *entries, int64_t entry)
 {
     struct oj_pair_values *values = stage->values;
     const int64_t n = values->n_entries++;
@@ -965,7 +971,7 @@ static oj_status drop_pairs_without_part(struct oj_pair_stage *stage,
         for (int64_t i = oj_matches_first(entries, row); i < end; i++)
         {
             if (has_wanted_part(stage, i))
-                keep_entry(stage, entries, i);
+                copy_kept_entry(stage, entries, i);
         }
         kept->n_matched += values->n_entries > kept->offset[row];
     }
@@ -1035,8 +1041,9 @@ static oj_status set_pick_score_of_pair(struct pair_stage_worker *worker,
         score = -p.distance;
     }
     else if (stage->request.pick == OJ_PICK_MOST_SIMILAR)
-        score = stage->request.relation.n_similar > 0 ? similarity_of(worker, 0)
-                                                      : -difference_of(worker);
+        score = stage->request.relation.n_similar > 0
+                    ? similarity_of_pair(worker, 0)
+                    : -difference_of_pair(worker);
     else
     {
         unsigned both = kinds_of_row(worker) & kinds_of_feature(worker);

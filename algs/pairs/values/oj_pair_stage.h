@@ -1,32 +1,32 @@
-/** Runs between a join and its output, on all threads: picks one pair of each
- *  row (-pick) and computes the requested values of the pairs.
+/** Computes, between a join and its output, what the output needs of each pair:
+ *  picks one pair of each row (-pick) and computes the requested values, on all
+ *  threads.
  *
- *  The result (struct oj_pair_values) depends on the pairs only.
- */
+ *  The result (struct oj_pair_values) depends on the pairs only. */
 #ifndef OJ_PAIR_STAGE_H
 #define OJ_PAIR_STAGE_H
 
 #include "../../../flatten/arrays/oj_pair_values.h"
 #include "../../foundations/relation/oj_relation.h"
 
-/** Which pair of a row is kept. If several pairs are equally good, it is the
- * first of them in tie order. */
+/** Rule that selects the pair of a row to keep. Of equally good pairs, the
+ * first in tie order is kept. */
 enum oj_pick_rule
 {
     OJ_PICK_ALL = 0, /**< all pairs are kept */
     OJ_PICK_FIRST,   /**< the first in tie order */
     OJ_PICK_NEAREST,
-    OJ_PICK_LARGEST_OVERLAP, /**< by area if both features have polygons,
-                                  else by length */
+    OJ_PICK_LARGEST_OVERLAP, /**< compares areas if both features have polygons,
+                                  otherwise lengths */
     OJ_PICK_SMALLEST_AREA,   /**< area of the join feature */
     OJ_PICK_LARGEST_AREA,
-    OJ_PICK_MOST_SIMILAR, /**< by the first condition on texts; without one,
-                               by the condition on vectors */
+    OJ_PICK_MOST_SIMILAR, /**< compares the similarity of the first condition on
+                               texts; without one, the difference of vectors */
     OJ_PICK_SCORE         /**< greatest score of the join feature */
 };
 
-/** Which pick and which values of pairs are computed. Plain data, owns nothing.
- */
+/** The pick and the values of pairs that are requested. Plain data, owns
+ * nothing. */
 struct oj_pair_request
 {
     enum oj_pick_rule pick;
@@ -61,7 +61,7 @@ struct oj_pair_side
 
 struct oj_pair_stage;
 
-/** 1 if request asks for a pick or any value. */
+/** Returns 1 if request asks for a pick or any value. */
 int oj_pair_request_is_needed(const struct oj_pair_request *request);
 
 /** Opens a stage; request is copied. */
@@ -83,15 +83,15 @@ OJ_MUST_USE oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
                                         struct oj_pair_values *values,
                                         struct oj_error *err);
 
-/** Number of pairs whose intersection GEOS could not compute; they count as
- * having no overlap. *first: GEOS's reason for one of them (owned by the
- * stage), or "". */
+/** Returns the number of pairs whose intersection GEOS could not compute; they
+ * count as having no overlap. *first: GEOS's message for one of them (owned by
+ * the stage), or "". */
 int64_t oj_pair_stage_count_undecided(const struct oj_pair_stage *stage,
                                       const char **first);
 
-/** The fraction, 0 to 1, of a join feature's area (of its length, if it has no
- * polygons) that is covered by the overlap of this entry; 1 for points. values
- * must have overlaps and OJ_PAIR_JOIN_AREA. */
+/** Returns the fraction, 0 to 1, of a join feature's area (of its length, if it
+ * has no polygons) that is covered by the overlap of this entry; 1 for points.
+ * values must have overlaps and OJ_PAIR_JOIN_AREA. */
 double oj_pair_covered_fraction(const struct oj_flat *side, int32_t feature,
                                 const struct oj_pair_values *values,
                                 int64_t entry);

@@ -12,7 +12,8 @@ int64_t oj_pick_score_of_double(double number)
         return OJ_NO_SCORE;
     number += 0.0; /* turns -0 into 0 */
     memcpy(&bits, &number, sizeof bits);
-    /* Negative numbers: their bit patterns ascend as they become smaller. */
+    /* The bit patterns of negative doubles ascend as the numbers decrease, so
+     * their order is reversed. */
     return bits >= 0 ? bits : INT64_MIN - bits;
 }
 

@@ -9,21 +9,21 @@
 
 #include "../../../flatten/arrays/oj_matches.h"
 
-/** Smaller than all other scores; for NULL and NaN. */
+/** Score of NULL and NaN, smaller than all others. */
 #define OJ_NO_SCORE INT64_MIN
 
 /** Maps a double to an integer so that the order of numbers is kept; 0 and -0
  * are equal. */
 int64_t oj_pick_score_of_double(double number);
 
-/** The score of an integer field; INT64_MIN is reserved and becomes INT64_MIN +
- * 1. */
+/** Returns the score of an integer field. INT64_MIN is reserved for OJ_NO_SCORE
+ * and becomes INT64_MIN + 1. */
 static inline int64_t oj_pick_score_of_integer(int64_t number)
 {
     return number == INT64_MIN ? INT64_MIN + 1 : number;
 }
 
-/** The score for the reverse order; OJ_NO_SCORE stays the smallest. */
+/** Returns the score for the reverse order; OJ_NO_SCORE stays the smallest. */
 static inline int64_t oj_pick_score_reversed(int64_t score)
 {
     if (score == OJ_NO_SCORE)
@@ -38,8 +38,8 @@ struct oj_pick_scores
     const int64_t *of_entry;   /**< [matches->n_entries], or NULL */
     const int64_t *of_feature; /**< [join features], or NULL */
     int in_tie_order;          /**< 1: the entries of a row are in tie order */
-    const int32_t *tie_rank;   /**< otherwise: [join features]; NULL: the
-                                    ordinal is the rank */
+    const int32_t *tie_rank;   /**< used if in_tie_order is 0: [join features];
+                                    NULL: the ordinal is the rank */
 };
 
 /** Picks one pair of each row that has pairs. matches may have any form; *out,

@@ -18,12 +18,12 @@
 
 /* --- segments of the two features ----------------------------------------- */
 
-/* number of successive segments with a common bounding box (segments of a ring
- * are close to each other) */
+/* Number of successive segments with one bounding box; segments of a ring are
+ * close to each other. */
 #define RUN 64
 
-/* An edge of a ring or line. A segment of length 0 ("dot") stands for a point,
- * or for a line or ring whose vertices are all equal. */
+/* An edge of a ring or line. A segment of length 0 represents a point, or a
+ * line or ring whose vertices are all equal. */
 struct exact_segment
 {
     double ax, ay, bx, by;
@@ -55,7 +55,7 @@ static void free_pair(struct exact_pair *pair)
     oj_free(pair->run);
 }
 
-static struct oj_box box_of(const struct exact_segment *s)
+static struct oj_box box_of_segment(const struct exact_segment *s)
 {
     return oj_box_of_segment(s->ax, s->ay, s->bx, s->by);
 }
@@ -172,7 +172,7 @@ static oj_status read_segments_of_two_features(
         pair->exponent = 0;
     for (int64_t i = 0; i < pair->n_segments; i++)
     {
-        struct oj_box box = box_of(&pair->segment[i]);
+        struct oj_box box = box_of_segment(&pair->segment[i]);
         if (i % RUN == 0)
             pair->run[i / RUN] = box;
         else
@@ -190,7 +190,7 @@ static int64_t next_segment_near_box(const struct exact_pair *pair,
     while (*at < end)
     {
         int64_t i = *at;
-        struct oj_box own = box_of(&pair->segment[i]);
+        struct oj_box own = box_of_segment(&pair->segment[i]);
         if (i % RUN == 0 && !oj_box_intersects(&pair->run[i / RUN], box))
         {
             *at += RUN;
@@ -234,7 +234,8 @@ static struct exact_place place_of_vertex(double x, double y, int exponent)
     return place;
 }
 
-/* out = (b - a) x (p - a), positive if p is left of the segment a -> b. */
+/* Computes out = (b - a) x (p - a), which is positive if p is left of the
+ * segment a -> b. */
 static void exact_orientation_of_vertex(struct oj_integer *out,
                                         const struct exact_segment *s,
                                         double px, double py, int exponent)
@@ -247,7 +248,7 @@ static void exact_orientation_of_vertex(struct oj_integer *out,
     oj_integer_cross(out, &dx, &y, &dy, &x);
 }
 
-/* out = b * a_side - a * b_side */
+/* Computes out = b * a_side - a * b_side. */
 static void compute_crossing_numerator(struct oj_integer *out, double a,
                                        double b,
                                        const struct oj_integer *a_side,
@@ -312,7 +313,7 @@ make_crossing_point_with_bounds(const struct exact_segment *first,
                                 const struct exact_segment *second,
                                 int exponent)
 {
-    struct oj_box a = box_of(first), b = box_of(second);
+    struct oj_box a = box_of_segment(first), b = box_of_segment(second);
     struct exact_place place = {{fmax(a.x0, b.x0), fmax(a.y0, b.y0),
                                  fmin(a.x1, b.x1), fmin(a.y1, b.y1)},
                                 first,
@@ -334,8 +335,9 @@ static int compare_places(const void *left, const void *right)
     int order;
     if (a->bounds.x1 < b->bounds.x0 || a->bounds.x0 > b->bounds.x1)
         return a->bounds.x1 < b->bounds.x0 ? -1 : 1;
-    if (a->first == NULL && b->first == NULL) /* two vertices: their bounds are
-                                                 exact, so x is equal here */
+    if (a->first == NULL && b->first == NULL) /* both are vertices: their bounds
+                                                 are exact, so x is equal
+                                                 here */
         return (a->bounds.y0 > b->bounds.y0) - (a->bounds.y0 < b->bounds.y0);
     compute_homogeneous_coordinates(a, &x[0], &y[0], &w[0]);
     compute_homogeneous_coordinates(b, &x[1], &y[1], &w[1]);
@@ -399,10 +401,10 @@ static void compute_exact_point_or_midpoint(struct exact_point *point)
     oj_integer_add(&point->w, &point->w, &point->w);
 }
 
-/* Sign of the side on which a vertex is: 1: left of the line of the segment,
- * -1: right of it, 0: on it. Doubles decide most cases: products have a
- * relative error of at most 2^-51, underflow does not matter for sizes from
- * 1e-280 on, and after an overflow all comparisons are false. */
+/* Returns the side of a segment's line on which a vertex lies: 1: left, -1:
+ * right, 0: on it. Doubles decide most cases: products have a relative error of
+ * at most 2^-51, underflow does not matter for sizes from 1e-280 on, and after
+ * an overflow all comparisons are false. */
 static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
                                       double y, int exponent)
 {
@@ -416,7 +418,8 @@ static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
     return side.sign;
 }
 
-/* Orientation of a node or midpoint relative to the line of a segment. */
+/* Returns the orientation of a node or midpoint relative to the line of a
+ * segment. */
 static int orientation_sign_of_point(const struct exact_segment *s,
                                      struct exact_point *point)
 {
@@ -438,7 +441,7 @@ static int orientation_sign_of_point(const struct exact_segment *s,
     return a.sign;
 }
 
-/* 1 if y is greater than the y of the point. */
+/* Returns 1 if y is greater than the y of the point. */
 static int has_greater_y(double y, struct exact_point *point)
 {
     struct oj_integer whole, scaled;
@@ -452,9 +455,11 @@ static int has_greater_y(double y, struct exact_point *point)
     return oj_integer_compare(&scaled, &point->y) > 0;
 }
 
-/* 1 if the ray from the point to the right, shifted up by an infinitesimal
- * amount, crosses the segment; 0 also if the segment contains the point. */
-static int ray_meets(const struct exact_segment *s, struct exact_point *point)
+/* Returns 1 if the ray from the point to the right, shifted up by an
+ * infinitesimal amount, crosses the segment; 0 also if the segment contains the
+ * point. */
+static int does_ray_cross_segment(const struct exact_segment *s,
+                                  struct exact_point *point)
 {
     int a_above = has_greater_y(s->ay, point);
     if (a_above == has_greater_y(s->by, point))
@@ -486,11 +491,12 @@ struct exact_piece
     int64_t from, to, part;
 };
 
-/* A visit: a part of a feature that has the node on its edges. */
+/* A part of a feature that has the node on its edges. */
 struct node_part
 {
-    int64_t node, part, piece; /* piece: one of the part's pieces at the node;
-                                  -1: none, the part is a dot there */
+    int64_t node, part, piece; /* piece: index of one of the part's pieces at
+                                  the node; -1: the part is a single point
+                                  there */
 };
 
 struct exact_arrangement
@@ -513,8 +519,9 @@ struct exact_arrangement
     uint8_t *ends[2];
     /* [n_pieces] bit s: feature s has area on both sides of the piece */
     uint8_t *covered;
-    /* Both [n_parts], for the point that is located: parity of the segments
-     * that its ray crosses; 1: the point is on a ring of the part. */
+    /* Both [n_parts], for the point that is being located. parity: parity of
+     * the segments that its ray crosses; on_ring: 1: the point is on a ring of
+     * the part. */
     uint8_t *parity, *on_ring;
 };
 
@@ -536,8 +543,8 @@ static void free_arrangement(struct exact_arrangement *a)
     oj_free(a->on_ring);
 }
 
-/* Records that segment has a node at `place`. The member node is an index of
- * places until nodes are numbered. */
+/* Records that the segment has a node at `place`. Until nodes are numbered,
+ * exact_cut.node is an index of places. */
 static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
                          int64_t place, struct oj_error *err)
 {
@@ -554,7 +561,7 @@ static oj_status cut_segment_at_touching_ends(struct exact_arrangement *a,
                                               const int side[2],
                                               struct oj_error *err)
 {
-    struct oj_box box = box_of(&a->pair.segment[s]);
+    struct oj_box box = box_of_segment(&a->pair.segment[s]);
     for (int end = 0; end < 2; end++)
     {
         int64_t place = 2 * t + end;
@@ -602,7 +609,7 @@ static oj_status cut_all_segments_at_meetings(struct exact_arrangement *a,
     }
     for (int64_t i = 0; i < pair->n_segments; i++)
     {
-        struct oj_box box = box_of(&pair->segment[i]);
+        struct oj_box box = box_of_segment(&pair->segment[i]);
         int64_t at = i + 1;
         for (int64_t j; (j = next_segment_near_box(pair, &box, &at,
                                                    pair->n_segments)) >= 0;)
@@ -643,7 +650,7 @@ static int compare_first_n_integers(const void *left, const void *right, int n)
     return 0;
 }
 
-/* Order of cuts (segment, node) and of visits (node, part). */
+/* Orders cuts by (segment, node) and visits by (node, part). */
 static int compare_by_first_two_numbers(const void *left, const void *right)
 {
     return compare_first_n_integers(left, right, 2);
@@ -736,7 +743,7 @@ static oj_status classify_areas_and_count_line_ends(struct exact_arrangement *a,
 
 /* --- location of nodes and pieces ----------------------------------------- */
 
-/* What is around a point in one feature. */
+/* Neighbourhood of a point with respect to one feature. */
 struct around
 {
     int n_rings;    /* number of polygons with area that have a ring there */
@@ -772,7 +779,8 @@ static void cast_ray_from_point(struct exact_arrangement *a,
     {
         int64_t part = pair->segment[s].part;
         if (a->is_area[part])
-            a->parity[part] ^= (uint8_t)ray_meets(&pair->segment[s], point);
+            a->parity[part] ^=
+                (uint8_t)does_ray_cross_segment(&pair->segment[s], point);
     }
 }
 
@@ -899,8 +907,8 @@ static void find_surroundings_of_node(struct exact_arrangement *a,
             continue;
         if (!a->on_ring[part])
             of->is_inside = 1;
-        else if (n_pieces == 0) /* the ring is a single point, a hole inside of
-                                   the area */
+        else if (n_pieces == 0) /* the ring is a hole that consists of a single
+                                   point inside of the area */
             of->is_covered = 1;
     }
 }
@@ -968,7 +976,8 @@ oj_status oj_exact_decides_pair(const struct oj_relation *relation,
     struct oj_matrix matrix;
     if ((oj_op_get(relation->op)->takes & OJ_TAKES_SHAPES) == 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the exact reference decides joins by predicate, not %s",
+                       "the exact reference decides only joins by predicate, "
+                       "not %s",
                        oj_op_get(relation->op)->name);
     if (oj_relation_is_bbox(relation) || oj_box_is_empty(&box) ||
         oj_box_is_empty(&other))
@@ -983,8 +992,8 @@ oj_status oj_exact_decides_pair(const struct oj_relation *relation,
 
 /* --- distances ------------------------------------------------------------ */
 
-/* The minimum squared distance found so far: above / below, in units of 2^(2
- * exponent). */
+/* The minimum squared distance found so far, as the fraction above / below in
+ * units of 2^(2 exponent). */
 struct nearness
 {
     struct exact_pair pair;
@@ -1048,19 +1057,19 @@ static void make_vector(const struct nearness *n, struct exact_vector *out,
     oj_integer_difference(&out->y, to_y, from_y, n->pair.exponent);
 }
 
-/* out = a.x * b.x + a.y * b.y */
+/* Computes out = a.x * b.x + a.y * b.y. */
 static void dot_product(struct oj_integer *out, const struct exact_vector *a,
                         const struct exact_vector *b)
 {
     oj_integer_add_products(out, &a->x, &b->x, &a->y, &b->y);
 }
 
-/* Distance from a point to a segment, which may have length 0. */
+/* Measures the distance from a point to a segment, which may have length 0. */
 static void measure_point_to_segment_exactly(struct nearness *n, double x,
                                              double y,
                                              const struct exact_segment *s)
 {
-    const struct oj_box point = {x, y, x, y}, box = box_of(s);
+    const struct oj_box point = {x, y, x, y}, box = box_of_segment(s);
     struct exact_vector along, to_point;
     struct oj_integer above, below, at, copy;
     if (oj_box_distance(&box, &point) > n->bound)
@@ -1085,13 +1094,13 @@ static void measure_point_to_segment_exactly(struct nearness *n, double x,
     keep_smaller_squared_distance(n, &above, &below);
 }
 
-/* Distance of two segments. Unless they cross in their interiors, it is the
- * distance from an end of one to the other. */
+/* Measures the distance of two segments. Unless they cross in their interiors,
+ * it is the distance from an end of one to the other. */
 static void measure_segment_distance(struct nearness *n,
                                      const struct exact_segment *s,
                                      const struct exact_segment *t)
 {
-    struct oj_box a = box_of(s), b = box_of(t);
+    struct oj_box a = box_of_segment(s), b = box_of_segment(t);
     int exponent = n->pair.exponent;
     if (oj_box_intersects(&a, &b) &&
         orientation_sign_of_vertex(s, t->ax, t->ay, exponent) *
@@ -1122,7 +1131,7 @@ static oj_status find_least_squared_distance(struct nearness *n,
                        "a feature without parts has no distance");
     for (int64_t i = 0; i < pair->n_of_input && !is_distance_zero(n); i++)
     {
-        struct oj_box box = box_of(&pair->segment[i]);
+        struct oj_box box = box_of_segment(&pair->segment[i]);
         struct oj_box near = oj_box_widened(&box, n->bound);
         int64_t at = pair->n_of_input, j;
         while ((j = next_segment_near_box(pair, &near, &at,
@@ -1162,7 +1171,7 @@ compare_distance_with_mean(const struct oj_flat *input, int64_t row,
         if (matrix.at[0] != 'F' || matrix.at[1] != 'F' || matrix.at[3] != 'F')
             set_zero_distance(&n); /* one feature has a point inside of an area
                                       of the other */
-        /* compares 4 distance^2 with (a + b)^2, both multiplied by `below` */
+        /* Compares 4 distance^2 with (a + b)^2, both multiplied by `below`. */
         oj_integer_set(&sum, a, n.pair.exponent);
         oj_integer_set(&other, b, n.pair.exponent);
         oj_integer_add(&sum, &sum, &other);

@@ -3,11 +3,11 @@
  *
  *  A call that fails returns NULL, 2 or -1 and passes a text to the handle's
  *  message handler. If memory ran out, there is no text, or that of bad_alloc.
- *  So the text tells whether GEOS cannot decide, or memory is out.
+ *  So the text distinguishes a pair that GEOS cannot decide from lack of
+ *  memory.
  *
  *  Used by one thread. Must not be moved while it is open, because GEOS holds
- *  its address.
- */
+ *  its address. */
 #ifndef GEOS_HANDLE_H
 #define GEOS_HANDLE_H
 
@@ -39,7 +39,8 @@ oj_geos_handle_open(struct oj_geos_handle *handle, struct oj_error *err)
     handle->message[0] = '\0';
     handle->geos = GEOS_init_r();
     if (handle->geos == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "GEOS could not be started: out of memory");
     GEOSContext_setErrorMessageHandler_r(handle->geos, oj_geos_keep_message,
                                          handle);
     return OJ_OK;

@@ -19,8 +19,8 @@
 #define MOST_KEPT 4096
 #define MOST_VERTICES (INT64_C(1) << 20)
 
-/* If a point is on the boundaries of up to this many parts, only these parts
- * are united; otherwise the whole feature. */
+/* If a point is on the boundaries of at most this many parts, only these parts
+ * are united; otherwise all parts of the feature. */
 #define MOST_BESIDE 8
 
 /* A geometry and GEOS's prepared form of it; each is NULL until it is made. */
@@ -37,9 +37,9 @@ struct kept
     unsigned kinds;  /* enum oj_part_kind or'ed */
     int64_t n_vertices, n_components;
     GEOSGeometry *geometry;
-    int is_apart;             /* of a polygon: 1: its parts are disjoint or
-                                 touch only in points; 0: they do not; -1: not
-                                 known yet */
+    int is_apart;             /* state of polygon parts: 1: disjoint or touching
+                                 only in points; 0: neither; -1: not tested
+                                 yet */
     struct prepared whole;    /* union of the parts. Its geometry is NULL
                                  until made, and also if it equals that of
                                  the feature */
@@ -73,7 +73,8 @@ struct oj_geos_pairs
     int prepare;
     struct oj_geos_handle handle;
     struct geos_side input, join_side;
-    struct oj_flat_buf united; /* scratch for a union whose area is computed */
+    struct oj_flat_buf united; /* scratch for a geometry whose area is
+                                  computed */
 };
 
 /* Classifies a failed GEOS call (result NULL, 2 or -1): with an error text it
@@ -161,7 +162,7 @@ static struct geos_members allocate_member_list(GEOSContextHandle_t geos,
     return members;
 }
 
-/* Appends a member and takes it over. member NULL means that making it failed:
+/* Appends a member and takes ownership of it. member NULL: making it failed, so
  * all members are destroyed. */
 static void add_member(struct geos_members *members, GEOSGeometry *member)
 {
@@ -239,8 +240,8 @@ static int collection_type(unsigned kinds)
     }
 }
 
-/* Makes those parts of a feature that are of these kinds; *found: the kinds
- * among them. With rings_as_lines, polygons become the lines of their rings.
+/* Makes the parts of a feature whose kinds are in `kinds`; *found: the kinds
+ * that occur. With rings_as_lines, polygons become the lines of their rings.
  * Precondition: there is such a part, and the layer is not of single points. */
 static struct geos_members make_list_of_parts(const struct geos_side *side,
                                               int64_t feature, unsigned kinds,
@@ -346,7 +347,7 @@ static GEOSGeometry *make_rings_as_polygons(const struct geos_side *side,
 
 /* ---- cache of features --------------------------------------------------- */
 
-static void drop_prepared(GEOSContextHandle_t geos, struct prepared *one)
+static void destroy_prepared(GEOSContextHandle_t geos, struct prepared *one)
 {
     GEOSPreparedGeom_destroy_r(geos, one->prepared);
     GEOSGeom_destroy_r(geos, one->geometry);
@@ -367,9 +368,9 @@ static void evict_kept_feature(struct geos_side *side, struct kept *kept)
 {
     if (kept->feature < 0)
         return;
-    drop_prepared(side->geos, &kept->whole);
+    destroy_prepared(side->geos, &kept->whole);
     for (int64_t i = 0; i < kept->n_locators; i++)
-        drop_prepared(side->geos, &kept->locator[i]);
+        destroy_prepared(side->geos, &kept->locator[i]);
     oj_free(kept->locator);
     GEOSGeom_destroy_r(side->geos, kept->geometry);
     oj_free(kept->box);
@@ -385,7 +386,8 @@ static void evict_all_features(struct geos_side *side)
 }
 
 /* Empties the cache and sets another layer. */
-static void set_layer(struct geos_side *side, const struct oj_flat *flat)
+static void set_layer_of_side(struct geos_side *side,
+                              const struct oj_flat *flat)
 {
     evict_all_features(side);
     oj_free(side->kept);
@@ -449,8 +451,8 @@ static struct kept *get_feature(struct geos_side *side, int64_t feature)
     return kept;
 }
 
-static struct oj_box box_of(const struct oj_flat *flat, int64_t first,
-                            int64_t end)
+static struct oj_box box_of_vertices(const struct oj_flat *flat, int64_t first,
+                                     int64_t end)
 {
     struct oj_box box =
         oj_box_of_points(flat->x + first, flat->y + first, end - first);
@@ -471,7 +473,7 @@ static const struct oj_box *component_boxes(const struct geos_side *side,
         return NULL;
     if (oj_flat_is_points(flat))
     {
-        *box = box_of(flat, kept->feature, kept->feature + 1);
+        *box = box_of_vertices(flat, kept->feature, kept->feature + 1);
         return box;
     }
     for (int64_t part = flat->part_offset[kept->feature];
@@ -481,8 +483,8 @@ static const struct oj_box *component_boxes(const struct geos_side *side,
         int64_t end = flat->ring_offset[part + 1];
         int64_t step = side->rings_as_lines ? 1 : end - ring;
         for (; ring < end; ring += step)
-            *box++ = box_of(flat, flat->vertex_offset[ring],
-                            flat->vertex_offset[ring + step]);
+            *box++ = box_of_vertices(flat, flat->vertex_offset[ring],
+                                     flat->vertex_offset[ring + step]);
     }
     return kept->box;
 }
@@ -497,9 +499,9 @@ static int64_t count_polygons(const struct oj_flat *flat, int64_t feature)
     return n;
 }
 
-/* Asks GEOS whether the polygon parts are a valid MultiPolygon, hence disjoint
- * or touching only in points, so that no union is needed. 1: yes, 0: no, -1:
- * memory is out. */
+/* Tests by GEOS whether the polygon parts are a valid MultiPolygon, hence
+ * disjoint or touching only in points, so that no union is needed. Returns 1:
+ * yes, 0: no, -1: out of memory. */
 static int check_polygons_apart(const struct geos_side *side, struct kept *kept)
 {
     GEOSGeometry *polygons = NULL;
@@ -528,8 +530,8 @@ static int are_polygon_parts_apart(const struct geos_side *side,
     return kept->is_apart;
 }
 
-/* 1 if each polygon part by itself is valid; -1: memory is out, or GEOS failed.
- */
+/* Returns 1 if each polygon part by itself is valid, 0 if not, -1 if memory is
+ * out or GEOS failed. */
 static int parts_are_valid(const struct geos_side *side,
                            const struct kept *kept)
 {
@@ -608,8 +610,8 @@ prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
     return kept->whole.prepared;
 }
 
-/* Gets both features of a pair from the caches. OJ_GEOS_NO if one of them has
- * no parts. */
+/* Gets both features of a pair from the caches. Returns OJ_GEOS_NO if one of
+ * them has no parts. */
 static enum oj_geos_verdict
 get_cached_features_of_pair(struct oj_geos_pairs *pairs, int64_t row,
                             int64_t feature, struct kept **a, struct kept **b)
@@ -662,7 +664,7 @@ oj_status oj_geos_pairs_open(const struct oj_relation *relation,
 void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
                              const struct oj_flat *input)
 {
-    set_layer(&pairs->input, input);
+    set_layer_of_side(&pairs->input, input);
 }
 
 const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs)
@@ -674,8 +676,8 @@ void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
 {
     if (pairs == NULL)
         return;
-    set_layer(&pairs->input, NULL);
-    set_layer(&pairs->join_side, NULL);
+    set_layer_of_side(&pairs->input, NULL);
+    set_layer_of_side(&pairs->join_side, NULL);
     oj_geos_handle_close(&pairs->handle);
     oj_flat_buf_free(&pairs->united);
     oj_free(pairs);
@@ -742,8 +744,9 @@ locate_by_prepared_geometry(const struct oj_geos_pairs *pairs,
     return OJ_GEOS_YES;
 }
 
-static int box_holds(const struct oj_geos_pairs *pairs,
-                     const struct oj_box *box, const GEOSGeometry *point)
+static int does_box_contain_point(const struct oj_geos_pairs *pairs,
+                                  const struct oj_box *box,
+                                  const GEOSGeometry *point)
 {
     double x, y;
     return GEOSGeomGetX_r(pairs->handle.geos, point, &x) != 1 ||
@@ -773,13 +776,13 @@ static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
     if (n > MOST_BESIDE)
         return locate_by_prepared_geometry(
             pairs, prepare_union_of_parts(side, kept), point, where);
-    /* only these parts, because uniting more would round nodes with other
-     * parts, too */
+    /* Unites only these parts: a union of more would also round nodes with
+     * other parts. */
     beside.geometry = unite_collection(
         side->geos, make_polygons(side, kept->feature, part, n));
     located = locate_by_prepared_geometry(
         pairs, prepare_geometry(side->geos, &beside), point, where);
-    drop_prepared(side->geos, &beside);
+    destroy_prepared(side->geos, &beside);
     return located;
 }
 
@@ -797,7 +800,7 @@ static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
     {
         enum oj_geos_verdict located;
         if (asked->box != NULL &&
-            !box_holds(asked->pairs, &asked->box[i], point))
+            !does_box_contain_point(asked->pairs, &asked->box[i], point))
             continue;
         located = locate_by_prepared_geometry(
             asked->pairs, get_prepared_polygon_part(asked, i), point, &at);
@@ -952,10 +955,10 @@ enum oj_geos_verdict oj_geos_pairs_decide(struct oj_geos_pairs *pairs,
 
 /* ---- distances ----------------------------------------------------------- */
 
-/* Distance from a point to a polygon with holes. GEOS skips a ring if a rounded
- * distance of its box is not below the minimum so far, which sometimes costs an
- * ulp. So if the polygon does not contain the point, each ring is measured
- * separately. Returns 0 if GEOS fails. */
+/* Computes the distance from a point to a polygon with holes. GEOS skips a ring
+ * if a rounded distance of its box is not below the minimum so far, which
+ * sometimes costs an ulp. So if the polygon does not contain the point, each
+ * ring is measured separately. Returns 0 if GEOS fails. */
 static int measure_point_to_rings(GEOSContextHandle_t geos,
                                   const GEOSGeometry *point,
                                   const GEOSGeometry *polygon, double *distance)
@@ -977,7 +980,7 @@ static int measure_point_to_rings(GEOSContextHandle_t geos,
     return 1;
 }
 
-/* Distance between two components. Returns 0 if GEOS fails. */
+/* Computes the distance between two components. Returns 0 if GEOS fails. */
 static int measure_component_distance(GEOSContextHandle_t geos,
                                       const GEOSGeometry *a,
                                       const GEOSGeometry *b, double *distance)
@@ -1200,7 +1203,9 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
         whole = get_union_of_parts(side, kept);
     if (whole == NULL)
         return classify_geos_failure(pairs) == OJ_GEOS_OUT_OF_MEMORY
-                   ? oj_fail(err, OJ_ERR_NOMEM, "out of memory: a union")
+                   ? oj_fail(
+                         err, OJ_ERR_NOMEM,
+                         "out of memory: the union of the parts of a feature")
                    : OJ_OK;
     if (whole == kept->geometry)
         return OJ_OK;
@@ -1211,21 +1216,21 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
     return OJ_OK;
 }
 
-/* ---- what several features cover ------------------------------------------
+/* ---- area covered by several features -------------------------------------
  *
- *  What a row and its join features have in common, each place once. Only
- *  geometries of one kind are intersected and united, and none is empty, since
- *  GEOS crashes for other collections:
+ * Computes the part of a row that its join features cover together, counting
+ * each location once. Only geometries of one kind are intersected and united,
+ * and none is empty, since GEOS crashes for other collections:
  *
  *    row, feature --intersect, kind by kind--> polygons | lines
  *    features with polygons --cut to the row's box, unite--> U
  *    area:   of the united polygons
- *    length: of the united lines (and of those of the row in U), where the
- *            polygons do not cover them
+ *    length: of the united lines (and of the row's lines within U), outside
+ *            of the united polygons
  *
- *  The ends of a line that is cut at the border of a polygon are rounded, so
- *  that two such pieces of one line need not lie on one another. Therefore
- *  lines of the row are intersected with the union of the polygons. */
+ * The ends of a line that is cut at the border of a polygon are rounded, so two
+ * such pieces of one line need not lie on one another. Therefore lines of the
+ * row are intersected with the union U of the polygons. */
 
 /* Geometries that are to be united. Owner. */
 struct geos_pieces
@@ -1241,7 +1246,8 @@ struct geos_cover
     const int32_t *features; /* [n] */
     int64_t n;
     int wants_length;
-    struct geos_pieces polygons, lines; /* of the intersections */
+    struct geos_pieces polygons, lines; /* intersections of the row with the
+                                           features */
     GEOSGeometry *covered;              /* union of `polygons`; NULL: none */
 };
 
@@ -1253,7 +1259,8 @@ static void destroy_pieces(GEOSContextHandle_t geos, struct geos_pieces *pieces)
     memset(pieces, 0, sizeof *pieces);
 }
 
-/* Adds a piece, which is consumed. 0: memory is out, as below. */
+/* Adds a piece and takes ownership of it. Returns 0 if memory is out, as the
+ * functions below. */
 static int add_piece(GEOSContextHandle_t geos, struct geos_pieces *pieces,
                      GEOSGeometry *piece)
 {
@@ -1268,8 +1275,8 @@ static int add_piece(GEOSContextHandle_t geos, struct geos_pieces *pieces,
     return 1;
 }
 
-/* Adds a piece to the pieces of its kind, unless these are NULL, or it is empty
- * or of points. Consumes it. */
+/* Adds a piece to the list of its kind and takes ownership of it. Pieces that
+ * are empty or of points, and those whose list is NULL, are destroyed. */
 static int add_piece_by_kind(GEOSContextHandle_t geos, GEOSGeometry *piece,
                              struct geos_pieces *polygons,
                              struct geos_pieces *lines)
@@ -1286,8 +1293,8 @@ static int add_piece_by_kind(GEOSContextHandle_t geos, GEOSGeometry *piece,
     return 1;
 }
 
-/* Adds a geometry, or the members of a collection, which overlays make of
- * simple ones. Consumes it; NULL: GEOS failed. */
+/* Adds a geometry, or each member of a collection (the result of an overlay),
+ * by kind. Takes ownership; NULL: GEOS failed. */
 static int add_pieces_by_kind(GEOSContextHandle_t geos, GEOSGeometry *geometry,
                               struct geos_pieces *polygons,
                               struct geos_pieces *lines)
@@ -1308,14 +1315,14 @@ static int add_pieces_by_kind(GEOSContextHandle_t geos, GEOSGeometry *geometry,
     return is_added;
 }
 
-/* The union of the pieces, which are consumed; NULL: GEOS failed, or there is
- * none. */
+/* Returns the union of the pieces and takes ownership of them. NULL: GEOS
+ * failed, or there are no pieces. */
 static GEOSGeometry *unite_pieces(GEOSContextHandle_t geos,
                                   struct geos_pieces *pieces)
 {
     GEOSGeometry *united = NULL;
     const int64_t n = pieces->n;
-    pieces->n = 0; /* GEOS takes them over */
+    pieces->n = 0; /* GEOS owns them now */
     if (n == 1)
         united = pieces->list[0];
     else if (n > 1 && n <= INT_MAX)
@@ -1328,7 +1335,8 @@ static GEOSGeometry *unite_pieces(GEOSContextHandle_t geos,
     return united;
 }
 
-/* As unite_pieces(), for pieces that may be none: then *out is NULL. */
+/* Sets *out to the union of the pieces, or to NULL if there are none. Takes
+ * ownership of the pieces. */
 static enum oj_geos_verdict unite_pieces_if_any(struct oj_geos_pairs *pairs,
                                                 struct geos_pieces *pieces,
                                                 GEOSGeometry **out)
@@ -1338,8 +1346,8 @@ static enum oj_geos_verdict unite_pieces_if_any(struct oj_geos_pairs *pairs,
     return is_any && *out == NULL ? classify_geos_failure(pairs) : OJ_GEOS_YES;
 }
 
-/* A box around the row, so much larger that new vertices on its border are not
- * on the lines of the row. */
+/* Returns a box around the row with a margin, so that the vertices that cutting
+ * creates on its border are not on the lines of the row. */
 static GEOSGeometry *make_box_around_row(const struct geos_cover *cover)
 {
     GEOSContextHandle_t geos = cover->pairs->handle.geos;
@@ -1352,7 +1360,7 @@ static GEOSGeometry *make_box_around_row(const struct geos_cover *cover)
     if (corners == NULL)
         return NULL;
     oj_flat_vertices(flat, cover->row, &first, &end);
-    box = box_of(flat, first, end);
+    box = box_of_vertices(flat, first, end);
     far = fmax(box.x1 - box.x0, box.y1 - box.y0) / 16.0 +
           1e-9 * (fabs(box.x0) + fabs(box.x1) + fabs(box.y0) + fabs(box.y1));
     far = far > 0.0 ? far : 1.0;
@@ -1370,7 +1378,7 @@ static GEOSGeometry *make_box_around_row(const struct geos_cover *cover)
     return ring != NULL ? GEOSGeom_createPolygon_r(geos, ring, NULL, 0) : NULL;
 }
 
-/* The kinds of a feature that cover something. */
+/* Returns the kinds of a feature's parts that have an area or a length. */
 static unsigned covering_kinds(const struct oj_flat *flat, int64_t feature)
 {
     return oj_flat_kinds(flat, feature) & (OJ_PART_LINE | OJ_PART_POLYGON);
@@ -1395,8 +1403,8 @@ static enum oj_geos_verdict add_common_of_kinds(struct geos_cover *cover,
                : classify_geos_failure(pairs);
 }
 
-/* Adds what the row has in common with each feature, but for lines of the row
- * in polygons. */
+/* Adds the intersection of the row with each feature, except lines of the row
+ * within polygons. */
 static enum oj_geos_verdict add_common_of_features(struct geos_cover *cover)
 {
     struct oj_geos_pairs *pairs = cover->pairs;
@@ -1421,7 +1429,7 @@ static enum oj_geos_verdict add_common_of_features(struct geos_cover *cover)
     return verdict;
 }
 
-/* Adds the polygons of a feature, cut to box unless that is NULL. */
+/* Adds the polygons of a feature, clipped to box. box NULL: not clipped. */
 static enum oj_geos_verdict add_polygons_of_feature(struct geos_cover *cover,
                                                     int64_t feature,
                                                     const GEOSGeometry *box,
@@ -1442,8 +1450,8 @@ static enum oj_geos_verdict add_polygons_of_feature(struct geos_cover *cover,
                : classify_geos_failure(cover->pairs);
 }
 
-/* The union of the features' polygons near the row; *out NULL: there are none.
- * A polygon alone is not cut. */
+/* Sets *out to the union of the features' polygons near the row; NULL: there
+ * are none. If only one feature has polygons, they are not clipped. */
 static enum oj_geos_verdict unite_polygons_near_row(struct geos_cover *cover,
                                                     GEOSGeometry **out)
 {
@@ -1476,7 +1484,7 @@ static enum oj_geos_verdict unite_polygons_near_row(struct geos_cover *cover,
     return verdict;
 }
 
-/* Area and length of a geometry of one kind; NULL: 0. */
+/* Measures area and length of a geometry of one kind; both are 0 for NULL. */
 static enum oj_geos_verdict measure_geometry(struct oj_geos_pairs *pairs,
                                              const GEOSGeometry *geometry,
                                              double *area, double *length)
@@ -1496,8 +1504,8 @@ static enum oj_geos_verdict measure_geometry(struct oj_geos_pairs *pairs,
     return OJ_GEOS_YES;
 }
 
-/* The length of what `operation` makes of lines and polygons; of all lines
- * without polygons, 0 without lines. */
+/* Sets *length to the length of operation(lines, polygons). polygons NULL: of
+ * all lines; lines NULL: 0. */
 static enum oj_geos_verdict measure_lines(
     struct oj_geos_pairs *pairs,
     GEOSGeometry *(*operation)(GEOSContextHandle_t, const GEOSGeometry *,
@@ -1517,9 +1525,9 @@ static enum oj_geos_verdict measure_lines(
     return verdict;
 }
 
-/* What the polygons around the lines of the row have in common with them; NULL:
- * nothing. Those of a row that also has polygons join the other lines, to be
- * united with them. */
+/* Sets *out to the parts of the row's lines that lie in `around`, the union of
+ * polygons; NULL: none. If the row also has polygons, these parts are added to
+ * cover->lines instead, to be united with the other lines. */
 static enum oj_geos_verdict intersect_lines_of_row(struct geos_cover *cover,
                                                    const GEOSGeometry *around,
                                                    GEOSGeometry **out)
@@ -1545,7 +1553,7 @@ static enum oj_geos_verdict intersect_lines_of_row(struct geos_cover *cover,
     return classify_geos_failure(pairs);
 }
 
-/* The length of the lines that are covered, none of them by an area that is. */
+/* Measures the covered lines outside of the covered area. */
 static enum oj_geos_verdict measure_covered_lines(struct geos_cover *cover,
                                                   double *length)
 {
@@ -1576,7 +1584,8 @@ static enum oj_geos_verdict measure_covered_lines(struct geos_cover *cover,
     return verdict;
 }
 
-/* The only feature: as its overlap. */
+/* Measures the cover of a single feature, which is its intersection with the
+ * row. */
 static enum oj_geos_verdict measure_common(struct oj_geos_pairs *pairs,
                                            int64_t row, int64_t feature,
                                            double *area, double *length)

@@ -17,7 +17,7 @@
 
 struct oj_geos_pairs;
 
-/** The result of a question to GEOS about two features. */
+/** Result of a GEOS predicate or computation for two features. */
 enum oj_geos_verdict
 {
     OJ_GEOS_NO = 0,
@@ -46,7 +46,7 @@ OJ_MUST_USE oj_status oj_geos_pairs_open(const struct oj_relation *relation,
 void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
                              const struct oj_flat *input);
 
-/** Removes a join feature from the cache: its point has moved. */
+/** Removes a join feature from the cache. Called when its point has moved. */
 void oj_geos_pairs_forget(struct oj_geos_pairs *pairs, int64_t feature);
 
 /** Decides the relation's predicate (not nearest, dwithin or bbox) for a pair.
@@ -83,13 +83,13 @@ OJ_MUST_USE oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs,
                                          int of_input, int64_t feature,
                                          double *area, struct oj_error *err);
 
-/** What row has in common with n features together, each place once: *area of
- * the polygons and, if wants_length, *length of the lines that are not in them.
- * One feature: of their intersection, as oj_geos_pairs_add_common() makes it.
- * Several: polygons are intersected and then united, as GEOS rounds; lines of
- * the row are intersected with the union of the polygons around it. Points
- * cover nothing. The pieces of one row are all in memory.  OJ_GEOS_YES if the
- * outputs are set. */
+/** Measures the part of row that n features cover together, each location once:
+ * *area of the polygons and, if wants_length, *length of the lines outside of
+ * these polygons. One feature: that of their intersection, as
+ * oj_geos_pairs_add_common() makes it. Several: polygons are intersected and
+ * then united, with GEOS's rounding; lines of the row are intersected with the
+ * union of the polygons around it. Points cover nothing. The pieces of one row
+ * are all in memory. OJ_GEOS_YES if the outputs are set. */
 enum oj_geos_verdict oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
                                          int64_t row, const int32_t *features,
                                          int64_t n, int wants_length,

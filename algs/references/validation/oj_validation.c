@@ -30,7 +30,8 @@ const char *oj_validation_difference_name(enum oj_difference_kind kind)
     return names[kind];
 }
 
-/* Bitwise equality; both NaN if the join has no measure. */
+/* Returns 1 if the measures are equal bit for bit, or both NaN (the join has no
+ * measure). */
 static int are_measures_identical(double a, double b)
 {
     return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
@@ -47,9 +48,9 @@ static int is_on_sphere(const struct oj_validation *v)
            v->relation->metric == OJ_METRIC_SPHERE;
 }
 
-/* Equality of two distances on the sphere, up to the rounding of unit vectors,
- * since the engine and the reference use different formulas. The nearer two
- * points are to antipodal, the less precise a chord is. */
+/* Returns 1 if two distances on the sphere are equal up to the rounding of unit
+ * vectors, since the engine and the reference use different formulas. The
+ * nearer two points are to antipodal, the less precise a chord is. */
 static int equals_on_sphere(double a, double b)
 {
     double flatness = cos(0.5 * a / OJ_SPHERE_RADIUS);
@@ -58,8 +59,8 @@ static int equals_on_sphere(double a, double b)
     return fabs(a - b) <= OJ_SPHERE_RADIUS * OJ_VALIDATION_CHORD / flatness;
 }
 
-/* 1 if two distances are equal up to the rounding that is allowed for this
- * join. */
+/* Returns 1 if two distances are equal up to the rounding that is allowed for
+ * this join. */
 static int equals_within_rounding(const struct oj_validation *v, double a,
                                   double b)
 {
@@ -78,7 +79,7 @@ static int has_points_only(const struct oj_flat *flat, int64_t feature)
     return (oj_flat_kinds(flat, feature) & ~(unsigned)OJ_PART_POINT) == 0;
 }
 
-/* 1 if the distances of the pair may differ by rounding. */
+/* Returns 1 if the distances of the pair may differ by rounding. */
 static int may_be_off_by_rounding(const struct oj_validation *v,
                                   int64_t feature)
 {
@@ -176,8 +177,8 @@ static int64_t count_pairs_of_row(const struct oj_validated_row *of)
            oj_matches_first(of->matches, of->row);
 }
 
-/* 1 if this row of a nearest join has k pairs. Then a pair that it lacks must
- * be farther than all of these. */
+/* Returns 1 if this row of a nearest join has k pairs. A pair that it lacks
+ * must then be farther than all of these. */
 static int has_k_pairs(const struct oj_validation *v,
                        const struct oj_validated_row *of)
 {
@@ -185,8 +186,8 @@ static int has_k_pairs(const struct oj_validation *v,
            count_pairs_of_row(of) >= v->relation->k;
 }
 
-/* 1 if a pair that only one result has is within a few ulps of a limit: of the
- * maximum or minimum distance, or of the farthest pair in the other result. */
+/* Returns 1 if a pair that only one result has is within a few ulps of a limit:
+ * the maximum or minimum distance, or the farthest pair of the other result. */
 static int is_within_rounding_of_a_bound(const struct oj_validation *v,
                                          const struct oj_row_pair *pair,
                                          const struct oj_validated_row *other)
@@ -212,8 +213,8 @@ static int is_distance_join(const struct oj_validation *v)
     return (oj_op_get(v->relation->op)->takes & OJ_TAKES_DISTANCE) != 0;
 }
 
-/* 1 if exact arithmetic can decide this join: planar, of whole geometries, not
- * by Hausdorff or Frechet distance; and the layers are set. */
+/* Returns 1 if exact arithmetic can decide this join: a planar join of whole
+ * geometries, not by Hausdorff or Frechet distance, whose layers are set. */
 static int can_be_proved_by_exact_arithmetic(const struct oj_validation *v)
 {
     return has_layers_and_relation(v) &&
@@ -278,8 +279,8 @@ static oj_status is_correctly_rounded(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* 1 if our pair may be among the k nearest of its row, judged by our distances.
- */
+/* Returns 1 if our pair may be among the k nearest of its row, judged by our
+ * distances. */
 static int is_among_k_nearest(const struct oj_validation *v,
                               const struct oj_row_pair *ours)
 {
@@ -337,9 +338,9 @@ static oj_status passes_pair_filter(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Sets *is_proved to 1 if exact arithmetic confirms our result: we have a pair
- * that the reference lacks (reference NULL), or lack one that it has (ours
- * NULL). */
+/* Sets *is_proved to 1 if exact arithmetic confirms our result: either our
+ * pair, which the reference lacks (reference NULL), or our lack of a pair that
+ * the reference has (ours NULL). */
 static oj_status prove_missing_or_extra_pair(
     const struct oj_validation *v, const struct oj_row_pair *ours,
     const struct oj_row_pair *reference, int *is_proved, struct oj_error *err)
@@ -433,10 +434,10 @@ segment_lengths_of_pair(const struct oj_validation *v, int64_t feature)
     return lengths;
 }
 
-/* Upper bound of the error of our distance, which is about `distance`. For
- * points the reference uses an equal formula with equal rounding, so only
- * underflow is allowed, unless exact arithmetic refutes the reference. A
- * distance of 0 is exact except for underflow. */
+/* Returns an upper bound of the error of our distance, which is about
+ * `distance`. For points the reference uses an equal formula with equal
+ * rounding, so only underflow is allowed, unless exact arithmetic refutes the
+ * reference. A distance of 0 is exact except for underflow. */
 static double rounding_of_distance(const struct oj_validation *v,
                                    int64_t feature, double distance,
                                    int is_reference_refuted)
@@ -511,13 +512,14 @@ static oj_status may_round_below(const struct oj_validation *v, int64_t feature,
     return OJ_OK;
 }
 
-/* Sets *is to 1 if rounding explains that we lack a pair: its computed distance
- * may be beyond a limit, or beyond the farthest of our k nearest. Shapes that
- * intersect have distance 0, unless their segments are so short that squares
- * underflow. */
-static oj_status is_lacked_by_rounding(const struct oj_validation *v,
-                                       int64_t feature, int *is,
-                                       struct oj_error *err)
+/* Sets *is to 1 if rounding explains that our result lacks a pair: its computed
+ * distance may be beyond a limit, or beyond the farthest of our k nearest.
+ * Shapes that intersect have distance 0, unless their segments are so short
+ * that squares underflow. */
+static oj_status
+does_rounding_explain_missing_pair(const struct oj_validation *v,
+                                   int64_t feature, int *is,
+                                   struct oj_error *err)
 {
     double most = oj_pair_max_distance(v->relation, v->input, v->reference.row,
                                        v->join_side, feature);
@@ -536,11 +538,12 @@ static oj_status is_lacked_by_rounding(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Sets *is to 1 if rounding explains that only we have a pair: its distance has
- * no more error than the formula allows. */
-static oj_status is_had_by_rounding(const struct oj_validation *v,
-                                    const struct oj_row_pair *ours, int *is,
-                                    struct oj_error *err)
+/* Sets *is to 1 if rounding explains that only our result has a pair: its
+ * distance has no more error than the formula allows. */
+static oj_status
+does_rounding_explain_extra_pair(const struct oj_validation *v,
+                                 const struct oj_row_pair *ours, int *is,
+                                 struct oj_error *err)
 {
     int64_t feature = ours->join_row;
     double most = oj_pair_max_distance(v->relation, v->input, v->reference.row,
@@ -572,9 +575,10 @@ static oj_status is_rounding_of_formula(const struct oj_validation *v,
     if (!can_be_proved_by_exact_arithmetic(v) || !is_distance_join(v))
         return OJ_OK;
     if (ours == NULL)
-        return is_lacked_by_rounding(v, reference->join_row, is, err);
+        return does_rounding_explain_missing_pair(v, reference->join_row, is,
+                                                  err);
     if (reference == NULL)
-        return is_had_by_rounding(v, ours, is, err);
+        return does_rounding_explain_extra_pair(v, ours, is, err);
     OJ_TRY(is_correctly_rounded(v, reference, &is_right, err));
     return is_within_rounding_of_formula(
         v, ours,
@@ -583,8 +587,8 @@ static oj_status is_rounding_of_formula(const struct oj_validation *v,
         is, err);
 }
 
-/* Determines the final kind of a difference: `kind`, or, if it is explained,
- * OJ_DIFFERENCE_PROVED or OJ_DIFFERENCE_ROUNDING. */
+/* Determines the final kind of a difference: OJ_DIFFERENCE_PROVED or
+ * OJ_DIFFERENCE_ROUNDING if it is explained, otherwise `kind`. */
 static oj_status kind_of_difference(const struct oj_validation *v,
                                     enum oj_difference_kind kind, int is_proved,
                                     const struct oj_row_pair *ours,
@@ -804,9 +808,11 @@ oj_status oj_validation_compare(struct oj_validation *v,
                                 struct oj_error *err)
 {
     if (ours->n_rows != reference->n_rows)
-        return oj_fail(err, OJ_ERR_INTERNAL,
-                       "the two results have %lld and %lld rows",
-                       (long long)ours->n_rows, (long long)reference->n_rows);
+        return oj_fail(
+            err, OJ_ERR_INTERNAL,
+            "validation compared results of %lld and %lld rows: they must "
+            "have equally many",
+            (long long)ours->n_rows, (long long)reference->n_rows);
     return oj_validation_compare_part(v, ours, 0, reference, err);
 }
 

@@ -1,21 +1,21 @@
 /** Compares two results of one join: ours and that of a reference.
  *
- *  For each row the sets of pairs are compared, and the measures of common
- *  pairs, if the join has a measure.  Distances from or to points must be equal
- *  bit for bit.  Between lines and polygons a difference of two ulps is
- *  allowed, because GEOS skips parts by a rounded distance of their boxes, also
- *  if it moves a pair across a limit; such pairs are counted.  Distances of
- *  shapes must be equal bit for bit.
+ *  For each row, the sets of pairs are compared, and the measures of common
+ *  pairs if the join has a measure. Distances from or to points and distances
+ *  of shapes must be equal bit for bit. Between lines and polygons, distances
+ *  may differ by two ulps, because GEOS skips parts by a rounded distance of
+ *  their boxes; this also holds if it moves a pair across a limit. Such pairs
+ *  are counted.
  *
  *  The reference rounds, so exact arithmetic (exact_reference.h) decides every
  *  pair on which the two differ. The pair is counted as proved if our pair, or
  *  our lack of it, is right, or if our distance is at least as close to the
- *  exact one as the reference's.  It is counted as rounding if the reference is
+ *  exact one as the reference's. It is counted as rounding if the reference is
  *  wrong (GEOS can find distance 0 for shapes 1e-17 apart) and our distance has
  *  only the error of its formula (OJ_VALIDATION_SLACK), also if this error
- *  moves the pair across a limit or across the k-th nearest.  All other pairs
- *  are differences.  Pairs that the reference could not decide (struct
- *  oj_matches) are decided exactly as well.  Rows of a nearest join that either
+ *  moves the pair across a limit or across the k-th nearest. All other pairs
+ *  are differences. Pairs that the reference could not decide (struct
+ *  oj_matches) are decided exactly as well. Rows of a nearest join that either
  *  side could not decide are left out and counted. Exact decisions need the
  *  layers; without them every pair that differs is a difference.
  *
@@ -23,8 +23,7 @@
  *  (OJ_VALIDATION_CHORD); such pairs are counted like those within two ulps.
  *
  *  Batches are compared one by one. Every difference is passed to the report
- *  function, and the first few are stored.
- */
+ *  function, and the first few are stored. */
 #ifndef OJ_VALIDATION_H
 #define OJ_VALIDATION_H
 
@@ -39,38 +38,40 @@
 #define OJ_VALIDATION_ULPS 2
 
 /** Bound of the error of a computed distance: at most OJ_VALIDATION_SLACK times
- *  (distance + longest segment), plus OJ_LEAST_DISTANCE (oj_box.h) if squares
- *  underflow.
+ * (distance + longest segment), plus OJ_LEAST_DISTANCE (oj_box.h) if squares
+ * underflow.
  *
- *  Proof.  u = 2^-53; g(n) stands for n u (1 + n u) and more, so that n factors
- *  1 + u make 1 + g(n) at most.  p is a point, a b a segment of length L, D =
- *  |p a|, d their distance; D <= d + L, as the nearest point is within L of a.
- *  oj_segment_distance() computes
+ * Proof. Let u = 2^-53, and let g(n) be a bound slightly above n u, so that a
+ * product of n factors 1 + u is at most 1 + g(n). Let p be a point, a b a
+ * segment of length L, D = |p a|, and d the distance of p and a b. Then D <= d
+ * + L, since the nearest point is within L of a. oj_segment_distance() computes
  *
- *   r = ((p - a) . (b - a)) / L^2   n = (a - p) x (b - a)   s = |n / L^2| L
+ *  r = ((p - a) . (b - a)) / L^2   n = (a - p) x (b - a)   s = |n / L^2| L
  *
- *  Differences are rounded once, products of two of them three times, their sum
- *  a fourth time: of n by g(4) |p - a| |b - a| at most, by the inequality of
- *  Cauchy and Schwarz; L^2 by a factor 1 + g(4).  With the divisions, the root
- *  and the last product, s is off by g(4) D + g(6) |n| / L, so by g(11) D, from
- *  the distance of p to the line; and r by g(11) D / L, that is, the foot of
- *  the perpendicular by g(11) D along the line.  Where that leads to the other
- *  of the three cases, r <= 0, r >= 1 and between, the distance to an end takes
- *  the place of the one to the line, or the reverse, and the two are no farther
- *  apart than the foot is off.  A distance of points is off by g(4) of itself.
- *  So every value is within g(22) D of the distance of its point and segment.
+ * Each difference is rounded once, a product of two differences has three
+ * roundings, and their sum a fourth. By the inequality of Cauchy and Schwarz, n
+ * is then off by at most g(4) |p - a| |b - a|; L^2 is off by a factor 1 + g(4).
+ * With the divisions, the root and the last product, s differs from the
+ * distance of p to the line by at most g(4) D + g(6) |n| / L <= g(11) D, and r
+ * is off by at most g(11) D / L: the foot of the perpendicular moves by at most
+ * g(11) D along the line. If this error selects another of the three cases r <=
+ * 0, 0 < r < 1 and r >= 1, the distance to an end replaces the distance to the
+ * line or the reverse, and these two differ by no more than the foot moves. A
+ * distance of two points is off by g(4) of itself. So every value is within
+ * g(22) D of the distance of its point and segment.
  *
- *  The distance of a pair is the least of such values, or 0 where exact signs
- *  find a common point.  Let L be the longest segment.  The value of the
- *  nearest point and segment is at most d + g(22) (d + L), and no value is
- *  below d - g(22) (d + L).  32 u = 2^-48 also pays for taking the computed
- *  distance for d, for |dx| + |dy| >= L, and for squares of lengths, which
- *  lose up to 2 u of themselves by underflow where they are DBL_MIN and more.
+ * The distance of a pair is the minimum of such values, or 0 if exact signs
+ * find a common point. Let L be the longest segment. The value of the nearest
+ * point and segment is at most d + g(22) (d + L), and no value is below d -
+ * g(22) (d + L). The bound 32 u = 2^-48 leaves room for using the computed
+ * distance in place of d, for |dx| + |dy| >= L, and for squares of lengths,
+ * which lose up to 2 u of themselves by underflow where they are at least
+ * DBL_MIN.
  *
- *  A segment whose squared length is below DBL_MIN, L < 2^-511, is measured by
- *  its ends, which is off by L at most; products that underflow in n are off by
- *  2^-1074 / 2^-511, squares of distances by 2^-1074, their root by 2^-537.
- *  Together less than 2^-510. */
+ * A segment whose squared length is below DBL_MIN, L < 2^-511, is measured by
+ * its ends, which is off by at most L. Products that underflow in n are off by
+ * 2^-1074 / 2^-511, squares of distances by 2^-1074, their root by 2^-537.
+ * Together these errors are less than 2^-510. */
 #define OJ_VALIDATION_SLACK 0x1p-48
 
 /** Allowed difference of chords between points of the unit sphere; 0.06

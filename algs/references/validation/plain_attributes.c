@@ -1,5 +1,5 @@
-/* The plain reference for op attributes: asks each pair whether the values of
- * -on are equal and the other conditions hold. */
+/* Plain reference for op attributes: tests for each pair of features whether
+ * the values of -on are equal and the other conditions hold. */
 #include "../../pairs/selection/oj_parallel_row_search.h"
 
 #include <math.h>

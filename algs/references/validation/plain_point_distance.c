@@ -2,8 +2,8 @@
 #include "../../foundations/kernels/oj_ring.h"
 #include "../../foundations/kernels/oj_segment.h"
 
-static int polygon_holds(const struct oj_flat *flat, int64_t part, double x,
-                         double y)
+static int does_polygon_contain_point(const struct oj_flat *flat, int64_t part,
+                                      double x, double y)
 {
     return oj_rings_locate_all(x, y, flat->x, flat->y, flat->vertex_offset,
                                flat->ring_offset[part],
@@ -34,7 +34,8 @@ static double part_distance(const struct oj_flat *flat, int64_t part,
 {
     double least = INFINITY;
     if (flat->part_kind[part] == OJ_PART_POLYGON &&
-        distance_to == OJ_TO_INTERIOR && polygon_holds(flat, part, x, y))
+        distance_to == OJ_TO_INTERIOR &&
+        does_polygon_contain_point(flat, part, x, y))
         return 0.0;
     for (int64_t ring = flat->ring_offset[part];
          ring < flat->ring_offset[part + 1]; ring++)
@@ -45,7 +46,7 @@ static double part_distance(const struct oj_flat *flat, int64_t part,
     return least;
 }
 
-/* 1 if the direction of segment a -> b fits. */
+/* Returns 1 if the direction of segment a -> b fits the heading. */
 static int does_segment_fit(double ax, double ay, double bx, double by,
                             const struct oj_heading_condition *condition,
                             double heading)

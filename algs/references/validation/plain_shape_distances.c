@@ -10,7 +10,8 @@ static double squared_distance_to_vertex(double px, double py, double x,
     return (px - x) * (px - x) + (py - y) * (py - y);
 }
 
-/* Squared distance in GEOS's order of operations, with its branches. */
+/* Returns the squared distance in GEOS's order of operations, with its
+ * branches. */
 static double squared_distance_to_segment(double px, double py, double ax,
                                           double ay, double bx, double by)
 {
@@ -30,8 +31,8 @@ static double squared_distance_to_segment(double px, double py, double ax,
     return sqrt(to_a) < sqrt(to_b) ? to_a : to_b;
 }
 
-/* Like GEOS, exchanges the ends of every second segment, which may change the
- * last bit. */
+/* Returns the minimum squared distance to a line or ring. Like GEOS, exchanges
+ * the ends of every second segment, which may change the last bit. */
 static double squared_distance_to_chain(double px, double py, const double *x,
                                         const double *y, int64_t n,
                                         int of_segments)

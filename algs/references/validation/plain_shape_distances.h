@@ -5,16 +5,17 @@
 
 #include "plain_sphere.h"
 
-/** Directed Hausdorff distance: the maximum over the vertices of feature_a of
- * the distance to feature_b's segments, as in GEOS; of_segments 0: to its
- * vertices. Both must have vertices. O(vertices of a x vertices of b). */
+/** Returns the directed Hausdorff distance: the maximum over the vertices of
+ * feature_a of the distance to feature_b's segments, as in GEOS; of_segments 0:
+ * to its vertices. Both must have vertices. O(vertices of a x vertices of b).
+ */
 double oj_plain_shapes_directed(const struct oj_flat *a, int64_t feature_a,
                                 const struct oj_flat *b, int64_t feature_b,
                                 int of_segments);
 
-/** Discrete Frechet distance, by a table of which two rows are in memory.
- * sphere_a, sphere_b: the sides on the sphere, or NULL for the plane. Source:
- * Eiter and Mannila 1994. */
+/** Computes the discrete Frechet distance, by a table of which two rows are in
+ * memory. sphere_a, sphere_b: the sides on the sphere, or NULL for the plane.
+ * Source: Eiter and Mannila 1994. */
 OJ_MUST_USE oj_status oj_plain_shapes_frechet(
     const struct oj_flat *a, int64_t feature_a,
     const struct oj_plain_sphere *sphere_a, const struct oj_flat *b,

@@ -1,19 +1,19 @@
-/** The engine of the reference backends: a library's tree of boxes finds
- *  candidates, GEOS decides them, and a ranking selects the pairs. For all
- *  joins and any kinds of features; single-threaded.
+/** Engine of the reference backends: a library's tree of boxes finds
+ *  candidates, GEOS decides them, and a ranking selects the pairs. It takes all
+ *  joins and kinds of features, and runs on one thread.
  *
  *  The tree is queried once per row, with the row's box, grown by the maximum
  *  distance if the join has one; GEOS decides every candidate that passes the
- *  pair filter (geos_pairs.h).  For disjoint, and for patterns that can hold
- *  for disjoint features, every feature is a candidate; disjoint envelopes are
- *  decided without GEOS.  bbox: the exact envelopes decide.
+ *  pair filter (geos_pairs.h). For disjoint, and for patterns that can hold for
+ *  disjoint features, every feature is a candidate; disjoint envelopes are
+ *  decided without GEOS. In op bbox, the exact envelopes decide.
  *
- *  nearest without a maximum distance, or with one so large that most of the
- *  layer would be a candidate: the search begins with a smaller window and
- *  grows it until the k-th distance is within the window or the window contains
- *  every feature. Points are then visited in Morton order, and the first window
- *  of each depends on the last window of the one before. This affects time,
- *  never the result.
+ *  A nearest join without a maximum distance, or with one so large that most of
+ *  the layer would be a candidate, begins with a smaller window and grows it
+ *  until the k-th distance is within the window or the window contains every
+ *  feature. Points are then visited in Morton order, and the first window of
+ *  each depends on the last window of the one before. This affects time, never
+ *  the result.
  *
  *  Collective queries: the rows of a quadrant share one query with the
  *  quadrant's grown box, and each row uses the candidates in its own window.
@@ -29,8 +29,7 @@
  *  is the whole row if the pair could be among its nearest.
  *
  *  Source: Zhang, You, Gruenwald 2012, sections 3.1 and 4.2 ("collective
- *  query"); the growing windows are ours.
- */
+ *  query"); the growing windows are ours. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../foundations/base/oj_point_quadtree.h"
@@ -106,12 +105,11 @@ struct geos_tree
 static oj_status fail_geos(const struct geos_tree *tree, struct oj_error *err)
 {
     const char *text = tree->handle.message;
-    return oj_fail(err, OJ_ERR_NOMEM, "GEOS: %s",
+    return oj_fail(err, OJ_ERR_NOMEM, "GEOS failed: %s",
                    text[0] != '\0' ? text : "out of memory");
 }
 
-/* Makes a geometry with this envelope; the tree does not use anything else of
- * it. */
+/* Makes a geometry with this envelope; the tree uses only its envelope. */
 static GEOSGeometry *make_geos_diagonal_of_box(GEOSContextHandle_t geos,
                                                const struct oj_box *box)
 {
@@ -189,7 +187,7 @@ static oj_status fill_geos_tree(struct geos_tree *tree, struct oj_error *err)
         GEOSSTRtree_insert_r(geos, tree->strtree, tree->diagonal[i],
                              &boxes->box[i]);
     }
-    /* make a query now, because GEOS builds the tree in the first one */
+    /* Makes a query now, because GEOS builds the tree at the first one. */
     tree->handle.message[0] = '\0';
     status = query_geos_tree(tree, &boxes->box[0], &found, err);
     oj_free(found.feature);
@@ -250,7 +248,7 @@ static oj_status fail_spatialindex(struct oj_error *err)
         status = OJ_ERR_IO;
         hint = " (it needs to write to the current folder)";
     }
-    status = oj_fail(err, status, "libspatialindex: %s%s",
+    status = oj_fail(err, status, "libspatialindex failed: %s%s",
                      text != NULL ? text : "out of memory", hint);
     free(text);
     return status;
@@ -291,8 +289,8 @@ static oj_status build_spatialindex(const struct oj_boxes *boxes, void **out,
     IndexH tree = NULL;
     if (properties == NULL)
         return fail_spatialindex(err);
-    /* R*-tree in memory, with the default capacities (100 for leaves and for
-     * inner nodes) */
+    /* The index is an R*-tree in memory, with the default capacities (100 for
+     * leaves and for inner nodes). */
     if (IndexProperty_SetIndexType(properties, RT_RTree) == RT_None &&
         IndexProperty_SetDimension(properties, 2) == RT_None &&
         IndexProperty_SetIndexVariant(properties, RT_Star) == RT_None &&
@@ -363,8 +361,9 @@ enum visit_order
 {
     VISIT_AS_GIVEN,
     VISIT_SORTED,     /* Morton order, with prepared geometries */
-    VISIT_COLLECTIVE, /* by quadrants, with one query for each */
-    VISIT_GLOBE /* as given, on the sphere or an ellipsoid, without GEOS */
+    VISIT_COLLECTIVE, /* quadrant by quadrant, with one query for each */
+    VISIT_GLOBE /* in the given order, on the sphere or an ellipsoid, without
+                   GEOS */
 };
 
 struct box_index
@@ -382,12 +381,13 @@ struct box_index
     int is_wide;  /* 1: start with a small window and enlarge it (joins by
                      nearest) */
     double reach; /* radius of the first window if is_wide */
-    double most;  /* greatest of the join features' own maximum distances; -1:
+    double most;  /* maximum over the join features' own maximum distances; -1:
                      they have none */
 };
 
-/* For a row, the feature that could be nearest among those whose distance GEOS
- * failed to compute: the one with the smallest lower bound, then rank. */
+/* Of the features whose distance from the current row GEOS failed to compute,
+ * the one that could be nearest: that with the smallest lower bound, then tie
+ * rank. */
 struct refused
 {
     double at_least; /* lower bound of its distance; INFINITY: there is no such
@@ -412,7 +412,7 @@ struct box_batch
     struct oj_ranking ranking;
     struct oj_pair_budget budget;
     struct oj_answers answers;
-    struct refused refused; /* for the current row */
+    struct refused refused; /* state of the current row */
     int64_t n_candidates, n_undecided;
     double filter_s;
     struct oj_stats *stats;
@@ -446,7 +446,7 @@ static oj_status find_in_window(struct box_batch *run,
     return OJ_OK;
 }
 
-/* Maximum distance of a row's pairs; < 0: it can have no pairs. */
+/* Returns the maximum distance of a row's pairs; < 0: it can have no pairs. */
 static double distance_bound_of_row(const struct box_batch *run, int64_t row)
 {
     const struct box_index *index = run->index;
@@ -551,7 +551,8 @@ static enum oj_geos_verdict measure_shape_distance(struct box_batch *run,
     return oj_geos_pairs_shape_distance(index->pairs, row, feature, distance);
 }
 
-/* The rows are points or multipoints. */
+/* Computes the distance between a row of points and the nearest segment of the
+ * feature whose direction fits the row's heading. */
 static enum oj_geos_verdict measure_by_heading(const struct box_batch *run,
                                                int64_t row, int64_t feature,
                                                double *distance)
@@ -596,7 +597,7 @@ static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
         verdict = oj_geos_pairs_distance(index->pairs, row, feature, distance);
     if (verdict != OJ_GEOS_YES)
         return verdict;
-    /* an infinite distance is an overflow */
+    /* An infinite distance is an overflow. */
     return *distance >= relation->min_distance && *distance < INFINITY &&
                    *distance <= oj_pair_max_distance(relation, run->input, row,
                                                      index->args.join_side,
@@ -679,8 +680,8 @@ static oj_status decide_features_found_in_window(struct box_batch *run,
     return OJ_OK;
 }
 
-/* 1 if the feature whose distance GEOS could not compute might be among the
- * nearest of the row. */
+/* Returns 1 if the feature whose distance GEOS could not compute might be among
+ * the nearest of the row. */
 static int may_refused_pair_be_in_answer(const struct box_batch *run)
 {
     const struct refused *refused = &run->refused;
@@ -767,7 +768,7 @@ static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
             reach >= most || kth <= reach || oj_box_covers(&window, all);
         reach = fmin(kth < INFINITY ? kth : fmax(4.0 * reach, DBL_MIN), most);
     }
-    /* the next row starts with about 1.5 times the window that this row needed
+    /* The next row starts with about 1.5 times the window that this row needed.
      */
     if (run->of_points && kth < INFINITY)
         index->reach = fmax(0.5 * index->reach + 0.5 * (1.5 * kth),
@@ -885,7 +886,7 @@ static oj_status join_by_tree(struct oj_index *wrapped,
 
 /* --- the join side -------------------------------------------------------- */
 
-static void free_side(struct oj_index *wrapped)
+static void free_tree_index(struct oj_index *wrapped)
 {
     struct box_index *index = (void *)wrapped;
     if (index->library == NULL)
@@ -954,7 +955,7 @@ static oj_status build_tree(struct box_index *index, struct oj_error *err)
 }
 
 #ifdef OJ_SPATIALINDEX
-/* Moves points one by one, as the library does it. */
+/* Moves points one by one, since libspatialindex has no bulk update. */
 static oj_status move_points_in_tree(struct oj_index *wrapped, int64_t n,
                                      const int32_t *feature,
                                      struct oj_error *err)
@@ -962,8 +963,10 @@ static oj_status move_points_in_tree(struct oj_index *wrapped, int64_t n,
     struct box_index *index = (void *)wrapped;
     struct oj_boxes *boxes = &index->boxes;
     if (index->tree == NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "points cannot move into a layer without any");
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "all features of the layer are empty, so points cannot be "
+            "moved: build the index again");
     for (int64_t i = 0; i < n; i++)
     {
         struct oj_box *box = &boxes->box[feature[i]], from = *box;
@@ -1050,8 +1053,8 @@ static int takes_by_tree(const struct oj_relation *relation,
     {                                                                          \
         .name = method_name, .index_size = sizeof(struct box_index),           \
         .build = build_tree_index, .join = join_by_tree,                       \
-        .move = move_function, .free_side = free_side, .variant = method,      \
-        .takes = takes_by_tree, .takes_headings = 1                            \
+        .move = move_function, .free_side = free_tree_index,                   \
+        .variant = method, .takes = takes_by_tree, .takes_headings = 1         \
     }
 
 const struct oj_engine oj_geos_engine = TREE_ENGINE("geos", 0, NULL);
