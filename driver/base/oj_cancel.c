@@ -53,8 +53,8 @@ static void fill_signals(sigset_t *signals)
     sigemptyset(signals);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGTERM);
-    /* Not if it is ignored (nohup): sigwait() would return a blocked SIGHUP
-     * although it is ignored. */
+    /* Leaves out SIGHUP and SIGXCPU if they are ignored (nohup): sigwait()
+     * would return a blocked signal although it is ignored. */
     if (!is_ignored(SIGHUP))
         sigaddset(signals, SIGHUP);
     if (!is_ignored(SIGXCPU))

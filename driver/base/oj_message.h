@@ -111,8 +111,8 @@ void oj_message_print(const char *format, ...) OJ_PRINTF(1, 2);
 /** Prints a warning of a likely mistake of the user. */
 void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
 
-/** As oj_warn(), where the messages of this thread are collected until its work
- *  ends: the command prints the warning now. */
+/** Like oj_warn(), but the command prints the warning now, even while errors of
+ *  this thread are collected (struct oj_ogr_errors). */
 void oj_warn_at_once(const char *format, ...) OJ_PRINTF(1, 2);
 
 /** Makes text one line of valid UTF-8, in place and without changing its

@@ -132,7 +132,7 @@ int oj_command_needs_shapes(const struct oj_command *command)
            CSLFindString((CSLConstList)command->exclude, "same_geometry") >= 0;
 }
 
-/* Fails because an option that several joins take is given without -op. */
+/* Fails because an option that several joins take is given, but -op is not. */
 static oj_status fail_without_op(const struct oj_option *option,
                                  struct oj_error *err)
 {
@@ -367,7 +367,8 @@ static const struct
      "quadrant, cuda_quadrant, spatialindex_collective or one of gpics_*"},
 };
 
-/* Refuses options that neither the backend nor that of -validate uses. */
+/* Refuses options that neither the backend of the join nor the reference of
+ * -validate uses. */
 static oj_status check_options_fit_backend(const struct oj_command *command,
                                            struct oj_error *err)
 {
@@ -843,8 +844,8 @@ static oj_status read_option(struct argument_reader *r, const char *word,
     return read_value(r, option, words, err);
 }
 
-/* Fails because there are too many datasets: one of them is the unit of a
- * value. */
+/* Fails because there are too many datasets: one of them is really the unit of
+ * the value before it. */
 static oj_status fail_unit_apart(const struct argument_reader *r,
                                  struct oj_error *err)
 {
@@ -855,8 +856,8 @@ static oj_status fail_unit_apart(const struct argument_reader *r,
                    at[-1], at[0], at[1], at[-1], at[0], at[1]);
 }
 
-/* Fails because there are too many datasets: one of them is meant as the word
- * of an option. */
+/* Fails because there are too many datasets: one of them is probably meant as
+ * the word of an option. */
 static oj_status fail_unknown_word(const struct argument_reader *r,
                                    struct oj_error *err)
 {

@@ -506,8 +506,8 @@ std::string JoinLayer::WhereToPush(const char *where) const
     return plain;
 }
 
-/* Returns true if the box can be passed on. Infinite bounds cannot be written
- * in a driver's SQL. */
+/* Returns true if the box can be passed to the input layer. Infinite bounds
+ * cannot be written in a driver's SQL. */
 bool JoinLayer::PushesBox() const
 {
     const OGREnvelope &box = m_sFilterEnvelope;
@@ -780,7 +780,7 @@ oj_status JoinLayer::Get(int64_t fid, OGRFeatureUniquePtr &feature,
                                 : m_single.Get(fid, feature, err);
 }
 
-/* The position of GetNextFeature() stays. */
+/* Does not change the position of GetNextFeature(). */
 OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 {
     oj_error error{OJ_OK, ""};
@@ -794,8 +794,8 @@ OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 
 /* ---- counts and extents -------------------------------------------------- */
 
-/* Returns a pass whose datasets no other thread uses: the main one, or the
- * single one while rows are read. */
+/* Returns a pass whose datasets no thread is using: the main pass, or the
+ * single pass while rows of the main one are read. */
 oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
 {
     *pass = &m_main.pass;
@@ -836,7 +836,7 @@ oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
     return status;
 }
 
-/* The position of GetNextFeature() stays. */
+/* Does not change the position of GetNextFeature(). */
 GIntBig JoinLayer::GetFeatureCount(int force)
 {
     oj_error error{OJ_OK, ""};
@@ -854,7 +854,8 @@ GIntBig JoinLayer::GetFeatureCount(int force)
     return n;
 }
 
-/* Sets the extent; read: the method of the base class, which reads all rows. */
+/* Sets the extent: from the input layer, or by `read`, the method of the base
+ * class, which reads all rows. */
 template <class Read>
 OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
 {
@@ -1017,7 +1018,7 @@ class JoinDataset final : public GDALDataset
     {
         return i == 0 ? &m_layer : nullptr;
     }
-    /* Any kind of geometry can occur, depending on the sources. */
+    /* The geometry type depends on the sources, so all kinds are declared. */
     int TestCapability(const char *capability) OJ_CONST_SINCE_3_12 override
     {
         return EQUAL(capability, ODsCCurveGeometries) ||

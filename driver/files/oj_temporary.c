@@ -98,9 +98,9 @@ static int holds_name(int file, const char *name)
            memcmp(text, name, (size_t)n) == 0;
 }
 
-/* Opens and locks the .lock of a temporary folder that an earlier run of this
- * user left behind and that no process uses any more. Returns its descriptor,
- * or -1 if the folder is not such a one. */
+/* Opens and locks the .lock of a temporary folder, if an earlier run of this
+ * user left the folder behind and no process uses it. Returns its descriptor;
+ * -1: the folder must not be removed. */
 static int take_stale_lock(int folder, const char *name)
 {
     struct stat info;

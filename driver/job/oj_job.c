@@ -41,8 +41,8 @@
 #define BYTES_PER_TILED_ROW 512
 #define LEAST_BATCH 4096
 
-/* -one_to_one: maximum bytes of pairs in memory; with -memory, 1/HELD_SHARE of
- * it. Each join feature takes BYTES_PER_CHOSEN more. */
+/* -one_to_one: maximum bytes of pairs in memory; with -memory, at most
+ * 1/HELD_SHARE of it. Each join feature takes BYTES_PER_CHOSEN more. */
 #define MOST_HELD (INT64_C(512) << 20)
 #define HELD_SHARE 8
 #define BYTES_PER_CHOSEN 48
@@ -83,8 +83,9 @@ struct oj_options oj_job_options(const struct oj_command *command)
     return options;
 }
 
-/* Adds to an error that the output comes first, because other programs name the
- * inputs first. */
+/* Adds to an error that the destination is named first, if the user has
+ * probably named the inputs first, as in other programs: the destination
+ * exists, but the join dataset does not. */
 static oj_status explain_argument_order(const struct oj_command *command,
                                         oj_status status, struct oj_error *err)
 {
@@ -711,7 +712,8 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
         return read_join_side_or_tiles(job, err);
     may_keep = is_join_side_cacheable(job);
     /* If join rows are read a second time, both readings must see one state of
-     * the files. If the state has changed, the join side is not shared. */
+     * the files. So the join side of `like` is not used if a file may have
+     * changed. */
     if (like != NULL && is_side_read_twice(job->command, 1) &&
         (oj_join_files_may_have_changed(&job->join_files) ||
          oj_join_files_may_have_changed(&like->join_files)))

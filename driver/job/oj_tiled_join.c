@@ -258,7 +258,8 @@ static oj_status encode_token_sets(struct oj_bytes *bytes,
     return OJ_OK;
 }
 
-/* A text of a record as a layer of one row; its tokens stay in the record. */
+/* A text of a record, in the form of a layer of one row; its tokens stay in the
+ * record. */
 struct record_text
 {
     int64_t offset[2];
@@ -336,8 +337,7 @@ static oj_status encode_record(struct oj_tiles *tiles,
     return OJ_OK;
 }
 
-/* Returns the length of a record, of which at least 8 bytes must have been
- * read. */
+/* Decodes the length of a record from its first 8 bytes. */
 static int64_t record_length(const unsigned char *record)
 {
     return decode_number(&record);

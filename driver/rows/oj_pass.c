@@ -27,8 +27,8 @@ static int is_choosing(const struct oj_pass *pass)
     return state_of(pass) == OJ_PASS_CHOOSING;
 }
 
-/* Returns 1 if input rows are read a second time, now that their pairs are
- * known. */
+/* Returns 1 if the input layer is read for the second time: the pairs of its
+ * rows are known already. */
 static int is_input_read_again(const struct oj_pass *pass)
 {
     return pass->answers_from != OJ_ANSWERS_JOINED;
@@ -201,7 +201,7 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
 /* ---- open ---------------------------------------------------------------- */
 
 /* OJ_ERR_DATA if the fields differ from those at the first opening, because
- * readers address fields by index. Further fields at the end are accepted.
+ * readers address fields by index. Additional fields at the end are accepted.
  * before: the fields at the first opening; NULL: this is the first opening. */
 static oj_status check_fields_unchanged(const struct oj_source *source,
                                         char ***before, struct oj_error *err)

@@ -11,8 +11,7 @@
 
 #include <string.h>
 
-/* ---- open -----------------------------------------------------------------
- */
+/* ---- open ---------------------------------------------------------------- */
 
 static oj_status check_key_type(struct oj_pass_events *e, OGRFieldDefnH field,
                                 struct oj_error *err)
@@ -50,8 +49,7 @@ oj_status oj_pass_events_open(struct oj_job *job, struct oj_pass_events *e,
                : OJ_OK;
 }
 
-/* ---- the state ------------------------------------------------------------
- */
+/* ---- the state ----------------------------------------------------------- */
 
 static struct oj_event_state state_of(const struct oj_pass_events *e)
 {
@@ -100,8 +98,7 @@ oj_status oj_pass_events_save(const struct oj_pass_events *e,
                               oj_event_state_write, &written, err);
 }
 
-/* ---- answers --------------------------------------------------------------
- */
+/* ---- answers ------------------------------------------------------------- */
 
 static oj_status append_text(struct oj_pass_events *e, int64_t row,
                              const struct oj_value *value, struct oj_error *err)

@@ -233,7 +233,8 @@ oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
     return job->tiled == NULL ? set_join_side(rows, 0, err) : OJ_OK;
 }
 
-/* Returns 1 for multi-geometry types, and for types that become such. */
+/* Returns 1 for multi-geometry types, and for surfaces of several patches,
+ * which become multipolygons. */
 static int is_multi(OGRwkbGeometryType of)
 {
     OGRwkbGeometryType type = OGR_GT_Flatten(of);

@@ -327,8 +327,8 @@ static const char *text_of_pairs_summed_on_gpu(const struct oj_job *job)
                                    : ", added up on the GPU";
 }
 
-/* What the pairs that are written have in common, if others were dropped; NULL:
- * none were. */
+/* Describes what the pairs that are written have in common, if -nlt dropped
+ * other pairs; NULL: none were dropped. */
 static const char *text_of_choice(const struct oj_command *command)
 {
     static const char *const parts[] = {"with polygons in common",
@@ -582,7 +582,8 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
         print_and_write_summary(summary, proof, is_different, err);
     if (status == OJ_OK || err == NULL)
         return status;
-    /* Writing the output succeeded before this error, so err was unset. */
+    /* Writing the output had succeeded, so err holds no message of its own yet.
+     */
     bare = *err;
     return oj_fail(err, status, "%.700s; all rows are written to %.250s",
                    bare.message, destination_of(summary->job));

@@ -251,7 +251,7 @@ static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
 }
 
 /* Prints a notice which columns are not compared: the reference finds pairs and
- * measures, but no places on lines and no matrices. */
+ * measures, but no places along lines and no matrices. */
 static void notice_columns_not_compared(const struct oj_command *command)
 {
     for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)

@@ -18,7 +18,7 @@ struct method
     const char *name; /* name of the method in the table */
     const char *backend;
     int all_threads;
-    int of_points; /* 1: takes only points as join side */
+    int of_points; /* 1: accepts only points as join side */
 };
 
 static const struct method methods[] = {
@@ -55,7 +55,7 @@ enum
     N_METHODS = sizeof methods / sizeof *methods,
     /* rows of the trial run that estimates how fast a method is */
     TRIAL_ROWS = 2000,
-    GPU_TRIAL_ROWS = 500000 /* a GPU joins so many rows in milliseconds */
+    GPU_TRIAL_ROWS = 500000 /* a GPU joins this many rows in milliseconds */
 };
 
 /* Points of the join side that move, in two steps: 1 % of them, then 10 %. */
@@ -66,10 +66,10 @@ enum
 
 static const int move_percent[N_MOVES] = {1, 10};
 
-/* The join side after a step, and its answer. */
+/* The join side after a step of moves, and the answer of a join with it. */
 struct moved_side
 {
-    struct oj_flat flat; /* the join side with other places */
+    struct oj_flat flat; /* the join side with the new places */
     double *x, *y;
     int64_t n;
     int32_t *feature;    /* [n] features that have moved in this step */
@@ -84,25 +84,26 @@ struct method_row
 {
     const struct method *method;
     int n_threads;
-    int64_t n_all;    /* number of rows of the input side */
-    int64_t n_run;    /* number of rows that this method joined */
-    double index_s;   /* indexing the join side and sorting the input points */
-    double filter_s;  /* finding candidates; summed over threads */
-    double refine_s;  /* exact distances; summed over threads */
-    double total_s;   /* time for the n_run rows */
-    double all_s;     /* time for all rows: measured, or extrapolated */
-    int64_t n_pairs;  /* pairs of the n_run rows */
-    int64_t n_differ; /* rows whose answer differs from the cpu backend's */
-    /* rows that were not compared, or whose difference from GEOS exact
+    int64_t n_all;   /* number of rows of the input side */
+    int64_t n_run;   /* number of rows that this method has joined */
+    double index_s;  /* indexing the join side and sorting the input points */
+    double filter_s; /* finding candidates; summed over threads */
+    double refine_s; /* exact distances; summed over threads */
+    double total_s;  /* time for the n_run rows */
+    double all_s;    /* time for all rows: measured, or extrapolated */
+    int64_t n_pairs; /* pairs of the n_run rows */
+    /* number of rows whose answer differs from that of the cpu backend */
+    int64_t n_differ;
+    /* rows that the comparison left out, or whose difference from GEOS exact
      * arithmetic has confirmed */
     int64_t n_apart;
     /* pairs that GEOS cannot decide; exact arithmetic has confirmed the cpu
-     * backend's */
+     * backend's answer for them */
     int64_t n_undecided_pairs;
     /* distances that differ by a few ulps */
     int64_t n_within_ulps;
-    /* number of steps that the index took, their seconds, and n_differ and
-     * n_apart after the last of them */
+    /* number of steps of moves that the index has taken, their seconds, and
+     * n_differ and n_apart after the last step */
     int n_moves;
     double move_s[N_MOVES];
     int64_t n_differ_moved, n_apart_moved;
@@ -115,7 +116,8 @@ struct benchmark
     /* the cpu backend, with which the other methods are compared */
     struct oj_join *cpu;
     struct oj_matches answer; /* answer of the cpu backend for all rows */
-    int n_moved;              /* number of steps; 0: no points as join side */
+    /* number of steps; 0: the join side does not consist of points */
+    int n_moved;
     struct moved_side moved[N_MOVES];
     struct method_row rows[N_METHODS];
     int n_rows;
@@ -144,8 +146,8 @@ static void describe_agreement(const struct method_row *row, char *text,
                           (long long)row->n_apart_moved);
 }
 
-/* Writes the columns of the moves; "-" where the index is built anew. row NULL:
- * the head of the table. */
+/* Prints the columns of the moves; "-" if the index cannot be changed and must
+ * be rebuilt. row NULL: the head of the table. */
 static void print_moves(const struct method_row *row)
 {
     for (int i = 0; i < N_MOVES; i++)
@@ -268,8 +270,9 @@ static void write_csv(FILE *file, const void *user)
     }
 }
 
-/* Compares matches with the answer of the cpu backend for all rows, or, for a
- * sample, with that for its rows. The caller frees *validation. */
+/* Compares matches with the answer of the cpu backend for all rows; if only a
+ * sample was joined, joins the sample on the cpu backend first. The caller
+ * frees *validation. */
 static oj_status
 compare_with_cpu(struct oj_join *cpu, const struct oj_matches *answer,
                  const struct oj_flat *input, const struct oj_matches *matches,
@@ -289,15 +292,17 @@ compare_with_cpu(struct oj_join *cpu, const struct oj_matches *answer,
     return status;
 }
 
-/* Number of rows that a comparison has left out or has put right. */
+/* Number of rows that a comparison could not decide, or whose difference was
+ * confirmed as rounding. */
 static int64_t n_rows_apart(const struct oj_validation *validation)
 {
     return validation->n_undecided + validation->n_rows_proved +
            validation->n_rows_rounding;
 }
 
-/* Starts the comparison of a method with the cpu backend. Trees of points must
- * be equal to it to the last bit, so that nothing is decided exactly. */
+/* Starts the comparison of a method with the cpu backend. Answers of trees of
+ * points must be identical bit by bit, so exact arithmetic is not used for
+ * them. */
 static struct oj_validation start_comparison(const struct benchmark *b,
                                              const struct method *method,
                                              const struct oj_flat *join_side)

@@ -90,7 +90,8 @@ static int compare_by_gdal(void *user, const char *a, const char *b)
     return is_same(both->a, both->b);
 }
 
-/* 1 if both state a shift to WGS 84, and not one. */
+/* Returns 1 if both CRS state a shift to WGS 84 (TOWGS84), and the shifts
+ * differ. */
 static int have_different_shifts(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
     double of_a[7], of_b[7];
@@ -99,9 +100,10 @@ static int have_different_shifts(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
            memcmp(of_a, of_b, sizeof of_a) != 0;
 }
 
-/* 1 if a and b are one plane for -crs strict, by the rule of the library: order
- * of axes and heights play no part.  GDAL decides by what no text states: order
- * of x and y in the data, epochs, shifts to WGS 84. */
+/* Returns 1 if -crs strict takes a and b for one plane: the library decides
+ * from their WKT, regardless of the order of axes and of heights. Not contained
+ * in WKT, and so compared here: order of x and y in the data, epochs, shifts to
+ * WGS 84. */
 static int is_one_plane(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
     const char *const format[] = {"FORMAT=WKT2_2019", NULL};
@@ -166,8 +168,8 @@ static oj_status fill_missing_crs(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* With -t_srs: transforms both sides into that CRS. The boxes of -window are
- * given in it. */
+/* Used with -t_srs: transforms both sides into that CRS. The boxes of -window
+ * are given in it. */
 static oj_status transform_both_to_target_crs(const struct oj_command *command,
                                               struct oj_source *input,
                                               struct oj_source *join,
@@ -194,8 +196,8 @@ static oj_status transform_both_to_target_crs(const struct oj_command *command,
         err);
 }
 
-/* Without -t_srs the join is made in the CRS of the input, in which the boxes
- * of -window are given, too. */
+/* Used without -t_srs: transforms the join side into the CRS of the input, in
+ * which the boxes of -window are given, too. */
 static oj_status transform_join_to_input_crs(const struct oj_command *command,
                                              const struct oj_source *input,
                                              struct oj_source *join,

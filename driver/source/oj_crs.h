@@ -13,8 +13,8 @@ struct oj_crs
     OGRSpatialReferenceH join;
     /** CRS written to the output, owned; NULL: none */
     OGRSpatialReferenceH output;
-    /** unit of distances: that of `join`, on the globe the metre; "":
-     *  unknown, or no CRS */
+    /** unit of distances: that of `join`, or metres with -metric sphere or
+     *  ellipsoid; "": unknown, or no CRS */
     char unit[64];
 };
 

@@ -174,7 +174,7 @@ struct oj_compared_columns
     int32_t *on_class, *exclude_class;
     double *max_distance, *heading;
     double *vector; /**< vector: n_dimensions values per row */
-    /** until NULL: from is both ends */
+    /** ends of the spans; until NULL: `from` holds both ends */
     int64_t *from[OJ_MOST_SPANS], *until[OJ_MOST_SPANS];
     int n_spans;
     /** token sets of the texts, one element per -similar */

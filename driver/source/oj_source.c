@@ -188,7 +188,8 @@ static oj_status choose_layer(struct oj_source *s, struct oj_error *err)
     return choose_only_layer(s, err);
 }
 
-/* Replaces the layer by a view of the column that the command names. */
+/* Replaces the layer by a view whose geometries come from the column that the
+ * command names (oj_geometry_column.h). */
 static oj_status choose_geometry(struct oj_source *s, struct oj_error *err)
 {
     OGRLayerH view;
@@ -400,8 +401,8 @@ static oj_status fail_field(const struct oj_source *s, const char *option,
         names[0] != '\0' ? "it has: " : "it has none", names);
 }
 
-/* Adds a field to those that are read, unless it is there already. The geometry
- * column needs no entry. */
+/* Adds a field to those that are read, unless it is in the list already. The
+ * geometry column needs no entry. */
 static oj_status select_field(struct oj_source *s, const char *name,
                               struct oj_error *err)
 {

@@ -169,8 +169,9 @@ struct oj_chunk_rows
     struct oj_chunk_column column[];
 };
 
-/** Where a thread starts to decode: `at` is a position in the lane's data,
- *  `row` the row of the chunk that begins there. The next piece is its end. */
+/** Start of a piece, which one thread decodes: `at` is a position in the lane's
+ *  data, `row` the row of the chunk that begins there. The piece ends where the
+ *  next one begins. */
 struct oj_chunk_piece
 {
     int64_t at, row;
@@ -261,7 +262,8 @@ static inline int oj_chunk_has_value(const struct oj_chunk_column *column,
 OJ_MUST_USE oj_status oj_chunk_reserve(struct oj_chunk_column *column,
                                        int64_t n, struct oj_error *err);
 
-/** Ends the row's value, whose n bytes the caller has stored in that room. */
+/** Ends the row's value: the caller has stored its n bytes in the memory from
+ *  oj_chunk_reserve(). */
 static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
                                       int64_t row, int64_t n)
 {

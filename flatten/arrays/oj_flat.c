@@ -272,9 +272,9 @@ oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
     return OJ_OK;
 }
 
-/* Rebuilds the unfinished feature without empty parts and with closed rings;
- * without any parts if joins do not accept a coordinate (*not_finite).
- * *n_dropped: number of empty parts. */
+/* Rebuilds the unfinished feature without empty parts and with closed rings. If
+ * joins do not accept one of its coordinates, sets *not_finite and removes all
+ * parts. *n_dropped: number of empty parts. */
 static oj_status tidy_feature(struct oj_flat_buf *buf, int *not_finite,
                               int64_t *n_dropped, struct oj_error *err)
 {

@@ -36,8 +36,9 @@ enum oj_pair_value
     OJ_PAIR_OVERLAP_IOU,
     OJ_PAIR_INPUT_AREA, /**< area of the input feature; parts that overlap count
                              once */
-    /** What all join features of a row have in common with the input feature,
-     *  where each place counts once. All pairs of the row have these values. */
+    /** Values of all join features of a row taken together: what their union
+     *  and the input feature have in common. Every pair of the row has these
+     *  values. */
     OJ_PAIR_COVERED_AREA,    /**< area of the common polygons */
     OJ_PAIR_COVERED_LENGTH,  /**< length of the common lines */
     OJ_PAIR_COVERED_PERCENT, /**< percentage of the input feature's area, or of

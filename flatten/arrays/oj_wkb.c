@@ -187,7 +187,7 @@ static oj_status read_point(struct wkb_reader *in, const struct header *header,
     if (bytes_left(in) < header->ordinates * 8)
         return fail_short(in);
     /* Empty points are written as NaN NaN. NaN has many bit patterns, so OGR
-     * might write other bytes than these. */
+     * might write other bytes than these: such a point is refused. */
     if (in->is_strict &&
         (isnan(oj_wkb_double(in->at)) || isnan(oj_wkb_double(in->at + 8))))
         return fail_noncanonical_wkb(in);

@@ -85,8 +85,8 @@ oj_status oj_reserve(void *array_pointer, int64_t n_used, int64_t n_needed,
     grown = oj_malloc(n, size);
     if (grown == NULL)
         return oj_fail_nomem(err, n, size);
-    /* an offset array that does not exist yet may have n_used == 1 although
-     * array is NULL */
+    /* callers count the first entry of an offset array before the array exists:
+     * n_used may be 1 while array is NULL */
     if (array != NULL && n_used > 0)
         memcpy(grown, array, (size_t)n_used * size);
     oj_free(array);

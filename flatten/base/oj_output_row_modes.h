@@ -62,7 +62,7 @@ enum oj_column_origin
     OJ_COLUMN_COUNT,      /**< pairs of the input row before -pick */
     OJ_COLUMN_PAIR_VALUE, /**< source: enum oj_pair_value */
     OJ_COLUMN_AGGREGATE,  /**< source: number of the aggregate in -agg */
-    OJ_COLUMN_EVENT       /**< name of the entry's event */
+    OJ_COLUMN_EVENT       /**< name of the event, if entries are events */
 };
 
 #endif

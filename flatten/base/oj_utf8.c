@@ -54,16 +54,16 @@ typedef signed char signed32 __attribute__((vector_size(VECTOR)));
  * invalid, or may be. s[-3] .. s[-1] must be readable. */
 typedef void find_bytes(const unsigned char *s, signed32 *found);
 
-/* Finds invalid bytes exactly.  A byte is invalid if it is a continuation byte
- * (80..BF) although the three bytes before it do not require one, or is none
- * although they do:
+/* Finds invalid bytes exactly. A byte is invalid in three cases: it is a
+ * continuation byte (80..BF) that none of the three bytes before it requires; a
+ * required continuation byte is missing in its place, where
  *
- *   C0..DF, E0..EF, F0..FF    require 1, 2 or 3 continuation bytes
+ *   C0..DF, E0..EF, F0..FF    require 1, 2 or 3 continuation bytes;
  *
- * or if the byte before it is never valid (C0, C1, F5..FF) or restricts it:
+ * or the byte before it is never valid (C0, C1, F5..FF) or allows only a part
+ * of the continuation bytes after it:
  *
- *   E0 A0..BF, ED 80..9F, F0 90..BF, F4 80..8F
- */
+ *   E0 A0..BF, ED 80..9F, F0 90..BF, F4 80..8F */
 OJ_INLINE void find_bad_bytes(const unsigned char *s, signed32 *found)
 {
     bytes32 c, before, second, third;
@@ -162,10 +162,11 @@ OJ_CLONES static int64_t pass_blocks_exactly(const unsigned char *s, int64_t n,
     return pass_blocks(s, n, at, find_bad_bytes);
 }
 
-/* Skips valid blocks from `at` on with the fastest check that succeeds: first
- * the one for two bytes; where it fails, that for three bytes for some blocks;
- * where that fails, the exact one for one block. Returns where an invalid
- * block, or the incomplete last one, begins. */
+/* Skips valid blocks from `at` on with the fastest check that succeeds: the
+ * check for code points of up to two bytes; after it fails, the check for three
+ * bytes, for some blocks; after that fails, the exact check, for one block.
+ * Returns the start of the first invalid block, or of the incomplete last one.
+ */
 static int64_t pass_valid_blocks(const unsigned char *s, int64_t n, int64_t at)
 {
     int64_t from, end;

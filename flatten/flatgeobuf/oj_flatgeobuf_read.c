@@ -21,8 +21,8 @@
 /* Nodes of the spatial index per read. */
 #define NODES_AT_ONCE 256
 
-/* Features with collections nested more deeply, or with more tables (GDAL
- * refuses those), are left to GDAL. */
+/* Features with collections nested more deeply than this, or with more
+ * FlatBuffers tables (GDAL refuses those), are left to GDAL. */
 #define MOST_DEPTH 32
 #define MOST_TABLES 1000000
 
@@ -70,7 +70,8 @@ struct oj_flatgeobuf_reader
 
     int64_t n_features; /* 0: unknown */
     int64_t n_done;     /* features divided into pieces so far */
-    /* rows before this block, less the rows before the current chunk */
+    /* rows of the file before this block, less those before the current chunk
+     */
     int64_t before;
     int geometry_type, has_z, has_m;
 
@@ -80,8 +81,8 @@ struct oj_flatgeobuf_reader
 
 /* ---- bytes of the file --------------------------------------------------- */
 
-/* Ensures that the block has n bytes from r->at on. If the file ends before, it
- * is left to GDAL. */
+/* Ensures that the block has n bytes from r->at on. If the file ends before
+ * that, its remaining rows are left to GDAL. */
 static oj_status ensure_bytes_in_block(struct oj_flatgeobuf_reader *r,
                                        int64_t n, struct oj_error *err)
 {
@@ -324,7 +325,8 @@ static inline int64_t length_of_text(const uint8_t *at, int64_t n)
 }
 
 /* Adds the value of a property that is stored at `at`, where `left` bytes
- * remain; each column at most once. *n: number of bytes of the value. */
+ * remain. *n: number of bytes of the value. Fails if the feature repeats a
+ * column. */
 static oj_status add_value(struct oj_chunk_rows *rows,
                            const struct file_column *from, int64_t row,
                            const uint8_t *at, int64_t left, int64_t *n,
@@ -409,9 +411,9 @@ static int put_head(struct wkb_writer *w, int type)
 }
 
 /* Checks the fields from `first` on that this type of geometry does not use,
- * because GDAL's verifier checks them, too. Returns 0 if one is invalid, or if
- * there are parts, which are left to GDAL. Points and multi-points have no such
- * field. */
+ * because GDAL's verifier checks them, too. Returns 0 if a field is invalid, or
+ * if the geometry has parts, which are left to GDAL. Points and multi-points
+ * have no such field. */
 static int are_unread_fields_sound(struct wkb_writer *w,
                                    const struct oj_flat_table *table, int first,
                                    int has_parts)

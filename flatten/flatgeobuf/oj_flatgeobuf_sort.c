@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* Minimum and maximum bytes of a block; buckets have about the same size. The
- * size grows with the number of rows, so that a bucket is not read from too
- * many blocks. */
+ * size grows with the number of rows, which limits the number of blocks that a
+ * bucket is read from. */
 #define LEAST_BYTES (INT64_C(2) << 20)
 #define MOST_BYTES (INT64_C(16) << 20)
 #define BLOCKS 64
@@ -75,8 +75,8 @@ static oj_status record_end_of_block(struct oj_flatgeobuf_unsorted *rows,
     return OJ_OK;
 }
 
-/* Allocates the memory at its full size: pages that are never written cost
- * nothing. */
+/* Allocates the memory at its full size: pages that are never written take no
+ * memory. */
 static oj_status init_unsorted_rows(struct oj_flatgeobuf_unsorted *rows,
                                     struct oj_error *err)
 {
@@ -214,8 +214,8 @@ static void compute_bucket_offsets(struct sorting *s)
     s->bucket[s->n_buckets] = at;
 }
 
-/* Number of threads, such that each may hold two copies of any of the n blocks
- * (or buckets) in at[] within the memory limit. A bucket of a single key does
+/* Number of threads such that the memory limit allows each to hold two copies
+ * of any of the n blocks (or buckets) in at[]. A bucket of a single key does
  * not count, since it is processed block by block. */
 static int threads_within_memory(const struct sorting *s,
                                  const struct oj_flatgeobuf_extent *at,

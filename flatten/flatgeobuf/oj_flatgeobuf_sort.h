@@ -41,9 +41,9 @@ struct oj_flatgeobuf_row
     uint32_t n : 31;
     uint32_t is_point : 1;
 
-    /** If is_point: x, y, then the rest of the row; in the output file the head
-     *  precedes them, and its first bytes are the size of the row.  Otherwise:
-     *  minimum x, minimum y, maximum x, maximum y, then the row. */
+    /** If is_point: x, y, then the rest of the row; in the output file the
+     *  bytes of `head` precede them, and begin with the size of the row.
+     *  Otherwise: minimum x, minimum y, maximum x, maximum y, then the row. */
     double box[];
 };
 

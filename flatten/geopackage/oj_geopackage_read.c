@@ -34,8 +34,8 @@ struct stored_column
 struct oj_geopackage_reader
 {
     struct oj_chunk_maker maker; /* must be the first member */
-    /* a statement stopped at a row; while it is open, nobody else can change
-     * the file */
+    /* a statement stopped at a row; while it is open, no other connection can
+     * change the file */
     sqlite3_stmt *anchor;
     struct oj_sqlite_pages pages;
     int64_t at; /* position of the next row (see ROW_BITS) */
@@ -132,8 +132,8 @@ static inline int add_number(const struct stored_value *value,
                                   : 1;
 }
 
-/* Adds a value. If its type is not the column's, or it is out of the range of
- * the column's subtype, it is left to GDAL, whose versions differ in converting
+/* Adds a value. It is left to GDAL if its type is not the column's or it
+ * exceeds the column's subtype, because GDAL's versions differ in converting
  * it. */
 static inline oj_status add_value(const struct stored_value *value,
                                   struct oj_chunk_column *column, int64_t row,

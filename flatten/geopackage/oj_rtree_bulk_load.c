@@ -14,9 +14,9 @@ enum
     LOOK_EACH = 1 << 16
 };
 
-/* If the index already has MANY_TIMES as many rows as are new, or more, the new
- * ones are inserted one by one. Packing takes a fifteenth of the time per row,
- * but has to pack the old rows, too. */
+/* Packing takes a fifteenth of the time of an insert per row, but has to pack
+ * the old rows, too. So new rows are inserted one by one if the index already
+ * has at least MANY_TIMES as many rows. */
 #define MANY_TIMES 16
 
 /* Row numbers are stored in the lower 32 bits of the sort key. */

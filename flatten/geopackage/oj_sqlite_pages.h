@@ -128,8 +128,8 @@ static inline const uint8_t *oj_sqlite_leaf(const struct oj_sqlite_pages *pages,
     return pages->leaf + leaf * pages->page_bytes;
 }
 
-/** Number of cells of a page: a leaf's rows, or the children of an interior
- *  page, less one. */
+/** Number of cells of a page: the rows of a leaf; one less than the children of
+ *  an interior page. */
 static inline int oj_sqlite_page_n_cells(const uint8_t *page)
 {
     return page[3] << 8 | page[4];

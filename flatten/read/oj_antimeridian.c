@@ -5,15 +5,15 @@
 
 #include <math.h>
 
-/* A plane ends between two points STEP degrees apart if the distance of their
- * images is LEAP times that of two points nearby. */
+/* The plane of a projection ends between two points STEP degrees apart if their
+ * images are LEAP times as far apart as those of two points nearby. */
 #define STEP 1e-6
 #define LEAP 1e4
 
-/* Fraction of a turn by which cut pieces stay away from the antimeridian (0.1
- * mm), unless that is opposite to the meridian 0. PROJ reduces longitudes
- * several times, so it can map a point exactly on the line to either end of the
- * plane; only 180 and -180 degrees from meridian 0 stay apart. */
+/* Distance of cut pieces from the antimeridian, as a fraction of a turn (0.1
+ * mm), unless the antimeridian is opposite to the meridian 0. PROJ reduces
+ * longitudes several times, so it can map a point exactly on the line to either
+ * end of the plane; only 180 and -180 degrees from meridian 0 stay apart. */
 #define GAP 2.5e-12
 
 /* Maximum extent, in turns around the Earth, of a geometry that is cut. Real

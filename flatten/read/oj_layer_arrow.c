@@ -67,8 +67,8 @@ static int has_format(const struct ArrowSchema *child, char format)
            child->format[1] == '\0' && child->dictionary == NULL;
 }
 
-/* Finds the column of this name and format. Columns with a dictionary are
- * refused: looking the values up is not faster than GDAL. */
+/* Finds the column with this name and format. Columns with a dictionary are
+ * refused: looking up their values is not faster than GDAL. */
 static int find_column(const struct ArrowSchema *schema, const char *name,
                        char format, struct arrow_column *column)
 {

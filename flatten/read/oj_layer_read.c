@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-/* oj_layer_read_all(): rows per progress report and transformation. */
+/* Rows per progress report and per transformation in oj_layer_read_all(). */
 #define CHUNK_ROWS 65536
 
 /* Vertices per transformation call: few enough for a cache, enough to amortise
@@ -53,8 +53,8 @@ struct oj_layer_reader
     /* spatial filter: minimum x, maximum x, minimum y, maximum y */
     double box[4];
 
-    /* Where rows are stored. carried: attributes are returned to the caller, so
-     * their geometries must be transformed, too. */
+    /* Where rows are stored. carried: attributes are returned to the caller
+     * with their geometries, which must then be transformed, too. */
     struct oj_flat_buf *flat;
     struct oj_attributes *attributes; /* NULL: none */
     int carried;
@@ -440,7 +440,7 @@ static oj_status fail_read(const struct oj_layer_reader *reader, int64_t row,
 }
 
 /* Returns the geometry cut at reader->antimeridian. NULL: it does not cross
- * that line, or it cannot be cut, which is counted. */
+ * that line, or it cannot be cut; the latter is counted. */
 static OGRGeometryH cut_geometry(struct oj_layer_reader *reader,
                                  OGRGeometryH geometry)
 {
@@ -742,8 +742,8 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
 }
 
 /* Reads the remaining rows as features. Also used if a stream failed before its
- * first row, because the reason is not clear then: FlatGeobuf's stream does not
- * end for an empty layer (GDAL 3.6), nor GeoPackage's for a corrupt file. */
+ * first row, because its reason may be wrong: FlatGeobuf's stream does not end
+ * for an empty layer (GDAL 3.6), nor GeoPackage's for a corrupt file. */
 static oj_status fall_back_to_features(struct oj_layer_reader *reader,
                                        int64_t max_rows, struct oj_error *err)
 {

@@ -7,7 +7,7 @@
 
 struct oj_ogr_errors
 {
-    int64_t n_failures; /**< since the last begin or forget */
+    int64_t n_failures; /**< failures since the last begin or forget */
     int64_t n_warnings; /**< all warnings so far; never reset */
     char failure[512];  /**< the first failure, one line; "" if none */
     char warning[256];  /**< the first warning, or "" */

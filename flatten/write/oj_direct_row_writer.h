@@ -36,14 +36,15 @@ struct oj_row_lane
                        struct oj_row_place *left, int *is_left,
                        struct oj_error *err);
 
-    /** Changes row fid to the values of the cursor's current pair; *is_left is
-     *  1 if GDAL has to do it.  NULL: the lane cannot change rows. */
+    /** Changes the row with this FID to the values of the cursor's current
+     *  pair; *is_left is 1 if GDAL has to change it.  NULL: the lane cannot
+     *  change rows. */
     oj_status (*update)(void *rows, int64_t fid,
                         const struct oj_row_place *place, int *is_left,
                         struct oj_error *err);
 
-    /** Called after GDAL has written a row that was left to it, as this
-     *  feature. */
+    /** Called after GDAL has written a row that was left to it: feature holds
+     *  that row. */
     oj_status (*took)(void *rows, OGRFeatureH feature, struct oj_error *err);
 
     /** Completes the output after the last row. *has_file is 1 if the rows are

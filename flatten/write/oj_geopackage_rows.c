@@ -28,12 +28,12 @@ enum
     MOST_HEAD = 8 + 6 * 8
 };
 
-/* The writer of a column's values, or of rows with a kind of geometry: this
+/* Writer of a column's values, or of the rows with one kind of geometry: this
  * file or GDAL. */
 enum
 {
-    /* undecided: GDAL writes the next one, and it is compared with what we
-     * would write */
+    /* undecided: GDAL writes the next such value, which is then compared with
+     * what this file would write */
     UNSEEN = 0,
     OURS,
     GDALS
@@ -46,7 +46,8 @@ struct row_column
     int width;  /* maximum width of texts; 0: no limit */
     /* UNSEEN, OURS or GDALS, for values of this column that are not NULL */
     uint8_t is_whose;
-    /* 1: a text from this column is valid only until the next value is read */
+    /* 1: a text from this column is valid only until the next value is read, so
+     * it must be copied */
     uint8_t is_fleeting;
     char *copy; /* copy of such a text; owned */
     int64_t cap_copy;
@@ -446,8 +447,8 @@ static oj_status check_table(struct geopackage_rows *w, int is_update,
     w->srs_id = (int32_t)facts[SRS_ID];
     /* Makes GDAL test for the spatial index while that is still complete. */
     (void)OGR_L_TestCapability(w->layer, OLCFastSpatialFilter);
-    /* If a table with rows has an index without triggers, nobody maintains the
-     * index. */
+    /* A table with rows whose index has no triggers: no writer maintains this
+     * index, so this file does not either. */
     if (facts[N_INDEX_TABLES] < (w->n_before > 0 ? 2 : 1))
     {
         CPLFree(w->index);
@@ -755,8 +756,8 @@ static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
 }
 
 /* Called after GDAL wrote the current row, or changed an existing one
- * (w->shape.kind is then -1). Decides from GDAL's row which columns and kinds
- * of geometry we write from now on. */
+ * (w->shape.kind is then -1). Compares GDAL's row with ours, and decides which
+ * columns and kinds of geometry this file writes from now on. */
 static oj_status account_for_row_written_by_gdal(void *rows,
                                                  OGRFeatureH feature,
                                                  struct oj_error *err)

@@ -22,9 +22,9 @@ struct oj_write_counts
     const char *first_warning; /**< the first warning, or ""; owned by the
                                     writer */
 
-    /** The first row given to the driver whose geometry has a coordinate that
-     *  is not finite: its side ("input" or "join") and FID. NULL: there was
-     *  none. */
+    /** First row given to the driver whose geometry has a coordinate that is
+     *  not finite: its side ("input" or "join") and FID. NULL: there was no
+     *  such row. */
     const char *infinite_side;
     int64_t infinite_fid;
 };

@@ -79,8 +79,8 @@ int64_t oj_row_cursor_source_fid(const struct oj_row_cursor *cursor,
 /* ---- rows without features ----------------------------------------------- */
 
 /** Makes a single pair current, for an in-place update, until the next begin or
- *  end. A place then refers to a row of options.aggregate and to an entry of
- *  entries and values (or NULL). */
+ *  end. Places then refer to rows of options.aggregate and to entries of
+ *  `entries` and `values` (which may be NULL). */
 void oj_row_cursor_begin_pair(struct oj_row_cursor *cursor,
                               const struct oj_matches *entries,
                               const struct oj_pair_values *values);

@@ -226,8 +226,7 @@ static oj_status enqueue_copy_to_host(struct oj_cuda_slot *slot, void *to,
     return OJ_OK;
 }
 
-/* ---- the pairs of a chunk -------------------------------------------------
- */
+/* ---- the pairs of a chunk ------------------------------------------------ */
 
 /* Pairs wait until all earlier chunks are counted, because only then their
  * place in the result is known. They wait on the device if there is room, and
