@@ -48,7 +48,7 @@ static int is_ignored(int number)
            action.sa_handler == SIG_IGN;
 }
 
-static void fill_signals(sigset_t *signals)
+static void fill_signal_set(sigset_t *signals)
 {
     sigemptyset(signals);
     sigaddset(signals, SIGINT);
@@ -169,7 +169,7 @@ static void *cancel_and_exit_on_signals(void *unused)
     sigset_t signals;
     int number;
     (void)unused;
-    fill_signals(&signals);
+    fill_signal_set(&signals);
     number = wait_for_cancelling_signal(&signals);
     (void)record_signal(number);
     interrupt_statement();
@@ -191,7 +191,7 @@ oj_status oj_cancel_watch_signals(struct oj_error *err)
 {
     sigset_t signals;
     pthread_t thread;
-    fill_signals(&signals);
+    fill_signal_set(&signals);
     if (!handle_failed_writes() ||
         pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
         pthread_create(&thread, NULL, cancel_and_exit_on_signals, NULL) != 0)

@@ -293,7 +293,7 @@ static oj_status check_exclude_option(const struct oj_command *command,
 
 /* Value of an option, "" for a flag, or NULL if it is not given; a callback for
  * struct oj_given_options. */
-static const char *word_given(const void *user, const char *name)
+static const char *value_of_given_option(const void *user, const char *name)
 {
     const struct oj_command *command = user;
     const int row = oj_option_find(name);
@@ -320,7 +320,7 @@ static oj_status check_options_go_together(const struct oj_command *command,
 {
     const struct oj_given_options given = {.relation = &command->relation,
                                            .op = oj_command_op_name(command),
-                                           .word = word_given,
+                                           .word = value_of_given_option,
                                            .user = command};
     return oj_option_clash_check(&given, err);
 }
@@ -482,8 +482,8 @@ static oj_status parse_heading_option(struct oj_command *command,
                                   err);
 }
 
-static oj_status check_all(const struct oj_command *command,
-                           struct oj_error *err)
+static oj_status check_all_options(const struct oj_command *command,
+                                   struct oj_error *err)
 {
     OJ_TRY(check_options_fit_write_spec(command, err));
     OJ_TRY(check_exclude_option(command, err));
@@ -516,7 +516,8 @@ struct argument_reader
 };
 
 /* Copies text into command->texts, which owns it. */
-static const char *keep_text(struct oj_command *command, const char *text)
+static const char *copy_text_into_command(struct oj_command *command,
+                                          const char *text)
 {
     command->texts = CSLAddString(command->texts, text);
     return command->texts[CSLCount(command->texts) - 1];
@@ -528,7 +529,7 @@ static const char *keep_resolved_path(const struct argument_reader *r,
                                       const char *name)
 {
     char *path = oj_path_resolve(r->folder, name);
-    const char *kept = keep_text(r->command, path);
+    const char *kept = copy_text_into_command(r->command, path);
     CPLFree(path);
     return kept;
 }
@@ -558,7 +559,7 @@ static oj_status read_file(const struct argument_reader *r, const char *word,
                        MAX_BYTES);
     while (n > 0 && strchr(" \t\r\n", bytes[n - 1]) != NULL)
         bytes[--n] = '\0';
-    *out = keep_text(r->command, (const char *)bytes);
+    *out = copy_text_into_command(r->command, (const char *)bytes);
     VSIFree(bytes);
     return OJ_OK;
 }
@@ -777,8 +778,8 @@ static oj_status read_value(struct argument_reader *r,
 
 /* Refuses a second value of an option that takes one: the first would be
  * lost. */
-static oj_status check_repeated(const struct oj_option *option,
-                                struct oj_error *err)
+static oj_status check_option_is_not_repeated(const struct oj_option *option,
+                                              struct oj_error *err)
 {
     if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_LIST ||
         option->kind == OJ_OPTION_BOXES)
@@ -835,7 +836,7 @@ static oj_status read_option(struct argument_reader *r, const char *word,
         return oj_fail(err, OJ_ERR_ARG, "-%s needs a value: -%s %s",
                        option->name, option->name, option->arguments);
     if (r->command->given[row])
-        OJ_TRY(check_repeated(option, err));
+        OJ_TRY(check_option_is_not_repeated(option, err));
     if (n == 1 && r->next + 1 < r->argc && r->cut_value == 0 &&
         is_value_with_unit(option, words[0], words[1]))
         r->cut_value = r->next;
@@ -846,8 +847,9 @@ static oj_status read_option(struct argument_reader *r, const char *word,
 
 /* Fails because there are too many datasets: one of them is really the unit of
  * the value before it. */
-static oj_status fail_unit_apart(const struct argument_reader *r,
-                                 struct oj_error *err)
+static oj_status
+fail_unit_separated_from_number(const struct argument_reader *r,
+                                struct oj_error *err)
 {
     const char *const *at = &r->argv[r->cut_value];
     return oj_fail(err, OJ_ERR_ARG,
@@ -858,8 +860,8 @@ static oj_status fail_unit_apart(const struct argument_reader *r,
 
 /* Fails because there are too many datasets: one of them is probably meant as
  * the word of an option. */
-static oj_status fail_unknown_word(const struct argument_reader *r,
-                                   struct oj_error *err)
+static oj_status fail_word_not_of_option(const struct argument_reader *r,
+                                         struct oj_error *err)
 {
     const struct oj_option *option = r->option_before_word;
     return oj_fail(err, OJ_ERR_ARG, "-%s %.100s: -%s takes %s or no word",
@@ -871,9 +873,9 @@ static oj_status read_positional(struct argument_reader *r, const char *word,
                                  struct oj_error *err)
 {
     if (r->positionals == 3 && r->cut_value > 0)
-        return fail_unit_apart(r, err);
+        return fail_unit_separated_from_number(r, err);
     if (r->positionals == 3 && r->option_before_word != NULL)
-        return fail_unknown_word(r, err);
+        return fail_word_not_of_option(r, err);
     if (r->positionals == 3)
         return oj_fail(err, OJ_ERR_ARG,
                        "one word too many: '%.100s', after '%.100s' '%.100s' "
@@ -908,9 +910,9 @@ static oj_status assign_positionals(struct argument_reader *r,
              has_join ? "" : "-window XMIN YMIN XMAX YMAX ",
              has_dst ? " dst_ds" : "", has_join ? " join_ds" : "");
     if (r->positionals > needed && r->cut_value > 0)
-        return fail_unit_apart(r, err);
+        return fail_unit_separated_from_number(r, err);
     if (r->positionals > needed && r->option_before_word != NULL)
-        return fail_unknown_word(r, err);
+        return fail_word_not_of_option(r, err);
     if (r->positionals > needed)
         return oj_fail(err, OJ_ERR_ARG,
                        "%d datasets given, %d needed (the last one is '%s'): "
@@ -945,7 +947,8 @@ int oj_command_asks_for_help(int argc, const char *const *argv)
     return 0;
 }
 
-static oj_status parse_all(struct argument_reader *r, struct oj_error *err)
+static oj_status parse_and_check_arguments(struct argument_reader *r,
+                                           struct oj_error *err)
 {
     while (r->next < r->argc)
     {
@@ -961,7 +964,7 @@ static oj_status parse_all(struct argument_reader *r, struct oj_error *err)
     OJ_TRY(parse_span_options(r->command, err));
     OJ_TRY(parse_heading_option(r->command, err));
     OJ_TRY(assign_positionals(r, err));
-    return check_all(r->command, err);
+    return check_all_options(r->command, err);
 }
 
 static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
@@ -987,7 +990,7 @@ static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
     for (int i = 0; i < argc; i++)
         empty.words[i] = CPLStrdup(argv[i]);
     if (!empty.help)
-        status = parse_all(&r, err);
+        status = parse_and_check_arguments(&r, err);
     if (is_dataset)
     {
         empty.quiet = 1;

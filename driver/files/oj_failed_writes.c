@@ -61,7 +61,7 @@ static struct watched_folder *folder_of(const char *path)
 
 /* If a call failed, records its errno for the folder (EIO if errno is 0); only
  * the first error is kept. */
-static void keep_error(const struct watched_file *f, int has_failed)
+static void record_first_error(const struct watched_file *f, int has_failed)
 {
     int none = 0, number = errno != 0 ? errno : EIO;
     if (has_failed && f->folder != NULL)
@@ -94,7 +94,7 @@ static int close_file(void *file)
     int result;
     errno = 0;
     result = VSIFCloseL(f->file);
-    keep_error(f, result != 0);
+    record_first_error(f, result != 0);
     VSIFree(f);
     return result;
 }
@@ -104,7 +104,7 @@ static size_t write_file(void *file, const void *bytes, size_t size, size_t n)
     struct watched_file *f = file;
     size_t n_written = VSIFWriteL(bytes, size, n, f->file);
     if (n_written != n)
-        keep_error(f, 1);
+        record_first_error(f, 1);
     return n_written;
 }
 
@@ -118,7 +118,7 @@ static int seek_file(void *file, vsi_l_offset offset, int whence)
 {
     struct watched_file *f = file;
     int result = VSIFSeekL(f->file, offset, whence);
-    keep_error(f, result != 0);
+    record_first_error(f, result != 0);
     return result;
 }
 
@@ -136,15 +136,15 @@ static int flush_file(void *file)
 {
     struct watched_file *f = file;
     int result = VSIFFlushL(f->file);
-    keep_error(f, result != 0);
+    record_first_error(f, result != 0);
     return result;
 }
 
-static int cut_file(void *file, vsi_l_offset size)
+static int truncate_file(void *file, vsi_l_offset size)
 {
     struct watched_file *f = file;
     int result = VSIFTruncateL(f->file, size);
-    keep_error(f, result != 0);
+    record_first_error(f, result != 0);
     return result;
 }
 
@@ -196,7 +196,7 @@ static void install_handler(void)
     calls->tell = tell_file;
     calls->eof = is_file_at_end;
     calls->flush = flush_file;
-    calls->truncate = cut_file;
+    calls->truncate = truncate_file;
     calls->stat = stat_path;
     calls->unlink = unlink_path;
     calls->rename = rename_path;

@@ -221,7 +221,7 @@ static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
 /* Rows per batch; with -memory as many as its share allows. A batch that is
  * joined with tiles is as large as possible, because every tile must be loaded
  * for each batch. */
-static int64_t batch_rows(const struct oj_job *job)
+static int64_t choose_rows_per_batch(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
     int64_t most = command->memory / BYTES_PER_BATCH_ROW;
@@ -241,7 +241,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
 {
     const struct oj_source *source = side == 0 ? &job->input : &job->join;
     struct oj_read_options options = {0};
-    options.batch_rows = batch_rows(job);
+    options.batch_rows = choose_rows_per_batch(job);
     options.limit = side == 0 ? job->command->limit : job->most_join_rows;
     options.keep_attributes =
         with_fields || oj_side_columns_need(&job->sides.columns, side);

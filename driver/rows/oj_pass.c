@@ -369,10 +369,11 @@ int64_t oj_pass_most_rows(const struct oj_pass *pass)
 
 /* Takes an answer from the aggregates of all rows. OJ_ERR_DATA if the second
  * reading of the input has other rows than the first. */
-static oj_status answer_with_added_up(struct oj_pass *pass,
-                                      const struct oj_flat *flat, int64_t first,
-                                      struct oj_matches *out,
-                                      struct oj_error *err)
+static oj_status answer_with_finished_aggregates(struct oj_pass *pass,
+                                                 const struct oj_flat *flat,
+                                                 int64_t first,
+                                                 struct oj_matches *out,
+                                                 struct oj_error *err)
 {
     const struct oj_flat *input = &pass->held_input.flat;
     const int64_t n = flat->n_features;
@@ -402,7 +403,8 @@ join_rows_on_pipeline_thread(void *user, const struct oj_pipeline_part *part,
     switch (pass->answers_from)
     {
         case OJ_ANSWERS_ADDED_UP:
-            return answer_with_added_up(pass, part->flat, first, out, err);
+            return answer_with_finished_aggregates(pass, part->flat, first, out,
+                                                   err);
         case OJ_ANSWERS_CHOSEN:
             OJ_TRY(oj_pass_choice_answer(&pass->choice, job, part, first, out,
                                          err));
@@ -503,10 +505,11 @@ static oj_status add_pairs_to_one_to_one(struct oj_pass *pass,
 
 /* Joins all rows of a side and consumes the answers on the calling thread. The
  * side is the join layer if it is streamed, the input layer for -one_to_one. */
-static oj_status stream_rows(struct oj_pass *pass, int side,
-                             const struct oj_read_options *reading,
-                             struct oj_pipeline_counts *counts,
-                             struct oj_read_counts *read, struct oj_error *err)
+static oj_status join_all_rows_of_side(struct oj_pass *pass, int side,
+                                       const struct oj_read_options *reading,
+                                       struct oj_pipeline_counts *counts,
+                                       struct oj_read_counts *read,
+                                       struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     struct oj_source *source = side == 0 ? &job->input : &job->join;
@@ -545,8 +548,8 @@ static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
     reading.fields_only = 1;
     job->n_expected = job->show_progress ? oj_source_count(&job->join, -1) : -1;
     pass->progress_share = STREAM_SHARE;
-    OJ_TRY(stream_rows(pass, 1, &reading, &job->counts, &job->join_side->counts,
-                       err));
+    OJ_TRY(join_all_rows_of_side(pass, 1, &reading, &job->counts,
+                                 &job->join_side->counts, err));
     job->join_side->read_s = pass->held_input.read_s + job->counts.read_s;
     pass->join_s = job->counts.join_s + job->counts.write_s;
     pass->answers_from = OJ_ANSWERS_ADDED_UP;
@@ -564,8 +567,9 @@ static void release_sides(struct oj_pass *pass)
 
 /* Reads and indexes one side. If that is the input, also streams the join layer
  * past it, so that the aggregates of all rows are complete. */
-static oj_status make_join(struct oj_pass *pass, int single,
-                           struct oj_error *err)
+static oj_status prepare_job_or_stream_join_layer(struct oj_pass *pass,
+                                                  int single,
+                                                  struct oj_error *err)
 {
     const struct oj_pass *like = pass->like;
     oj_status status;
@@ -594,7 +598,7 @@ static oj_status prepare_job_for_reading(struct oj_pass *pass, int single,
         return OJ_OK;
     OJ_TRY(oj_pass_state_enter(&pass->state, OJ_PASS_PREPARING, err));
     forget_streamed_join(pass);
-    status = make_join(pass, single, err);
+    status = prepare_job_or_stream_join_layer(pass, single, err);
     if (status == OJ_OK)
         return oj_pass_state_enter(&pass->state, OJ_PASS_PREPARED, err);
     release_sides(pass);
@@ -622,7 +626,7 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
     OJ_TRY(oj_pass_choice_open(
         job, is_shared(pass) && !job->input.is_result_set, &pass->choice, err));
     pass->progress_share = job->command->in_place ? 0.25 : 0.5;
-    OJ_TRY(stream_rows(pass, 0, &reading, counts, &read, err));
+    OJ_TRY(join_all_rows_of_side(pass, 0, &reading, counts, &read, err));
     pass->progress_start = pass->progress_share;
     job->n_pairs_joined = counts->n_pairs;
     oj_job_end_joining(job);
@@ -969,8 +973,8 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
 }
 
 /* Called when the threads of the pass have ended. */
-static oj_status leave_rows(struct oj_pass *pass, oj_status status,
-                            struct oj_error *err)
+static oj_status enter_state_after_rows(struct oj_pass *pass, oj_status status,
+                                        struct oj_error *err)
 {
     const enum oj_pass_state state = state_of(pass);
     if (status != OJ_OK)
@@ -992,7 +996,7 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
         (void)!close_pipeline(pass, OJ_OK, NULL);
     close_reader_and_batches(pass);
     release_sides(pass);
-    return leave_rows(pass, status, err);
+    return enter_state_after_rows(pass, status, err);
 }
 
 /* ---- counts -------------------------------------------------------------- */
@@ -1102,9 +1106,9 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     return OJ_OK;
 }
 
-static oj_status answer_one(struct oj_pass *pass, int64_t *fid,
-                            struct oj_answer *answer, int *there,
-                            struct oj_error *err)
+static oj_status make_answer_of_single_row(struct oj_pass *pass, int64_t *fid,
+                                           struct oj_answer *answer, int *there,
+                                           struct oj_error *err)
 {
     struct oj_pipeline_part part = {0};
     struct oj_flat flat;
@@ -1138,7 +1142,7 @@ oj_status oj_pass_answer_feature(struct oj_pass *pass, int64_t *fid,
     oj_status status;
     WORK_ON(pass);
     *there = 0;
-    status = answer_one(pass, fid, answer, there, err);
+    status = make_answer_of_single_row(pass, fid, answer, there, err);
     if (status != OJ_OK)
         oj_pass_state_set_broken(&pass->state);
     return status;

@@ -67,7 +67,7 @@ static int has_x_y_axis_order(OGRSpatialReferenceH srs)
     return same;
 }
 
-static int is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
+static int are_crs_equal(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
     const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
                                    NULL};
@@ -87,7 +87,7 @@ static int compare_by_gdal(void *user, const char *a, const char *b)
     const struct two_crs *both = user;
     (void)a;
     (void)b;
-    return is_same(both->a, both->b);
+    return are_crs_equal(both->a, both->b);
 }
 
 /* Returns 1 if both CRS state a shift to WGS 84 (TOWGS84), and the shifts
@@ -122,7 +122,7 @@ static int is_one_plane(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
                                      &unwanted);
     CPLFree(text_a);
     CPLFree(text_b);
-    return status == OJ_OK ? equality == OJ_CRS_EQUAL : is_same(a, b);
+    return status == OJ_OK ? equality == OJ_CRS_EQUAL : are_crs_equal(a, b);
 }
 
 static oj_status make_transformation(struct oj_source *source,
@@ -130,7 +130,7 @@ static oj_status make_transformation(struct oj_source *source,
                                      OGRSpatialReferenceH to,
                                      struct oj_error *err)
 {
-    if (is_same(from, to))
+    if (are_crs_equal(from, to))
         return OJ_OK;
     CPLErrorReset();
     source->transformation = OCTNewCoordinateTransformation(from, to);

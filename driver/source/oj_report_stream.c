@@ -90,8 +90,9 @@ struct findings
  *           n_header         n_complete         n_bytes
  *
  * The header of CSV is the first line.  The header of GeoJSONSeq is a feature
- * made by write_sample(), with a text in each text field. Without it GDAL would
- * read a text field as dates if all its texts in a batch look like dates.
+ * made by write_sample_feature(), with a text in each text field. Without it
+ * GDAL would read a text field as dates if all its texts in a batch look like
+ * dates.
  *
  * A report that cannot be read ends the stream: `failure` is set, and returned
  * after the reports before it. With skip_failures such reports are counted. */
@@ -108,8 +109,9 @@ struct oj_report_stream
 
     char *bytes;
     int64_t n_bytes, cap_bytes;
-    int64_t n_header;   /* bytes of the header, which precede each batch */
-    int has_sample;     /* 1: the header is a feature made by write_sample() */
+    int64_t n_header; /* bytes of the header, which precede each batch */
+    int has_sample; /* 1: the header is a feature made by write_sample_feature()
+                     */
     int64_t n_complete; /* bytes up to the end of the last complete record */
     struct report_record *records;
     int64_t n_records, cap_records; /* complete records in bytes */
@@ -130,7 +132,8 @@ struct oj_report_stream
     OGRLayerH layer;
     int64_t n_rows; /* number of rows of layer */
     struct findings found;
-    struct findings warned; /* the findings when warn_of_first() last warned */
+    struct findings
+        warned; /* the findings when warn_of_first_losses() last warned */
     struct oj_error failure;
     int has_failed; /* 1: all reports before the failure were returned */
 };
@@ -210,7 +213,7 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
 }
 
 /* Updates place for the next byte of a JSON text. */
-static void step_json(struct place_in_record *place, char c)
+static void advance_json_state(struct place_in_record *place, char c)
 {
     if (place->is_escaped)
         place->is_escaped = 0;
@@ -239,7 +242,7 @@ static int ends_record(const struct oj_report_stream *s,
         place->n_lines += c == '\n';
         return c == '\n' && !place->is_quoted;
     }
-    step_json(place, c);
+    advance_json_state(place, c);
     return c == '\n' && !place->is_quoted && place->depth <= 0;
 }
 
@@ -518,7 +521,7 @@ static oj_status read_bytes(struct oj_report_stream *s, struct oj_error *err)
 }
 
 /* Returns 1 if more reports can arrive. */
-static int is_open(const struct oj_report_stream *s)
+static int can_receive_more(const struct oj_report_stream *s)
 {
     return !s->at_end && s->failure.status == OJ_OK &&
            !oj_cancel_input_has_ended();
@@ -582,7 +585,8 @@ static oj_status put_header(struct oj_report_stream *s, const char *text,
 /* Writes a header with the names that GDAL gives to columns without names.
  * Without such a header GDAL would look for names in the first row of each
  * batch. */
-static oj_status put_names(struct oj_report_stream *s, struct oj_error *err)
+static oj_status put_header_of_default_names(struct oj_report_stream *s,
+                                             struct oj_error *err)
 {
     const int n = s->columns.n;
     const int64_t size = 24 * (int64_t)n + 1;
@@ -622,8 +626,8 @@ static oj_status find_geometry_columns(struct oj_report_stream *s,
 
 /* Opens the first record alone, to find out whether it holds the names of the
  * columns (*has_names 1) or is a row (0). *n_fields: its number of fields. */
-static oj_status look_for_names(struct oj_report_stream *s, int *has_names,
-                                int *n_fields, struct oj_error *err)
+static oj_status detect_column_names(struct oj_report_stream *s, int *has_names,
+                                     int *n_fields, struct oj_error *err)
 {
     const struct report_record *first = s->records;
     GDALDatasetH dataset;
@@ -651,7 +655,7 @@ static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
 {
     const struct report_record first = s->records[0];
     int has_names = 0, n_fields = 0;
-    OJ_TRY(look_for_names(s, &has_names, &n_fields, err));
+    OJ_TRY(detect_column_names(s, &has_names, &n_fields, err));
     oj_csv_columns_find(&s->columns, s->bytes + first.begin, first.n, n_fields);
     if (oj_driver_has_open_option(GDALGetDriverByName("CSV"), "HEADERS"))
         s->open_options = CSLSetNameValue(s->open_options, "HEADERS", "YES");
@@ -660,7 +664,7 @@ static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
     if (has_names)
         s->n_header = first.begin + first.n;
     else
-        OJ_TRY(put_names(s, err));
+        OJ_TRY(put_header_of_default_names(s, err));
     if (!CPLTestBool(
             CSLFetchNameValueDef(s->open_options, "MERGE_SEPARATOR", "NO")))
         return find_geometry_columns(s, err);
@@ -724,7 +728,7 @@ static int has_second_object(const struct oj_report_stream *s,
     {
         if (has_ended && bytes[i] == '{')
             return 1;
-        step_json(&place, bytes[i]);
+        advance_json_state(&place, bytes[i]);
         has_ended |= place.depth == 0 && !place.is_quoted && bytes[i] == '}';
     }
     return 0;
@@ -753,7 +757,7 @@ static void mark_unsound_records(struct oj_report_stream *s)
 /* Removes the marked records from the batch and moves the others together
  * behind the header. Without skip_failures all records after a marked one are
  * removed, too. */
-static void pack_records(struct oj_report_stream *s)
+static void remove_marked_records(struct oj_report_stream *s)
 {
     int64_t n = 0, end = s->n_header;
     for (int64_t i = 0; i < s->n_records; i++)
@@ -775,7 +779,7 @@ static void pack_records(struct oj_report_stream *s)
 static void leave_out_unsound_records(struct oj_report_stream *s)
 {
     mark_unsound_records(s);
-    pack_records(s);
+    remove_marked_records(s);
 }
 
 /* Waits until there is a record, and then some more time for further ones. */
@@ -785,7 +789,7 @@ static oj_status collect_records(struct oj_report_stream *s,
     const double wait_s = SHARE_OF_WAIT * s->options.wait_s;
     double left_s = wait_s;
     int is_collecting = 0;
-    while (is_open(s) && !is_batch_full(s) && left_s > 0)
+    while (can_receive_more(s) && !is_batch_full(s) && left_s > 0)
     {
         OJ_TRY(oj_cancel_check(err));
         if (wait_for_bytes(is_collecting ? left_s : 1.0))
@@ -903,7 +907,7 @@ static oj_status make_layer_of_types(struct oj_report_stream *s, int64_t n,
 /* Writes the header of GeoJSONSeq: a feature with a text in each text field,
  * except "id": as a property it would hide the ids of the features. Returns the
  * number of fields written. */
-static int write_sample(const struct oj_report_stream *s, FILE *file)
+static int write_sample_feature(const struct oj_report_stream *s, FILE *file)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
     int n = 0;
@@ -923,12 +927,13 @@ static int write_sample(const struct oj_report_stream *s, FILE *file)
     return n;
 }
 
-static oj_status put_sample(struct oj_report_stream *s, struct oj_error *err)
+static oj_status put_header_of_sample_feature(struct oj_report_stream *s,
+                                              struct oj_error *err)
 {
     char *text = NULL;
     size_t n = 0;
     FILE *file = open_memstream(&text, &n);
-    const int n_texts = file != NULL ? write_sample(s, file) : 0;
+    const int n_texts = file != NULL ? write_sample_feature(s, file) : 0;
     const int is_written = file != NULL && fclose(file) == 0;
     oj_status status = is_written ? OJ_OK : oj_fail_nomem(err, 1, n);
     if (status == OJ_OK && n_texts > 0)
@@ -967,9 +972,10 @@ static oj_status map_fields(struct oj_report_stream *s, OGRFeatureDefnH from,
 }
 
 /* Notes a value that its field cannot hold; the first one is described. */
-static void note_not_held(struct oj_report_stream *s,
-                          const struct report_record *record, OGRFeatureH from,
-                          int field, OGRFieldDefnH there)
+static void note_value_that_does_not_fit(struct oj_report_stream *s,
+                                         const struct report_record *record,
+                                         OGRFeatureH from, int field,
+                                         OGRFieldDefnH there)
 {
     char place[80] = "";
     if (s->found.n_not_held++ > 0)
@@ -1003,7 +1009,7 @@ static void copy_values(struct oj_report_stream *s,
         *is_sound = record == NULL ||
                     strcasecmp(OGR_Fld_GetNameRef(there), s->options.key) != 0;
         if (*is_sound)
-            note_not_held(s, record, from, i, there);
+            note_value_that_does_not_fit(s, record, from, i, there);
         else
             note_unread(
                 s, record,
@@ -1040,8 +1046,9 @@ static oj_status add_report(struct oj_report_stream *s,
 }
 
 /* Returns 0 if the report has a text in its geometry column that is no WKT. */
-static int is_place_sound(struct oj_report_stream *s,
-                          const struct report_record *record, OGRFeatureH from)
+static int is_geometry_text_valid(struct oj_report_stream *s,
+                                  const struct report_record *record,
+                                  OGRFeatureH from)
 {
     if (OGR_F_GetGeometryRef(from) != NULL ||
         !oj_csv_row_has_wkt(&s->columns, s->bytes + record->begin, record->n))
@@ -1068,7 +1075,7 @@ static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
             *n_read < s->n_records ? &s->records[*n_read] : NULL;
         if (report == NULL)
             break;
-        if (record == NULL || is_place_sound(s, record, report))
+        if (record == NULL || is_geometry_text_valid(s, record, report))
             status = add_report(s, record, report, map, err);
         OGR_F_Destroy(report);
     }
@@ -1183,10 +1190,10 @@ static oj_status delete_layer(struct oj_report_stream *s, GDALDatasetH dataset,
 
 /* Reads the records. If GDAL cannot read some of them, marks these and reads
  * the others. */
-static oj_status read_records_that_can_be(struct oj_report_stream *s,
-                                          GDALDatasetH dataset,
-                                          struct oj_ogr_errors *errors,
-                                          struct oj_error *err)
+static oj_status read_readable_records(struct oj_report_stream *s,
+                                       GDALDatasetH dataset,
+                                       struct oj_ogr_errors *errors,
+                                       struct oj_error *err)
 {
     const struct findings found = s->found;
     const struct oj_error failure = s->failure;
@@ -1201,7 +1208,7 @@ static oj_status read_records_that_can_be(struct oj_report_stream *s,
     OJ_TRY(dataset != NULL ? delete_layer(s, dataset, err)
                            : delete_rows(s, 0, err));
     mark_unread_records(s, s->records, s->n_records, errors);
-    pack_records(s);
+    remove_marked_records(s);
     if (s->n_records == 0)
         return OJ_OK;
     oj_ogr_errors_forget(errors);
@@ -1211,7 +1218,7 @@ static oj_status read_records_that_can_be(struct oj_report_stream *s,
 
 /* Warns of the first lost field, value and report now, because a stream may
  * never end. */
-static void warn_of_first(struct oj_report_stream *s)
+static void warn_of_first_losses(struct oj_report_stream *s)
 {
     if (s->found.n_left_out > 0 && s->warned.n_left_out == 0)
         oj_warn_at_once(
@@ -1234,7 +1241,7 @@ static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
     oj_status status;
     int64_t n = 0;
     oj_ogr_errors_begin(&errors);
-    status = read_records_that_can_be(s, dataset, &errors, err);
+    status = read_readable_records(s, dataset, &errors, err);
     oj_ogr_errors_end(&errors);
     if (errors.n_warnings > 0)
         CPLError(CE_Warning, CPLE_AppDefined, "%s", errors.warning);
@@ -1244,10 +1251,10 @@ static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
     if (status == OJ_OK && n < s->n_records && s->failure.status != OJ_OK)
         status = delete_rows(s, n, err);
     drop_records(s);
-    warn_of_first(s);
+    warn_of_first_losses(s);
     if (status == OJ_OK && s->format == FORMAT_SEQUENCE && dataset != NULL &&
         s->layer != NULL)
-        status = put_sample(s, err);
+        status = put_header_of_sample_feature(s, err);
     return status;
 }
 
@@ -1274,13 +1281,13 @@ static oj_status open_stream(struct oj_report_stream *s, GDALDatasetH dataset,
     {
         OJ_TRY(collect_records(s, err));
         leave_out_unsound_records(s);
-        if (s->n_records > 0 || (!is_open(s) && s->n_header > 0))
+        if (s->n_records > 0 || (!can_receive_more(s) && s->n_header > 0))
             OJ_TRY(load_records(s, s->layer == NULL ? dataset : NULL, err));
         else
             drop_records(s);
         if (s->n_rows == 0 && s->failure.status != OJ_OK)
             return oj_fail(err, s->failure.status, "%s", s->failure.message);
-        if (!is_open(s))
+        if (!can_receive_more(s))
             break;
     }
     return s->layer != NULL ? OJ_OK : fail_without_reports(s, err);
@@ -1332,7 +1339,7 @@ oj_status oj_report_stream_refill(void *stream, int64_t *n_rows,
     while (s->n_rows == 0)
     {
         OJ_TRY(collect_records(s, err));
-        if (s->n_records == 0 && !is_open(s))
+        if (s->n_records == 0 && !can_receive_more(s))
             break;
         leave_out_unsound_records(s);
         if (s->n_records > 0)

@@ -31,7 +31,7 @@ struct one_value
 
 /* Reads a text or number, also as the only element of a list.  Returns 0 for
  * dates, times and longer lists. */
-static int read_one(OGRFeatureH from, int i, struct one_value *one)
+static int read_scalar(OGRFeatureH from, int i, struct one_value *one)
 {
     int n = 1;
     switch (OGR_Fld_GetType(OGR_F_GetFieldDefnRef(from, i)))
@@ -192,7 +192,7 @@ static int put_in_list(const struct one_value *one, OGRFeatureH to, int k)
     }
 }
 
-static int put_one(const struct one_value *one, OGRFeatureH to, int k)
+static int put_scalar(const struct one_value *one, OGRFeatureH to, int k)
 {
     double real;
     switch (OGR_Fld_GetType(OGR_F_GetFieldDefnRef(to, k)))
@@ -252,7 +252,7 @@ static int put_wider_list(OGRFeatureH from, int i, OGRFeatureH to, int k)
 /* Converts between dates and date-times: a date is the beginning of its day. A
  * date-time becomes a date only if it is the beginning of a day and has no time
  * zone. Returns 0 for all others. */
-static int put_moment(OGRFeatureH from, int i, OGRFeatureH to, int k)
+static int put_date_or_datetime(OGRFeatureH from, int i, OGRFeatureH to, int k)
 {
     const OGRFieldType of = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(from, i));
     const OGRFieldType type = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(to, k));
@@ -291,9 +291,9 @@ static int convert_value(OGRFeatureH from, int i, OGRFeatureH to, int k)
         OGR_F_SetFieldString(to, k, OGR_F_GetFieldAsString(from, i));
         return 1;
     }
-    if (put_wider_list(from, i, to, k) || put_moment(from, i, to, k))
+    if (put_wider_list(from, i, to, k) || put_date_or_datetime(from, i, to, k))
         return 1;
-    if (!read_one(from, i, &one))
+    if (!read_scalar(from, i, &one))
         return 0;
     if (one.form == ONE_TEXT && type != OFTString && type != OFTStringList &&
         is_blank(one.text))
@@ -301,7 +301,7 @@ static int convert_value(OGRFeatureH from, int i, OGRFeatureH to, int k)
         OGR_F_SetFieldNull(to, k);
         return 1;
     }
-    return put_one(&one, to, k);
+    return put_scalar(&one, to, k);
 }
 
 int oj_report_value_copy(OGRFeatureH from, int i, OGRFeatureH to, int k)

@@ -213,7 +213,8 @@ static int is_csv(const struct oj_source *s)
 
 /* Returns advice on how two tables without geometry are joined by the fields of
  * -on, or "". It is "" if -op names a join that needs geometries. */
-static const char *hint_for_tables(const struct oj_command *command)
+static const char *
+hint_for_tables_without_geometry(const struct oj_command *command)
 {
     const char *on = command->on;
     if (oj_command_given(command, "op"))
@@ -239,9 +240,9 @@ static oj_status check_geometry(const struct oj_source *s,
                                     "with a field of WKT%s",
                        s->role, s->name, s->role[0] == 'i' ? "oo" : "joo",
                        s->role[0] == 'i' ? "oo" : "joo", s->role,
-                       hint_for_tables(command));
+                       hint_for_tables_without_geometry(command));
     return oj_fail(err, OJ_ERR_DATA, LAYER_FORMAT " has no geometry%s", s->role,
-                   s->name, hint_for_tables(command));
+                   s->name, hint_for_tables_without_geometry(command));
 }
 
 static oj_status fail_where(const struct oj_source *s, const char *where,

@@ -401,8 +401,8 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
 
 /* Adds the four corners of a box and the first one again; for a box without
  * area two opposite corners. */
-static oj_status add_corners(struct oj_flat_buf *buf, double x0, double y0,
-                             double x1, double y1, struct oj_error *err)
+static oj_status add_box_corners(struct oj_flat_buf *buf, double x0, double y0,
+                                 double x1, double y1, struct oj_error *err)
 {
     const double xs[5] = {x0, x1, x1, x0, x0}, ys[5] = {y0, y0, y1, y1, y0};
     int has_area = x0 < x1 && y0 < y1;
@@ -428,7 +428,7 @@ oj_status oj_flat_buf_add_box(struct oj_flat_buf *buf, int64_t fid, double x0,
     if (x0 >= x1 && y0 >= y1)
         return oj_flat_buf_add_point(buf, fid, x0, y0, err);
     OJ_TRY(oj_flat_buf_begin(buf, fid, err));
-    status = add_corners(buf, x0, y0, x1, y1, err);
+    status = add_box_corners(buf, x0, y0, x1, y1, err);
     if (status != OJ_OK)
         oj_flat_buf_drop(buf);
     return status;

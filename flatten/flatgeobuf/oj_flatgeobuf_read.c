@@ -651,8 +651,8 @@ static oj_status cut_block_into_feature_runs(struct oj_flatgeobuf_reader *r,
     return oj_chunk_cut(&r->maker, at, row, err);
 }
 
-static oj_status read_block_and_cut_it(void *stream, int64_t first, int64_t end,
-                                       struct oj_error *err)
+static oj_status read_and_cut_block(void *stream, int64_t first, int64_t end,
+                                    struct oj_error *err)
 {
     struct oj_flatgeobuf_reader *r = stream;
     int64_t n = r->n_features - r->n_done;
@@ -699,7 +699,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
                              struct oj_error *err)
 {
     const struct oj_chunk_maker maker = {.field_size = sizeof(OGRField),
-                                         .read = read_block_and_cut_it,
+                                         .read = read_and_cut_block,
                                          .add = add_features};
     struct oj_flatgeobuf_reader *r;
     *out = NULL;

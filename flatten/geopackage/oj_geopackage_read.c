@@ -170,7 +170,7 @@ static inline oj_status add_value(const struct stored_value *value,
 /* ---- geometries ---------------------------------------------------------- */
 
 /* Returns the offset of the WKB in a geometry blob; 0: unknown encoding. */
-static int64_t header_bytes(const uint8_t *blob, int64_t n)
+static int64_t geometry_header_size(const uint8_t *blob, int64_t n)
 {
     static const uint8_t envelope[8] = {0, 32, 48, 48, 64};
     int64_t size;
@@ -200,7 +200,7 @@ static inline oj_status add_geometry(const struct stored_value *value,
     int64_t start = 0, n;
     const uint8_t *wkb, *point;
     if (is_blob(value))
-        start = header_bytes(value->at, value->n);
+        start = geometry_header_size(value->at, value->n);
     if (start == 0)
         return oj_leave_to_gdal(err);
     wkb = value->at + start;
@@ -413,8 +413,8 @@ static oj_status decode_rows_of_piece(void *stream, int thread,
 
 /* ---- chunks -------------------------------------------------------------- */
 
-static oj_status read_leaf_pages_and_cut_them(void *stream, int64_t row,
-                                              int64_t end, struct oj_error *err)
+static oj_status read_and_cut_leaf_pages(void *stream, int64_t row, int64_t end,
+                                         struct oj_error *err)
 {
     struct oj_geopackage_reader *r = stream;
     int64_t leaf = r->at >> ROW_BITS, begin = leaf;
@@ -580,7 +580,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
                              struct oj_error *err)
 {
     const struct oj_chunk_maker maker = {.field_size = sizeof(OGRField),
-                                         .read = read_leaf_pages_and_cut_them,
+                                         .read = read_and_cut_leaf_pages,
                                          .add = decode_rows_of_piece,
                                          .broken = OJ_SQLITE_MALFORMED};
     struct oj_geopackage_reader *r;

@@ -299,8 +299,9 @@ static oj_status pack_rtree(struct packing *p, sqlite3 *connection,
 
 /* Adds the rows of the existing index to the tree and deletes all nodes but the
  * root. */
-static oj_status take_rows_of_index(struct oj_rtree *tree, sqlite3 *connection,
-                                    const char *name, struct oj_error *err)
+static oj_status move_index_rows_to_tree(struct oj_rtree *tree,
+                                         sqlite3 *connection, const char *name,
+                                         struct oj_error *err)
 {
     sqlite3_stmt *rows = NULL;
     oj_status status;
@@ -342,7 +343,7 @@ oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
                            "max_y FROM %s",
                            name, err);
     if (n_there > 0)
-        OJ_TRY(take_rows_of_index(tree, connection, name, err));
+        OJ_TRY(move_index_rows_to_tree(tree, connection, name, err));
     if (tree->n > MOST_ROWS)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "a spatial index cannot hold more than %lld rows",

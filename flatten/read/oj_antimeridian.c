@@ -183,8 +183,8 @@ static void add_pieces(OGRGeometryH to, OGRGeometryH piece, int dimension)
 }
 
 /* Cuts a line or polygon, or a multi-geometry of these, and adds the pieces. */
-static int add_cut(const struct oj_antimeridian *antimeridian, OGRGeometryH to,
-                   OGRGeometryH geometry)
+static int cut_and_add_pieces(const struct oj_antimeridian *antimeridian,
+                              OGRGeometryH to, OGRGeometryH geometry)
 {
     const int dimension = OGR_G_GetDimension(geometry);
     const double turn = antimeridian->turn;
@@ -230,10 +230,10 @@ OGRGeometryH oj_antimeridian_cut(const struct oj_antimeridian *antimeridian,
     CPLPushErrorHandler(CPLQuietErrorHandler);
     if (type == wkbGeometryCollection)
         for (int i = 0; i < OGR_G_GetGeometryCount(plain) && is_good; i++)
-            is_good =
-                add_cut(antimeridian, out, OGR_G_GetGeometryRef(plain, i));
+            is_good = cut_and_add_pieces(antimeridian, out,
+                                         OGR_G_GetGeometryRef(plain, i));
     else
-        is_good = add_cut(antimeridian, out, plain);
+        is_good = cut_and_add_pieces(antimeridian, out, plain);
     CPLErrorReset();
     CPLPopErrorHandler();
     is_good = is_good && !OGR_G_IsEmpty(out);

@@ -99,7 +99,7 @@ static void transform_vertices(struct oj_layer_reader *reader, double *x,
 
 /* Difference of maximum and minimum of n > 1 values. Four minima and maxima are
  * kept in parallel, because each step depends on the one before. */
-static double width_of(const double *x, int64_t n)
+static double range_of_values(const double *x, int64_t n)
 {
     double least[4] = {x[0], x[0], x[0], x[0]};
     double greatest[4] = {x[0], x[0], x[0], x[0]};
@@ -135,7 +135,7 @@ static int64_t count_wide_features(const struct oj_flat_buf *flat,
         {
             int64_t v = flat->vertex_offset[r];
             int64_t n = flat->vertex_offset[r + 1] - v;
-            double width = n > 1 ? width_of(flat->x + v, n) : 0.0;
+            double width = n > 1 ? range_of_values(flat->x + v, n) : 0.0;
             is_wide = width >= least && width < most;
         }
         n_wide += is_wide;

@@ -540,9 +540,9 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
 /* ---- open and close ------------------------------------------------------ */
 
 /* Opens the writer. *fits is 0 if GDAL has to write the whole layer. */
-static oj_status start_if_table_is_suitable(struct geopackage_rows *w,
-                                            int is_update, int *fits,
-                                            struct oj_error *err)
+static oj_status open_if_table_is_suitable(struct geopackage_rows *w,
+                                           int is_update, int *fits,
+                                           struct oj_error *err)
 {
     if ((is_update && w->n == 0) ||
         w->n + FIRST_FIELD > sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1))
@@ -636,7 +636,7 @@ static oj_status open_geopackage_writer(OGRLayerH layer, int is_update,
     w->box[1] = w->box[3] = (double)-INFINITY;
     status = init_row_columns(w, OGR_L_GetLayerDefn(layer), err);
     if (status == OJ_OK)
-        status = start_if_table_is_suitable(w, is_update, &fits, err);
+        status = open_if_table_is_suitable(w, is_update, &fits, err);
     if (status == OJ_OK && fits)
         *out = w;
     else
