@@ -120,8 +120,8 @@ void oj_warn_at_once(const char *format, ...) OJ_PRINTF(1, 2);
  *  program may fail on them. */
 void oj_message_make_one_line(char *text);
 
-/** Returns the length of GEOS's reason without the advice that often follows it
- *  and may have been cut off. */
+/** Returns the length of the reason in a GEOS message; advice, complete or cut
+ *  off, may follow it. */
 int oj_message_reason_length(const char *reason);
 
 /** Prints the error as GDAL does: "ERROR 1: ..." */

@@ -494,7 +494,9 @@ oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
     oj_status status = check_targets_replaceable(t, members, old, err);
     if (status == OJ_OK && members == NULL)
         status =
-            oj_fail(err, OJ_ERR_IO, "the driver wrote no file for the output");
+            oj_fail(err, OJ_ERR_IO,
+                    "the driver wrote no file for the output; name another "
+                    "format with -f");
     if (status == OJ_OK)
         status = sync_members_to_disk(t, members, old, err);
     if (status == OJ_OK)

@@ -47,8 +47,8 @@
 #define HELD_SHARE 8
 #define BYTES_PER_CHOSEN 48
 
-/* -validate: upper bound of the memory of a reference, as a multiple of that of
- * the join. (GEOS objects of single points reach it.) */
+/* -validate: the memory of a reference is at most this many times that of the
+ * join. (GEOS objects of single points need that much.) */
 #define REFERENCE_SHARE 5
 
 static int64_t max_pairs_per_batch(const struct oj_command *command)

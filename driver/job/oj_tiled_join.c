@@ -540,8 +540,8 @@ oj_status oj_join_tiles_finish(struct oj_tiles *tiles, int64_t memory,
     OJ_TRY(write_held_records(tiles, err));
     if (number != NULL && tiles->n_texts > 0)
         OJ_TRY(renumber_tokens(tiles, number, err));
-    /* Tiles are rebuilt in place from the stretches: the tile that is written
-     * never overtakes the stretch that is read. */
+    /* Combines the stretches in tiles->tile into tiles, in place: an element is
+     * overwritten only after it was read as a stretch. */
     tiles->n_tiles = 0;
     for (int64_t i = 0; i < n_stretches; i++)
     {

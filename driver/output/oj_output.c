@@ -603,7 +603,9 @@ static oj_status delete_layer(const struct oj_output *o, const char *name,
             return fail_gdal(err, "cannot replace the layer in", o->asked->dst);
         return OJ_OK;
     }
-    return oj_fail(err, OJ_ERR_IO, "the layer '%s' has disappeared from %s",
+    return oj_fail(err, OJ_ERR_IO,
+                   "the layer '%s' has disappeared from %s: another program "
+                   "may have removed it",
                    name, o->asked->dst);
 }
 

@@ -312,11 +312,11 @@ const char *oj_schema_name_unless_field(const struct oj_source *input,
     return name != NULL ? name : "";
 }
 
-/* Chooses the name of the output's FID or geometry column: that of the input's,
- * unless a field of the input has this name, too, because its values would be
- * taken for FIDs. Adds it as a layer option. option  the layer option that sets
- * the name others  other names, for the case that the driver's default name is
- * also a field */
+/* Chooses the name of the output's FID or geometry column and adds it as a
+ * layer option. The name is that of the input's column, unless a field of the
+ * input has this name, too, because its values would be taken for FIDs.
+ *  option  the layer option that sets the name
+ *  others  names to use if the driver's default name is also a field */
 static char **choose_special_column_name(const struct oj_output *o,
                                          const struct oj_source *input,
                                          const char *option, const char *name,

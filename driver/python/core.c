@@ -2201,9 +2201,10 @@ static PyObject *py_sums_merge(PyObject *module, PyObject *args)
         if (ascends)
             code = run_interruptible(add_to_sums, &w, &cancel);
         else
-            PyErr_SetString(PyExc_ValueError,
-                            "offsets begin at 0, ascend, and end at the number "
-                            "of words");
+            PyErr_SetString(
+                PyExc_ValueError,
+                "offsets must begin at 0, ascend and end at the number "
+                "of words");
     }
     release_views(&columns);
     return code == 0 ? Py_BuildValue("") : NULL;

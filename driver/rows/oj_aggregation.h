@@ -57,10 +57,10 @@ void oj_aggregation_set_first_row(struct oj_aggregation *aggregation,
                                   int64_t first);
 
 /** Adds the pairs of an answer and computes the results of its rows, which are
- * written next. rows  one entry per row; it is a pair if the row has any pair.
- * n_pairs counts all pairs. Owned by the aggregation, valid until the next
- * answer
- */
+ *  written next.
+ *   rows  receives one entry per row; it is a pair if the row has any pair.
+ *         n_pairs counts all pairs. Owned by the aggregation, valid until the
+ *         next answer */
 OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             const struct oj_matches *matches,
                                             const struct oj_answer_side *side,

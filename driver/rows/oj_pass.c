@@ -110,7 +110,7 @@ static int show_progress(int64_t n_rows, void *user)
     if (n > 0)
         done = n_rows < n ? (double)n_rows / (double)n : 1.0;
     done = pass->progress_start + share * done;
-    /* 100 % is shown when the output is complete. */
+    /* shows less than 100 %, which is left for the complete output */
     if (pass->job.show_progress)
         GDALTermProgress(done < 0.999 ? done : 0.999, NULL, NULL);
     return oj_is_cancelled();
@@ -353,8 +353,8 @@ static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
 
 /* ---- the join side ------------------------------------------------------- */
 
-/* At least 1, because an input row without a pair becomes an output row, too.
- */
+/* Returns at least 1, because an input row without a pair becomes an output
+ * row, too. */
 int64_t oj_pass_most_rows(const struct oj_pass *pass)
 {
     const struct oj_relation *relation = &pass->job.relation;
@@ -792,7 +792,9 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     job->counts.n_matched -= pass->n_dropped_rows;
     pass->n_dropped_pairs = pass->n_dropped_rows = 0;
     if (job->counts.n_pairs_again > 0)
-        CPLDebug("OGRJOIN", "about %lld pairs were found and thrown away",
+        CPLDebug("OGRJOIN",
+                 "about %lld pairs were dropped and found again in smaller "
+                 "batches",
                  (long long)job->counts.n_pairs_again);
     __atomic_store_n(&pass->cancel, 0, __ATOMIC_RELAXED);
     return status;
@@ -839,7 +841,8 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
                                  job->input_counts.n_rows, err);
 }
 
-/* Called after the last answer or an error. */
+/* Closes pipeline and reader of the input layer after the last answer or an
+ * error, and checks that the input has not changed. */
 static oj_status close_input(struct oj_pass *pass, oj_status status,
                              struct oj_error *err)
 {
@@ -852,7 +855,8 @@ static oj_status close_input(struct oj_pass *pass, oj_status status,
     return status;
 }
 
-/* Called when all input rows are answered. */
+/* Ends the input rows, which are all answered, and begins the unmatched join
+ * rows. */
 static oj_status begin_other_rows(struct oj_pass *pass, struct oj_error *err)
 {
     oj_status status = close_input(pass, OJ_OK, err);
@@ -899,7 +903,8 @@ static oj_status make_answer(struct oj_pass *pass,
     answer->join_table = answer->side.table;
     if (answer->values != NULL && answer->values->is_kept)
     {
-        answer->matches = &answer->values->kept; /* others are no matches */
+        /* pairs that were dropped do not count as matches */
+        answer->matches = &answer->values->kept;
         pass->n_dropped_pairs += pairs->n_pairs - answer->matches->n_pairs;
         pass->n_dropped_rows += pairs->n_matched - answer->matches->n_matched;
     }
@@ -972,7 +977,8 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
     return OJ_OK;
 }
 
-/* Called when the threads of the pass have ended. */
+/* Sets the state after a run of rows: broken after an error, otherwise STARTED.
+ * Called when the threads of the pass have ended. */
 static oj_status enter_state_after_rows(struct oj_pass *pass, oj_status status,
                                         struct oj_error *err)
 {

@@ -211,10 +211,10 @@ OJ_MUST_USE oj_status oj_pass_next(struct oj_pass *pass,
                                    const struct oj_answer **answer,
                                    struct oj_error *err);
 
-/** Ends the current run; the next answer is then the first one again. On
- *  return no thread reads the layers. status, err  on entry: the caller's own
- *  error, or OJ_OK.  Returns the earliest error, of the join or the caller,
- *  with *err. */
+/** Ends the current run; the next answer is then the first one again. On return
+ *  no thread reads the layers.
+ *   status, err  on entry the caller's own error, or OJ_OK
+ *  Returns the earliest error, of the join or the caller, with *err. */
 OJ_MUST_USE oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
                                    struct oj_error *err);
 

@@ -160,8 +160,8 @@ static double largest_pair_gap(const struct oj_command *command,
 }
 
 /* Returns 1 if the box of a side, with x and y exchanged, intersects the box of
- * the other side. Returns 0 if that box would have latitudes beyond the poles.
- * (A box that only comes nearer is no evidence of swapped axes.) */
+ * the other side. It does not suffice that the exchanged box is nearer. Returns
+ * 0 if it would have latitudes beyond the poles. */
 static int do_layers_meet_if_swapped(const struct oj_source *source,
                                      const struct side_extent *own,
                                      const struct side_extent *other)

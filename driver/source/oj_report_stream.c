@@ -29,17 +29,18 @@
 enum
 {
     READ_BYTES = 1 << 18,
-    MOST_BYTES = 1 << 26, /* bytes of a batch, unless a single record is
-                             longer */
+    /* maximum bytes of a batch, unless a single record is longer */
+    MOST_BYTES = 1 << 26,
     MOST_REPORT_BYTES = 1 << 24,
-    MOST_REPORT_LINES = 100, /* lines of a CSV record that has a quoted text */
+    /* maximum lines of a CSV record with a quoted text */
+    MOST_REPORT_LINES = 100,
     /* maximum characters of a report that are quoted in a message */
     EXCERPT_CHARACTERS = 60,
     RECORD_SEPARATOR = 0x1E
 };
 
-/* Fraction of options.wait_s (how long a report may wait) after which a batch
- * is closed. */
+/* A batch is closed after this fraction of options.wait_s, the time that a
+ * report may wait. */
 #define SHARE_OF_WAIT 0.25
 
 enum format
@@ -1231,9 +1232,9 @@ static void warn_of_first_losses(struct oj_report_stream *s)
     s->warned = s->found;
 }
 
-/* Makes rows of the records that can be read; without skip_failures only of
- * those before the first one that cannot. dataset: where to make the layer, or
- * NULL if it exists. */
+/* Makes rows of the records that can be read; without skip_failures, only of
+ * those before the first unreadable record. dataset: where to make the layer,
+ * or NULL if it exists. */
 static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_error *err)
 {

@@ -92,10 +92,10 @@ struct oj_side_fields
     struct oj_side_field *field; /**< [n] */
 };
 
-/** The values of the side that is read first, numbered, whichever of its fields
- *  they came from; values of the other side are looked up in it. After the last
- *  insert it is read-only: any number of struct oj_side_columns
- *  may look up values in it, each on its own thread. */
+/** Numbered values of the side that is read first, from any of its fields;
+ *  values of the other side are looked up among them. After the last insert it
+ *  is read-only: any number of struct oj_side_columns may look up values in it,
+ *  each on its own thread. */
 struct oj_vocabulary
 {
     int n_holders;                      /**< reference count; atomic */

@@ -223,7 +223,8 @@ OJ_MUST_USE oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
                                           const struct oj_lane_request *request,
                                           struct oj_error *err);
 
-/** Member `next` of the lane. A chunk of large rows has fewer rows. */
+/** Makes the next chunk; the function `next` of a lane. If rows are large, the
+ *  chunk has fewer of them. */
 OJ_MUST_USE oj_status oj_chunk_make(void *stream, struct oj_chunk **out,
                                     const char **text, struct oj_error *err);
 

@@ -92,7 +92,7 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     out->type = (type & ~EWKB_FLAGS) % 1000;
     if (dimensions > 3 || out->type == 0 || out->type > WKB_LAST_UNSUPPORTED)
         return oj_fail(in->err, OJ_ERR_DATA,
-                       "broken WKB: geometry type %lu at byte %lld",
+                       "broken WKB: unknown geometry type %lu at byte %lld",
                        (unsigned long)type, (long long)(in->at - in->start));
     in->at += 5;
     if (type & EWKB_SRID)

@@ -7,10 +7,11 @@
 
 #define OJ_ALIGNMENT 64
 
-/* Arrays of two huge pages or more ask the kernel for huge pages: page faults
- * for every 4 KB would cost a fifth of the time of a join in memory. Arrays of
- * one huge page (columns of batches) do not ask: on a virtual machine that has
- * given memory back to its host, a huge page takes longer to get. */
+/* Arrays of at least two huge pages request huge pages from the kernel: with
+ * pages of 4 KB, page faults take a fifth of the time of a join in memory.
+ * Smaller arrays (columns of batches) do not request them: on a virtual machine
+ * that has returned memory to its host, a huge page takes longer to allocate.
+ */
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static atomic_llong n_allocations;

@@ -1,6 +1,6 @@
-/** Which rows the output of a join has, which geometry they get, and where the
- *  values of their columns come from. The first two enums are in the order of
- *  the words of -how and -geometry. */
+/** Enums for the output of a join: which rows it has, which geometry they get,
+ *  and where the values of their columns come from. The first two enums are in
+ *  the order of the words of -how and -geometry. */
 #ifndef OJ_OUTPUT_ROW_MODES_H
 #define OJ_OUTPUT_ROW_MODES_H
 

@@ -9,9 +9,8 @@ enum
     VECTOR = 32, /* bytes per vector */
     BLOCK = 64,  /* bytes per check */
     BEFORE = 3,  /* preceding bytes that the check of a vector reads */
-    /* After a block with a three-byte code point, this many blocks are checked
-     * by the routine for three-byte code points at once: neighbouring text is
-     * usually alike. */
+    /* After a block with a three-byte code point, this many blocks skip the
+     * check for two-byte code points: neighbouring text is usually alike. */
     BLOCKS_ALIKE = 8
 };
 

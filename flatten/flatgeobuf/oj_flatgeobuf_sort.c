@@ -31,7 +31,8 @@ oj_status oj_flatgeobuf_write_at(int file, int64_t at, const void *bytes,
 {
     if (oj_write_at(file, at, bytes, n) == 0)
         return OJ_OK;
-    return oj_fail(err, OJ_ERR_IO, "cannot write: %s", strerror(errno));
+    return oj_fail(err, OJ_ERR_IO, "cannot write the rows: %s",
+                   strerror(errno));
 }
 
 /* ---- collecting rows ----------------------------------------------------- */

@@ -61,8 +61,8 @@ struct stored_value
  * sums of 10 M rows of a GeoPackage. */
 struct record_layout
 {
-    /* first bytes of the record, which hold the types; mask: 1 bits for those
-     * of the first 8 bytes that belong to them */
+    /* head: first bytes of the record, which hold the types; mask: its bits are
+     * 1 in those of the first 8 bytes that hold types */
     uint8_t head[64], mask[8];
     size_t n_head; /* bytes of the types in head; 0: no layout known, or the
                       types do not fit */

@@ -273,7 +273,9 @@ static oj_status read_cells_per_node(struct packing *p, sqlite3 *connection,
     p->node_bytes = (int)n;
     p->capacity = (p->node_bytes - HEAD_BYTES) / CELL_BYTES;
     if (p->capacity < 2)
-        return oj_fail(err, OJ_ERR_IO, "the spatial index %s has no root",
+        return oj_fail(err, OJ_ERR_IO,
+                       "the spatial index %s is broken: it has no root; drop "
+                       "it and create it again",
                        name);
     return OJ_OK;
 }
@@ -346,7 +348,8 @@ oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
         OJ_TRY(move_index_rows_to_tree(tree, connection, name, err));
     if (tree->n > MOST_ROWS)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "a spatial index cannot hold more than %lld rows",
+                       "a spatial index cannot hold more than %lld rows; write "
+                       "with -lco SPATIAL_INDEX=NO",
                        MOST_ROWS);
     if (tree->n > 0)
         status = pack_rtree(&p, connection, name, err);

@@ -612,7 +612,9 @@ static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
     return reader->errors.n_failures > 0
                ? fail_row(reader, fid, OJ_ERR_DATA,
                           oj_ogr_errors_text(&reader->errors), err)
-               : fail_read(reader, row, "its FIDs do not ascend: it is broken",
+               : fail_read(reader, row,
+                           "its FIDs do not ascend, so it is damaged; copy it "
+                           "with ogr2ogr",
                            err);
 }
 

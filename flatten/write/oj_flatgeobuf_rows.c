@@ -73,7 +73,7 @@ struct bytes
     int64_t n, cap;
 };
 
-/* What one thread encodes. */
+/* The rows that one thread encodes, and its buffers. */
 struct row_slice
 {
     struct oj_layer_geometry wkb;
@@ -571,7 +571,8 @@ static int is_plain_point(const struct flatgeobuf_rows *rows,
            !isnan(oj_wkb_double(wkb + 5)) && !isnan(oj_wkb_double(wkb + 13));
 }
 
-/* With an index the head is added when the rows are sorted. */
+/* Appends a plain point up to the size of its properties. If the file has an
+ * index, the head is added later, when the rows are sorted. */
 static oj_status put_plain_point(const struct flatgeobuf_rows *rows,
                                  struct row_slice *slice, const uint8_t *wkb,
                                  struct oj_error *err)
@@ -824,7 +825,8 @@ static oj_status encode_and_write_rows(void *of,
 
 static oj_status fail_write(struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_IO, "cannot write: %s", strerror(errno));
+    return oj_fail(err, OJ_ERR_IO, "cannot write the rows: %s",
+                   strerror(errno));
 }
 
 /* Plans the fields of the file. OJ_ERR_UNSUPPORTED: values of a field would not
@@ -942,7 +944,8 @@ static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
     return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
 }
 
-/* An output without rows is left to GDAL. */
+/* Writes the header and, if the file has an index, the sorted rows with it. An
+ * output without rows is left to GDAL. */
 static oj_status write_header_and_index(void *of, int *has_file,
                                         struct oj_error *err)
 {

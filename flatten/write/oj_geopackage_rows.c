@@ -445,7 +445,8 @@ static oj_status check_table(struct geopackage_rows *w, int is_update,
         OJ_TRY(read_count_and_extent(w, err));
     *fits = facts[HAS_ROWS] == 0 || w->n_before > 0;
     w->srs_id = (int32_t)facts[SRS_ID];
-    /* Makes GDAL test for the spatial index while that is still complete. */
+    /* Makes GDAL test for the spatial index now, while all its tables and
+     * triggers exist. */
     (void)OGR_L_TestCapability(w->layer, OLCFastSpatialFilter);
     /* A table with rows whose index has no triggers: no writer maintains this
      * index, so this file does not either. */
@@ -509,8 +510,8 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
     if (w->columns == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an SQL statement");
     fields = w->columns + n_first;
-    /* Unique, because several layers can be written alternately on one
-     * connection. */
+    /* The name is unique, because several layers can be written alternately on
+     * one connection. */
     snprintf(w->name, sizeof w->name, "ogrjoin_rows_%llx",
              (unsigned long long)(uintptr_t)w);
     w->rows.next = advance_to_next_row;
