@@ -200,7 +200,8 @@ oj_status oj_cuda_device_of(const void *memory, int *ordinal,
     if (what.device < 0 || what.device >= OJ_GPU_MAX_DEVICES)
         return oj_fail(
             err, OJ_ERR_UNSUPPORTED,
-            "GPU %d is beyond the number of devices that are supported",
+            "the array is on GPU %d; only GPUs with smaller numbers are "
+            "supported",
             what.device);
     *ordinal = what.device;
     return OJ_OK;
