@@ -38,7 +38,7 @@ struct oj_near_node
     uint32_t ix, iy;   /**< column and row among the nodes of its level */
     uint32_t header;   /**< index of its header */
     uint8_t level;
-    uint8_t stale; /**< levels since the list last became shorter */
+    uint8_t stale; /**< number of levels since the list last became shorter */
 };
 
 struct oj_near_frame
@@ -47,7 +47,9 @@ struct oj_near_frame
     double cx, cy;   /**< middle of the node, relative to the corner */
     double per_half; /**< 2 / side of the node */
     double half;
-    float reach; /**< maximum distance of a match, in half sides, rounded up */
+    /** maximum distance of a match, in units of half the node's side, rounded
+     *  up */
+    float reach;
 };
 
 OJ_NEAR_FN struct oj_near_frame
@@ -107,7 +109,8 @@ OJ_NEAR_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
 OJ_NEAR_FN void oj_near_lower_uppers(const struct oj_near_piece *p,
                                      float *upper2)
 {
-    /* maximum of two adjacent corners, for the row below and this row */
+    /* maximum over two adjacent corners, for the row of corners below and for
+     * this row */
     float below[OJ_NEAR_FAN], above[OJ_NEAR_FAN], last = 0.0f;
     float step = 2.0f / (float)OJ_NEAR_FAN;
     float slack2 = 513.0f * p->slack * p->slack;
@@ -206,8 +209,8 @@ OJ_NEAR_FN uint32_t oj_near_quarters(uint32_t mask)
 /* --- duplicates ----------------------------------------------------------- */
 
 /** Returns which point of the segment is nearest to every point of the node: 1:
- *  end a, 2: end b, 0: not always an end. For 1 and 2, oj_segment_distance()
- *  returns exactly the distance to that end, bit for bit. */
+ *  end a; 2: end b; 0: neither end for all of them. For 1 and 2,
+ *  oj_segment_distance() returns the distance to that end, bit for bit. */
 OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
 {
     float span = (fabsf(p->dx) + fabsf(p->dy)) * (1.0f + 4.0f * p->slack);
@@ -218,8 +221,8 @@ OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
     return at_b - span > 0.0f ? 2 : 0;
 }
 
-/** Returns the part of a segment on which the distances of the node's points
- *  depend. Two segments with equal keys are equally far from each of these
+/** Returns the part of a segment on which its distances from the node's points
+ *  depend. Segments with equal keys have equal distances from each of these
  *  points, so only the first in tie order is kept. end: result of
  *  oj_near_end(). */
 OJ_NEAR_FN struct oj_cuda_segment oj_near_key(int end,
@@ -266,8 +269,8 @@ OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_cuda_segment *k)
     return hash ^ (hash >> 13);
 }
 
-/** Returns 1 if j is dropped in favour of i, for equal keys: the lower tie rank
- *  stays, then the lower number. */
+/** Returns 1 if segment i replaces segment j, for equal keys: the lower tie
+ *  rank wins, then the lower number. */
 OJ_NEAR_FN int oj_near_drops(int32_t rank_i, int32_t i, int32_t rank_j,
                              int32_t j)
 {
@@ -275,7 +278,7 @@ OJ_NEAR_FN int oj_near_drops(int32_t rank_i, int32_t i, int32_t rank_j,
 }
 
 /** Returns the header of the smallest node that contains square ix, iy of a
- *  level and is not smaller than it; that is the directory's entry. */
+ *  level and is not smaller than it: the directory's entry for this square. */
 OJ_NEAR_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
                                               uint32_t ix, uint32_t iy,
                                               int level)
@@ -335,8 +338,9 @@ OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
     return 1;
 }
 
-/** Returns 1 if the squared length of a -> b underflows, or nearly does. Cells
- *  cannot be used then, because they rely on distances from the line. */
+/** Returns 1 if the squared length of a -> b underflows, or nearly does. The
+ *  cells cannot be used for such a segment, because they rely on distances from
+ *  its line. */
 OJ_FN int oj_near_is_lost(const struct oj_cuda_segment s)
 {
     double dx = s.bx - s.ax, dy = s.by - s.ay;
@@ -447,9 +451,9 @@ OJ_NEAR_FN void oj_near_clip_long(double a, double d, double box, float *t0,
 }
 
 /** Returns the entry of a segment: the ends of its part inside the box, rounded
- *  to units. If only rounding let a segment through that misses the box, the
- *  entry is a corner of the box, which is farther from the cell than the
- *  nearest segment and so never the answer. */
+ *  to units. A segment outside of the box may be in the list because of
+ *  rounding; its entry is a corner of the box, which is farther from the cell
+ *  than the nearest segment and so never the answer. */
 OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
                                   const struct oj_near_scale *s,
                                   struct oj_cuda_segment of)
