@@ -57,8 +57,8 @@ static void swap_round_buffers(struct oj_cells_round *r)
 /* --- before the first round ----------------------------------------------- */
 
 /* Of several segments with equal vertices in equal order, keeps only the first
- * in tie order. table: number of a segment plus 1, marked if it is kept in
- * place of another feature's. */
+ * in tie order. table: number of a segment plus 1, marked if it replaces a
+ * segment of another feature. */
 static __global__ void
 mark_duplicate_segments(const __grid_constant__ struct oj_cells_round r,
                         uint32_t n, uint32_t *table, uint32_t size)
@@ -251,8 +251,9 @@ static oj_status start_build_from_root(struct cuda_cells_build *b,
 /* --- start below the root ------------------------------------------------- */
 
 #define SEED_BLOCK 256
-/* Maximum number of cells of one segment, and on average; with more, the start
- * at this level is given up. So sums of list lengths stay below 2^32. */
+/* Maximum number of cells of one segment, and its maximum on average; above
+ * them, the build does not start at this level. So sums of list lengths stay
+ * below 2^32. */
 #define SEED_MOST_CELLS 31u
 #define SEED_MEAN_CELLS 6u
 
@@ -556,8 +557,8 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
     b.round.leaf_size = layer->n_segments < (1 << 19)   ? 6
                         : layer->n_segments < (1 << 21) ? 12
                                                         : 20;
-    /* Twice what lots and streets need. With a large reach the first lists are
-     * long. */
+    /* Twice the numbers that lots and streets needed. With a large reach the
+     * first lists are long. */
     b.room.ids = reach > out->square.side / 32.0 ? 32.0 : 12.0;
     b.room.headers = 36.0 / (double)b.round.leaf_size;
     b.room.words = 14.0 + 108.0 / (double)b.round.leaf_size;
