@@ -15,8 +15,7 @@ struct close_index : oj_cuda_index
 {
     struct oj_close_side side;
     struct oj_cuda_columns columns; /* columns of the entries, if needed */
-    int is_near;                    /* 1: pairs by distance; 0: pairs of equal
-                                       points */
+    int is_near; /* 1: pairs within a distance; 0: pairs of equal points */
     /* Maximum number of pairs that fit into device memory. */
     int64_t most_pairs;
 };
