@@ -296,9 +296,9 @@ static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Shared memory for the arrays of a block's points; the elements of a point are
- * BLOCK apart. This pays, because most candidates in reach are compared with
- * several elements. PLACES 0: no shared memory. */
+/* Shared memory for the arrays of a block's points; elements of one point are
+ * BLOCK apart. Shared memory pays, because most candidates in reach are
+ * compared with several elements. PLACES 0: no shared memory. */
 template <int PLACES> struct shared_places
 {
     double distance[PLACES * BLOCK];
@@ -368,8 +368,9 @@ static oj_status run_k_nearest(struct oj_cuda_work *work,
         batch, shares, self->k, distance, rank, count, reach);
 }
 
-/* Makes the pairs that were counted in l->out.offset: the first candidates of
- * each row; if first is NULL, those in the array of each thread's point. */
+/* Writes the pairs that were counted in l->out.offset: the first candidates of
+ * each row, from first[row] on; `first` NULL: the features in the array of each
+ * thread's point. */
 static oj_status write_listed_pairs(struct oj_cuda_listing *l,
                                     const struct point_batch batch,
                                     const int64_t *first,
