@@ -1,11 +1,9 @@
-/** The nearest point with which a point may be paired, for example the nearest
- *  other point of its own layer: the first by (distance, rank).
- *
- *  Several points that lie close together walk the packed tree of the join side
+/** Finds the nearest point with which a point may be paired, for example the
+ *  nearest other point of its own layer: the first by (distance, rank). Several
+ *  points that lie close together walk the packed tree of the join side
  *  together: a node is visited if one of them needs it, and its entries are
- *  offered to all. First each point descends to a leaf by always taking the
- *  nearest child. Source: ours.
- */
+ *  offered to all. Before that, each point descends to a leaf by always taking
+ *  the nearest child. Source: ours. */
 #ifndef OJ_NEAREST_POINT_WALK_H
 #define OJ_NEAREST_POINT_WALK_H
 
