@@ -6,8 +6,8 @@
 #include "../../../algs/foundations/kernels/oj_closest_point_distance.h"
 #include "cuda_shape_side.cuh"
 
-/** Number of vertices of a feature that are measured first, spread over the
- * feature, so that a large distance is found early. */
+/** Number of vertices of a feature that are measured before the others: spread
+ *  over the feature, they show a large distance early. */
 #define OJ_SHAPE_SAMPLES 8
 
 /* Returns the squared distance from a vertex to item c of a block. */
@@ -123,8 +123,8 @@ oj_is_box_near_block(const struct oj_cuda_shape_side &side, int64_t at,
     return dx * dx + dy * dy <= enough;
 }
 
-/* Returns the maximum of so_far and the squared distances to the feature from
- * the lanes' vertices (of lanes with is_there). */
+/* Returns the maximum of so_far and of the squared distances from the lanes'
+ * vertices to the feature. Lanes without is_there have no vertex. */
 template <int SEGMENTS>
 static __device__ double
 oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
