@@ -43,7 +43,7 @@ enum
  * tenths of a second. */
 static const double most_at_once = 4e10;
 
-/* Room for pairs at first: 1 / room_share of the free bytes. A pair has 16
+/* Initial room for pairs: 1 / room_share of the free bytes. A pair has 16
  * bytes, so there is room for at most a quarter as many pairs. */
 static const int64_t room_share = 64;
 
@@ -552,8 +552,9 @@ static oj_status find_threshold_round(struct oj_cuda_work *work,
                                 n, kept, done);
 }
 
-/* Lowers the threshold from 0.9 by tenths. A row that has at least k pairs in a
- * round has its k most similar features among them. */
+/* Finds the k most similar features in rounds: lowers the threshold from 0.9 by
+ * tenths. A row that has at least k pairs in a round has its k most similar
+ * features among them. */
 static oj_status
 find_k_most_similar(struct oj_cuda_work *work, struct cuda_text_pairs *pairs,
                     int64_t n_rows, int64_t k, const int32_t *rank,
