@@ -32,7 +32,7 @@ struct copying
     int64_t next; /* offset of the next piece; changed atomically */
 };
 
-/* A piece of which a copy is running; n == 0: the stage is free. */
+/* A piece that is being copied, and its stage; n == 0: the stage is free. */
 struct copied_piece
 {
     char *stage;
