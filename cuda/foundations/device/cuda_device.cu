@@ -138,8 +138,8 @@ static oj_status open_device(struct oj_cuda_device *device,
     return oj_cuda_fail(err, error, "making a stream");
 }
 
-/* Before the first allocation, all memory in use belongs to other programs; the
- * message then says so. */
+/* If memory is missing before the first allocation, other programs hold it, and
+ * the message says this. */
 oj_status oj_cuda_open(int ordinal, int64_t limit, const int *cancel,
                        struct oj_cuda_device *out, struct oj_error *err)
 {
