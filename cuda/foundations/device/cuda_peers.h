@@ -20,7 +20,7 @@ struct oj_cuda_peers
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int n, n_waiting;
-    /** How often all devices have reached the barrier. */
+    /** Number of times that all devices have reached the barrier. */
     unsigned turn;
     struct oj_error why; /**< error of the first device that failed */
     pthread_t begun_by;
