@@ -23,8 +23,8 @@ struct oj_cuda_index
      *  families with find_share(). NULL: tie rank == ordinal. */
     const int32_t *rank;
     struct oj_cuda_memory memory; /**< owns the device arrays of the index */
-    /** Index of another family, which answers the points that this one leaves
-     *  open; owned, or NULL. */
+    /** Index of another family, which answers the points that this family
+     *  leaves open; owned, or NULL. */
     struct oj_cuda_index *asked;
 };
 
@@ -41,8 +41,8 @@ struct oj_cuda_points
     const double *max_distance;
 };
 
-/** Batches with fewer points are joined in their order; larger ones are sorted
- *  by location first. */
+/** Larger batches of points are sorted by location before they are joined;
+ *  smaller ones keep their order. */
 #define OJ_CUDA_FEW_POINTS 4096
 
 /** Maximum bytes per point of the columns that conditions read. */
@@ -115,8 +115,8 @@ struct oj_cuda_family
      */
     int knows_columns;
 
-    /** Set by families that take features of any kinds: joins rows of the batch
-     *  as they are. layer then holds only flat, which has features, and
+    /** If set, the family takes features of any kinds: it joins rows of the
+     *  batch as they are. `layer` then holds only flat, which has features, and
      *  tie_rank, and the functions below are NULL. NULL: the family takes
      *  points, chunk by chunk, by the functions below. */
     oj_cuda_family_share_finder *find_share;
@@ -200,9 +200,10 @@ extern const struct oj_cuda_family oj_cuda_similar_text;
 /** Papers' methods for similar texts; chosen only by name
  *  (oj_gpu_module.papers_index); cuda_gssjoin.cu */
 extern const struct oj_cuda_family oj_cuda_lists, oj_cuda_size_blocks;
-/** A paper's method for vectors and points; cuda_lss.cu */
+/** Paper's method for vectors and points (backend cuda_zlists); cuda_lss.cu */
 extern const struct oj_cuda_family oj_cuda_zlists;
-/** A paper's method for trajectories; cuda_topkabt.cu */
+/** Paper's method for trajectories (backend cuda_cut_points); cuda_topkabt.cu
+ */
 extern const struct oj_cuda_family oj_cuda_cut_points;
 /** Nearest and dwithin by distances of shapes (Hausdorff, Frechet);
  *  cuda_similar_shapes.cu */
