@@ -1,5 +1,5 @@
 /** The index that the module returns: the join side on each device of the join,
- *  and those families' indexes that batches have needed so far. */
+ *  and the indexes of those families that batches have needed so far. */
 #ifndef CUDA_INDEX_H
 #define CUDA_INDEX_H
 
