@@ -1,6 +1,6 @@
-/** Conditions on a pair of a point and a join feature by FIDs, classes and
- *  coordinates, on columns: those of oj_pair_filter.h. Join features are
- *  numbered by tie rank. */
+/** Conditions on pairs of a point and a join feature, by FIDs, classes and
+ *  coordinates: those of oj_pair_filter.h, evaluated on columns. Join features
+ *  are numbered by tie rank. */
 #ifndef OJ_PAIR_CONDITIONS_H
 #define OJ_PAIR_CONDITIONS_H
 
