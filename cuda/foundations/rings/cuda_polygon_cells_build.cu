@@ -13,8 +13,8 @@
 #define MOST_EDGES 12
 
 /* Deepest level whose cells have bits of `occupied` for their sixteenths. The
- * level is chosen such that there are about four cells per edge, and at most
- * 4^6 cells along each axis. */
+ * actual level is chosen so that there are about four cells per edge, and at
+ * most 4^6 cells along each axis. */
 #define MOST_FINE_LEVEL 6
 
 /* A tree with more edges and records than LARGE_FACTOR * edges of the layer,
@@ -68,7 +68,8 @@ static __device__ uint32_t thread_index(void)
     return blockIdx.x * BLOCK + threadIdx.x;
 }
 
-/* Loads fragment k of the list of fragments that are split. */
+/* Loads entry k of the list of fragments that are split; without a list,
+ * fragment k of the level. */
 static __device__ struct oj_ring_fragment
 load_listed_fragment(const struct view &v, uint32_t k)
 {
@@ -117,8 +118,8 @@ static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
     return b.first + b.n - a.first;
 }
 
-/* Computes the code of a leaf. said: oj_ring_said_of() of each fragment; NULL:
- * none of the fragments has edges. */
+/* Computes the code of a leaf. said: the result of oj_ring_said_of() for each
+ * fragment; NULL: no fragment has edges. */
 static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
                                                   uint32_t first, uint32_t end,
                                                   const uint32_t *said)
@@ -211,8 +212,8 @@ static __device__ void store_prefix_sums(const struct view &v, uint32_t i,
         v.of_block[blockIdx.x] = unpack_sums(all);
 }
 
-/* Decides whether a node is split, is a leaf, or is empty or covered (then
- * *says is its slot), and adds its counts to *s. */
+/* Decides the kind of a node: split, leaf, or empty or covered (then *says is
+ * its slot), and adds its counts to *s. */
 static __device__ enum ring_node_kind
 decide_node_kind(const struct view &v, uint32_t i, struct oj_cuda_ring_sums *s,
                  uint32_t *says)
@@ -325,7 +326,8 @@ static __global__ void __launch_bounds__(BLOCK, 3)
         doubt[1 + atomicAdd(doubt, 1u)] = k;
 }
 
-/* A separate kernel, because exact signs need many registers, and few fragments
+/* Marks the children of those fragments that need exact signs. This is a
+ * separate kernel, because exact signs need many registers, and few fragments
  * need them. */
 static __global__ void
 mark_unsure_fragments_exactly(const __grid_constant__ struct view v)
@@ -435,12 +437,12 @@ static __global__ void write_leaf_codes_and_slots(
 
 /* --- children ------------------------------------------------------------- */
 
-/* Counts what the children of a split node get, in one byte per fragment and
+/* Counts what each child of a split node receives, in one byte per fragment and
  * child. The node has n fragments, from number `first` of the list on. Byte [16
- * first + c n + k] belongs to its fragment k and child c: 128 if the child gets
- * the fragment, plus the number of edges that it gets. The prefix sums of these
- * counts are places in the next level: of fragments in the high half, of edges
- * in the low half. */
+ * first + c n + k] belongs to its fragment k and child c: 128 if the child
+ * receives the fragment, plus the number of edges that it receives. The prefix
+ * sums of these counts are places in the next level: of fragments in the high
+ * half, of edges in the low half. */
 struct family
 {
     uint32_t first, n; /* fragments of the node, in the list */
@@ -476,7 +478,8 @@ count_fragments_per_child(const __grid_constant__ struct view v, uint8_t *count)
                       (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u));
 }
 
-/* Counts in byte i, as input of the prefix sum. */
+/* Returns the counts in byte i (fragments in the high half, edges in the low
+ * half) for the prefix sum. */
 struct counts
 {
     const uint8_t *byte;
