@@ -37,8 +37,8 @@ struct oj_cuda_ring_level
     uint2 *window; /**< [n_nodes] cell of the window with the smallest ix, iy */
 };
 
-/** Which children each fragment goes to, for all fragments of a level or for
- *  those of a list. */
+/** For each fragment the children that need it; covers all fragments of a
+ *  level, or those of a list. */
 struct oj_cuda_ring_marks
 {
     /** [n] first fragment of the fragment's unit in the node. */
