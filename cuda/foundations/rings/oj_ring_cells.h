@@ -49,9 +49,9 @@ enum oj_ring_slot
 #define OJ_RING_SLOT_BITS 30
 #define OJ_RING_SLOT_MAX ((1u << OJ_RING_SLOT_BITS) - 1u)
 
-/** Code of a sixteenth for whose points the records must be tested. Other
- *  codes: 0: the sixteenth is in no polygon; n > 0: it lies inside the unit of
- *  record n (counted from 1). */
+/** Code of a sixteenth for whose points the records must be tested. Other codes
+ *  mean: 0: no polygon contains the sixteenth or a part of it; n > 0: the
+ *  sixteenth lies inside the unit of record n (counted from 1). */
 #define OJ_RING_CODE_ASK 15u
 
 struct oj_ring_leaf
@@ -192,8 +192,8 @@ OJ_FN uint32_t oj_ring_leaf_code(const struct oj_ring_leaf *leaf, uint32_t x,
     return (uint32_t)(leaf->code >> (4 * sixteenth)) & 15u;
 }
 
-/** Decides by a slot that is not an inner one: returns a result of
- *  oj_ring_tree_find(). OJ_RING_ASK: the records of *leaf must be tested. */
+/** Decides a point by the slot of its deepest cell. Returns a result of
+ *  oj_ring_tree_find(); OJ_RING_ASK: the records of *leaf must be tested. */
 OJ_FN int32_t oj_ring_tree_decide_by_slot(const struct oj_ring_tree *t,
                                           uint32_t slot, uint32_t x, uint32_t y,
                                           struct oj_ring_leaf *leaf)
@@ -231,8 +231,8 @@ OJ_FN void oj_ring_tree_list_records(const struct oj_ring_tree *t, double px,
     place->end = leaf.first + (leaf.n >> 4);
 }
 
-/** Decides by the cells below the directory which contain p, whose steps are x,
- *  y; returns a result of oj_ring_tree_find(). */
+/** Decides p, whose steps are x, y, by the cells below the directory. Returns a
+ *  result of oj_ring_tree_find(). */
 OJ_FN int32_t oj_ring_tree_decide_by_cells(const struct oj_ring_tree *t,
                                            double px, double py, uint32_t x,
                                            uint32_t y,
