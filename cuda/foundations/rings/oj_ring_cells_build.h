@@ -54,9 +54,9 @@ OJ_FN void oj_ring_masks_add(struct oj_ring_masks *m,
     m->toggled ^= split.toggled;
 }
 
-/** What one record contributes to a leaf's codes. Low half: sixteenths that its
- *  edges touch. High half: sixteenths whose middle is inside the unit, as far
- *  as this record's edges and bit decide. */
+/** The contribution of one record to a leaf's codes. Low half: sixteenths that
+ *  its edges touch. High half: sixteenths whose middle is inside the unit
+ *  according to this record's edges and bit alone. */
 OJ_FN uint32_t oj_ring_said_of(uint32_t unit, struct oj_ring_split sixteenths)
 {
     uint32_t inside = sixteenths.toggled ^ (unit & 1u ? 0xffffu : 0u);
