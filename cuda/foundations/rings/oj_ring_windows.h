@@ -122,7 +122,8 @@ OJ_FN struct oj_ring_windows oj_ring_windows_of(const struct oj_ring_frame *f,
     return w;
 }
 
-/** Makes the splitter of a window whose lowest cell at that level is ix, iy. */
+/** Makes the splitter of a window; ix, iy: its lower left cell at that level.
+ */
 OJ_FN struct oj_ring_splitter
 oj_ring_splitter_of_window(const struct oj_ring_frame *f, uint32_t ix,
                            uint32_t iy, double side)
