@@ -1,13 +1,12 @@
 /** Finds the polygon parts that contain a point: a tree over their boxes, and
- *  chains of edges, of which most are skipped as a whole.
+ *  chains of edges, most of which are skipped as a whole.
  *
  *  The edges of all rings are numbered consecutively. Chain i of level l
- *  consists of edges 32^l i .. 32^l (i + 1) - 1; its box is stored. If it lies
- *  in a single ring, it is a connected line. A ray from p towards +x cannot
- *  cross a chain whose box is below, above or left of p; if the box is right of
- *  p, the two ends of the chain give the parity of the crossings. Otherwise its
- *  32 chains of the level below are tested.
- */
+ *  consists of edges 32^l i .. 32^l (i + 1) - 1; its box is stored. If all its
+ *  edges belong to one ring, it is a connected line. A ray from p towards +x
+ *  cannot cross a chain whose box is below, above or left of p; if the box is
+ *  right of p, the two ends of the chain give the parity of the crossings.
+ *  Otherwise its 32 chains of the level below are tested. */
 #ifndef OJ_TREE_RINGS_H
 #define OJ_TREE_RINGS_H
 
