@@ -509,8 +509,10 @@ struct argument_reader
     /* index in argv of a value without unit whose next word is its unit, as in
      * "-max_distance 10 ft"; 0: none */
     int cut_value;
-    /* option that takes one of some words or none, followed by a word that is
-     * none of them and does not look like a dataset; NULL: there is none */
+    /* An option given without its optional word, because the word after it is
+     * none of the option's choices and does not look like a dataset (no '.',
+     * '/' or ':'), and that word. Named in the message if there turn out to be
+     * too many datasets. NULL: there is no such option. */
     const struct oj_option *option_before_word;
     const char *unknown_word;
 };

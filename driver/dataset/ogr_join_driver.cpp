@@ -765,9 +765,9 @@ oj_status JoinLayer::OpenSingle(oj_error *err)
     return OJ_OK;
 }
 
-/* Gets a row by FID: by one lookup in the input layer, if FIDs are the input's
- * and it has random access. Otherwise rows are skipped until this one, from
- * where the last call ended if that is before this row. */
+/* Gets a row by FID. If the FIDs are the input's and the input layer has random
+ * access: by one lookup there. Otherwise reads rows until this one: from where
+ * the last call ended, or from the first row if that is behind this one. */
 oj_status JoinLayer::Get(int64_t fid, OGRFeatureUniquePtr &feature,
                          oj_error *err)
 {

@@ -76,7 +76,8 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
            buf->cap_parts;
 }
 
-/* Bytes of an engine, which is that of side or a copy of it; 0 for NULL. */
+/* Returns the bytes of memory that an engine uses; 0 for NULL. engine: that of
+ * `side`, or a copy of it. */
 static int64_t engine_bytes(const struct oj_join_side *side,
                             struct oj_join *engine)
 {

@@ -496,10 +496,10 @@ static oj_status check_append_crs(const struct oj_output_layer *at,
                    at->name, OSRGetName(there), OSRGetName(crs->output));
 }
 
-/* Returns 1 if output rows keep the FIDs of the input. No two output rows may
- * have equal FIDs. For rows without input feature the driver must choose an
- * unused FID, which is not the case in GeoJSON, whose readers number the
- * features, and in an SQL script, whose sequence has not advanced. */
+/* Returns 1 if output rows keep the FIDs of the input. That requires that no
+ * two output rows have equal FIDs, and that the driver can choose an unused FID
+ * for rows without an input feature. GeoJSON cannot, because its readers number
+ * the features; an SQL script cannot, because its sequence has not advanced. */
 static int may_keep_fids(const struct oj_schema_request *request,
                          const struct oj_output *o,
                          const struct oj_output_layer *at)

@@ -873,10 +873,10 @@ static PyObject *make_intersection_buffers(PyObject *owner,
                          new_array(owner, bytes, offset[n], 'B'));
 }
 
-/* Joins and returns (pairs, offsets, right, measures or None, {name: buffer} of
- * the other values, (offsets, bytes) of intersections or None, number of
- * undecided pairs, of groups too large for one_to_one best). offsets, right
- * (int32) and measures are buffers. */
+/* Joins and returns a tuple: (pairs, offsets, right, measures or None, {name:
+ * buffer} of the other values, (offsets, bytes) of the intersections or None,
+ * number of undecided pairs, number of groups too large for one_to_one best).
+ * offsets, right (int32) and measures are buffers. */
 static PyObject *join_to_buffers(struct pairs_work *w,
                                  struct index_handle *index)
 {
@@ -1926,9 +1926,10 @@ static int join_with_live(void *data, struct ogrjoin_error *err)
                                    err);
 }
 
-/* Returns (left, right, measures, {name: buffer} of other values, (offsets,
- * bytes) of intersections or None, number of undecided pairs, of groups too
- * large for one_to_one best). left, right and measures are buffers. */
+/* Returns a tuple: (left, right, measures, {name: buffer} of the other values,
+ * (offsets, bytes) of the intersections or None, number of undecided pairs,
+ * number of groups too large for one_to_one best). left, right and measures are
+ * buffers. */
 static PyObject *make_live_pairs(struct ogrjoin_pairs *pairs)
 {
     PyObject *owner = PyCapsule_New(pairs, PAIRS, destroy_pairs_capsule);

@@ -233,11 +233,12 @@ OJ_MUST_USE oj_status oj_pass_input_count_or_extent(struct oj_pass *pass,
                                                     OGREnvelope *extent,
                                                     struct oj_error *err);
 
-/** Makes the answer for one input feature. Output row i of the feature with FID
- *  f has the FID f * oj_pass_most_rows() + i. Prepares and starts the pass if
- *  needed (with -agg it indexes the join side). Precondition: no pipeline runs.
- *  *fid    on entry the FID of an output row, on return its i
- *  *there  receives 0 if no such feature passes the filters */
+/** Finds the output rows of one input feature. Output row i of the feature with
+ *  FID f has the FID f * oj_pass_most_rows() + i. Prepares and starts the pass
+ *  if that has not been done (with -agg this indexes the join side).
+ *  Precondition: no pipeline runs.
+ *  *fid    on entry the FID of an output row; on return its i
+ *  *there  receives 0 if no feature with this FID passes the filters */
 OJ_MUST_USE oj_status oj_pass_answer_feature(struct oj_pass *pass, int64_t *fid,
                                              struct oj_answer *answer,
                                              int *there, struct oj_error *err);

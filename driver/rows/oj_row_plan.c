@@ -24,7 +24,8 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
     return oj_row_pick_check_field("-", &description, err);
 }
 
-/* Returns the rule by which a pair is chosen among those of an input row. */
+/* Returns which of an input row's pairs become output rows: the options that
+ * decide it. */
 static struct oj_row_choice choice_of(const struct oj_rows *rows)
 {
     const struct oj_command *command = rows->job->command;

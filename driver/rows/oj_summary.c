@@ -15,7 +15,7 @@
 /* room for all reasons, with numbers of 19 digits */
 #define SKIPPED_SIZE 512
 
-/* How many features match nothing for one reason. */
+/* A reason why features match nothing, and how many there are. */
 struct reason
 {
     int64_t n;

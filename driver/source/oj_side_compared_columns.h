@@ -58,9 +58,9 @@ struct oj_side_field
     OGRFeatureDefnH defn;
 };
 
-/** Returns in *text the text of a value that is not NULL, as OGR writes it, of
- *  *n bytes. It is borrowed: valid until the next call, and as long as the
- *  value. */
+/** Sets *text to the text of a value that is not NULL, as OGR writes it, and *n
+ *  to its number of bytes. The text is borrowed: it is valid until the next
+ *  call, and no longer than the value. */
 OJ_MUST_USE oj_status oj_side_field_text(struct oj_side_field *field,
                                          const struct oj_value *value,
                                          const char **text, int64_t *n,
@@ -147,8 +147,9 @@ OJ_MUST_USE oj_status oj_side_columns_add(struct oj_side_columns *columns,
 /** Returns 1 if any field of that side is needed. */
 int oj_side_columns_need(const struct oj_side_columns *columns, int side);
 
-/** Replaces the vocabulary of *columns by one that other columns with equal
- *  options have made; *columns may then only look up values. */
+/** Replaces the vocabulary of *columns by `vocabulary`, which other columns
+ *  with equal options have made. *columns then only look values up and add
+ *  none. */
 void oj_side_columns_use_vocabulary(struct oj_side_columns *columns,
                                     struct oj_vocabulary *vocabulary);
 
@@ -200,7 +201,7 @@ struct oj_missing_values
     int64_t n_no_span;   /**< -within_time, -during: rows without a span */
 };
 
-/** Whether the values of rows are added to the vocabulary. */
+/** Says if the values of rows are added to the vocabulary. */
 enum oj_insertion
 {
     OJ_LOOK_UP = 0,

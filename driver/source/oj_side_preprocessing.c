@@ -163,8 +163,8 @@ static int64_t count_beyond_poles(const struct oj_flat *flat)
 
 /* ---- conditions on fields: parsing --------------------------------------- */
 
-/* Adds a field of this side to the fields that are read, and to those from
- * which the column `made` is made. */
+/* Adds a field of this side to the fields that are read, and to the fields from
+ * which the column with index `made` is computed. */
 static oj_status add_compared_field(struct oj_source *const sources[2],
                                     int side, const char *name,
                                     const char *option, int made,

@@ -445,9 +445,10 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
     return status;
 }
 
-/* Leaves out join fields that are not written: all of them with -how semi or
- * anti, with -agg all except the aggregated ones. With -unmatched_join_layer
- * they are only skipped, because its rows are written later with all fields. */
+/* Leaves out all join fields with -how semi, -how anti or -agg, which write
+ * none of them (oj_source_need_field() later adds those that -agg reads). With
+ * -unmatched_join_layer and -agg the fields are only skipped, because the rows
+ * of unmatched join features are written later with all fields. */
 static void drop_unwritten_fields(const struct oj_command *command,
                                   struct oj_source *s)
 {

@@ -239,8 +239,9 @@ static void count_nulls_and_fill_offsets(struct oj_chunk_column *column,
     }
 }
 
-/* Returns 1 if one of n texts from row on is not valid UTF-8. Checks their
- * contiguous bytes as a whole; then no text may begin within a code point. */
+/* Returns 1 if one of the n texts from `row` on is not valid UTF-8. Their bytes
+ * are contiguous and are checked as a whole; a text is then still not valid if
+ * it begins in the middle of a character. */
 static int has_bad_text(const struct oj_chunk_column *column, int64_t row,
                         int64_t n)
 {

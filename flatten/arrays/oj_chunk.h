@@ -43,8 +43,8 @@ struct oj_slice
     int64_t first, n_rows;
 };
 
-/** What to read of a layer. The handles are GDAL's; they must outlive the lane,
- *  which uses them on its thread. */
+/** The layer to read, and what to read of it. The handles are GDAL's; they must
+ *  outlive the lane, which uses them on its own thread. */
 struct oj_lane_request
 {
     void *dataset;    /**< GDALDatasetH of a GeoPackage, or NULL */
@@ -146,8 +146,8 @@ static inline const uint8_t *oj_slice_wkb(const struct oj_slice *slice,
 /* ---- making chunks
  * -------------------------------------------------------- */
 
-/** A column that is filled in row order; rows may be NULL.  Its format is one
- *  of oj_column.h, but not s, f, u or z. */
+/** A column whose values are appended row by row; a row may be NULL.  `format`
+ *  is one of those of oj_column.h, but not s, f, u or z. */
 struct oj_chunk_column
 {
     char format;

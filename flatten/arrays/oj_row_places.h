@@ -21,7 +21,7 @@
 /** FID of rows without one. */
 #define OJ_NO_FID (-1)
 
-/** Where the values of an output row come from. */
+/** Says from where the values of an output row are taken. */
 struct oj_row_place
 {
     int64_t row;      /**< row of the batch */

@@ -88,7 +88,8 @@ static oj_status init_unsorted_rows(struct oj_flatgeobuf_unsorted *rows,
     return OJ_OK;
 }
 
-/* Appends rows to the temporary file; moves those in memory to it first. */
+/* Appends rows to the temporary file. If earlier rows are in memory, moves them
+ * to the file first. */
 static oj_status
 write_rows_to_temporary_file(struct oj_flatgeobuf_unsorted *rows,
                              const uint8_t *bytes, int64_t n,
@@ -466,7 +467,7 @@ static void compute_index_level_offsets(struct sorting *s, int64_t at)
     s->rows_at = s->level_at[0] + NODE_BYTES * s->n_level[0];
 }
 
-/* Makes the parent of n nodes; `first`: number of the first of them. */
+/* Returns the parent of n nodes; `first`: number of the first of them. */
 static struct oj_flatgeobuf_node
 parent_of_nodes(const struct oj_flatgeobuf_node *below, int64_t n,
                 int64_t first)

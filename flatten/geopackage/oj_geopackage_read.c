@@ -83,8 +83,8 @@ static int is_blob(const struct stored_value *value)
     return value->type > 11 && value->type % 2 == 0;
 }
 
-/* Parses the only forms that the format allows: YYYY-MM-DD, and YYYY-MM-
- * DDThh:mm:ss.sssZ for date-times. Returns 0 for all others. */
+/* Parses the only forms that the format allows: YYYY-MM-DD for dates,
+ * YYYY-MM-DDThh:mm:ss.sssZ for date-times. Returns 0 for all others. */
 static int add_date_value(const struct stored_value *value,
                           struct oj_chunk_column *column, int64_t row)
 {
@@ -244,9 +244,9 @@ static void set_layout_head(struct record_layout *layout, const uint8_t *record,
         layout->mask[i] = i < layout->n_head ? 255 : 0;
 }
 
-/* Records where the value of column c is, if the column is wanted. Types 10 and
- * 11 are reserved and refused. The FID is the row number, so its stored value
- * must be NULL. */
+/* Records where the value of column c is, if the column is wanted. Serial types
+ * 10 and 11 are reserved and refused. The FID is the row number, so its stored
+ * value must be NULL. */
 static oj_status add_value_to_layout(const struct oj_geopackage_reader *r,
                                      int c, struct stored_value *value,
                                      struct record_layout *to,

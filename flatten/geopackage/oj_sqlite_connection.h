@@ -1,10 +1,10 @@
 /** GDAL's own connection to an SQLite database (GeoPackage, SpatiaLite): one
- *  read transaction for all readings, and a guard for the one that writes.
+ *  read transaction around all reading, and a guard for the connection that
+ *  writes.
  *
  *  SQLite's functions are looked up at run time in GDAL's library, so this also
  *  works in builds without SQLite's header.  Use a connection only on the
- *  thread that uses its dataset.
- */
+ *  thread that uses its dataset. */
 #ifndef OJ_SQLITE_CONNECTION_H
 #define OJ_SQLITE_CONNECTION_H
 

@@ -1,5 +1,6 @@
-/** Reads SQLite tables from the pages of their file: rows without a statement,
- *  in a fraction of the time of SQLite's virtual machine.
+/** Reads the rows of SQLite tables directly from the pages of the file, without
+ *  an SQL statement per row: in a fraction of the time of SQLite's virtual
+ *  machine.
  *
  *    root      interior page: child pages, in the order of their rows
  *    ...       interior pages
@@ -10,15 +11,15 @@
  *
  *  The file is read through SQLite's own handle, while a statement of the
  *  connection is open at a row, so that no other connection changes the pages.
- *  The bytes are untrusted: OJ_ERR_IO, malformed, for everything that SQLite
- *  refuses when it reads such pages, and for what only its integrity check
- *  finds but would change the result of a lookup by number: row numbers that do
- *  not ascend or are outside of the keys above them, cells outside of the cell
- *  area, chains of overflow pages that are too long.
+ *  The bytes are untrusted. The reader fails with OJ_ERR_IO ("malformed") for
+ *  everything that SQLite refuses when it reads such pages. It also fails for
+ *  errors that only SQLite's integrity check finds, but that would change the
+ *  result of a lookup by number: row numbers that do not ascend or are outside
+ *  of the keys above them, cells outside of the cell area, chains of overflow
+ *  pages that are too long.
  *
  *  Source: "Database File Format" of SQLite.
- *  Pays: sums of 10 M rows of a GeoPackage, see BENCHMARKS.md.
- */
+ *  Pays: sums of 10 M rows of a GeoPackage, see BENCHMARKS.md. */
 #ifndef OJ_SQLITE_PAGES_H
 #define OJ_SQLITE_PAGES_H
 

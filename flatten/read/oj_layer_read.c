@@ -282,8 +282,9 @@ static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
     return OJ_OK;
 }
 
-/* Returns 0 if the filter is not a rectangle with an area, since OGR does not
- * treat others as a rectangle. */
+/* Sets the box of the reader to the layer's spatial filter. Returns 0 if the
+ * filter is not a rectangle, or has no area: OGR does not treat it as a
+ * rectangle then. */
 static int init_filter_box(struct oj_layer_reader *reader)
 {
     OGREnvelope box;
@@ -551,8 +552,7 @@ static oj_status add_feature(struct oj_layer_reader *reader,
         status = fail_row(reader, fid, status, reason.message, err);
     else if (is_lost)
     {
-        reader->flat->counts.n_null--; /* the feature is counted as not
-                                          transformed instead */
+        reader->flat->counts.n_null--; /* counted as not transformed instead */
         reader->counts.n_not_transformed++;
     }
     if (status == OJ_OK && reader->attributes != NULL)

@@ -51,10 +51,10 @@ OJ_MUST_USE oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
                                           const struct oj_pair_values *values,
                                           struct oj_error *err);
 
-/** Begins the output rows for the rows of a batch of the join layer whose
- *  is_matched [batch->n_rows] is 0: columns of the input are NULL, FIDs are
- *  those of oj_row_cursor_set_first_fid(). The fields of batch are the columns
- *  of the join table. */
+/** Begins the output rows of unmatched join features: one row for each row of a
+ *  batch of the join layer whose is_matched [batch->n_rows] is 0. Columns of
+ *  the input are NULL, and FIDs are those of oj_row_cursor_set_first_fid(). The
+ *  fields of batch are the columns of the join table. */
 OJ_MUST_USE oj_status oj_row_cursor_begin_join_rows(
     struct oj_row_cursor *cursor, const struct oj_batch *batch,
     const uint8_t *is_matched, struct oj_error *err);
