@@ -557,8 +557,8 @@ struct cuda_join_batch
      * else NULL. */
     struct tied_rows *tied; /* [n_chunks] */
 
-    /* Used if answers are lists: a chunk gets its place in out as soon as all
-     * earlier chunks are counted. */
+    /* Used if the result consists of lists of pairs: a chunk gets its place in
+     * `out` as soon as the pairs of all earlier chunks are counted. */
     int64_t *offset;           /* offsets of these rows in out */
     int64_t n_before;          /* entries of out before these rows */
     struct chunk_pairs *pairs; /* [n_chunks] */
@@ -1303,8 +1303,8 @@ static oj_status copy_remaining_chunks_of_worker(struct cuda_join_batch *b,
                                 : OJ_OK;
 }
 
-/* Called when all chunks are counted: copies those that are not in the result
- * yet. */
+/* Copies the chunks that are not in the result yet. Called when the pairs of
+ * all chunks are counted. */
 static oj_status copy_remaining_chunks_to_result(struct cuda_join_batch *b,
                                                  struct oj_error *err)
 {
