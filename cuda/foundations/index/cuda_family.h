@@ -179,8 +179,8 @@ int64_t oj_cuda_family_bytes(const struct oj_cuda_index *index);
 extern const struct oj_cuda_family oj_cuda_nearest;
 /** Points in polygons; cuda_points_in_polygons.cu */
 extern const struct oj_cuda_family oj_cuda_points_in_polygons;
-/** Points with points, equal ones or those within the maximum distance of the
- *  join; cuda_close_points.cu */
+/** Pairs of points that are equal, or within the maximum distance of the join;
+ *  cuda_close_points.cu */
 extern const struct oj_cuda_family oj_cuda_close_points;
 /** Points in the envelopes of features; cuda_points_in_boxes.cu */
 extern const struct oj_cuda_family oj_cuda_point_pairs;
