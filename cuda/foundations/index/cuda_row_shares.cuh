@@ -31,8 +31,9 @@ struct oj_cuda_share
     int64_t n_other; /**< number of pairs of rows that were joined before */
 };
 
-/** Replaces *order [*n] by those of its tiles that belong to the share; *work
- *  owns the new array. share NULL: all tiles. */
+/** Replaces *order [*n] by the entries in those of its tiles that belong to the
+ *  share, and *n by their number; *work owns the new array. share NULL: all
+ *  tiles. */
 OJ_MUST_USE oj_status oj_cuda_share_tiles(struct oj_cuda_work *work,
                                           const struct oj_cuda_share *share,
                                           int64_t tile, const int32_t **order,
