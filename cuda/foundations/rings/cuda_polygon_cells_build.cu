@@ -446,8 +446,8 @@ static __global__ void write_leaf_codes_and_slots(
 struct family
 {
     uint32_t first, n; /* fragments of the node, in the list */
-    /* Index of the byte of fragment k for child 0; that of child c is c * n
-     * further. */
+    /* Index of the byte for fragment k and child 0; the byte for child c is at
+     * `at` + c * n. */
     uint64_t at;
 };
 
@@ -801,9 +801,10 @@ static oj_status terminate_records_and_set_tree(struct oj_cuda_ring_making *m,
     return OJ_OK;
 }
 
-/* Makes the directory, 16 slots per thread: those of the children of a node, or
- * 16 copies of the slot of an ancestor without children. In `slot`, the slots
- * of level `top` come first, in the order of the directory. */
+/* Makes the directory. Each thread writes the 16 slots of one node of level
+ * `level` - 1: those of its children or, if an ancestor without children covers
+ * the node, 16 copies of the ancestor's slot. In `slot`, the slots of level
+ * `top` come first, in the order of the directory. */
 static __global__ void make_directory(const uint32_t *slot, int top, int level,
                                       uint32_t *directory)
 {
