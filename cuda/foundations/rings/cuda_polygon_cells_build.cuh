@@ -78,7 +78,8 @@ struct oj_cuda_ring_sums
     uint32_t split, split_fragments, leaves, records, edges;
 };
 
-/** What a level adds to the tree. first_*: sums over all levels above it. */
+/** The numbers of slots, leaves, records and edges that one level adds to the
+ *  tree. first_*: sums of them over all levels above it. */
 struct oj_cuda_ring_part
 {
     struct oj_cuda_ring_sums sums;
