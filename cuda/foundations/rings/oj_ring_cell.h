@@ -160,8 +160,7 @@ struct oj_ring_split
     uint32_t toggled;
 };
 
-/** What the comparisons of all edges of a cell with its children have in
- *  common. */
+/** Values that all comparisons of a cell's edges with its children use. */
 struct oj_ring_splitter
 {
     double x0, y0;     /* lower left corner of the cell */
@@ -302,7 +301,7 @@ OJ_FN struct oj_ring_split oj_ring_split_edge(const struct oj_ring_splitter *s,
     return split;
 }
 
-/** Moves bit c of mask to bit 4 c: adding such words adds sixteen 4-bit
+/** Moves bit c of mask to bit 4 c. Sums of such words are sixteen 4-bit
  *  counters. */
 OJ_FN uint64_t oj_ring_mask_to_nibbles(uint32_t mask)
 {
