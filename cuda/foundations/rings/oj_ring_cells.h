@@ -35,7 +35,7 @@ enum oj_ring_units
                            inside or on their boundary */
 };
 
-/* What a cell is: the two top bits of its slot. The other 30 bits are, for
+/* Kind of a cell: the two top bits of its slot. The other 30 bits are, for
  * COVERED: the rank of the feature that covers the cell; LEAF: the number of
  * the leaf; INNER: the index of its first child's slot, divided by 16. */
 enum oj_ring_slot
@@ -145,7 +145,8 @@ OJ_FN int oj_ring_tree_point_to_steps(const struct oj_ring_tree *t, double px,
     return 1;
 }
 
-/** Returns 0 if the point at these steps is in no polygon. */
+/** Returns 0 if the cells show that the point with the coordinates x, y in
+ *  steps is in no polygon. */
 OJ_FN uint32_t oj_ring_tree_is_occupied(const struct oj_ring_tree *t,
                                         uint32_t x, uint32_t y)
 {
@@ -156,7 +157,8 @@ OJ_FN uint32_t oj_ring_tree_is_occupied(const struct oj_ring_tree *t,
     return bits >> ((y >> shift & 3u) * 4 + (x >> shift & 3u)) & 1u;
 }
 
-/** Returns the slot of the directory at these steps. */
+/** Returns the directory's slot for the point with the coordinates x, y in
+ *  steps. */
 OJ_FN uint32_t oj_ring_tree_slot(const struct oj_ring_tree *t, uint32_t x,
                                  uint32_t y)
 {
@@ -323,8 +325,8 @@ OJ_FN int oj_ring_tree_locate_by_short_edges(const struct oj_ring_tree *t,
     return odd & 1u ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Locates p in the next unit of the place: by the short edges, or by the
- *  original edges if the short ones are unsure. */
+/** Locates p in the next unit of the place, and advances the place. Uses the
+ *  short edges or, if these cannot decide it, the original edges. */
 OJ_FN enum oj_location
 oj_ring_tree_locate_in_next_unit(const struct oj_ring_tree *t,
                                  struct oj_ring_place *place, double px,
