@@ -106,8 +106,8 @@ struct oj_ring_coder
     uint32_t decided; /* sixteenths with a code other than 0 */
     uint32_t touched; /* sixteenths touched by an edge */
     uint32_t n;       /* records so far */
-    /* 1: of several units only the first one counts; 0: all of them are needed.
-     */
+    /* 1: if a point is in several units, only the first one is needed; 0: all
+     * of them are needed. */
     int first_counts;
     /* the current unit */
     uint32_t unit, unit_first, unit_touched, unit_inside;
