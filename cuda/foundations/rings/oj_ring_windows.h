@@ -1,17 +1,16 @@
-/** Start of a tree of cells over polygon rings at a level far below the root,
- *  for polygons with few edges that are small compared with the plane. No
- *  levels in between are built.
+/** Starts a tree of cells over polygon rings at a level far below the root,
+ *  without building the levels above it; for polygons with few edges that are
+ *  small compared with the plane.
  *
  *  The cells of that level that a unit's edges or interior may intersect are
- *  covered by windows of 4 x 4 cells. A window plays the part of a node
- *  (oj_ring_cells_build.h) for the unit's fragments, and its cells that of the
- *  children; the paths to their reference points begin outside of all polygons.
+ *  covered by windows of 4 x 4 cells. To the build (oj_ring_cells_build.h) a
+ *  window is a node that has the unit's fragments, and its 16 cells are the
+ *  children. The paths to their reference points begin outside of all polygons.
  *
- *      . . . . . . . .
- *      . + - - - - + .      two windows of 4 x 4 cells around one polygon; it
- *      . |         | .      intersects no other cell
- *      . + - - - - + .
- */
+ *     . . . . . . . .
+ *     . + - - - - + .      two windows of 4 x 4 cells around one polygon; it
+ *     . |         | .      intersects no other cell
+ *     . + - - - - + . */
 #ifndef OJ_RING_WINDOWS_H
 #define OJ_RING_WINDOWS_H
 
