@@ -128,8 +128,8 @@ is_box_in_reach_of_any_lane(const struct oj_warp_circle *circle, double reach2,
                                                       least * least <= reach2));
 }
 
-/* Pushes the children in `wanted`, such that the nearest one is popped first;
- * equally near ones in their order. */
+/* Pushes the children whose bit is set in `wanted`, so that they are popped by
+ * ascending distance, equally near ones in the order of the tree. */
 static __device__ __forceinline__ int
 push_children(struct oj_warp_walk_memory *memory,
               const struct oj_warp_circle *circle, uint32_t wanted,
