@@ -198,7 +198,8 @@ static __device__ void write_node_header(const struct oj_cells_round &r,
     *(uint2 *)(r.tree + where) = v;
 }
 
-/* Writes the header of a leaf, and those of its words that are not entries. */
+/* Writes the header of a leaf and the words of its list that are not entries:
+ * the count of a long list, and padding. */
 static __device__ void write_leaf_header(const struct oj_cells_round &r,
                                          const struct oj_near_node &node,
                                          uint32_t first, uint32_t kept,
@@ -818,7 +819,8 @@ struct leaf_plan
 struct list_keys
 {
     uint32_t hash[OJ_CELLS_SHORT + 1];
-    /* The highest byte of each hash; 16 of them are compared at a time. */
+    /* The highest byte of each hash, so that 16 hashes are compared at a time.
+     */
     uint32_t first_byte[16];
     uint8_t end[OJ_CELLS_SHORT + 1];
 };
@@ -1043,8 +1045,8 @@ static __device__ void compute_memory_request_of_group(
     q->leaf_words[group] = node.n > 0 ? oj_near_words(FIELD(list.total, 0)) : 0;
 }
 
-/* Sets the top bit of each byte of v that is 0; may also set that of the byte
- * above such a byte. */
+/* Returns v with the top bit of each byte that is 0 set, and all other bits 0.
+ * The top bit of the byte above a zero byte may be set wrongly. */
 static __device__ uint32_t mark_zero_bytes(uint32_t v)
 {
     return (v - 0x01010101u) & ~v & 0x80808080u;
