@@ -1,27 +1,29 @@
-/** How the lists of cuda_nearest_segment_cell.cuh are made: finds which
- *  segments of a node's list its parts need.
+/** Finds which segments of a node's list can be nearest in each part of the
+ *  node: the lists of cuda_nearest_segment_cell.cuh are made by this.
  *
  *  All numbers are in single precision, relative to the middle of the node, in
  *  units of half its side: the node is -1 .. 1, and its sixteenths (4 x 4) are
  *  1/2 wide. Given a list with every segment that can be nearest to a point of
- *  the node, two values are computed for each sixteenth:
- *    upper  the maximum distance from its corners to a segment; no point of the
- *           sixteenth is farther from it (the distance to a segment is convex).
- *           The minimum over the list is an upper bound of the distance
- *           from each point of the sixteenth to its nearest segment;
+ *  the node, two steps follow for each sixteenth:
+ *    bound  the maximum distance from its corners to a segment; no point of the
+ *           sixteenth is farther from the segment (the distance to a segment is
+ *           convex). The minimum over the list is an upper bound of the
+ *           distance from each point of the sixteenth to its nearest segment;
  *    test   a segment whose box or line is farther from the sixteenth than
  *           the upper bound, or than the reach, cannot be nearest there.
  *  A node with a long list gets 16 children; another node gets 4, and a child
  *  whose four sixteenths need few segments becomes a leaf at once.
  *
- *  Slack. An upper bound holds for any parameter 0 .. 1 of the foot, so only
- *  the rounding of the ends, of w - t d, of its square and of the root matters:
- *  8 roundings of numbers below 4 m, where m is the maximum coordinate of the
- *  segment, or 1: less than 2^-24 * 32 m. The tests round alike; the direction
- *  of a line has an error of 2^-22, which moves it by 2^-20 m. Both get a slack
- *  of 2^-18 m. The coordinates of a point in a cell are rounded by less than
- *  2^-20 of the finest cell's side; 2^-12 is added for it. Source: ours.
- */
+ *  Slack. An upper bound may use any point of a segment, not only the nearest
+ *  one, so an error of the point's parameter (0 .. 1) does no harm. What
+ *  matters is the rounding of the segment's ends, of the vector to that point,
+ *  of its square and of the root: 8 roundings of numbers below 4 m, where m is
+ *  the maximum coordinate of the segment, or 1; together less than
+ *  2^-24 * 32 m. The tests round alike, and the direction of a line has an
+ * error of 2^-22, which moves the line by 2^-20 m. Bounds and tests both get a
+ * slack of 2^-18 m. The coordinates of a point in a cell are rounded by less
+ * than 2^-20 of the finest cell's side; 2^-12 of it is added for that. Source:
+ * ours. */
 #ifndef CUDA_NEAR_CELL_SPLIT_MATH_CUH
 #define CUDA_NEAR_CELL_SPLIT_MATH_CUH
 
@@ -492,8 +494,8 @@ OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
                             (oj_near_round(by * s->per_unit) << 16));
 }
 
-/** Converts the coordinates of a piece to those of a leaf, which is the piece's
- *  node or one of its children: units * (v - middle). */
+/** Factors that convert the coordinates of a piece to those of a leaf: units *
+ *  (v - middle). The leaf is the piece's node or one of its children. */
 struct oj_near_units
 {
     /** Middle of the leaf, in the node's coordinates. */
