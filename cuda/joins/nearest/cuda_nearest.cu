@@ -1,8 +1,8 @@
-/* The nearest feature of each point by cells: one thread per point, in input
- * order. Some points stay open: those farther from all features than the cells
- * reach (in joins without a maximum distance or with a large one) and, with
- * -ties all, those with several equally near features. The packed tree answers
- * them. */
+/* Finds the nearest feature of each point by cells: one thread per point, in
+ * input order. The packed tree answers the points that the cells leave open:
+ * those farther from all features than the cells reach (in joins without a
+ * maximum distance or with a large one) and, with -ties all, those with several
+ * equally near features. */
 #include "../../foundations/device/cuda_host_threads.h"
 #include "../points/cuda_point_pair_kernels.cuh"
 #include "../within/cuda_points_in_rings_query.cuh"
