@@ -31,8 +31,8 @@ oj_count_block_items(const struct oj_cuda_shape_block &block)
     return block.n > 0 ? block.n : 1;
 }
 
-/* Returns the block of a feature that is nearest to a box; if several are, the
- * first of them. */
+/* Returns the block of a feature that is nearest to a box; if several are
+ * equally near, one of them. The result is equal in all lanes. */
 static __device__ int64_t
 oj_nearest_block(const struct oj_cuda_shape_side &side, int64_t first,
                  int64_t end, const struct oj_box &box)
@@ -188,10 +188,12 @@ static __device__ double oj_team_atomic_max(const struct oj_cuda_team &team,
     return __longlong_as_double((long long)(bits > own ? bits : own));
 }
 
-/** Returns the squared maximum distance from those vertices of feature fa of a
- * that belong to this warp to feature fb of b; at least so_far and the team's
- * maximum. If the result exceeds limit2, it is any value above limit2. Both
- * features must have vertices. Arguments are equal in all lanes. */
+/** Returns the squared directed Hausdorff distance from feature fa of a to
+ *  feature fb of b, as far as this warp knows it: the maximum, over the
+ *  vertices of fa that belong to this warp, of the squared distance to fb, but
+ *  at least so_far and the team's maximum. If the result exceeds limit2, it is
+ *  any value above limit2. Both features must have vertices. Arguments are
+ *  equal in all lanes. */
 template <int SEGMENTS>
 static __device__ double
 oj_directed_hausdorff2(const struct oj_cuda_shape_side &a, int64_t fa,
