@@ -45,10 +45,11 @@ make_query_of_batch(const struct oj_cuda_index *index,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Counts of the pairs of each chunk, made before the places of pairs are known.
- * some: a bit per point, set if it may have pairs. few: one entry per such
- * point, in order, beginning with the chunk's first entry: the rank of its only
- * pair (>= 0), or -1 - the number of its pairs. */
+/* Numbers of pairs of each chunk of points; counted before the positions of the
+ * pairs in the result are known. some: a bit per point, 1 if it may have pairs.
+ * few: one entry per such point, in their order, from the chunk's first entry
+ * on: if the point has a single pair, the rank of its feature (>= 0), otherwise
+ * -1 - the number of its pairs. */
 struct chunk_pair_counts
 {
     uint32_t *some;          /* [ROUNDS] words per chunk, a bit per lane */
