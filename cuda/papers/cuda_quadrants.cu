@@ -420,8 +420,9 @@ static oj_status typical_box_cell_size(struct oj_cuda_work *work, int64_t n,
     return OJ_OK;
 }
 
-/* Chooses the cell size such that there are at most a few entries per feature.
- * (A single cell has at most one per feature.) */
+/* Chooses the cell size: the typical size, doubled until there are at most
+ * about six entries per feature. (With a single cell there is at most one per
+ * feature.) */
 static oj_status choose_grid_cell_size(struct oj_cuda_work *work,
                                        const struct oj_cuda_layer &layer,
                                        struct quadrant_cells *grid)
