@@ -20,10 +20,10 @@
  *  of its square and of the root: 8 roundings of numbers below 4 m, where m is
  *  the maximum coordinate of the segment, or 1; together less than
  *  2^-24 * 32 m. The tests round alike, and the direction of a line has an
- * error of 2^-22, which moves the line by 2^-20 m. Bounds and tests both get a
- * slack of 2^-18 m. The coordinates of a point in a cell are rounded by less
- * than 2^-20 of the finest cell's side; 2^-12 of it is added for that. Source:
- * ours. */
+ *  error of 2^-22, which moves the line by 2^-20 m. Bounds and tests both get
+ *  a slack of 2^-18 m. The coordinates of a point in a cell are rounded by less
+ *  than 2^-20 of the finest cell's side; 2^-12 of it is added for that.
+ *  Source: ours. */
 #ifndef CUDA_NEAR_CELL_SPLIT_MATH_CUH
 #define CUDA_NEAR_CELL_SPLIT_MATH_CUH
 
