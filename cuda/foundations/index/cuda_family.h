@@ -97,9 +97,9 @@ struct oj_cuda_family
     const char *name; /**< name shown by -explain */
 
     /** Returns 1 if this family answers relation for this join side and this
-     *  batch; input NULL: for any layer of points. Called only for points in
-     *  the plane if the family has no find_share(), and only for joins without
-     *  columns if it lacks knows_columns. */
+     *  batch; input NULL: for any layer of points. It is only called for joins
+     *  that the family can take at all: without find_share(), for points in the
+     *  plane; without knows_columns, for joins that read no columns. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
@@ -158,8 +158,8 @@ struct oj_cuda_family
                            const struct oj_cuda_points *points, int32_t *d_row,
                            double *d_measure) = NULL;
 
-    /** 1: a row costs less in a larger chunk, in which neighbouring threads
-     *  work on points that lie closer together. */
+    /** 1: a row costs less in a larger chunk, because the points of
+     *  neighbouring threads then lie closer together. */
     int wants_large_chunks = 0;
 };
 
