@@ -246,8 +246,8 @@ static oj_status make_window_level(const struct oj_cuda_ring_making *m,
 
 /* --- from windows to cells ------------------------------------------------ */
 
-/* Returns the mask of those cells of its window that need fragment k: it has
- * edges in them, or its bit there is 1. */
+/* Returns the mask of those cells of its window that need fragment k: cells in
+ * which the fragment has edges, or in which its bit is 1. */
 static __device__ uint32_t cells_of_fragment(const struct windows &v,
                                              uint32_t k)
 {
