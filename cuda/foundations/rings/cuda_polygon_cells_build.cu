@@ -59,7 +59,8 @@ struct view
     /* [n_listed] fragments of nodes that are split; NULL: all fragments. */
     uint32_t *list;
     uint32_t n_listed;
-    uint32_t *said; /* [n_fragments] from oj_ring_said_of() */
+    /* [n_fragments] contributions to the codes of leaves (oj_ring_said_of()) */
+    uint32_t *said;
     struct oj_cuda_ring_marks marks;
 };
 
@@ -118,8 +119,8 @@ static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
     return b.first + b.n - a.first;
 }
 
-/* Computes the code of a leaf. said: the result of oj_ring_said_of() for each
- * fragment; NULL: no fragment has edges. */
+/* Computes the code of a leaf. said: the contribution of each fragment
+ * (oj_ring_said_of()); NULL: no fragment has edges. */
 static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
                                                   uint32_t first, uint32_t end,
                                                   const uint32_t *said)
@@ -340,9 +341,10 @@ mark_unsure_fragments_exactly(const __grid_constant__ struct view v)
 /* --- leaves --------------------------------------------------------------- */
 
 /* Lists the fragments of nodes that are split. Turns the fragments of leaves
- * into records and short edges, and computes oj_ring_said_of() for them: first
- * a thread per fragment, then a thread per edge of the block. LEAF_BLOCKS
- * blocks per multiprocessor leave each thread the registers that it needs. */
+ * into records and short edges, and computes their contributions to the codes
+ * of the leaves (oj_ring_said_of()): first a thread per fragment, then a thread
+ * per edge of the block. LEAF_BLOCKS blocks per multiprocessor leave each
+ * thread the registers that it needs. */
 static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
     write_leaf_fragments_and_edges(
         const __grid_constant__ struct view v,
@@ -528,8 +530,8 @@ static __global__ void scatter_fragments_to_children(
     }
 }
 
-/* Writes the children of each split node, by the thread of the node's first
- * fragment. */
+/* Writes the children of each split node. The thread of the node's first
+ * fragment does this. */
 static __global__ void
 write_child_nodes(const __grid_constant__ struct view v,
                   const unsigned long long *place, uint32_t first_group,
@@ -688,9 +690,10 @@ static oj_status split_nodes_into_next_level(
                             place, *next);
 }
 
-/* Finishes those nodes of a level that are not split, in *part, whose bases are
- * set, and splits the others into *next, whose arrays *below owns (n_nodes 0:
- * no node was split). may_split 0: no node is split. Waits for the stream. */
+/* Ends a level. Nodes that are not split become slots and leaves of *part,
+ * whose first_* are set; the others are split into the nodes of *next, whose
+ * arrays *below owns (next->n_nodes 0: no node was split). may_split 0: no node
+ * is split. Waits for the stream. */
 static oj_status finish_leaves_and_split_level(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,
     const struct oj_cuda_ring_level *level, int is_large, int may_split,
