@@ -63,7 +63,7 @@ OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
     return marks.head[k] == k ? inside ^ marks.lost[k] : inside;
 }
 
-/** Returns the mask of children to which the fragment goes. */
+/** Returns the mask of the children that receive fragment k. */
 OJ_FN uint32_t oj_cuda_ring_there(const struct oj_cuda_ring_marks &marks,
                                   uint32_t k, uint32_t unit)
 {
