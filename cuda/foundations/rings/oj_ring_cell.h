@@ -163,13 +163,13 @@ struct oj_ring_split
 /** Values that all comparisons of a cell's edges with its children use. */
 struct oj_ring_splitter
 {
-    double x0, y0;     /* lower left corner of the cell */
-    double side;       /* side of a child */
-    double inverse;    /* 1 / side */
-    double margin;     /* margin of the frame */
-    double px, py;     /* reference point of the cell, where the paths begin */
-    double x[4], y[4]; /* columns and rows in which the children's reference
-                          points lie */
+    double x0, y0;  /* lower left corner of the cell */
+    double side;    /* side of a child */
+    double inverse; /* 1 / side */
+    double margin;  /* margin of the frame */
+    double px, py;  /* reference point of the cell, where the paths begin */
+    /* x of the children's reference points by column, y by row */
+    double x[4], y[4];
 };
 
 /** Makes a splitter for 4 x 4 cells with this side, of which ix, iy is the
@@ -261,7 +261,9 @@ OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
     int i, j;
     if ((ay > s->py) != (by > s->py))
     {
-        /* the edge crosses the row of P, so it toggles the columns beyond */
+        /* the edge crosses the horizontal line through the cell's reference
+         * point: all columns whose reference points lie on the other side of
+         * the edge than that point are toggled */
         int at_p = oj_ring_is_left(ax, ay, bx, by, s->px, s->py, unsure);
         for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
         {
@@ -275,8 +277,8 @@ OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
         if ((ax > s->x[i]) == (bx > s->x[i]))
             continue;
         if ((ay > s->y[3] && by > s->y[3]) || (ay < s->y[0] && by < s->y[0]))
-            /* the edge is above or below all points of the column; the row of P
-             * lies between their rows */
+            /* the edge is above or below all reference points of the column;
+             * the y of the cell's reference point is between theirs */
             continue;
         at_corner = oj_ring_is_left(ax, ay, bx, by, s->x[i], s->py, unsure);
         for (j = 0; j < OJ_RING_CELL_SPLIT; j++)
