@@ -3,7 +3,7 @@
  *  occupied    a bit for each cell of a fine level: 0 if no polygon intersects
  *              the cell. Most points need no more than this one bit
  *  directory   a slot for each cell of the level two above
- *  slot        what a cell is: empty | inside exactly one polygon | a leaf |
+ *  slot        kind of a cell: empty | inside exactly one polygon | a leaf |
  *              inner: its children have 16 slots
  *  leaf        records first .. first + n - 1, and a code for each of the 16
  *              parts (sixteenths) of the cell
@@ -15,10 +15,10 @@
  *     record  [ unit 7 in | unit 7 out | unit 9 in ]   unit 9 covers the cell
  *     edge    [ 0 1 2 3     4 5          ]             oj_ring_packed_edge.h
  *
- *  A unit is a feature or a part; its area is given by all its rings, even-odd.
- *  A unit may have several records in a leaf: its state is the exclusive or of
- *  theirs. oj_ring_cell.h explains how states and edges locate a point.
- */
+ *  A unit is a feature or a part; a point is inside it if it is inside an odd
+ *  number of its rings. A unit may have several records in a leaf: its state is
+ *  the exclusive or of theirs. oj_ring_cell.h explains how states and edges
+ *  locate a point. */
 #ifndef OJ_RING_CELLS_H
 #define OJ_RING_CELLS_H
 
