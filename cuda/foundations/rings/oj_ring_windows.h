@@ -20,7 +20,7 @@
 #define OJ_RING_WINDOWS 16
 #define OJ_RING_WINDOW_EDGES 1024
 
-/** A summary of the edges of a unit, to which they are added one by one. */
+/** A summary of the edges of a unit. The edges are added one by one. */
 struct oj_ring_chain
 {
     double x0, y0, x1, y1; /**< bounding box */
@@ -133,8 +133,8 @@ oj_ring_splitter_of_window(const struct oj_ring_frame *f, uint32_t ix,
     return s;
 }
 
-/** Returns the start level for n_edges edges: the first with at least as many
- *  cells as edges, at most `deepest`. */
+/** Returns the start level for n_edges edges: the first level with at least as
+ *  many cells as edges, but at most `deepest`. */
 OJ_FN int oj_ring_start_level(int64_t n_edges, int deepest)
 {
     int level = 0;
