@@ -83,7 +83,7 @@ OJ_FN void oj_tree_best_add(struct oj_tree_best *best, int32_t rank,
     if (!(distance <= best->most) || !(distance < INFINITY) ||
         distance < best->least)
         return;
-    /* searched from the end, where most candidates go */
+    /* searched from the end, because most candidates are inserted near it */
     for (at = best->n; at > 0; at--)
     {
         double d = best->distance[(at - 1) * stride];
