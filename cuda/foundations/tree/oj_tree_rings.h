@@ -34,8 +34,8 @@ struct oj_tree_rings
     const struct oj_box *chain[OJ_TREE_CHAIN_LEVELS];
 };
 
-/** Returns the greatest level <= limit of a chain that begins with edge `at`
- *  and ends at `end` or before; 0: a single edge. */
+/** Returns the level of the longest chain that begins with edge `at` and does
+ *  not extend beyond edge `end`; at most limit. 0: a single edge. */
 OJ_FN int oj_tree_chain_level(int64_t at, int64_t end, int limit)
 {
     int level = 0;
@@ -86,10 +86,10 @@ OJ_FN struct oj_box oj_tree_polygon_box(const struct oj_tree_rings *rings,
     return box;
 }
 
-/** Locates p in rings ring .. end_ring - 1 together, exactly and by even-odd:
- *  on a ring, or inside an odd number of them. All rings are scanned as one; a
- *  chain with edges of several rings is skipped only if the ray cannot cross
- *  it. */
+/** Locates p in rings ring .. end_ring - 1 together, exactly: on a ring, or
+ *  inside an odd number of them, or outside. All rings are scanned as one
+ *  sequence of edges; a chain with edges of several rings is skipped only if
+ *  the ray cannot cross it. */
 OJ_FN enum oj_location oj_tree_rings_locate(const struct oj_tree_rings *rings,
                                             int64_t ring, int64_t end_ring,
                                             double px, double py)
