@@ -36,8 +36,8 @@ struct oj_cells_round
 {
     struct oj_near_square square;
     uint32_t leaf_size;
-    /** 1: if a segment replaces an equal segment of another feature, it is
-     *  marked. */
+    /** 1: a segment that replaces an equal segment of another feature is marked
+     */
     int marks_ties;
     const struct oj_cuda_segment *segment;
     const int32_t *rank;
@@ -142,8 +142,8 @@ enum oj_cells_kinship
     OJ_CELLS_SECOND_STANDS
 };
 
-/* Compares two segments with equal hashes. end_i, end_j: results of
- * oj_near_end(). */
+/* Decides which of two segments with equal hashes is kept, if they are equal
+ * for the node's points. end_i, end_j: results of oj_near_end(). */
 static __device__ enum oj_cells_kinship
 compare_segments_as_duplicates(const struct oj_cells_round &r, uint32_t i,
                                int end_i, uint32_t j, int end_j)
@@ -250,8 +250,8 @@ static __device__ void reset_split_plan(struct oj_cells_plan *plan, int i)
     }
 }
 
-/* Lowers the plan's bounds to the minimum of each of the 16 numbers over a
- * warp. */
+/* Lowers the plan's bounds: combines the 16 numbers of each thread of a warp to
+ * their minima first. */
 static __device__ void lower_child_bounds_by_warp(float *v, uint32_t lane,
                                                   struct oj_cells_plan *plan)
 {
@@ -561,9 +561,9 @@ distance_key_of_segment(const struct oj_cells_round &r,
 }
 
 /* Removes duplicates from a list that would otherwise not become shorter. All
- * threads of a block must call it. slot is a hash table of entries: 0 if empty,
- * else the number of the entry plus 1, marked if the entry replaces one of
- * another feature. */
+ * threads of a block must call it. slot: a hash table of list entries. An
+ * element is 0 if empty, otherwise the number of the entry plus 1, with a mark
+ * if the entry replaces one of another feature. */
 #define SLOTS (2 * OJ_CELLS_LONG)
 
 static __device__ void drop_duplicate_segments_of_node(
@@ -720,8 +720,8 @@ struct requests
 {
     /* memory requested for a split; a leaf needs only leaf_words */
     uint32_t ids[GROUPS], nodes[GROUPS], words[GROUPS], leaf_words[GROUPS];
-    /* Request: 1 if the node should become a leaf. Answer: 1 if it becomes one,
-     * 2 if the pool is full. */
+    /* Request: 1 if the node should become a leaf. Answer: 0: it gets children;
+     * 1: it becomes a leaf; 2: the pool is full. */
     uint32_t leaf[GROUPS];
     uint32_t first_id[GROUPS], first_node[GROUPS], first_header[GROUPS];
     uint32_t first_word[GROUPS];
@@ -832,8 +832,8 @@ struct group_room
     union
     {
         struct list_keys keys;
-        /* overwrites keys: the leaf entries to write, 64 * leaf + place in the
-         * list */
+        /* in place of the keys: the leaf entries to write, each 64 * leaf +
+         * position in the list */
         uint8_t item[4 * OJ_CELLS_SHORT + 4];
     };
     float bound[OJ_NEAR_CHILDREN];
@@ -910,7 +910,7 @@ static __device__ void write_listed_leaf_entries(
 }
 
 /* Lists the entries whose mask has a bit of `only` as entries of leaf c, from
- * item `at` on. */
+ * element `at` of the items on. */
 static __device__ void list_leaf_entries_of_child(const struct group_list &list,
                                                   uint32_t only, uint32_t c,
                                                   uint32_t at,
@@ -1065,10 +1065,10 @@ static __device__ uint32_t mask_of_equal_hash_bytes(
            mark_zero_bytes(four.w ^ mine) >> 3;
 }
 
-/* Returns 1 if another entry of the node's list replaces entry i. With
- * marks_ties, marks entry i if it replaces entries of other features. Another
- * thread may read the entry at that moment: it sees the marks of earlier
- * rounds, and finds those of this round itself. */
+/* Returns 1 if entry i is dropped because another entry of the node's list
+ * replaces it. With marks_ties, marks entry i if it replaces entries of other
+ * features. Another thread may read the entry at the same time: it then sees
+ * the marks of earlier rounds, and finds those of this round itself. */
 static __device__ int
 has_duplicate_kept_instead(const struct oj_cells_round &r,
                            const struct oj_near_node &node,
