@@ -81,7 +81,7 @@ struct oj_near_piece
     float slack;
 };
 
-/** Computes those members of *p that follow from the two ends. */
+/** Computes the members of *p that follow from its two ends. */
 OJ_NEAR_FN void oj_near_know(struct oj_near_piece *p)
 {
     float qx = p->ax + p->dx, qy = p->ay + p->dy;
@@ -210,8 +210,8 @@ OJ_NEAR_FN uint32_t oj_near_quarters(uint32_t mask)
 
 /* --- duplicates ----------------------------------------------------------- */
 
-/** Returns which point of the segment is nearest to every point of the node: 1:
- *  end a; 2: end b; 0: neither end for all of them. For 1 and 2,
+/** Returns which end of the segment is its nearest point for all points of the
+ *  node: 1: end a; 2: end b; 0: none of the two for all of them. For 1 and 2,
  *  oj_segment_distance() returns the distance to that end, bit for bit. */
 OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
 {
@@ -224,9 +224,9 @@ OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
 }
 
 /** Returns the part of a segment on which its distances from the node's points
- *  depend. Segments with equal keys have equal distances from each of these
- *  points, so only the first in tie order is kept. end: result of
- *  oj_near_end(). */
+ *  depend: one end, or the whole segment. Segments with equal keys have equal
+ *  distances from each of these points, so only the first in tie order is kept.
+ *  end: result of oj_near_end(). */
 OJ_NEAR_FN struct oj_cuda_segment oj_near_key(int end,
                                               const struct oj_cuda_segment s)
 {
@@ -279,8 +279,8 @@ OJ_NEAR_FN int oj_near_drops(int32_t rank_i, int32_t i, int32_t rank_j,
     return rank_i < rank_j || (rank_i == rank_j && i < j);
 }
 
-/** Returns the header of the smallest node that contains square ix, iy of a
- *  level and is not smaller than it: the directory's entry for this square. */
+/** Returns the entry of the directory for square ix, iy of a level: the header
+ *  of the smallest node that contains the square and is not smaller than it. */
 OJ_NEAR_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
                                               uint32_t ix, uint32_t iy,
                                               int level)
@@ -357,8 +357,8 @@ OJ_NEAR_FN int oj_near_is_leaf(const struct oj_near_square *square,
 {
     uint64_t full = (uint64_t)node->n * fan * fan;
     int pays = 10 * sum < 8 * full;
-    /* the list is nearly short, and the children's lists would not be much
-     * shorter */
+    /* the list is nearly short enough for a leaf, and the children's lists
+     * would not be much shorter */
     if (kept <= 2 * leaf_size && 10 * sum >= 6 * full)
         return 1;
     if (kept <= leaf_size ||
@@ -637,7 +637,7 @@ OJ_NEAR_FN struct oj_near_node oj_near_seed_node(int level, uint32_t cell,
     return node;
 }
 
-/** Makes header i of the levels above the start cells. */
+/** Makes header i, of a node above the level of the start cells. */
 OJ_FN struct oj_near_header oj_near_seed_header(uint32_t i)
 {
     struct oj_near_header h;
