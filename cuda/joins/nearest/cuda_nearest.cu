@@ -20,16 +20,17 @@
 struct near_index : oj_cuda_index
 {
     struct oj_cuda_cells cells;
-    /* 1: the distance found for an open row is passed on as the row's own
-     * maximum distance (NaN: no match) */
+    /* 1: an open row passes its distance to `asked`, as its own maximum
+     * distance (NaN: no match) */
     int knows_distance;
     int at_any_distance, all_ties;
     int has_rings; /* 1: distances are to the interior of polygons */
     struct oj_cuda_ring_cells rings;
 };
 
-/* Takes joins with one nearest feature per point, or with all ties. Other
- * families take points joined with points at any distance, and their ties. */
+/* Takes joins that return one nearest feature per point, or all equally near
+ * ones. Not taken, because other families answer them: points with points at
+ * any distance, or with their ties. */
 static int takes_nearest(const struct oj_relation *relation,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
@@ -246,8 +247,8 @@ template <int ties> struct around_answer
     }
 };
 
-/* Answers the unsure points. They are few, so for simplicity each polygon found
- * is marked as if others contained the point, too. */
+/* Decides the unsure points. They are few, so each gets the first polygon found
+ * and, for simplicity, is marked as if other polygons contained it, too. */
 template <int ties> struct around_settler
 {
     int32_t *rank;
@@ -311,8 +312,8 @@ static oj_status find_polygons_containing_points(
 
 /* --- answers by cells ----------------------------------------------------- */
 
-/* The points and answers of a batch. They are read and written past the cache,
- * so that the cells stay in it. */
+/* The points and answers of a batch. Kernels read and write them past the
+ * cache, so that the cells stay in it. */
 struct near_batch
 {
     int64_t n;
@@ -320,7 +321,8 @@ struct near_batch
     const int32_t *ordinal_of; /* NULL: rank == ordinal */
     int32_t *row;
     double *measure; /* may be NULL */
-    /* 1: open rows are marked, and keep the distance of their ties */
+    /* 1: open rows are marked as open, and their distance is kept; 0: they get
+     * no match */
     int keeps_open;
     int none_is_open;
 };
