@@ -21,7 +21,7 @@ struct room
 
 struct cuda_cells_build
 {
-    /* Owns the arrays that stay until the end of the build. */
+    /* owner of the arrays that stay until the end of the build */
     struct oj_cuda_work *work;
     const struct oj_cuda_layer *layer;
     struct oj_cuda_cells *cells;
@@ -56,9 +56,9 @@ static void swap_round_buffers(struct oj_cells_round *r)
 
 /* --- before the first round ----------------------------------------------- */
 
-/* Of several segments with equal vertices in equal order, keeps only the first
- * in tie order. table: number of a segment plus 1, marked if it replaces a
- * segment of another feature. */
+/* Keeps only the first in tie order of several segments with equal vertices in
+ * equal order. table: a hash table; an element is the number of a segment plus
+ * 1, with a mark if the segment replaces one of another feature. */
 static __global__ void
 mark_duplicate_segments(const __grid_constant__ struct oj_cells_round r,
                         uint32_t n, uint32_t *table, uint32_t size)
@@ -362,8 +362,8 @@ static oj_status write_headers_above_start_level(struct oj_cuda_work *work,
                       });
 }
 
-/* Starts with the cells of a lower level; *done is 0 if this is not possible.
- */
+/* Starts the build with the cells of `level` instead of the root. *done is 0 if
+ * this is not possible. */
 static oj_status start_build_from_level_cells(struct cuda_cells_build *b,
                                               int level, unsigned long long *n,
                                               int *done)
@@ -557,8 +557,8 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
     b.round.leaf_size = layer->n_segments < (1 << 19)   ? 6
                         : layer->n_segments < (1 << 21) ? 12
                                                         : 20;
-    /* Twice the numbers that lots and streets needed. With a large reach the
-     * first lists are long. */
+    /* Twice what the data sets "lots" and "streets" of BENCHMARKS.md needed.
+     * With a large reach the first lists are long. */
     b.room.ids = reach > out->square.side / 32.0 ? 32.0 : 12.0;
     b.room.headers = 36.0 / (double)b.round.leaf_size;
     b.room.words = 14.0 + 108.0 / (double)b.round.leaf_size;
