@@ -208,8 +208,8 @@ static oj_status sort_batch_by_cell_if_large(
                                 points->y, 1, order);
 }
 
-/* Lists the pairs. Entries of equal points are already in the order of ranks.
- */
+/* Lists the pairs. Those of equal points need no sort, because the entries of a
+ * place are in the order of ranks. */
 static oj_status list_close_points(const struct oj_cuda_index *index,
                                    struct oj_cuda_listing *l)
 {
