@@ -296,9 +296,10 @@ static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Shared memory for the arrays of a block's points; elements of one point are
- * BLOCK apart. Shared memory pays, because most candidates in reach are
- * compared with several elements. PLACES 0: no shared memory. */
+/* Shared memory for the lists of the nearest features of a block's points;
+ * elements of one point's list are BLOCK apart. Shared memory is faster,
+ * because most candidates in reach are compared with several elements. PLACES
+ * 0: no shared memory; the lists are in device memory. */
 template <int PLACES> struct shared_places
 {
     double distance[PLACES * BLOCK];
@@ -368,9 +369,9 @@ static oj_status run_k_nearest(struct oj_cuda_work *work,
         batch, shares, self->k, distance, rank, count, reach);
 }
 
-/* Writes the pairs that were counted in l->out.offset: the first candidates of
- * each row, from first[row] on; `first` NULL: the features in the array of each
- * thread's point. */
+/* Writes the pairs whose numbers are in l->out.offset: the first candidates of
+ * each row, from first[row] on; `first` NULL: the features in the list of each
+ * point. */
 static oj_status write_listed_pairs(struct oj_cuda_listing *l,
                                     const struct point_batch batch,
                                     const int64_t *first,
