@@ -29,8 +29,8 @@ struct meet_query
     uint8_t *said;                /* [n] */
 };
 
-/* A stretch: consecutive segments of the larger feature of a pair, which one
- * warp tests. */
+/* A stretch, in function names a segment run: consecutive segments of the
+ * larger feature of a pair, which one warp tests. */
 struct segment_stretch
 {
     int32_t pair, number;
@@ -44,8 +44,9 @@ static __device__ int64_t count_segment_runs_of_pair(
     return n <= FEW_SEGMENTS ? 0 : (n + STRETCH - 1) / STRETCH;
 }
 
-/* Sets the verdicts for which no edges are needed. stretch NULL: counts the
- * stretches of pairs of large features; otherwise stores them. */
+/* Sets the verdicts of the pairs that need no comparison of edges. stretch
+ * NULL: also counts the stretches of pairs of large features; otherwise stores
+ * these stretches. */
 static __global__ void
 init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
                                unsigned long long *n_stretches,
@@ -74,8 +75,8 @@ init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
 
 /* --- edges ---------------------------------------------------------------- */
 
-/* Returns 1 if the segment, which has this image, intersects one of the
- * segments i of the lanes. */
+/* Returns 1 if the segment intersects segment i of one of the lanes. image: the
+ * image of the segment. is_one: 1 if the lane has a segment i. */
 static __device__ int intersects_segment_of_any_lane(
     const struct oj_cuda_meet_side &v, int64_t i, int is_one,
     const struct oj_cuda_segment &segment, const struct oj_meet_image &image)
