@@ -89,8 +89,8 @@ OJ_FN uint32_t oj_meet_child_mask(const struct oj_device_tree_node *node, int n,
 
 /* --- features ------------------------------------------------------------- */
 
-/** A summary of a feature, to which its edges are added one by one; summaries
- *  of different edges can be merged. */
+/** A summary of a feature. Its edges are added one by one, or summaries of
+ *  different edges are merged. */
 struct oj_meet_look
 {
     /** all: box of all rings; shells: box of the first rings of all parts */
@@ -256,8 +256,9 @@ oj_meet_starts_in_polygon(const struct oj_tree_rings *rings,
     return 0;
 }
 
-/** Maximum product of parts and rings of a pair that one thread tests. Larger
- *  pairs are left to the CPU, which has cells for them. */
+/** Maximum product of the numbers of parts and rings of a pair that one thread
+ *  tests. Larger pairs are left to the CPU, whose indexes have cells for them.
+ */
 #define OJ_MEET_MOST_PARTS 4096
 
 OJ_FN int oj_meet_is_long(const struct oj_tree_rings *rings_a,
