@@ -124,7 +124,7 @@ oj_is_box_near_block(const struct oj_cuda_shape_side &side, int64_t at,
 }
 
 /* Returns the maximum of so_far and of the squared distances from the lanes'
- * vertices to the feature. Lanes without is_there have no vertex. */
+ * vertices to the feature. is_there: 1 if the lane has a vertex. */
 template <int SEGMENTS>
 static __device__ double
 oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
@@ -227,8 +227,9 @@ oj_directed_hausdorff2(const struct oj_cuda_shape_side &a, int64_t fa,
     return so_far;
 }
 
-/* A row of the Frechet table. Cells outside of first .. last are all INFINITY;
- * within, each cell is at most the limit, or INFINITY. */
+/* A row of the table of the discrete Frechet distance. Cells outside of first
+ * .. last are all INFINITY; within, each cell is at most the limit, or
+ * INFINITY. */
 struct oj_leash_row
 {
     double *leash;
@@ -236,10 +237,12 @@ struct oj_leash_row
 };
 
 /* Computes the next row of the table, for vertex (px, py), over the n columns
- * x, y. A cell is max(d2, min(before, left)). The composition of such functions
- * of left has this form, too, so the lanes compose them by a scan. Values below
- * least2 are raised to least2: then most runs of cells are uniform, all least2
- * or all beyond the limit. is_top: 1: there is no previous row. */
+ * x, y. Cell i is max(d2, min(before, left)): d2 is the squared distance of the
+ * two vertices, `before` the minimum of the two cells of the previous row,
+ * `left` cell i - 1. As a function of `left`, a sequence of cells also has this
+ * form, so the lanes combine their cells by a scan. Values below least2 are
+ * raised to least2: then most runs of cells are uniform, all least2 or all
+ * beyond the limit. is_top: 1: there is no previous row. */
 static __device__ void oj_frechet_next_row(struct oj_leash_row *row, double px,
                                            double py, int64_t n,
                                            const double *x, const double *y,
