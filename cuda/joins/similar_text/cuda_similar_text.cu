@@ -273,7 +273,8 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
 
 /* --- comparison ----------------------------------------------------------- */
 
-/* Compares the tokens of one pair per lane, for lanes with is_there. */
+/* Compares the tokens of one pair per lane. is_there: 1 if the lane has a pair.
+ */
 static __device__ void verify_lane_pairs(const struct cuda_text_pairs &p,
                                          int64_t row_place,
                                          int32_t feature_place, int is_there)
