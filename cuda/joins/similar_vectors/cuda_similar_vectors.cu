@@ -200,8 +200,8 @@ static __device__ void measure_queued_pairs(const struct cuda_vector_pairs &p,
     }
 }
 
-/* Queues those pairs of the lane's sums 32 * group .. 32 * group + 31 that
- * pass. */
+/* Queues the pairs of sums 32 * group .. 32 * group + 31 of this lane whose bit
+ * in `passes` is set. Measures 32 pairs when that many wait. */
 template <int WAY>
 static __device__ __noinline__ void
 queue_passing_pairs(const struct cuda_vector_pairs &p,
@@ -245,10 +245,10 @@ struct cuda_vector_row
     /* Maximum difference from which the limits below were computed; below 0:
      * the thread has no row. */
     double most;
-    /* Maximum distance between the halves of a pair, not counting the lengths
-     * lost by rounding. */
+    /* Maximum distance between the halves of a pair that matches, without the
+     * lengths that rounding to halves has lost. */
     double reach;
-    float limit; /* maximum sum of differences, also between boxes */
+    float limit; /* maximum sum of differences of a match, also for boxes */
     float size, rest;
 };
 
@@ -303,7 +303,8 @@ static __device__ void set_row_limits(const struct cuda_vector_pairs &p,
         b->size[t] = p.features.size[tile * TILE + t];
 }
 
-/* Returns a mask of those sums 32 * group .. 32 * group + 31 that pass. */
+/* Returns a mask of the sums 32 * group .. 32 * group + 31 of this lane whose
+ * pairs may match. */
 template <int WAY>
 static __device__ __forceinline__ unsigned
 mask_of_passing_sums(const struct cuda_vector_block *b, const float *sum,
