@@ -48,7 +48,7 @@ make_query_of_batch(const struct oj_cuda_index *index,
 /* Numbers of pairs of each chunk of points; counted before the positions of the
  * pairs in the result are known. some: a bit per point, 1 if it may have pairs.
  * few: one entry per such point, in their order, from the chunk's first entry
- * on: if the point has a single pair, the rank of its feature (>= 0), otherwise
+ * on: the rank of the feature (>= 0) if the point has a single pair, otherwise
  * -1 - the number of its pairs. */
 struct chunk_pair_counts
 {
@@ -198,8 +198,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 {
     int64_t chunk = warp_in_grid(), at, few = chunk * CHUNK;
     uint32_t some[ROUNDS], shift = 2 * lane_in_warp() % LANES;
-    /* First the entry of `few`; if the entry is a rank, it is replaced by the
-     * ordinal. */
+    /* Entries of `few` of this lane's points; ranks are then replaced by
+     * ordinals. */
     int32_t known[ROUNDS];
     int has_several = 0;
     if (chunk >= n_chunks)
@@ -448,8 +448,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     }
 }
 
-/* Minimum number of lanes with equal features that are summed by the warp
- * first. */
+/* Minimum number of lanes with equal features that the warp sums first, before
+ * one lane adds the sum. */
 #define TOGETHER 8
 
 #define SUMS_RESIDENT 4
