@@ -269,7 +269,7 @@ static __device__ double difference_of(const struct cuda_z_pairs &p,
 }
 
 /* Inserts a feature into the nearest features of a row, unless it is one of
- * them already; returns their number. */
+ * them already. Returns the number of features in the list. */
 static __device__ int insert_near_feature(const struct cuda_z_pairs &p,
                                           int64_t row, int n, int32_t feature)
 {
