@@ -484,7 +484,7 @@ static oj_status make_grid(struct oj_cuda_work *keep,
  * One pass counts the pairs, the next one writes them. */
 
 /* Returns 1 if the box of entry i's feature intersects the window, and entry i
- * is in the first of the cells that both have in common: so each pair counts
+ * is in the first of the cells that both intersect, so that each pair counts
  * once. */
 static __device__ int is_candidate_pair(const struct quadrant_cells *grid,
                                         int64_t i, const struct oj_box *window,
