@@ -9,7 +9,7 @@
  *
  *  The fields of -on, -exclude field=, -similar, -vector, -within_time,
  *  -during, -max_distance_field and -join_max_distance_field become columns of
- * struct oj_flat.
+ *  struct oj_flat.
  *
  *  Order of calls: open; then all rows of one side, with insert; then the rows
  *  of the other side, batch by batch. Either side can be inserted.
