@@ -652,10 +652,10 @@ static int is_join_side_cacheable(const struct oj_job *job)
                 driver != NULL ? GDALGetDescription(driver) : ""));
 }
 
-/* Makes the key of the cache. From the input side it includes what the join
- * side depends on: its CRS, the kinds of its features, and which of its fields
- * in -on and -exclude are numeric, and how those of -within_time and -during
- * are read. */
+/* Makes the key of the cache. It also contains those facts about the input on
+ * which the join side depends: the CRS of the input, the kinds of its features,
+ * which of its fields in -on and -exclude are numeric, and how its fields in
+ * -within_time and -during are read. */
 static struct oj_join_key make_cache_key(const struct oj_job *job)
 {
     struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};

@@ -136,9 +136,9 @@ static void close_reader_and_batches(struct oj_pass *pass)
     pass->reader = NULL;
 }
 
-/* Called before a side is read again: OJ_ERR_DATA if its files have changed
- * since the first reading. Not necessary if oj_source_begin_snapshot() has kept
- * the state. */
+/* Called before a side is read again. Fails with OJ_ERR_DATA if its files have
+ * changed since the first reading. Not necessary if oj_source_begin_snapshot()
+ * has kept the state. */
 static oj_status check_read_again_unchanged(const struct oj_pass *pass,
                                             int side, struct oj_error *err)
 {
@@ -200,9 +200,10 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
 
 /* ---- open ---------------------------------------------------------------- */
 
-/* OJ_ERR_DATA if the fields differ from those at the first opening, because
- * readers address fields by index. Additional fields at the end are accepted.
- * before: the fields at the first opening; NULL: this is the first opening. */
+/* Fails with OJ_ERR_DATA if the fields differ from those at the first opening,
+ * because readers address fields by index. Additional fields at the end are
+ * accepted. before: the fields at the first opening; NULL: this is the first
+ * opening. */
 static oj_status check_fields_unchanged(const struct oj_source *source,
                                         char ***before, struct oj_error *err)
 {
@@ -565,8 +566,9 @@ static void release_sides(struct oj_pass *pass)
     oj_source_end_snapshot(&pass->job.join);
 }
 
-/* Reads and indexes one side. If that is the input, also streams the join layer
- * past it, so that the aggregates of all rows are complete. */
+/* Reads and indexes one side. If that side is the input, also joins the
+ * streamed join layer with it, so that the aggregates of all rows are complete.
+ */
 static oj_status prepare_job_or_stream_join_layer(struct oj_pass *pass,
                                                   int single,
                                                   struct oj_error *err)
@@ -800,7 +802,8 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     return status;
 }
 
-/* OJ_ERR_DATA if the second reading had other rows than the first. */
+/* Fails with OJ_ERR_DATA if the second reading had other rows than the first.
+ */
 static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
                                        struct oj_error *err)
 {

@@ -44,9 +44,9 @@ struct oj_answer
      *  and is not written. NULL for input rows. */
     const uint8_t *is_matched;
 
-    /** The pairs, for the writer or a cursor. Aggregates: one entry per row,
-     *  whose join_row is not a feature. Rows of the join layer: a row without a
-     *  pair is to be written. */
+    /** The pairs, for the writer or a cursor. For aggregates: one entry per
+     *  row, whose join_row is no feature. For rows of the join layer: one row
+     *  per row of the batch; a row without a pair becomes an output row. */
     const struct oj_matches *matches;
     const struct oj_pair_values *values; /**< values of the pairs, or NULL */
     const struct oj_flat *join_side;     /**< the features to which join_row
@@ -139,7 +139,8 @@ struct oj_pass
 
     struct oj_pass_choice choice;
 
-    /* State of streaming the join layer past the input layer. */
+    /* Used while the join layer is streamed: its batches are joined with the
+     * indexed input layer. */
     /** the input side, indexed; its engine belongs to the job */
     struct oj_join_side held_input;
     double join_s; /**< seconds of joining the streamed join layer */

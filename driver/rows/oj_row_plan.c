@@ -279,8 +279,8 @@ void oj_rows_warn_of_overlaps(const struct oj_rows *rows)
 
 /* ---- the geometry type of the output ------------------------------------- */
 
-/* Returns the kind of parts that a declared type has by its dimension; 0: any.
- */
+/* Returns the kind of the parts of geometries of a declared type: points, lines
+ * or polygons (enum oj_part_kind); 0: any kind. */
 static unsigned part_kind_of_type(OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);

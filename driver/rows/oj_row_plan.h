@@ -33,7 +33,7 @@ struct oj_rows
     int score_column;
     /** computes values of pairs; NULL: no values are needed */
     struct oj_pair_stage *stage;
-    /** [features of join_joined] the scores by which -pick max:F and min:F
+    /** [join_joined.n_features] the scores by which -pick max:F and min:F
      *  choose */
     int64_t *score;
     int64_t cap_score;

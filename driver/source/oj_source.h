@@ -85,7 +85,7 @@ int oj_source_is_filtered(const struct oj_source *source);
  *  the filters of the last call. Precondition: no reader is open.
  *  box    reads the rows whose geometry intersects the box, and possibly more;
  *         NULL: reads all rows
- *  where  a condition in the driver's SQL; NULL: none; NULL for a SELECT */
+ *  where  a condition in the driver's SQL, or NULL; always NULL for a SELECT */
 OJ_MUST_USE oj_status oj_source_filter(struct oj_source *source,
                                        const OGREnvelope *box,
                                        const char *where, struct oj_error *err);
