@@ -61,8 +61,9 @@ struct stored_value
  * sums of 10 M rows of a GeoPackage. */
 struct record_layout
 {
-    /* head: first bytes of the record, which hold the types; mask: its bits are
-     * 1 in those of the first 8 bytes that hold types */
+    /* head: first bytes of the record, which hold the types. mask: for
+     * comparing the first 8 bytes of two records at once: all bits are 1 in
+     * bytes that hold types, 0 in the others */
     uint8_t head[64], mask[8];
     size_t n_head; /* bytes of the types in head; 0: no layout known, or the
                       types do not fit */

@@ -2,7 +2,8 @@
  *
  *   int, int64, real    one array of values
  *   string, binary      offset [n + 1] into one pool of bytes; each value is
- *   followed by a zero byte, so that OGR can use it unchanged
+ *                       followed by a zero byte, so that OGR can use it
+ *                       unchanged
  *   all others          OGR's own field values; lists are deep copies
  *
  *  A bit per row marks values that are not NULL. Unset counts as NULL.

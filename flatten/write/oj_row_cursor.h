@@ -90,8 +90,8 @@ OJ_MUST_USE oj_status oj_row_cursor_set_columns(
     const struct oj_row_cursor *cursor, OGRFeatureH feature,
     const struct oj_row_place *place, struct oj_error *err);
 
-/** Returns at most n further rows as places instead of features, and their
- *  number; 0 if there are no more. */
+/** Writes the next rows, at most n, as places to places[], instead of making
+ *  features. Returns how many; 0 if there are no more. */
 int64_t oj_row_cursor_take_places(struct oj_row_cursor *cursor,
                                   struct oj_row_place *places, int64_t n);
 
