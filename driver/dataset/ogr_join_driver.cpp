@@ -74,13 +74,13 @@ const char *const description = "JOIN";
 constexpr int MAX_DEPTH = 8;
 thread_local int depth = 0;
 
-struct Deeper
+struct SpecDepthGuard
 {
-    Deeper()
+    SpecDepthGuard()
     {
         depth++;
     }
-    ~Deeper()
+    ~SpecDepthGuard()
     {
         depth--;
     }
@@ -154,17 +154,17 @@ class JoinLayer final : public OGRLayer
 
     void CopyIgnoredFlags(OGRFeatureDefn *asked) const;
     bool MeetsCondition(OGRFeature *feature);
-    bool IsWanted(OGRFeature *feature);
+    bool PassesFilters(OGRFeature *feature);
     void UnsetIgnoredFields(OGRFeature *feature) const;
 
     oj_status Refresh(oj_error *err);
     oj_status Begin(oj_error *err);
-    bool Begins();
+    bool BeginOrReport();
     OGRFeatureUniquePtr ReadNext();
     bool MayReadFeatures() const;
     void Reset();
     bool SkipTo(GIntBig place);
-    GIntBig Place() const;
+    GIntBig NextRowIndex() const;
     oj_status OpenSingle(oj_error *err);
     oj_status Get(int64_t fid, OGRFeatureUniquePtr &feature, oj_error *err);
     oj_status IdlePass(oj_pass **pass, oj_error *err);
@@ -610,7 +610,7 @@ bool JoinLayer::MeetsCondition(OGRFeature *feature)
     return does_meet;
 }
 
-bool JoinLayer::IsWanted(OGRFeature *feature)
+bool JoinLayer::PassesFilters(OGRFeature *feature)
 {
     return (m_poFilterGeom == nullptr ||
             FilterGeometry(feature->GetGeometryRef())) &&
@@ -644,7 +644,7 @@ oj_status JoinLayer::Begin(oj_error *err)
 }
 
 /* Begin(), but reports the error; after an error no rows follow. */
-bool JoinLayer::Begins()
+bool JoinLayer::BeginOrReport()
 {
     oj_error error{OJ_OK, ""};
     m_main.has_ended = !Succeeds(Begin(&error), error);
@@ -657,7 +657,7 @@ OGRFeatureUniquePtr JoinLayer::ReadNext()
 {
     oj_error error{OJ_OK, ""};
     OGRFeatureUniquePtr feature;
-    if (m_main.has_ended || !Begins() ||
+    if (m_main.has_ended || !BeginOrReport() ||
         !Succeeds(m_main.Next(feature, &error), error))
         return nullptr;
     if (feature == nullptr && !IsFiltered())
@@ -689,7 +689,7 @@ OGRFeature *JoinLayer::GetNextFeature()
             m_peeked != nullptr ? std::move(m_peeked) : ReadNext();
         if (feature == nullptr)
             return nullptr;
-        if (!IsWanted(feature.get()))
+        if (!PassesFilters(feature.get()))
             continue;
         if (IsFiltered())
             UnsetIgnoredFields(feature.get());
@@ -706,7 +706,7 @@ void JoinLayer::Reset()
 
 /* Returns the index of the next row, before filters; -1: there are no rows
  * until the next reset. */
-GIntBig JoinLayer::Place() const
+GIntBig JoinLayer::NextRowIndex() const
 {
     return m_main.has_ended ? -1 : m_main.position - (m_peeked != nullptr);
 }
@@ -727,7 +727,7 @@ bool JoinLayer::SkipTo(GIntBig place)
         m_main.has_ended = true;
         return false;
     }
-    if (!Begins() ||
+    if (!BeginOrReport() ||
         !Succeeds(m_main.Skip(place - m_main.position, &there, &error), error))
         return false;
     if (there)
@@ -840,7 +840,7 @@ oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
 GIntBig JoinLayer::GetFeatureCount(int force)
 {
     oj_error error{OJ_OK, ""};
-    const GIntBig place = Place();
+    const GIntBig place = NextRowIndex();
     int64_t n;
     if (!Succeeds(Count(force, &n, &error), error))
         return -1;
@@ -859,7 +859,7 @@ GIntBig JoinLayer::GetFeatureCount(int force)
 template <class Read>
 OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
 {
-    const GIntBig place = Place();
+    const GIntBig place = NextRowIndex();
     int64_t there = 0;
     if (HasInputExtent() && (force || m_has_fast_extent))
     {
@@ -1135,7 +1135,7 @@ GDALDataset *Open(GDALOpenInfo *info)
     }
     try
     {
-        Deeper deeper;
+        SpecDepthGuard deeper;
         oj_command command{};
         oj_error err{OJ_OK, ""};
         if (ReadName(info->pszFilename, &command, &err) != OJ_OK)

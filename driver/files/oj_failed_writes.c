@@ -212,7 +212,7 @@ const char *oj_failed_writes_prefix(void)
     return prefix;
 }
 
-static const char *without_prefix(const char *folder)
+static const char *skip_prefix(const char *folder)
 {
     size_t n = sizeof prefix - 1;
     return strncmp(folder, prefix, n) == 0 ? folder + n : folder;
@@ -224,7 +224,7 @@ oj_status oj_failed_writes_watch(const char *folder, struct oj_error *err)
     struct watched_folder *new;
     pthread_once(&once, install_handler);
     OJ_NEW_ZEROED(new, 1, err);
-    new->path = CPLStrdup(without_prefix(folder));
+    new->path = CPLStrdup(skip_prefix(folder));
     pthread_mutex_lock(&folders_lock);
     new->next = folders;
     folders = new;
@@ -234,7 +234,7 @@ oj_status oj_failed_writes_watch(const char *folder, struct oj_error *err)
 
 int oj_failed_writes_errno(const char *folder)
 {
-    struct watched_folder *found = folder_of(without_prefix(folder));
+    struct watched_folder *found = folder_of(skip_prefix(folder));
     return found != NULL ? atomic_load(&found->first_errno) : 0;
 }
 
@@ -242,7 +242,7 @@ void oj_failed_writes_end(const char *folder)
 {
     struct watched_folder **link, *found;
     pthread_mutex_lock(&folders_lock);
-    link = find_folder(without_prefix(folder));
+    link = find_folder(skip_prefix(folder));
     found = *link;
     if (found != NULL)
         *link = found->next;

@@ -767,7 +767,7 @@ static oj_status append_matches_of_tile(struct oj_tiled_join *join,
 
 /* ---- merging ------------------------------------------------------------- */
 
-static int compare_found(const void *left, const void *right)
+static int compare_found_in_tie_order(const void *left, const void *right)
 {
     const struct found_feature *a = *(struct found_feature *const *)left;
     const struct found_feature *b = *(struct found_feature *const *)right;
@@ -785,7 +785,7 @@ oj_status oj_tiled_join_rank_ties(struct oj_tiled_join *join,
     OJ_NEW(order, n, err);
     for (int64_t i = 0; i < n; i++)
         order[i] = &join->found[i];
-    qsort(order, (size_t)n, sizeof *order, compare_found);
+    qsort(order, (size_t)n, sizeof *order, compare_found_in_tie_order);
     for (int64_t i = 0; i < n; i++)
         join->tie_rank[order[i] - join->found] = (int32_t)i;
     oj_free(order);

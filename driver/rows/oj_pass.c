@@ -17,14 +17,14 @@
 
 /* ---- states -------------------------------------------------------------- */
 
-static enum oj_pass_state state_of(const struct oj_pass *pass)
+static enum oj_pass_state get_pass_state(const struct oj_pass *pass)
 {
     return oj_pass_state_get(&pass->state);
 }
 
 static int is_choosing(const struct oj_pass *pass)
 {
-    return state_of(pass) == OJ_PASS_CHOOSING;
+    return get_pass_state(pass) == OJ_PASS_CHOOSING;
 }
 
 /* Returns 1 if the input layer is read for the second time: the pairs of its
@@ -43,7 +43,7 @@ static int is_shared(const struct oj_pass *pass)
 
 int oj_pass_is_running(const struct oj_pass *pass)
 {
-    return pass->pipeline != NULL || state_of(pass) == OJ_PASS_OTHER_ROWS;
+    return pass->pipeline != NULL || get_pass_state(pass) == OJ_PASS_OTHER_ROWS;
 }
 
 /* Message sink and cancel flag of the thread before it entered the pass. */
@@ -335,12 +335,12 @@ int oj_pass_is_outdated(struct oj_pass *pass)
         return 0;
     if (oj_job_is_outdated(&pass->job))
         oj_pass_state_set_broken(&pass->state);
-    return state_of(pass) == OJ_PASS_BROKEN;
+    return get_pass_state(pass) == OJ_PASS_BROKEN;
 }
 
 oj_status oj_pass_reopen(struct oj_pass *pass, struct oj_error *err)
 {
-    if (oj_pass_is_running(pass) || state_of(pass) != OJ_PASS_BROKEN)
+    if (oj_pass_is_running(pass) || get_pass_state(pass) != OJ_PASS_BROKEN)
         return OJ_OK;
     close_sides(pass);
     return open_sides(pass->command, pass, err);
@@ -397,7 +397,7 @@ join_rows_on_pipeline_thread(void *user, const struct oj_pipeline_part *part,
     const struct oj_batch *batch = &pass->batches[part->slot];
     const int64_t first = batch->first_row + part->first_row;
     const int chooses = is_choosing(pass);
-    if (state_of(pass) == OJ_PASS_STREAMING)
+    if (get_pass_state(pass) == OJ_PASS_STREAMING)
         return oj_aggregation_join(pass->rows.aggregation,
                                    job->join_side->engine, part, batch, out,
                                    err);
@@ -577,8 +577,9 @@ static oj_status prepare_job_or_stream_join_layer(struct oj_pass *pass,
     oj_status status;
     if (single || !pass->rows.streams_join)
     {
-        if (like != NULL && (!oj_pass_state_has_join_side(state_of(like)) ||
-                             like->answers_from == OJ_ANSWERS_ADDED_UP))
+        if (like != NULL &&
+            (!oj_pass_state_has_join_side(get_pass_state(like)) ||
+             like->answers_from == OJ_ANSWERS_ADDED_UP))
             like = NULL;
         return oj_job_prepare(&pass->job, like != NULL ? &like->job : NULL,
                               err);
@@ -595,7 +596,7 @@ static oj_status prepare_job_for_reading(struct oj_pass *pass, int single,
                                          struct oj_error *err)
 {
     oj_status status;
-    if (oj_pass_state_has_join_side(state_of(pass)) &&
+    if (oj_pass_state_has_join_side(get_pass_state(pass)) &&
         (!single || pass->answers_from != OJ_ANSWERS_ADDED_UP))
         return OJ_OK;
     OJ_TRY(oj_pass_state_enter(&pass->state, OJ_PASS_PREPARING, err));
@@ -669,7 +670,7 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
 
 static oj_status start_rows(struct oj_pass *pass, struct oj_error *err)
 {
-    if (state_of(pass) == OJ_PASS_STARTED)
+    if (get_pass_state(pass) == OJ_PASS_STARTED)
         return OJ_OK;
     OJ_TRY(choose_one_to_one_pairs(pass, err));
     OJ_TRY(oj_rows_open(&pass->rows, err));
@@ -728,7 +729,7 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
 {
     struct oj_pass *pass = user;
     struct oj_batch *batch = &pass->batches[slot];
-    const enum oj_pass_state state = state_of(pass);
+    const enum oj_pass_state state = get_pass_state(pass);
     const int is_join = state == OJ_PASS_STREAMING;
     /* opens the reader, which in the other states is already open */
     if (!is_join && state != OJ_PASS_CHOOSING && state != OJ_PASS_INPUT_ROWS)
@@ -768,7 +769,7 @@ static oj_status start_input_pipeline(struct oj_pass *pass,
                                       struct oj_error *err)
 {
     struct oj_pipeline_work work = make_pipeline_callbacks(pass);
-    int streams = oj_pass_state_has_join_side(state_of(pass))
+    int streams = oj_pass_state_has_join_side(get_pass_state(pass))
                       ? pass->answers_from == OJ_ANSWERS_ADDED_UP
                       : pass->rows.streams_join;
     if (!streams) /* pairs of a streamed layer were limited when they were
@@ -852,7 +853,7 @@ static oj_status close_input(struct oj_pass *pass, oj_status status,
     if (pass->pipeline == NULL)
         return status;
     status = close_pipeline(pass, status, err);
-    if (state_of(pass) == OJ_PASS_INPUT_ROWS)
+    if (get_pass_state(pass) == OJ_PASS_INPUT_ROWS)
         status = check_input_unchanged(pass, status, err);
     close_reader_and_batches(pass);
     return status;
@@ -985,7 +986,7 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
 static oj_status enter_state_after_rows(struct oj_pass *pass, oj_status status,
                                         struct oj_error *err)
 {
-    const enum oj_pass_state state = state_of(pass);
+    const enum oj_pass_state state = get_pass_state(pass);
     if (status != OJ_OK)
         oj_pass_state_set_broken(&pass->state);
     else if (state == OJ_PASS_INPUT_ROWS || state == OJ_PASS_OTHER_ROWS)

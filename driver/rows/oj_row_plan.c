@@ -26,7 +26,7 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
 
 /* Returns which of an input row's pairs become output rows: the options that
  * decide it. */
-static struct oj_row_choice choice_of(const struct oj_rows *rows)
+static struct oj_row_choice row_choice_of_command(const struct oj_rows *rows)
 {
     const struct oj_command *command = rows->job->command;
     return (struct oj_row_choice){.how = (enum oj_how)command->how,
@@ -41,7 +41,7 @@ static struct oj_row_column_words column_words_of(const struct oj_rows *rows)
     const struct oj_command *c = rows->job->command;
     struct oj_row_column_words words = {.dash = "-",
                                         .relation = &rows->job->relation,
-                                        .choice = choice_of(rows),
+                                        .choice = row_choice_of_command(rows),
                                         .name_fid = c->name_fid,
                                         .name_distance = c->name_distance,
                                         .name_rank = c->name_rank,
@@ -110,7 +110,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     }
     if (!is_one)
         OJ_TRY(plan_columns(rows, err));
-    choice = choice_of(rows);
+    choice = row_choice_of_command(rows);
     fields->one_row_per_input =
         command->events == NULL &&
         oj_rows_per_input_find(&job->relation, &choice) == OJ_ROWS_ONE;

@@ -400,7 +400,7 @@ static void write_json_events(FILE *file, const struct oj_summary *summary)
             (long long)counts.n_inside);
 }
 
-static const char *destination_of(const struct oj_job *job)
+static const char *name_destination(const struct oj_job *job)
 {
     return job->command->in_place ? job->command->input.dataset
                                   : job->command->output.dst;
@@ -421,7 +421,7 @@ static void print_summary_line(const struct oj_summary *summary)
         oj_counted(counts->n_rows, "row", "rows"), (long long)counts->n_matched,
         (long long)(counts->n_rows - counts->n_matched), skipped,
         pairs_text(job), text_of_pairs_summed_on_gpu(job),
-        oj_counted(n_written, "row", "rows"), destination_of(job),
+        oj_counted(n_written, "row", "rows"), name_destination(job),
         job->join_side->read_s + counts->read_s, join_seconds(job),
         summary->write_s, summary->total_s, backend_text(job),
         oj_counted(oj_job_threads(job), "thread", "threads"),
@@ -531,7 +531,7 @@ static void write_json(FILE *file, const void *user)
     write_json_count(file, "undecided_pairs", stats->n_undecided_pairs);
     fprintf(file, "  \"self_join\": %s,\n",
             job->sides.is_self_join ? "true" : "false");
-    write_text(file, "destination", destination_of(job));
+    write_text(file, "destination", name_destination(job));
     write_text(file, "lane",
                summary->written->lane != NULL ? summary->written->lane
                                               : "features");
@@ -586,5 +586,5 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
      */
     bare = *err;
     return oj_fail(err, status, "%.700s; all rows are written to %.250s",
-                   bare.message, destination_of(summary->job));
+                   bare.message, name_destination(summary->job));
 }

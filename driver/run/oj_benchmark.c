@@ -166,8 +166,8 @@ static double per_second(const struct method_row *row)
     return row->all_s > 0 ? (double)row->n_all / row->all_s : 0.0;
 }
 
-static double speed_up(const struct method_row *first,
-                       const struct method_row *row)
+static double compute_speedup(const struct method_row *first,
+                              const struct method_row *row)
 {
     return row->all_s > 0 ? first->all_s / row->all_s : 0.0;
 }
@@ -202,7 +202,8 @@ static void print_table(const struct method_row *rows, int n)
         printf("%-42s %3d %10s %9.3f %9.3f %9.3f %9.3f %10.3f%s %11.0f %9.1f",
                row->method->name, row->n_threads, rows_run, row->index_s,
                row->filter_s, row->refine_s, row->total_s, row->all_s,
-               is_sample ? "*" : " ", per_second(row), speed_up(&rows[0], row));
+               is_sample ? "*" : " ", per_second(row),
+               compute_speedup(&rows[0], row));
         if (has_moves)
             print_moves(row);
         printf(" %11lld  %s\n", (long long)row->n_pairs, agreement);
@@ -252,7 +253,7 @@ static void write_csv(FILE *file, const void *user)
         if (row->n_run < row->n_all)
             fprintf(file, "%.6f", row->all_s);
         fprintf(file, ",%.1f,%.3f,%lld,%lld,%lld,%lld,%lld", per_second(row),
-                speed_up(&b->rows[0], row), (long long)row->n_pairs,
+                compute_speedup(&b->rows[0], row), (long long)row->n_pairs,
                 (long long)row->n_differ, (long long)row->n_apart,
                 (long long)row->n_undecided_pairs,
                 (long long)row->n_within_ulps);
@@ -370,7 +371,7 @@ static oj_status time_join(const struct benchmark *b, struct oj_join *join,
     return OJ_OK;
 }
 
-static void free_timed(struct timed_join *timed)
+static void free_timed_join(struct timed_join *timed)
 {
     oj_matches_free(&timed->matches);
     oj_flat_buf_free(&timed->shapes);
@@ -407,7 +408,7 @@ static oj_status choose_benchmark_rows(const struct benchmark *b,
         if (fit < (double)n_all)
             *n_rows = fit < (double)n_trial ? n_trial : (int64_t)fit;
     }
-    free_timed(&trial);
+    free_timed_join(&trial);
     return status;
 }
 
@@ -534,7 +535,7 @@ static oj_status compare_after_moves(struct benchmark *b, struct oj_join *join,
     row->n_differ_moved = validation.n_rows_different;
     row->n_apart_moved = n_rows_apart(&validation);
     oj_validation_free(&validation);
-    free_timed(&timed);
+    free_timed_join(&timed);
     return status;
 }
 
@@ -593,7 +594,7 @@ static oj_status time_opened_method(struct benchmark *b,
         status = compare_with_reference_answer(b, &timed.input, &timed.matches,
                                                row, err);
     }
-    free_timed(&timed);
+    free_timed_join(&timed);
     if (status == OJ_OK)
         status = time_moves(b, join, n, row, err);
     return status;
