@@ -46,7 +46,7 @@ void oj_flatgeobuf_grow_box(double *box, const double *by)
     }
 }
 
-static void get_box(const struct oj_flatgeobuf_row *row, double box[4])
+static void copy_row_box(const struct oj_flatgeobuf_row *row, double box[4])
 {
     memcpy(box, row->box, 16);
     memcpy(box + 2, row->box + (row->is_point ? 0 : 2), 16);
@@ -112,7 +112,7 @@ oj_status oj_flatgeobuf_unsorted_add(struct oj_flatgeobuf_unsorted *rows,
         OJ_TRY(init_unsorted_rows(rows, err));
     OJ_ROOM(rows->sample, rows->n_samples, rows->n_samples + 1,
             rows->cap_samples, err);
-    get_box((const void *)bytes, rows->sample[rows->n_samples++]);
+    copy_row_box((const void *)bytes, rows->sample[rows->n_samples++]);
     if (rows->bytes == NULL || rows->n.bytes + n->bytes > rows->most_kept)
         OJ_TRY(write_rows_to_temporary_file(rows, bytes, n->bytes, err));
     else
@@ -257,8 +257,8 @@ static oj_status reserve_order(struct row_run *run, int64_t n_used, int64_t n,
     return OJ_OK;
 }
 
-static struct oj_flatgeobuf_row *row_at(const struct sorting *s,
-                                        const struct row_run *run, int64_t at)
+static struct oj_flatgeobuf_row *
+row_at_position(const struct sorting *s, const struct row_run *run, int64_t at)
 {
     return (void *)((s->rows->bytes != NULL ? s->rows->bytes : run->from) + at);
 }
@@ -266,7 +266,8 @@ static struct oj_flatgeobuf_row *row_at(const struct sorting *s,
 static const struct oj_flatgeobuf_row *
 nth_row_of_run(const struct sorting *s, const struct row_run *run, int64_t i)
 {
-    return row_at(s, run, (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
+    return row_at_position(s, run,
+                           (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
 }
 
 /* Appends the rows between two positions to run. has_keys: their keys were
@@ -288,11 +289,12 @@ static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
     OJ_TRY(reserve_order(run, done.rows, end, err));
     while (done.rows < end)
     {
-        struct oj_flatgeobuf_row *row = row_at(s, run, done.bytes + shift);
+        struct oj_flatgeobuf_row *row =
+            row_at_position(s, run, done.bytes + shift);
         double box[4];
         if (!has_keys)
         {
-            get_box(row, box);
+            copy_row_box(row, box);
             row->key = hilbert_sort_key(s, box);
         }
         run->order[0][done.rows] =
@@ -376,7 +378,7 @@ static oj_status make_rows_of_file(const struct sorting *s, struct row_run *run,
         int64_t n_head = row->is_point ? s->rows->n_head : 0;
         int64_t n_box = row->is_point ? 0 : BOX_BYTES;
         uint8_t *to = run->to + at.in_file;
-        get_box(row, run->node[i].box);
+        copy_row_box(row, run->node[i].box);
         run->node[i].offset = (uint64_t)at.in_file;
         memcpy(to, s->rows->head, (size_t)n_head);
         memcpy(to + n_head, (const uint8_t *)row->box + n_box,
