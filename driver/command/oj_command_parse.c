@@ -622,7 +622,7 @@ static oj_status read_seconds(const struct oj_option *option, const char *word,
         return OJ_OK;
     }
     return oj_fail(err, OJ_ERR_ARG,
-                   "-%s must be a number of seconds, as 2, 1.5s, 200ms or "
+                   "-%s must be a number of seconds, such as 2, 1.5s, 200ms or "
                    "1min, not '%s'",
                    option->name, word);
 }
@@ -667,8 +667,8 @@ static oj_status read_gpus(const char *word, uint64_t *out,
             i >= OJ_GPU_MAX_DEVICES - 1 || (*end != '\0' && *end != ','))
             return oj_fail(
                 err, OJ_ERR_ARG,
-                "-gpu takes all, or numbers of GPUs below %d as 0 or "
-                "0,2 (ogrjoin --devices lists them), not '%s'",
+                "-gpu takes all, or numbers of GPUs below %d, such as 0 "
+                "or 0,2 (ogrjoin --devices lists them), not '%s'",
                 OJ_GPU_MAX_DEVICES - 1, word);
         gpus |= (uint64_t)1 << i;
         if (*end == '\0')

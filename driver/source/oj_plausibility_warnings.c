@@ -207,7 +207,8 @@ static void warn_of_unexpected_degrees(const struct oj_source *source,
         return;
     if (source->srs != NULL && !OSRIsGeographic(source->srs))
         oj_warn("the coordinates of the %s layer '%s' look like degrees, but "
-                "its CRS is not: if so, correct it with -%s EPSG:4326",
+                "its CRS is not in degrees; if they are degrees, write -%s "
+                "EPSG:4326",
                 source->role, source->name,
                 source->role[0] == 'i' ? "s_srs" : "join_srs");
     else if (source->srs == NULL && !looks_like_degrees(other))
@@ -297,15 +298,14 @@ static void warn_of_distance(const struct oj_command *command,
     if (d.unit != OJ_UNIT_CRS)
         return;
     if (crs->join != NULL && value < 0.1)
-        oj_warn(
-            "-max_distance %g is in the unit %s here, not in degrees; write "
-            "%gm or %gft where so small a distance is meant",
-            value, unit_of(crs), value, value);
+        oj_warn("-max_distance %g is in the unit %s here, not in degrees; if "
+                "you mean so small a distance, write %gm or %gft",
+                value, unit_of(crs), value, value);
     if (crs->join == NULL && value > 10 && own->is_known &&
         looks_like_degrees(own))
-        oj_warn("the coordinates look like degrees, and no CRS is known: "
-                "-max_distance %g is %g degrees then; with -s_srs EPSG:4326 "
-                "-metric sphere it is in metres",
+        oj_warn("the coordinates look like degrees, and no CRS is known, "
+                "so -max_distance %g means %g degrees; if it is in metres, "
+                "write -s_srs EPSG:4326 -metric sphere",
                 value, value);
 }
 
