@@ -739,10 +739,11 @@ static oj_status read_value(struct argument_reader *r,
         case OJ_OPTION_BYTES:
             return oj_memory_size_read(words[0], at)
                        ? OJ_OK
-                       : oj_fail(err, OJ_ERR_ARG,
-                                 "-%s must be a number of bytes, as 512M or "
-                                 "4G, not '%s'",
-                                 option->name, words[0]);
+                       : oj_fail(
+                             err, OJ_ERR_ARG,
+                             "-%s must be a number of bytes, such as 512M or "
+                             "4G, not '%s'",
+                             option->name, words[0]);
         case OJ_OPTION_GPUS:
             *(uint64_t *)at = OJ_ALL_GPUS;
             return strcasecmp(words[0], "all") == 0

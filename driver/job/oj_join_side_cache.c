@@ -167,9 +167,10 @@ int64_t oj_join_cache_limit(void)
     if (oj_memory_size_read(text, &bytes))
         return bytes;
     if (!__atomic_exchange_n(&has_warned, 1, __ATOMIC_RELAXED))
-        oj_warn("OGRJOIN_CACHE_MAX must be a number of bytes, as 512M or 4G, "
-                "or 0, not '%s': a quarter of the memory is used",
-                text);
+        oj_warn(
+            "OGRJOIN_CACHE_MAX must be a number of bytes, such as 512M or 4G, "
+            "or 0, not '%s': a quarter of the memory is used",
+            text);
     return quarter_of_memory();
 }
 

@@ -97,9 +97,10 @@ static void warn_of_bad_texts(const struct oj_source *source, int64_t n)
         oj_counted(n, "text value is", "text values are"),
         oj_word_one_or_many(n, "it is", "they are"),
         oj_driver_has_open_option(driver, "ENCODING")
-            ? CPLSPrintf("name its encoding, as with -%s ENCODING=ISO-8859-1",
-                         source->role[0] == 'i' ? "oo" : "joo")
-            : "recode the file first, as with iconv -f ISO-8859-1 -t "
+            ? CPLSPrintf(
+                  "name its encoding, for example with -%s ENCODING=ISO-8859-1",
+                  source->role[0] == 'i' ? "oo" : "joo")
+            : "recode the file first, for example with iconv -f ISO-8859-1 -t "
               "UTF-8");
 }
 
@@ -116,7 +117,8 @@ static void warn_of_antimeridian(const struct oj_source *source,
     if (counts->n_torn > 0)
         oj_warn("%s layer '%s': %s the antimeridian of the CRS of the join and "
                 "cannot be cut there, so that the reprojection tears %s: cut "
-                "%s before, as with ogr2ogr -wrapdateline -makevalid, or join "
+                "%s before, for example with ogr2ogr -wrapdateline -makevalid, "
+                "or join "
                 "with -metric sphere",
                 source->role, source->name,
                 oj_counted(counts->n_torn, "feature crosses", "features cross"),

@@ -62,7 +62,7 @@ static int write_hint_for_foreign_name(const char *name, const char *role,
     {
         of_layer = bar + sizeof layer_name - 1;
         snprintf(text, size,
-                 "QGIS names layers so, GDAL does not; write %.*s, and "
+                 "this is how QGIS names a layer; for GDAL write %.*s, and "
                  "-%s_layer %.*s",
                  (int)(bar - name), name, role, (int)strcspn(of_layer, "|"),
                  of_layer);
