@@ -64,7 +64,7 @@ static void end_stores_past_caches(void)
 #endif
 }
 
-/* memcpy() with stores past the caches. */
+/* Copies like memcpy(), but stores past the caches. */
 static void copy_past_caches(void *to, const void *from, size_t n)
 {
 #ifdef __SSE2__
