@@ -173,8 +173,8 @@ static __device__ uint4 operator+(uint4 a, uint4 b)
     return make_uint4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-/* Exclusive prefix sum of n over the threads of a block; *all becomes the
- * total. */
+/* Returns the exclusive prefix sum of n over the threads of a block; *all
+ * becomes the total. */
 static __device__ uint4 block_prefix_sum(uint4 n, uint4 *all)
 {
     __shared__ uint4 of_warp[BLOCK / 32];
