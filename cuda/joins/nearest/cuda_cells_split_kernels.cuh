@@ -101,9 +101,10 @@ reserve_positions_by_warp(struct oj_cells_counter *counter, int wants)
            (unsigned)__popc(votes & ((1u << lane) - 1u));
 }
 
-/* One step of a reduction: the minimum of each of 2 * half numbers over the
- * lanes of a warp, or of a part of it. Lanes whose numbers differ in `bit`
- * exchange halves of their numbers; each lane keeps the minima of one half. */
+/* Makes one step of a reduction, which computes the minimum of each of 2 * half
+ * numbers over the lanes of a warp or a part of it. Lanes whose numbers differ
+ * in `bit` exchange halves of their numbers; each lane keeps the minima of one
+ * half. */
 template <int half>
 static __device__ void exchange_halves_keeping_min(float *v, uint32_t lane,
                                                    uint32_t bit)
