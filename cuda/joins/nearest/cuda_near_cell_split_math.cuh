@@ -259,8 +259,8 @@ OJ_NEAR_FN uint32_t oj_near_hash_one(uint32_t hash, double v)
     return hash * 0x85EBCA77u + (uint32_t)(bits >> 32);
 }
 
-/** Hash of a key. Equal keys have equal hashes, even if zeros differ in sign.
- */
+/** Returns the hash of a key. Equal keys have equal hashes, even if zeros
+ *  differ in sign. */
 OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_cuda_segment *k)
 {
     uint32_t hash = oj_near_hash_one(0x2545F491u, k->ax);
