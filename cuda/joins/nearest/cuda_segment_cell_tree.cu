@@ -272,7 +272,8 @@ start_level_cells_of_interval(const struct seed &s, double low, double high)
     return oj_near_seed_range(s.level, s.per_cell, s.widen, low, high);
 }
 
-/* fill 0: counts the segments of each cell; fill 1: stores them in its list. */
+/* Counts the segments of each cell (fill 0), or stores them in the cell's list
+ * (fill 1). */
 template <int fill>
 static __global__ void __launch_bounds__(SEED_BLOCK)
     count_or_list_cell_segments(struct seed s, uint32_t *id,
