@@ -138,7 +138,8 @@ static oj_status build_close_points(struct oj_cuda_index *index,
     return make_cell_start_offsets(self, work);
 }
 
-/* The number of pairs is not known, so 16 per point are assumed. */
+/* Returns the bytes that a batch of n points needs. The number of pairs is not
+ * known, so 16 per point are assumed. */
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const int64_t pair_bytes = (int64_t)(sizeof(double) + sizeof(int32_t));
