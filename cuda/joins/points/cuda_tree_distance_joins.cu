@@ -68,8 +68,8 @@ oj_cuda_tree_joins_side(const struct oj_cuda_index *wrapped)
     return &((const struct tree_index *)wrapped)->side;
 }
 
-/* Bytes of the arrays and pairs of n points; the number of pairs within a
- * distance is not known, so 16 per point are assumed. */
+/* Returns the bytes of the arrays and pairs of n points. The number of pairs
+ * within a distance is not known, so 16 per point are assumed. */
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const struct tree_index *self = (const struct tree_index *)wrapped;
