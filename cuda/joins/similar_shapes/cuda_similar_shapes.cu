@@ -353,7 +353,7 @@ static __device__ void measure_candidates(const struct cuda_shape_pairs &p,
     __syncthreads();
 }
 
-/* Number of features of the slice. */
+/* Returns the number of features of the slice. */
 static __device__ int64_t count_features_of_slice(
     const struct cuda_shape_pairs &p, const struct cuda_shape_row &r)
 {
