@@ -21,8 +21,9 @@ static oj_status build_polygon_cells(struct oj_cuda_index *index,
                                     &self->cells);
 }
 
-/* Bytes per point: a rank or count, an offset, and some pairs; plus sums of
- * chunks and unsure points. */
+/* Returns the bytes that a batch of n points needs. Per point: a rank or count,
+ * an offset, and some pairs; in addition the sums of chunks and the unsure
+ * points. */
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
     (void)index;
@@ -374,8 +375,9 @@ template <typename Own> struct adding_answer
     }
 };
 
-/* resident: minimum number of blocks per multiprocessor; it is lower than for
- * the query alone, because adding values needs further registers. */
+/* Passes each point and the features that contain it to answer, which adds them
+ * up. resident: minimum number of blocks per multiprocessor; it is lower than
+ * for the query alone, because adding values needs further registers. */
 template <int resident, typename answer_t>
 static __global__ void __launch_bounds__(BLOCK, resident)
     add_pairs_by_feature(const __grid_constant__ struct points_in_rings_query q,
@@ -401,7 +403,8 @@ struct count_answer : adding_answer<count_answer<count_t>>
     {
     }
 
-    /* Lanes with equal features add their number by one addition. */
+    /* Counts the pairs of a warp: one addition for all lanes with equal
+     * features. */
     __device__ __forceinline__ void add(const struct points_in_rings_query &,
                                         int64_t, int32_t rank) const
     {
