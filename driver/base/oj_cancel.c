@@ -71,9 +71,9 @@ static int record_signal(int number)
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* Handler of SIGPIPE and SIGXFSZ; it runs on the thread whose write() fails,
- * before write() returns its error. Only the first signal sends SIGTERM,
- * because a second SIGTERM would end the process at once. */
+/* Cancels the run: handler of SIGPIPE and SIGXFSZ, which runs on the thread
+ * whose write() fails, before write() returns its error. Only the first signal
+ * sends SIGTERM, because a second SIGTERM would end the process at once. */
 static void cancel_on_failed_write(int number)
 {
     int before = errno;

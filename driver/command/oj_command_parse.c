@@ -291,8 +291,8 @@ static oj_status check_exclude_option(const struct oj_command *command,
 
 /* ---- options together ---------------------------------------------------- */
 
-/* Value of an option, "" for a flag, or NULL if it is not given; a callback for
- * struct oj_given_options. */
+/* Returns the value of an option, "" for a flag, or NULL if it is not given; a
+ * callback for struct oj_given_options. */
 static const char *value_of_given_option(const void *user, const char *name)
 {
     const struct oj_command *command = user;
@@ -337,8 +337,8 @@ static oj_status check_option_fits_dataset(const struct oj_option *option,
                    option->name, option->not_read);
 }
 
-/* A file of -write_spec is a dataset, so it accepts the options of a
- * dataset. */
+/* Refuses options with -write_spec that a dataset does not accept, because the
+ * file that is written is a dataset. */
 static oj_status check_options_fit_write_spec(const struct oj_command *command,
                                               struct oj_error *err)
 {

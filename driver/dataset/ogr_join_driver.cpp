@@ -643,7 +643,7 @@ oj_status JoinLayer::Begin(oj_error *err)
     return Refresh(err);
 }
 
-/* Begin(), but reports the error; after an error no rows follow. */
+/* Calls Begin() and reports its error; after an error no rows follow. */
 bool JoinLayer::BeginOrReport()
 {
     oj_error error{OJ_OK, ""};

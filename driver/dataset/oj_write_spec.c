@@ -14,7 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Adds a path, made relative to folder, after a prefix (a letter, or ""). */
+/* Adds a path, made relative to folder, to words. before: a letter that
+ * precedes the path in the word, or "". */
 static void add_relative_path(char ***words, const char *before,
                               const char *path, const char *folder)
 {

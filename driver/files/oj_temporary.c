@@ -50,7 +50,7 @@ static const char *path_in_folder(const char *folder, const char *name)
 
 /* ---- folders ------------------------------------------------------------- */
 
-/* The name of the temporary folder, without its path. */
+/* Returns the name of the temporary folder, without its path. */
 static const char *folder_name(const struct oj_temporary *t)
 {
     return CPLGetFilename(t->folder);

@@ -59,8 +59,8 @@ static int64_t max_pairs_per_batch(const struct oj_command *command)
     return most > LEAST_BATCH_PAIRS ? most : LEAST_BATCH_PAIRS;
 }
 
-/* Number of threads of the join; without -threads it is GDAL_NUM_THREADS. 0:
- * all processors. */
+/* Returns the number of threads of the join; without -threads it is
+ * GDAL_NUM_THREADS. 0: all processors. */
 static int n_threads(const struct oj_command *command)
 {
     const char *n = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
@@ -102,8 +102,9 @@ static oj_status explain_argument_order(const struct oj_command *command,
                    bare.message);
 }
 
-/* The row count is needed only for the progress bar. Counting a SELECT can take
- * as long as reading it, so rows are counted only if -progress is given. */
+/* Decides whether progress is shown, and counts the rows for that. Counting a
+ * SELECT can take as long as reading it, so rows are counted only if -progress
+ * is given. */
 static void decide_progress_and_row_count(struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -204,9 +205,9 @@ int64_t oj_job_most_held_pairs(const struct oj_command *command)
     return command->memory > 0 ? command->memory / HELD_SHARE : MOST_HELD;
 }
 
-/* -memory: maximum bytes of a tile with its index, and of the batches with
- * their answers. Each of the two gets half of what the vocabulary and
- * -one_to_one leave, but at least an eighth of -memory. */
+/* Returns for -memory the maximum bytes of a tile with its index, which is also
+ * that of the batches with their answers. Each of the two gets half of what the
+ * vocabulary and -one_to_one leave, but at least an eighth of -memory. */
 static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -337,8 +338,8 @@ oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
                         &job->join_side->engine, err);
 }
 
-/* Number of shares into which -memory is divided: one for the join, more for a
- * reference. */
+/* Returns the number of shares into which -memory is divided: one for the join,
+ * more for a reference. */
 static int64_t count_memory_shares(const struct oj_command *command)
 {
     return command->validate != NULL ? 1 + REFERENCE_SHARE : 1;

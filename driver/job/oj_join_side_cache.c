@@ -67,7 +67,7 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
     oj_side_columns_use_vocabulary(&sides->columns, side->vocabulary);
 }
 
-/* Bytes allocated for the arrays: by their capacities, not their sizes. */
+/* Returns the bytes that are allocated for the arrays, by their capacities. */
 static int64_t flat_bytes(const struct oj_flat_buf *buf)
 {
     return 8 * (buf->cap_features + buf->cap_part_offset +
@@ -96,8 +96,8 @@ static int64_t engine_bytes(const struct oj_join_side *side,
     return index + n * (int64_t)sizeof(int32_t);
 }
 
-/* Bytes of memory of a side. An engine that reports no size is estimated at 72
- * bytes per vertex and 4 per feature. */
+/* Returns the bytes of memory of a side. An engine that reports no size is
+ * estimated at 72 bytes per vertex and 4 per feature. */
 static int64_t side_bytes(const struct oj_join_side *side,
                           struct oj_join *engine)
 {
@@ -140,8 +140,8 @@ void oj_join_side_free(struct oj_join_side *side)
 
 /* ---- the limit ----------------------------------------------------------- */
 
-/* A quarter of the memory that the process may use; 1 GB if that is unknown.
- * Determined once. */
+/* Returns a quarter of the memory that the process may use; 1 GB if that is
+ * unknown. Determined once. */
 static int64_t quarter_of_memory(void)
 {
     static int64_t quarter;

@@ -161,7 +161,7 @@ static oj_status encode_list(struct oj_bytes *bytes, OGRFieldType type,
     return OJ_OK;
 }
 
-/* Size of a value that is stored without a length. */
+/* Returns the size of a value that is stored without a length. */
 static int64_t field_value_size(OGRFieldType type)
 {
     return oj_type_is_number(type) ? 8 : (int64_t)sizeof(OGRField);

@@ -1027,8 +1027,8 @@ static int64_t count_output_rows(enum oj_how how,
     return n;
 }
 
-/* Number of output rows of an answer. With aggregates each input row gives one.
- */
+/* Returns the number of output rows of an answer. With aggregates each input
+ * row gives one. */
 static int64_t count_output_rows_of_answer(const struct oj_pass *pass,
                                            const struct oj_answer *answer)
 {

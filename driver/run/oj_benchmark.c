@@ -293,8 +293,8 @@ compare_with_cpu(struct oj_join *cpu, const struct oj_matches *answer,
     return status;
 }
 
-/* Number of rows that a comparison could not decide, or whose difference was
- * confirmed as rounding. */
+/* Returns the number of rows that a comparison could not decide, or whose
+ * difference was confirmed as rounding. */
 static int64_t n_rows_apart(const struct oj_validation *validation)
 {
     return validation->n_undecided + validation->n_rows_proved +
@@ -619,8 +619,8 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
     return OJ_OK;
 }
 
-/* OJ_ERR_UNSUPPORTED or OJ_ERR_NO_DEVICE if the method cannot answer this join.
- */
+/* Measures one method. OJ_ERR_UNSUPPORTED or OJ_ERR_NO_DEVICE if it cannot
+ * answer this join. */
 static oj_status run_method(struct benchmark *b, const struct method *method,
                             struct method_row *row, struct oj_error *err)
 {

@@ -297,8 +297,8 @@ static const char *format_bytes(double bytes)
     return CPLSPrintf("%.*f %s", i > 0, bytes, units[i]);
 }
 
-/* Bytes of coordinates and offsets of a layer. Points in the short form have no
- * parts and rings. */
+/* Returns the bytes of coordinates and offsets of a layer. Points in the short
+ * form have no parts and rings. */
 static double coordinate_bytes(const struct oj_flat *flat)
 {
     double bytes = 16.0 * (double)flat->n_vertices +

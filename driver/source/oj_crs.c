@@ -147,7 +147,7 @@ static oj_status make_transformation(struct oj_source *source,
     return OJ_OK;
 }
 
-/* A side without a CRS gets that of the other side. */
+/* Gives a side without a CRS that of the other side. */
 static oj_status fill_missing_crs(const struct oj_command *command,
                                   struct oj_source *input,
                                   struct oj_source *join, struct oj_error *err)
@@ -169,8 +169,8 @@ static oj_status fill_missing_crs(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* Used with -t_srs: transforms both sides into that CRS. The boxes of -window
- * are given in it. */
+/* Transforms both sides into the CRS of -t_srs. The boxes of -window are given
+ * in it. */
 static oj_status transform_both_to_target_crs(const struct oj_command *command,
                                               struct oj_source *input,
                                               struct oj_source *join,
@@ -197,8 +197,8 @@ static oj_status transform_both_to_target_crs(const struct oj_command *command,
         err);
 }
 
-/* Used without -t_srs: transforms the join side into the CRS of the input, in
- * which the boxes of -window are given, too. */
+/* Transforms the join side into the CRS of the input, if there is no -t_srs.
+ * The boxes of -window are given in the CRS of the input. */
 static oj_status transform_join_to_input_crs(const struct oj_command *command,
                                              const struct oj_source *input,
                                              struct oj_source *join,

@@ -29,7 +29,7 @@ OJ_MUST_USE oj_status oj_crs_choose(const struct oj_command *command,
                                     struct oj_relation *relation,
                                     struct oj_error *err);
 
-/** oj_distance_scale() for the CRS of the join: a distance in this unit,
+/** Calls oj_distance_scale() for the CRS of the join: a distance in this unit,
  *  multiplied by *scale, is in the unit of the join. option (without dash) and
  *  written (its value as the user wrote it) are for the error text. OJ_ERR_ARG
  *  if the unit has no fixed length in this CRS. */

@@ -145,8 +145,8 @@ static int is_by_distance(const struct oj_command *command)
            oj_command_given(command, "max_distance");
 }
 
-/* Maximum distance between the boxes of two features of a pair; INFINITY if it
- * differs from row to row. */
+/* Returns the maximum distance between the boxes of two features of a pair;
+ * INFINITY if it differs from row to row. */
 static double largest_pair_gap(const struct oj_command *command,
                                double max_distance)
 {
@@ -223,8 +223,9 @@ static double extent_diagonal(const struct side_extent *e)
     return hypot(e->box.MaxX - e->box.MinX, e->box.MaxY - e->box.MinY);
 }
 
-/* A sample may not represent its layer. So a gap between two extents counts
- * only if it is wider than the sampled extents together. */
+/* Returns 1 if a gap between two extents shows that the layers are apart. A
+ * sample may not represent its layer, so with samples the gap must be wider
+ * than both extents together. */
 static int is_gap_conclusive(const struct side_extent *a,
                              const struct side_extent *b, double gap)
 {

@@ -267,8 +267,8 @@ static oj_status set_where(struct oj_source *s, const char *where,
     return OJ_OK;
 }
 
-/* GeoPackage and SQLite detect an invalid condition only when the first row is
- * read, so it is tried in a SELECT. */
+/* Refuses an invalid condition. GeoPackage and SQLite detect it only when the
+ * first row is read, so it is tried in a SELECT. */
 static oj_status check_where(const struct oj_source *s, struct oj_error *err)
 {
     const char *where = s->side->where;
