@@ -512,7 +512,8 @@ oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first,
 
 /* ---- slices -------------------------------------------------------------- */
 
-/* to[i] = from[first + i] - from[first], for n + 1 entries. */
+/* Copies n + 1 offsets less the first of them: to[i] = from[first + i] -
+ * from[first]. */
 static oj_status rebase_offsets(const int64_t *from, int64_t first, int64_t n,
                                 int64_t **to, int64_t *capacity,
                                 struct oj_error *err)

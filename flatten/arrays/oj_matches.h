@@ -107,8 +107,8 @@ OJ_MUST_USE oj_status oj_matches_reserve_scattered(struct oj_matches *matches,
 
 void oj_matches_free(struct oj_matches *matches);
 
-/** Index of the first entry of a row, and index behind its last entry, in any
- *  form. */
+/** Return the index of the first entry of a row, and the index behind its last
+ *  entry, in any form. */
 static inline int64_t oj_matches_first(const struct oj_matches *m, int64_t row)
 {
     if (m->offset != NULL)

@@ -83,11 +83,12 @@ enum oj_pair_kind
 
 enum oj_pair_kind oj_pair_value_kind(enum oj_pair_value which);
 
-/** The text of a value of kind OJ_PAIR_KIND_TEXT, a static string; NULL for NaN
- *  and invalid codes. */
+/** Returns the text of a value of kind OJ_PAIR_KIND_TEXT, a static string; NULL
+ *  for NaN and invalid codes. */
 const char *oj_pair_value_text(enum oj_pair_value which, double value);
 
-/** The code of a DE-9IM matrix, nine letters of F012 of which the last is 2. */
+/** Returns the code of a DE-9IM matrix, given as nine letters of F012, of which
+ *  the last is 2. */
 double oj_pair_matrix_code(const char *matrix);
 
 /** The values of an answer. Owner; zeroed memory is a valid empty one, and an

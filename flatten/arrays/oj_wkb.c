@@ -73,8 +73,8 @@ static double get_double(const uint8_t *p, int big_endian)
     return oj_wkb_double(turned);
 }
 
-/* ISO types encode dimensions in thousands, extended types in flags; a type may
- * use both. */
+/* Reads byte order and type. ISO types encode dimensions in thousands, extended
+ * types in flags; a type may use both. */
 static oj_status read_header(struct wkb_reader *in, struct header *out)
 {
     uint32_t type, dimensions;

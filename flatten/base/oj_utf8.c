@@ -80,7 +80,7 @@ OJ_INLINE void find_bad_bytes(const unsigned char *s, signed32 *found)
               ((signed32)(before == 0xF4) & (signed32)(c > 0x8F));
 }
 
-/* Check for texts of one- and two-byte code points, as in most languages; a
+/* Checks texts of one- and two-byte code points, as in most languages; takes a
  * third of the work of find_bad_bytes(). A continuation byte must follow
  * C2..DF, and nothing else may. Longer code points count as possibly invalid.
  */
@@ -95,7 +95,7 @@ OJ_INLINE void find_bytes_beyond_two(const unsigned char *s, signed32 *found)
               ((signed32)before & ~(begins | ((signed32)before < -64)));
 }
 
-/* Check for texts with code points of up to three bytes; half the work of
+/* Checks texts with code points of up to three bytes; takes half the work of
  * find_bad_bytes(). Four-byte code points, and the bytes after E0 and ED, count
  * as possibly invalid. */
 OJ_INLINE void find_bytes_beyond_three(const unsigned char *s, signed32 *found)
@@ -137,8 +137,9 @@ OJ_INLINE int64_t pass_blocks(const unsigned char *s, int64_t n, int64_t at,
     return at;
 }
 
-/* The faster checks do not recognise a three- or four-byte code point that
- * begins before the block. Such a block is left to the next slower check. */
+/* Skips valid blocks by the check for two-byte code points. It does not
+ * recognise a three- or four-byte code point that begins before the block; such
+ * a block is left to the next slower check. */
 OJ_CLONES static int64_t pass_blocks_up_to_two(const unsigned char *s,
                                                int64_t n, int64_t at)
 {

@@ -159,8 +159,8 @@ static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
     return OJ_OK;
 }
 
-/* Size in bytes of a spatial index over n features: nodes of 40 bytes,
- * node_size children each; -1: too large. */
+/* Returns the size in bytes of a spatial index over n features: nodes of 40
+ * bytes, node_size children each; -1: too large. */
 static int64_t size_of_spatial_index(int64_t n, int64_t node_size)
 {
     int64_t nodes = n;
@@ -283,7 +283,7 @@ static void add_number(struct oj_chunk_column *column, int64_t row, int type,
         ((int64_t *)column->values)[row] = whole;
 }
 
-/* A text that is not a valid time gives NULL, as in GDAL. */
+/* Adds a time. A text that is not a valid time gives NULL, as in GDAL. */
 static void add_time(struct oj_chunk_column *column, int64_t row,
                      const uint8_t *at, int64_t n)
 {
@@ -303,9 +303,9 @@ static inline int has_nul(uint64_t word)
             UINT64_C(0x8080808080808080)) != 0;
 }
 
-/* Length of a text up to its first NUL byte, where OGR's texts end. At least
- * ten bytes of the feature precede every text, so that its last eight bytes can
- * be read as one word even if it is shorter. */
+/* Returns the length of a text up to its first NUL byte, where OGR's texts end.
+ * At least ten bytes of the feature precede every text, so that its last eight
+ * bytes can be read as one word even if it is shorter. */
 static inline int64_t length_of_text(const uint8_t *at, int64_t n)
 {
     uint64_t word;

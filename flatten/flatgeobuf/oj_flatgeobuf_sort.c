@@ -176,8 +176,8 @@ struct sorting
     struct row_run *run; /* [n_threads] */
 };
 
-/* The sort key of a row, for ascending order: from the Hilbert code of its box.
- */
+/* Returns the sort key of a row, for ascending order: from the Hilbert code of
+ * its box. */
 static uint32_t hilbert_sort_key(const struct sorting *s, const double *box)
 {
     return UINT32_MAX - oj_hilbert_code(box, s->rows->box);
@@ -216,9 +216,9 @@ static void compute_bucket_offsets(struct sorting *s)
     s->bucket[s->n_buckets] = at;
 }
 
-/* Number of threads such that the memory limit allows each to hold two copies
- * of any of the n blocks (or buckets) in at[]. A bucket of a single key does
- * not count, since it is processed block by block. */
+/* Returns the number of threads such that the memory limit allows each to hold
+ * two copies of any of the n blocks (or buckets) in at[]. A bucket of a single
+ * key does not count, since it is processed block by block. */
 static int threads_within_memory(const struct sorting *s,
                                  const struct oj_flatgeobuf_extent *at,
                                  int64_t n)

@@ -226,7 +226,7 @@ static inline oj_status add_geometry(const struct stored_value *value,
 /* Maximum size of the list of types that SQLite accepts. */
 #define MOST_TYPE_BYTES 98307
 
-/* Size of a stored value, from its serial type. */
+/* Returns the size of a stored value, from its serial type. */
 static inline int64_t size_of_serial_type(uint64_t type)
 {
     static const int32_t bytes[12] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};

@@ -12,9 +12,10 @@
 
 #include <gdal.h>
 
-/** The connection, a sqlite3 *. NULL if the dataset's driver does not use
- *  SQLite, or if the SQLite library found is not GDAL's: two copies of SQLite
- *  in one process break each other's locks. This is tested once per process. */
+/** Returns the connection, a sqlite3 *. NULL if the dataset's driver does not
+ *  use SQLite, or if the SQLite library found is not GDAL's: two copies of
+ *  SQLite in one process break each other's locks. This is tested once per
+ *  process. */
 void *oj_sqlite_connection_of(GDALDatasetH dataset);
 
 /** Returns 1 if `function`, to which the caller is linked, is the function

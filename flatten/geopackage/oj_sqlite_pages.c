@@ -62,9 +62,10 @@ static int has_empty_wal(sqlite3 *connection)
            log->pMethods->xFileSize(log, &n) == SQLITE_OK && n == 0;
 }
 
-/* Number of pages of the file. The count in the header is valid only if the
- * file was last written by a version of SQLite that maintains it; then two
- * counters in the header are equal. Otherwise the size of the file decides. */
+/* Returns the number of pages of the file. The count in the header is valid
+ * only if the file was last written by a version of SQLite that maintains it;
+ * then two counters in the header are equal. Otherwise the size of the file
+ * decides. */
 static int64_t count_pages(const uint8_t *header, int64_t n_bytes,
                            int64_t page_bytes)
 {

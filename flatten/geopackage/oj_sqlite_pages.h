@@ -122,28 +122,28 @@ static inline int64_t oj_sqlite_integer(const uint8_t *at, int n)
     return n == 0 ? 0 : (int64_t)bits >> (64 - 8 * n);
 }
 
-/** The address of one of the leaves in memory. */
+/** Returns the address of one of the leaves in memory. */
 static inline const uint8_t *oj_sqlite_leaf(const struct oj_sqlite_pages *pages,
                                             int64_t leaf)
 {
     return pages->leaf + leaf * pages->page_bytes;
 }
 
-/** Number of cells of a page: the rows of a leaf; one less than the children of
- *  an interior page. */
+/** Returns the number of cells of a page: the rows of a leaf; one less than the
+ *  children of an interior page. */
 static inline int oj_sqlite_page_n_cells(const uint8_t *page)
 {
     return page[3] << 8 | page[4];
 }
 
-/** Offset at which the cells of a page begin. */
+/** Returns the offset at which the cells of a page begin. */
 static inline int oj_sqlite_page_cell_area(const uint8_t *page)
 {
     return page[5] << 8 | page[6];
 }
 
-/** Upper bound of the row numbers of the leaf before this one. *has: 0 for the
- *  first leaf, which has none before it. */
+/** Returns the upper bound of the row numbers of the leaf before this one.
+ *  *has: 0 for the first leaf, which has none before it. */
 static inline int64_t
 oj_sqlite_greatest_before(const struct oj_sqlite_pages *pages, int64_t leaf,
                           int *has)
@@ -153,7 +153,7 @@ oj_sqlite_greatest_before(const struct oj_sqlite_pages *pages, int64_t leaf,
     return i > 0 ? pages->greatest[i - 1] : INT64_MIN;
 }
 
-/** Upper bound of the row numbers of this leaf. */
+/** Returns the upper bound of the row numbers of this leaf. */
 static inline int64_t
 oj_sqlite_greatest_of_leaf(const struct oj_sqlite_pages *pages, int64_t leaf)
 {

@@ -20,8 +20,8 @@
  * data have far less. */
 #define MOST_TURNS 64
 
-/* Distance between the images of (x0, y) and (x1, y); NaN if one has no image.
- */
+/* Returns the distance between the images of (x0, y) and (x1, y); NaN if one
+ * has no image. */
 static double image_distance(OGRCoordinateTransformationH transformation,
                              double x0, double x1, double y)
 {
@@ -34,7 +34,7 @@ static double image_distance(OGRCoordinateTransformationH transformation,
     return is_good[0] && is_good[1] ? sqrt(dx * dx + dy * dy) : (double)NAN;
 }
 
-/* The projection's central meridian in degrees; 0 if it has none. */
+/* Returns the projection's central meridian in degrees; 0 if it has none. */
 static double central_meridian(OGRSpatialReferenceH srs)
 {
     static const char *const names[] = {
@@ -124,7 +124,7 @@ oj_antimeridian_find(OGRCoordinateTransformationH transformation)
     return found;
 }
 
-/* The next line beyond x: lines repeat at intervals of `turn`. */
+/* Returns the next line beyond x: lines repeat at intervals of `turn`. */
 static double next_line(const struct oj_antimeridian *antimeridian, double x)
 {
     const double at = antimeridian->at, turn = antimeridian->turn;

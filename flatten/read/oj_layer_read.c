@@ -97,8 +97,9 @@ static void transform_vertices(struct oj_layer_reader *reader, double *x,
     }
 }
 
-/* Difference of maximum and minimum of n > 1 values. Four minima and maxima are
- * kept in parallel, because each step depends on the one before. */
+/* Returns the difference of maximum and minimum of n > 1 values. Four minima
+ * and maxima are kept in parallel, because each step depends on the one before.
+ */
 static double range_of_values(const double *x, int64_t n)
 {
     double least[4] = {x[0], x[0], x[0], x[0]};
@@ -253,8 +254,8 @@ static oj_status init_wanted_fields(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* Spatial filter as in OGR: compares boxes, and asks GEOS where they do not
- * decide. */
+/* Tests the spatial filter as OGR does: compares boxes, and asks GEOS where
+ * they do not decide. */
 static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
                                         size_t n, int *is_met,
                                         struct oj_error *err)
@@ -460,8 +461,8 @@ static OGRGeometryH cut_geometry(struct oj_layer_reader *reader,
     return cut;
 }
 
-/* cut_geometry() for the WKB of a lane. Usually the box already shows that no
- * cut is needed. */
+/* Cuts the geometry of a lane's WKB, like cut_geometry(). Usually the box
+ * already shows that no cut is needed. */
 static OGRGeometryH cut_wkb(struct oj_layer_reader *reader,
                             const uint8_t *bytes, size_t n)
 {

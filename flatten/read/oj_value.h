@@ -73,7 +73,8 @@ static inline void oj_value_set_zero(struct oj_value *value)
     value->n_text = -1;
 }
 
-/** The letter of the column format (oj_column.h) for values of this type. */
+/** Returns the letter of the column format (oj_column.h) for values of this
+ *  type. */
 static inline char oj_format_of_type(OGRFieldType type)
 {
     return type == OFTInteger     ? 'i'

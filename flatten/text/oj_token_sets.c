@@ -335,8 +335,9 @@ static oj_status look_up_slice_tokens(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* Rank sort: the place of a token is the number of smaller tokens. It has no
- * branches that depend on the tokens, because they are distinct. */
+/* Sorts a few tokens by rank: the place of a token is the number of smaller
+ * tokens. This needs no branches that depend on the tokens, because they are
+ * distinct. */
 static void rank_sort_few_tokens(uint32_t *token, int64_t n)
 {
     int32_t key[MOST_COUNTED], place[MOST_COUNTED] = {0};
@@ -351,7 +352,8 @@ static void rank_sort_few_tokens(uint32_t *token, int64_t n)
         token[place[i]] = (uint32_t)key[i] ^ UINT32_C(1) << 31;
 }
 
-/* Shell sort, for sets of many tokens; no set has more than 2^20. */
+/* Sorts the tokens of a set; many tokens by Shell's sort. No set has more than
+ * 2^20. */
 static void sort_tokens(uint32_t *token, int64_t n)
 {
     int64_t gap = 1;

@@ -34,7 +34,7 @@ OJ_MUST_USE oj_status
 oj_layer_writer_open(OGRLayerH layer, const struct oj_write_options *options,
                      struct oj_layer_writer **out, struct oj_error *err);
 
-/** The writer's cursor. Callers set the join side through it. */
+/** Returns the writer's cursor. Callers set the join side through it. */
 struct oj_row_cursor *oj_layer_writer_cursor(struct oj_layer_writer *writer);
 
 /** Writes the output rows for matches, whose row 0 is row first_row of batch:
