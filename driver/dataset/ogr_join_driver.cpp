@@ -383,10 +383,10 @@ bool JoinLayer::IsOneToOne() const
     return m_is_one_row && m_command.how == OJ_HOW_LEFT;
 }
 
-/* Returns true if skipping input rows changes no other row: neither FIDs, nor
- * which join rows are unmatched, nor which rows -limit counts. Aggregates of a
- * streamed join layer are not filtered either, since they exist for all rows.
- */
+/* Returns true if input rows that no filter needs may be skipped, because that
+ * changes no other row: not the FIDs, not which join rows are unmatched, and
+ * not which rows -limit counts. Aggregates of a streamed join layer are not
+ * filtered either, since they exist for all rows. */
 bool JoinLayer::MayLeaveOut() const
 {
     const oj_rows &rows = m_main.pass.rows;
