@@ -253,10 +253,10 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* Section 1.6 of the format, payloads of table leaves: a record begins in its
- * leaf and continues on a chain of overflow pages.  Each page is read to its
- * final place less 4 bytes, so that its 4-byte header overwrites the last 4
- * bytes of the content before; these are then restored. */
+/* Copies a record from its leaf and its chain of overflow pages into one piece
+ * (section 1.6 of the format).  Each page is read to its final place less 4
+ * bytes, so that its 4-byte header overwrites the last 4 bytes of the content
+ * before; these are then restored. */
 oj_status oj_sqlite_copy_overflow(struct oj_sqlite_pages *pages, int64_t room,
                                   uint64_t size, struct oj_sqlite_record *to,
                                   const uint8_t **record, struct oj_error *err)
