@@ -558,8 +558,8 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
     b.round.leaf_size = layer->n_segments < (1 << 19)   ? 6
                         : layer->n_segments < (1 << 21) ? 12
                                                         : 20;
-    /* Twice what the data sets "lots" and "streets" of BENCHMARKS.md needed.
-     * With a large reach the first lists are long. */
+    /* Twice what these two layers, lots and streets, needed. With a large reach
+     * the first lists are long. */
     b.room.ids = reach > out->square.side / 32.0 ? 32.0 : 12.0;
     b.room.headers = 36.0 / (double)b.round.leaf_size;
     b.room.words = 14.0 + 108.0 / (double)b.round.leaf_size;
