@@ -140,7 +140,8 @@ static oj_status count_and_select_block_pairs(struct oj_cuda_work *work,
     return work->run<BLOCK>(m->n_rows * m->n_features, select_pairs, *m);
 }
 
-/* Returns 1 if a set of one block may match a set of the other by size. */
+/* Returns 1 if, judging by sizes alone, a set of the block of rows may match a
+ * set of the block of features. */
 static int may_block_sizes_match(const struct cuda_text_matrix *m,
                                  const struct cuda_sizes *sizes)
 {

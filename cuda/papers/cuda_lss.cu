@@ -1,17 +1,17 @@
 /** Paper: Lieberman, Sankaranarayanan, Samet 2008, "A Fast Similarity Join
  *  Algorithm Using Graphics Processing Units", sections IV and V (LSS).
  *
- *  Method: the join side in several shifted Z-orders, each sorted by a bitonic
- *  network (section IV). In each list, the corners of the box around a row
- *  bound a range of entries; the shortest range is read (section V).
+ *  Method: the features of the join side in several shifted Z-orders, each
+ *  sorted by a bitonic network (section IV). In each of these lists, the
+ *  corners of the box around a row delimit a range of entries; the shortest
+ *  range of all lists is read (section V).
  *
- *  range of each row -> prefix sums of lengths -> chunks of entries, a thread
- *  each
+ *    range of each row -> prefix sums of lengths -> chunks of entries, a thread
+ *                                                   each
  *
- *  Differences: see algs/papers/lss.c, the version for one CPU thread; and a
- *  thread takes one entry of a chunk, where the paper's takes a row. This
- *  is the backend "cuda_zlists".
- */
+ *  Differences: see algs/papers/lss.c, the version for one CPU thread. Besides,
+ *  a thread processes one entry of a chunk here, and one row in the paper. This
+ *  is the backend "cuda_zlists". */
 #include "../joins/similar_vectors/cuda_vector_side.cuh"
 
 #include "../../algs/foundations/kernels/oj_z_order_compare.h"
@@ -82,10 +82,10 @@ struct cuda_z_pairs
     uint32_t *place; /* [rows][n_dimensions] a corner; temporary */
     double *difference;
     int32_t *nearest; /* [rows][k] temporary */
-    int64_t *first;   /* [rows] start of the shortest range: its list and
-                         place */
-    int64_t *sums;    /* [rows + 1] prefix sums of the lengths of the ranges */
-    int64_t begin;    /* first entry of a chunk */
+    /* [rows] start of the shortest range: list * room + place */
+    int64_t *first;
+    int64_t *sums; /* [rows + 1] prefix sums of the lengths of the ranges */
+    int64_t begin; /* first entry of a chunk */
     int64_t end;
     struct oj_cuda_found found;
 };
@@ -268,8 +268,8 @@ static __device__ double difference_of(const struct cuda_z_pairs &p,
                                 p.rows.n_dimensions);
 }
 
-/* Inserts a feature into the nearest ones of a row, unless it is among them;
- * returns their number. */
+/* Inserts a feature into the nearest features of a row, unless it is one of
+ * them already. Returns the number of features in the list. */
 static __device__ int insert_near_feature(const struct cuda_z_pairs &p,
                                           int64_t row, int n, int32_t feature)
 {

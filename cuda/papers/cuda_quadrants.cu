@@ -25,7 +25,8 @@
 
 #define BLOCK 256
 #define TILE 128 /* threads per block of the last stage */
-#define TASK 32  /* number of pairs of one quadrant that such a block takes */
+/* maximum number of pairs of one quadrant that such a block processes */
+#define TASK 32
 #define WARP 32
 
 enum
@@ -309,8 +310,8 @@ static __device__ double cells_of_feature(const struct quadrant_cells &grid,
     return oj_quadrant_n_cells(cells);
 }
 
-/* Sums integers as doubles; exact for all sums below the limit with which they
- * are compared. */
+/* Sums the features' numbers of cells as doubles, which is exact up to the
+ * limit with which the sum is compared. */
 struct sum_of_cells
 {
     struct quadrant_cells grid;
@@ -394,8 +395,8 @@ make_boxes_and_segment_starts(struct oj_cuda_work *keep,
                       });
 }
 
-/* Computes twice the longer side of a typical box, enlarged by its reach; such
- * a box intersects few cells of this size. */
+/* Computes the cell size: twice the longer side of a typical box that is
+ * enlarged by its reach. Such a box intersects few cells of this size. */
 static oj_status typical_box_cell_size(struct oj_cuda_work *work, int64_t n,
                                        const struct quadrant_cells *grid,
                                        double *out)
@@ -419,8 +420,9 @@ static oj_status typical_box_cell_size(struct oj_cuda_work *work, int64_t n,
     return OJ_OK;
 }
 
-/* Chooses the cell size such that there are at most a few entries per feature.
- * (A single cell has at most one per feature.) */
+/* Chooses the cell size: the typical size, doubled until there are at most
+ * about six entries per feature. (With a single cell there is at most one per
+ * feature.) */
 static oj_status choose_grid_cell_size(struct oj_cuda_work *work,
                                        const struct oj_cuda_layer &layer,
                                        struct quadrant_cells *grid)
@@ -481,8 +483,9 @@ static oj_status make_grid(struct oj_cuda_work *keep,
 /* Finds quadrants and features whose boxes intersect; one warp per quadrant.
  * One pass counts the pairs, the next one writes them. */
 
-/* Returns 1 if, of all entries of the grid for this pair of feature and window,
- * entry i is the one that counts. */
+/* Returns 1 if the box of entry i's feature intersects the window, and entry i
+ * is in the first of the cells that both intersect, so that each pair counts
+ * once. */
 static __device__ int is_candidate_pair(const struct quadrant_cells *grid,
                                         int64_t i, const struct oj_box *window,
                                         const struct oj_quadrant_cells *cells)

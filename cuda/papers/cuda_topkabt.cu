@@ -30,9 +30,9 @@ struct cuda_cut_points_run
     int64_t k, first, n;
     const int32_t *order; /* [n * features] pairs, sorted by row and minimum
                              distance */
-    int64_t *sums;        /* [n + 1] prefix sums of the numbers of pairs that
-                             remain */
-    int64_t begin, end;   /* remaining pairs of this launch */
+    /* [n + 1] prefix sums of the numbers of pairs that remain to be measured */
+    int64_t *sums;
+    int64_t begin, end; /* remaining pairs of this launch */
     struct oj_cuda_found found;
 };
 

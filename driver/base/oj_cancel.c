@@ -48,13 +48,13 @@ static int is_ignored(int number)
            action.sa_handler == SIG_IGN;
 }
 
-static void fill_signals(sigset_t *signals)
+static void fill_signal_set(sigset_t *signals)
 {
     sigemptyset(signals);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGTERM);
-    /* Not if it is ignored (nohup): sigwait() would return a blocked SIGHUP
-     * although it is ignored. */
+    /* Leaves out SIGHUP and SIGXCPU if they are ignored (nohup): sigwait()
+     * would return a blocked signal although it is ignored. */
     if (!is_ignored(SIGHUP))
         sigaddset(signals, SIGHUP);
     if (!is_ignored(SIGXCPU))
@@ -71,9 +71,9 @@ static int record_signal(int number)
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* Handler of SIGPIPE and SIGXFSZ; it runs on the thread whose write() fails,
- * before write() returns its error. Only the first signal sends SIGTERM,
- * because a second SIGTERM would end the process at once. */
+/* Cancels the run: handler of SIGPIPE and SIGXFSZ, which runs on the thread
+ * whose write() fails, before write() returns its error. Only the first signal
+ * sends SIGTERM, because a second SIGTERM would end the process at once. */
 static void cancel_on_failed_write(int number)
 {
     int before = errno;
@@ -169,7 +169,7 @@ static void *cancel_and_exit_on_signals(void *unused)
     sigset_t signals;
     int number;
     (void)unused;
-    fill_signals(&signals);
+    fill_signal_set(&signals);
     number = wait_for_cancelling_signal(&signals);
     (void)record_signal(number);
     interrupt_statement();
@@ -191,7 +191,7 @@ oj_status oj_cancel_watch_signals(struct oj_error *err)
 {
     sigset_t signals;
     pthread_t thread;
-    fill_signals(&signals);
+    fill_signal_set(&signals);
     if (!handle_failed_writes() ||
         pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
         pthread_create(&thread, NULL, cancel_and_exit_on_signals, NULL) != 0)

@@ -207,8 +207,8 @@ int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype)
 
 const char *oj_driver_hidden_name(GDALDriverH driver)
 {
-    /* The reader takes this column for the FIDs, even if the table has another
-     * primary key. */
+    /* SQLite's reader uses a column of this name as FID, even if the table has
+     * another primary key. */
     return oj_driver_is(driver, "SQLite") ? "ogc_fid" : NULL;
 }
 

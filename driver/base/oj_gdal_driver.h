@@ -34,8 +34,8 @@ int oj_driver_takes_field(GDALDriverH driver, OGRFieldType type);
 /** Returns 1 if the driver's metadata list this field subtype. */
 int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype);
 
-/** The name of a column that the driver's reader uses as FID and never returns
- *  as a field; NULL: none. */
+/** Returns the name of a column that the driver's reader uses as FID and never
+ *  returns as a field; NULL: none. */
 const char *oj_driver_hidden_name(GDALDriverH driver);
 
 /** Returns 1 if new rows can be created with given FIDs. */

@@ -98,7 +98,8 @@ static void count_error(struct oj_heard_errors *errors, const char *text)
         snprintf(errors->first, sizeof errors->first, "%s", text);
 }
 
-/* GDAL's error handler for all threads; GDAL calls it on any thread. */
+/* Handles the messages of GDAL: its error handler for all threads, which GDAL
+ * calls on any thread. */
 static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
                                         const char *text)
 {

@@ -111,8 +111,8 @@ void oj_message_print(const char *format, ...) OJ_PRINTF(1, 2);
 /** Prints a warning of a likely mistake of the user. */
 void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
 
-/** As oj_warn(), where the messages of this thread are collected until its work
- *  ends: the command prints the warning now. */
+/** Like oj_warn(), but the command prints the warning now, even while errors of
+ *  this thread are collected (struct oj_ogr_errors). */
 void oj_warn_at_once(const char *format, ...) OJ_PRINTF(1, 2);
 
 /** Makes text one line of valid UTF-8, in place and without changing its
@@ -120,8 +120,8 @@ void oj_warn_at_once(const char *format, ...) OJ_PRINTF(1, 2);
  *  program may fail on them. */
 void oj_message_make_one_line(char *text);
 
-/** Returns the length of GEOS's reason without the advice that often follows it
- *  and may have been cut off. */
+/** Returns the length of the reason in a GEOS message; advice, complete or cut
+ *  off, may follow it. */
 int oj_message_reason_length(const char *reason);
 
 /** Prints the error as GDAL does: "ERROR 1: ..." */

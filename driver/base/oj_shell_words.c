@@ -51,8 +51,8 @@ static int copy_word_without_quotes(const char **at, char **out)
     return 1;
 }
 
-/* Number of bytes of text to quote in a message; ends between two UTF-8
- * sequences. */
+/* Returns the number of bytes of text to quote in a message: at most 40, and
+ * only whole UTF-8 characters. */
 static int message_excerpt_length(const char *text)
 {
     size_t n = strnlen(text, 40);

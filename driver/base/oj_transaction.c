@@ -12,8 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* GDAL 3.6 builds large spatial indexes on a second thread in a separate
- * database, and commits our transaction to bring them in. */
+/* Option that is set to NO in a transaction unless the user has set it:
+ * otherwise GDAL 3.6 builds large spatial indexes on a second thread in a
+ * separate database, and commits our transaction to bring them in. */
 static const char threaded_index[] = "OGR_GPKG_ALLOW_THREADED_RTREE";
 
 int oj_transaction_recover(const char *name, const char *const *open_options)

@@ -1,14 +1,12 @@
 /** One transaction on one dataset, which is committed completely or rolled
  *  back.
- *
  *  SQLite itself rolls back if a write fails or the disk is full, and GDAL does
  *  not notice: its further statements (rows, an index, extents, row counts,
  *  even while closing) would change the file outside of any transaction.
  *  Therefore the connection refuses every commit except that of
- *  oj_transaction_commit(), and after a rollback that one, too. All ways of
- *  writing (features, direct rows, updates, new columns, a replaced layer) use
- *  this connection.
- */
+ *  oj_transaction_commit(); after a rollback it refuses this one, too. All ways
+ *  of writing (features, direct rows, updates, new columns, a replaced layer)
+ *  use this connection. */
 #ifndef OJ_TRANSACTION_H
 #define OJ_TRANSACTION_H
 

@@ -132,7 +132,7 @@ int oj_command_needs_shapes(const struct oj_command *command)
            CSLFindString((CSLConstList)command->exclude, "same_geometry") >= 0;
 }
 
-/* Fails because an option that several joins take is given without -op. */
+/* Fails because an option that several joins take is given, but -op is not. */
 static oj_status fail_without_op(const struct oj_option *option,
                                  struct oj_error *err)
 {
@@ -291,9 +291,9 @@ static oj_status check_exclude_option(const struct oj_command *command,
 
 /* ---- options together ---------------------------------------------------- */
 
-/* Value of an option, "" for a flag, or NULL if it is not given; a callback for
- * struct oj_given_options. */
-static const char *word_given(const void *user, const char *name)
+/* Returns the value of an option, "" for a flag, or NULL if it is not given; a
+ * callback for struct oj_given_options. */
+static const char *value_of_given_option(const void *user, const char *name)
 {
     const struct oj_command *command = user;
     const int row = oj_option_find(name);
@@ -320,7 +320,7 @@ static oj_status check_options_go_together(const struct oj_command *command,
 {
     const struct oj_given_options given = {.relation = &command->relation,
                                            .op = oj_command_op_name(command),
-                                           .word = word_given,
+                                           .word = value_of_given_option,
                                            .user = command};
     return oj_option_clash_check(&given, err);
 }
@@ -337,8 +337,8 @@ static oj_status check_option_fits_dataset(const struct oj_option *option,
                    option->name, option->not_read);
 }
 
-/* A file of -write_spec is a dataset, so it accepts the options of a
- * dataset. */
+/* Refuses options with -write_spec that a dataset does not accept, because the
+ * file that is written is a dataset. */
 static oj_status check_options_fit_write_spec(const struct oj_command *command,
                                               struct oj_error *err)
 {
@@ -367,7 +367,8 @@ static const struct
      "quadrant, cuda_quadrant, spatialindex_collective or one of gpics_*"},
 };
 
-/* Refuses options that neither the backend nor that of -validate uses. */
+/* Refuses options that neither the backend of the join nor the reference of
+ * -validate uses. */
 static oj_status check_options_fit_backend(const struct oj_command *command,
                                            struct oj_error *err)
 {
@@ -481,8 +482,8 @@ static oj_status parse_heading_option(struct oj_command *command,
                                   err);
 }
 
-static oj_status check_all(const struct oj_command *command,
-                           struct oj_error *err)
+static oj_status check_all_options(const struct oj_command *command,
+                                   struct oj_error *err)
 {
     OJ_TRY(check_options_fit_write_spec(command, err));
     OJ_TRY(check_exclude_option(command, err));
@@ -508,14 +509,17 @@ struct argument_reader
     /* index in argv of a value without unit whose next word is its unit, as in
      * "-max_distance 10 ft"; 0: none */
     int cut_value;
-    /* option that takes one of some words or none, followed by a word that is
-     * none of them and does not look like a dataset; NULL: there is none */
+    /* An option given without its optional word, because the word after it is
+     * none of the option's choices and does not look like a dataset (no '.',
+     * '/' or ':'), and that word. Named in the message if there turn out to be
+     * too many datasets. NULL: there is no such option. */
     const struct oj_option *option_before_word;
     const char *unknown_word;
 };
 
 /* Copies text into command->texts, which owns it. */
-static const char *keep_text(struct oj_command *command, const char *text)
+static const char *copy_text_into_command(struct oj_command *command,
+                                          const char *text)
 {
     command->texts = CSLAddString(command->texts, text);
     return command->texts[CSLCount(command->texts) - 1];
@@ -527,7 +531,7 @@ static const char *keep_resolved_path(const struct argument_reader *r,
                                       const char *name)
 {
     char *path = oj_path_resolve(r->folder, name);
-    const char *kept = keep_text(r->command, path);
+    const char *kept = copy_text_into_command(r->command, path);
     CPLFree(path);
     return kept;
 }
@@ -557,7 +561,7 @@ static oj_status read_file(const struct argument_reader *r, const char *word,
                        MAX_BYTES);
     while (n > 0 && strchr(" \t\r\n", bytes[n - 1]) != NULL)
         bytes[--n] = '\0';
-    *out = keep_text(r->command, (const char *)bytes);
+    *out = copy_text_into_command(r->command, (const char *)bytes);
     VSIFree(bytes);
     return OJ_OK;
 }
@@ -618,7 +622,7 @@ static oj_status read_seconds(const struct oj_option *option, const char *word,
         return OJ_OK;
     }
     return oj_fail(err, OJ_ERR_ARG,
-                   "-%s must be a number of seconds, as 2, 1.5s, 200ms or "
+                   "-%s must be a number of seconds, such as 2, 1.5s, 200ms or "
                    "1min, not '%s'",
                    option->name, word);
 }
@@ -663,8 +667,8 @@ static oj_status read_gpus(const char *word, uint64_t *out,
             i >= OJ_GPU_MAX_DEVICES - 1 || (*end != '\0' && *end != ','))
             return oj_fail(
                 err, OJ_ERR_ARG,
-                "-gpu takes all, or numbers of GPUs below %d as 0 or "
-                "0,2 (ogrjoin --devices lists them), not '%s'",
+                "-gpu takes all, or numbers of GPUs below %d, such as 0 "
+                "or 0,2 (ogrjoin --devices lists them), not '%s'",
                 OJ_GPU_MAX_DEVICES - 1, word);
         gpus |= (uint64_t)1 << i;
         if (*end == '\0')
@@ -735,10 +739,11 @@ static oj_status read_value(struct argument_reader *r,
         case OJ_OPTION_BYTES:
             return oj_memory_size_read(words[0], at)
                        ? OJ_OK
-                       : oj_fail(err, OJ_ERR_ARG,
-                                 "-%s must be a number of bytes, as 512M or "
-                                 "4G, not '%s'",
-                                 option->name, words[0]);
+                       : oj_fail(
+                             err, OJ_ERR_ARG,
+                             "-%s must be a number of bytes, such as 512M or "
+                             "4G, not '%s'",
+                             option->name, words[0]);
         case OJ_OPTION_GPUS:
             *(uint64_t *)at = OJ_ALL_GPUS;
             return strcasecmp(words[0], "all") == 0
@@ -776,8 +781,8 @@ static oj_status read_value(struct argument_reader *r,
 
 /* Refuses a second value of an option that takes one: the first would be
  * lost. */
-static oj_status check_repeated(const struct oj_option *option,
-                                struct oj_error *err)
+static oj_status check_option_is_not_repeated(const struct oj_option *option,
+                                              struct oj_error *err)
 {
     if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_LIST ||
         option->kind == OJ_OPTION_BOXES)
@@ -834,7 +839,7 @@ static oj_status read_option(struct argument_reader *r, const char *word,
         return oj_fail(err, OJ_ERR_ARG, "-%s needs a value: -%s %s",
                        option->name, option->name, option->arguments);
     if (r->command->given[row])
-        OJ_TRY(check_repeated(option, err));
+        OJ_TRY(check_option_is_not_repeated(option, err));
     if (n == 1 && r->next + 1 < r->argc && r->cut_value == 0 &&
         is_value_with_unit(option, words[0], words[1]))
         r->cut_value = r->next;
@@ -843,10 +848,11 @@ static oj_status read_option(struct argument_reader *r, const char *word,
     return read_value(r, option, words, err);
 }
 
-/* Fails because there are too many datasets: one of them is the unit of a
- * value. */
-static oj_status fail_unit_apart(const struct argument_reader *r,
-                                 struct oj_error *err)
+/* Fails because there are too many datasets: one of them is really the unit of
+ * the value before it. */
+static oj_status
+fail_unit_separated_from_number(const struct argument_reader *r,
+                                struct oj_error *err)
 {
     const char *const *at = &r->argv[r->cut_value];
     return oj_fail(err, OJ_ERR_ARG,
@@ -855,10 +861,10 @@ static oj_status fail_unit_apart(const struct argument_reader *r,
                    at[-1], at[0], at[1], at[-1], at[0], at[1]);
 }
 
-/* Fails because there are too many datasets: one of them is meant as the word
- * of an option. */
-static oj_status fail_unknown_word(const struct argument_reader *r,
-                                   struct oj_error *err)
+/* Fails because there are too many datasets: one of them is probably meant as
+ * the word of an option. */
+static oj_status fail_word_not_of_option(const struct argument_reader *r,
+                                         struct oj_error *err)
 {
     const struct oj_option *option = r->option_before_word;
     return oj_fail(err, OJ_ERR_ARG, "-%s %.100s: -%s takes %s or no word",
@@ -870,9 +876,9 @@ static oj_status read_positional(struct argument_reader *r, const char *word,
                                  struct oj_error *err)
 {
     if (r->positionals == 3 && r->cut_value > 0)
-        return fail_unit_apart(r, err);
+        return fail_unit_separated_from_number(r, err);
     if (r->positionals == 3 && r->option_before_word != NULL)
-        return fail_unknown_word(r, err);
+        return fail_word_not_of_option(r, err);
     if (r->positionals == 3)
         return oj_fail(err, OJ_ERR_ARG,
                        "one word too many: '%.100s', after '%.100s' '%.100s' "
@@ -907,9 +913,9 @@ static oj_status assign_positionals(struct argument_reader *r,
              has_join ? "" : "-window XMIN YMIN XMAX YMAX ",
              has_dst ? " dst_ds" : "", has_join ? " join_ds" : "");
     if (r->positionals > needed && r->cut_value > 0)
-        return fail_unit_apart(r, err);
+        return fail_unit_separated_from_number(r, err);
     if (r->positionals > needed && r->option_before_word != NULL)
-        return fail_unknown_word(r, err);
+        return fail_word_not_of_option(r, err);
     if (r->positionals > needed)
         return oj_fail(err, OJ_ERR_ARG,
                        "%d datasets given, %d needed (the last one is '%s'): "
@@ -944,7 +950,8 @@ int oj_command_asks_for_help(int argc, const char *const *argv)
     return 0;
 }
 
-static oj_status parse_all(struct argument_reader *r, struct oj_error *err)
+static oj_status parse_and_check_arguments(struct argument_reader *r,
+                                           struct oj_error *err)
 {
     while (r->next < r->argc)
     {
@@ -960,7 +967,7 @@ static oj_status parse_all(struct argument_reader *r, struct oj_error *err)
     OJ_TRY(parse_span_options(r->command, err));
     OJ_TRY(parse_heading_option(r->command, err));
     OJ_TRY(assign_positionals(r, err));
-    return check_all(r->command, err);
+    return check_all_options(r->command, err);
 }
 
 static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
@@ -986,7 +993,7 @@ static oj_status parse_words(int argc, const char *const *argv, int is_dataset,
     for (int i = 0; i < argc; i++)
         empty.words[i] = CPLStrdup(argv[i]);
     if (!empty.help)
-        status = parse_all(&r, err);
+        status = parse_and_check_arguments(&r, err);
     if (is_dataset)
     {
         empty.quiet = 1;

@@ -84,7 +84,7 @@ static int is_text_of_topic(const char *text, const char *word)
     return 0;
 }
 
-/* Which part of an option is compared with the word of --help. */
+/* The part of an option that is compared with the word after --help. */
 enum topic_part
 {
     TOPIC_NAMES, /* name, section, joins and arguments */
@@ -293,7 +293,8 @@ static void print_escaped_for_roff(const char *text)
     }
 }
 
-/* Prints a help text on a line of its own. */
+/* Prints a help text as a sentence on a line of its own: the first letter in
+ * upper case, and `end` behind the text. */
 static void print_man_sentence(const char *text, const char *end)
 {
     putchar(toupper((unsigned char)*text));

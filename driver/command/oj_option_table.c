@@ -490,7 +490,7 @@ option_of_parameter(const struct oj_parameter *parameter)
         .ops = parameter->ops};
 }
 
-static void make_table(void)
+static void make_option_table(void)
 {
     const struct oj_parameter *parameter;
     int n = (int)(sizeof options / sizeof *options);
@@ -505,7 +505,7 @@ static void make_table(void)
 
 const struct oj_option *oj_option_at(int i)
 {
-    pthread_once(&is_made, make_table);
+    pthread_once(&is_made, make_option_table);
     return i >= 0 && i < n_options ? &table[i] : NULL;
 }
 

@@ -30,7 +30,7 @@ enum oj_crs_mode
     OJ_CRS_IGNORE  /**< coordinates are compared as they are */
 };
 
-/** Sides (or'ed) whose features are replaced by a representative point. */
+/** Sides whose features an option replaces by a representative point. */
 enum oj_which_side
 {
     OJ_SIDE_INPUT = 0,
@@ -42,9 +42,10 @@ enum oj_invalid_mode
 {
     OJ_INVALID_USE = 0, /**< invalid polygons are used as they are, and
                              counted */
-    OJ_INVALID_SKIP,    /**< they are in no pair */
-    OJ_INVALID_FIX,     /**< they are made valid for the join; the output keeps
-                             the originals */
+    OJ_INVALID_SKIP,    /**< invalid polygons are in no pair */
+    /** invalid polygons are made valid for the join; the output keeps the
+     *  originals */
+    OJ_INVALID_FIX,
     OJ_INVALID_FAIL
 };
 
@@ -95,8 +96,8 @@ struct oj_source_options
 /** Options of the output. Strings may be NULL. */
 struct oj_output_options
 {
-    /** path or dataset; NULL with in_place and benchmark and for datasets, and
-     *  perhaps with write_spec */
+    /** path or dataset of the output; NULL with in_place, with benchmark and
+     *  for datasets (JOIN:); may be NULL with write_spec */
     const char *dst;
     const char *format;
     const char **dataset_options; /**< -dsco; NULL-terminated, or NULL */
@@ -125,24 +126,25 @@ struct oj_command
     const char *max_distance_field, *join_max_distance_field;
     const char **exclude; /**< self, same_geometry, field=F; NULL-terminated */
     int unordered_pairs;
-    const char *on;                   /**< "LEFT=RIGHT,..." or NULL */
-    const char *within_time, *during; /**< arguments, or NULL */
-    /** the fields named by them; [relation.n_spans] */
+    const char *on; /**< "LEFT=RIGHT,..." or NULL */
+    /** arguments of -within_time and -during, or NULL */
+    const char *within_time, *during;
+    /** fields named by within_time and during; [relation.n_spans] */
     struct oj_span_words span_words[OJ_MOST_SPANS];
-    const char *heading; /**< argument, or NULL */
-    /** the field named by it, or NULL; its tolerance is in `relation` */
+    const char *heading; /**< argument of -heading, or NULL */
+    /** field named by `heading`, or NULL; its tolerance is in `relation` */
     char *heading_field;
     /** the arguments of each -similar; their measures and thresholds are in
      *  `relation` */
     const char **similar;
-    /** the fields named by `similar` */
+    /** fields named by `similar` */
     struct oj_similar similar_fields[OJ_MOST_TEXTS];
-    const char *min_similarity; /**< T as text, or NULL */
+    const char *min_similarity; /**< argument of -min_similarity, or NULL */
     /** argument of -vector, or NULL; its norm and limit are in `relation` */
     const char *vector;
     struct oj_vector_words vector_fields; /**< the fields named by `vector` */
-    const char *max_difference;           /**< D as text, or NULL */
-    int measure;                          /**< enum oj_text_measure */
+    const char *max_difference; /**< argument of -max_difference, or NULL */
+    int measure;                /**< enum oj_text_measure */
     /** members of struct oj_token_rules */
     int tokens, fold;
     const char *word_map; /**< content of the file of -word_map, or NULL */

@@ -74,13 +74,13 @@ const char *const description = "JOIN";
 constexpr int MAX_DEPTH = 8;
 thread_local int depth = 0;
 
-struct Deeper
+struct SpecDepthGuard
 {
-    Deeper()
+    SpecDepthGuard()
     {
         depth++;
     }
-    ~Deeper()
+    ~SpecDepthGuard()
     {
         depth--;
     }
@@ -154,17 +154,17 @@ class JoinLayer final : public OGRLayer
 
     void CopyIgnoredFlags(OGRFeatureDefn *asked) const;
     bool MeetsCondition(OGRFeature *feature);
-    bool IsWanted(OGRFeature *feature);
+    bool PassesFilters(OGRFeature *feature);
     void UnsetIgnoredFields(OGRFeature *feature) const;
 
     oj_status Refresh(oj_error *err);
     oj_status Begin(oj_error *err);
-    bool Begins();
+    bool BeginOrReport();
     OGRFeatureUniquePtr ReadNext();
     bool MayReadFeatures() const;
     void Reset();
     bool SkipTo(GIntBig place);
-    GIntBig Place() const;
+    GIntBig NextRowIndex() const;
     oj_status OpenSingle(oj_error *err);
     oj_status Get(int64_t fid, OGRFeatureUniquePtr &feature, oj_error *err);
     oj_status IdlePass(oj_pass **pass, oj_error *err);
@@ -383,10 +383,10 @@ bool JoinLayer::IsOneToOne() const
     return m_is_one_row && m_command.how == OJ_HOW_LEFT;
 }
 
-/* Returns true if skipping input rows changes no other row: neither FIDs, nor
- * which join rows are unmatched, nor which rows -limit counts. Aggregates of a
- * streamed join layer are not filtered either, since they exist for all rows.
- */
+/* Returns true if input rows that no filter needs may be skipped, because that
+ * changes no other row: not the FIDs, not which join rows are unmatched, and
+ * not which rows -limit counts. Aggregates of a streamed join layer are not
+ * filtered either, since they exist for all rows. */
 bool JoinLayer::MayLeaveOut() const
 {
     const oj_rows &rows = m_main.pass.rows;
@@ -506,8 +506,8 @@ std::string JoinLayer::WhereToPush(const char *where) const
     return plain;
 }
 
-/* Returns true if the box can be passed on. Infinite bounds cannot be written
- * in a driver's SQL. */
+/* Returns true if the box can be passed to the input layer. Infinite bounds
+ * cannot be written in a driver's SQL. */
 bool JoinLayer::PushesBox() const
 {
     const OGREnvelope &box = m_sFilterEnvelope;
@@ -610,7 +610,7 @@ bool JoinLayer::MeetsCondition(OGRFeature *feature)
     return does_meet;
 }
 
-bool JoinLayer::IsWanted(OGRFeature *feature)
+bool JoinLayer::PassesFilters(OGRFeature *feature)
 {
     return (m_poFilterGeom == nullptr ||
             FilterGeometry(feature->GetGeometryRef())) &&
@@ -643,8 +643,8 @@ oj_status JoinLayer::Begin(oj_error *err)
     return Refresh(err);
 }
 
-/* Begin(), but reports the error; after an error no rows follow. */
-bool JoinLayer::Begins()
+/* Calls Begin() and reports its error; after an error no rows follow. */
+bool JoinLayer::BeginOrReport()
 {
     oj_error error{OJ_OK, ""};
     m_main.has_ended = !Succeeds(Begin(&error), error);
@@ -657,7 +657,7 @@ OGRFeatureUniquePtr JoinLayer::ReadNext()
 {
     oj_error error{OJ_OK, ""};
     OGRFeatureUniquePtr feature;
-    if (m_main.has_ended || !Begins() ||
+    if (m_main.has_ended || !BeginOrReport() ||
         !Succeeds(m_main.Next(feature, &error), error))
         return nullptr;
     if (feature == nullptr && !IsFiltered())
@@ -689,7 +689,7 @@ OGRFeature *JoinLayer::GetNextFeature()
             m_peeked != nullptr ? std::move(m_peeked) : ReadNext();
         if (feature == nullptr)
             return nullptr;
-        if (!IsWanted(feature.get()))
+        if (!PassesFilters(feature.get()))
             continue;
         if (IsFiltered())
             UnsetIgnoredFields(feature.get());
@@ -706,7 +706,7 @@ void JoinLayer::Reset()
 
 /* Returns the index of the next row, before filters; -1: there are no rows
  * until the next reset. */
-GIntBig JoinLayer::Place() const
+GIntBig JoinLayer::NextRowIndex() const
 {
     return m_main.has_ended ? -1 : m_main.position - (m_peeked != nullptr);
 }
@@ -727,7 +727,7 @@ bool JoinLayer::SkipTo(GIntBig place)
         m_main.has_ended = true;
         return false;
     }
-    if (!Begins() ||
+    if (!BeginOrReport() ||
         !Succeeds(m_main.Skip(place - m_main.position, &there, &error), error))
         return false;
     if (there)
@@ -765,9 +765,9 @@ oj_status JoinLayer::OpenSingle(oj_error *err)
     return OJ_OK;
 }
 
-/* Gets a row by FID: by one lookup in the input layer, if FIDs are the input's
- * and it has random access. Otherwise rows are skipped until this one, from
- * where the last call ended if that is before this row. */
+/* Gets a row by FID. If the FIDs are the input's and the input layer has random
+ * access: by one lookup there. Otherwise reads rows until this one: from where
+ * the last call ended, or from the first row if that is behind this one. */
 oj_status JoinLayer::Get(int64_t fid, OGRFeatureUniquePtr &feature,
                          oj_error *err)
 {
@@ -780,7 +780,7 @@ oj_status JoinLayer::Get(int64_t fid, OGRFeatureUniquePtr &feature,
                                 : m_single.Get(fid, feature, err);
 }
 
-/* The position of GetNextFeature() stays. */
+/* Does not change the position of GetNextFeature(). */
 OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 {
     oj_error error{OJ_OK, ""};
@@ -794,8 +794,8 @@ OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 
 /* ---- counts and extents -------------------------------------------------- */
 
-/* Returns a pass whose datasets no other thread uses: the main one, or the
- * single one while rows are read. */
+/* Returns a pass whose datasets no thread is using: the main pass, or the
+ * single pass while rows of the main one are read. */
 oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
 {
     *pass = &m_main.pass;
@@ -836,11 +836,11 @@ oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
     return status;
 }
 
-/* The position of GetNextFeature() stays. */
+/* Does not change the position of GetNextFeature(). */
 GIntBig JoinLayer::GetFeatureCount(int force)
 {
     oj_error error{OJ_OK, ""};
-    const GIntBig place = Place();
+    const GIntBig place = NextRowIndex();
     int64_t n;
     if (!Succeeds(Count(force, &n, &error), error))
         return -1;
@@ -854,11 +854,12 @@ GIntBig JoinLayer::GetFeatureCount(int force)
     return n;
 }
 
-/* Sets the extent; read: the method of the base class, which reads all rows. */
+/* Sets the extent: from the input layer, or by `read`, the method of the base
+ * class, which reads all rows. */
 template <class Read>
 OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
 {
-    const GIntBig place = Place();
+    const GIntBig place = NextRowIndex();
     int64_t there = 0;
     if (HasInputExtent() && (force || m_has_fast_extent))
     {
@@ -1017,7 +1018,7 @@ class JoinDataset final : public GDALDataset
     {
         return i == 0 ? &m_layer : nullptr;
     }
-    /* Any kind of geometry can occur, depending on the sources. */
+    /* The geometry type depends on the sources, so all kinds are declared. */
     int TestCapability(const char *capability) OJ_CONST_SINCE_3_12 override
     {
         return EQUAL(capability, ODsCCurveGeometries) ||
@@ -1134,7 +1135,7 @@ GDALDataset *Open(GDALOpenInfo *info)
     }
     try
     {
-        Deeper deeper;
+        SpecDepthGuard deeper;
         oj_command command{};
         oj_error err{OJ_OK, ""};
         if (ReadName(info->pszFilename, &command, &err) != OJ_OK)

@@ -187,7 +187,7 @@ oj_status RowStream::Skip(int64_t n, bool *there, oj_error *err)
     return OJ_OK;
 }
 
-/* Makes row n of the answer. */
+/* Makes row n of the current answer. */
 oj_status RowStream::MakeRow(int64_t n, OGRFeatureUniquePtr &feature,
                              oj_error *err)
 {

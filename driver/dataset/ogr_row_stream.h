@@ -23,8 +23,8 @@ struct RowStream
     const oj_schema *schema = nullptr;
     /* definition of the features */
     OGRFeatureDefn *defn = nullptr;
-    /* equal to defn, but with flags of ignored fields, which are not set in
-     * features */
+    /* copy of defn with the client's flags of ignored fields, which are not set
+     * in features */
     OGRFeatureDefn *asked = nullptr;
     /* true: fields that are ignored in `asked` when reading begins are not
      * read, and `asked` must not change until Stop(). false: the ignored fields

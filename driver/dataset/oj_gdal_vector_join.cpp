@@ -24,12 +24,13 @@
 namespace
 {
 
-/* An option of the table with the values that were given for it. */
+/* An option of the table and the values given for it. */
 struct Given
 {
     const oj_option *option;
-    bool is_on = false;               /* value of a flag */
-    std::deque<bool> is_word_on{};    /* flags of the words of an option */
+    bool is_on = false; /* whether a flag is given */
+    /* for each choice of OJ_OPTION_FLAG_OR_WORD: whether its flag is given */
+    std::deque<bool> is_word_on{};
     std::string text{};               /* value of an option with one argument */
     std::vector<std::string> texts{}; /* values of a list */
     std::vector<double> numbers{};    /* coordinates of a box */
@@ -46,7 +47,7 @@ struct Given
 };
 
 /* Returns true for options of a join dataset, except -q and -progress, which
- * GDAL itself handles here. */
+ * GDAL itself handles here, and -window. */
 bool IsOfJoin(const oj_option *option)
 {
     return option->not_read == nullptr &&
@@ -60,7 +61,7 @@ std::string ArgumentOf(const oj_option *option)
     return name;
 }
 
-/* Word k of an option's choices. */
+/* Returns word k of an option's choices. */
 std::string WordOf(const oj_option *option, int k)
 {
     int n = 0;

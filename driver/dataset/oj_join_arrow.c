@@ -141,8 +141,9 @@ static int32_t milliseconds_of_day(const OGRField *raw)
            (int32_t)(raw->Date.Second * 1000 + 0.5);
 }
 
-/* TZFlag: 100 is UTC, one step is a quarter of an hour; 0: unknown, 1: local
- * time. */
+/* Returns the milliseconds since 1970, in UTC if is_utc is set and the zone is
+ * known. TZFlag: 100 is UTC, one step is a quarter of an hour; 0: unknown, 1:
+ * local time. */
 static int64_t epoch_milliseconds(const OGRField *raw, int is_utc)
 {
     int64_t moment = oj_value_days(raw) * 86400000 + milliseconds_of_day(raw);
@@ -266,8 +267,8 @@ static int64_t batch_rows_of(char **options)
     return n <= 0 ? 1 : n == INT_MAX ? INT_MAX - 1 : n;
 }
 
-/* Maximum bytes of an array, because of 32-bit offsets, or by GDAL's option for
- * its own streams. */
+/* Returns the maximum bytes of an array, because of 32-bit offsets, or by
+ * GDAL's option for its own streams. */
 static int64_t max_batch_bytes(void)
 {
     const char *text = CPLGetConfigOption("OGR_ARROW_MEM_LIMIT", NULL);

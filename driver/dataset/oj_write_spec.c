@@ -14,7 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Adds a path, made relative to folder, after a prefix (a letter, or ""). */
+/* Adds a path, made relative to folder, to words. before: a letter that
+ * precedes the path in the word, or "". */
 static void add_relative_path(char ***words, const char *before,
                               const char *path, const char *folder)
 {
@@ -26,7 +27,8 @@ static void add_relative_path(char ***words, const char *before,
 
 /* Returns the words for the spec file: without destination and without options
  * that only this run uses; paths become relative to the file's folder. */
-static char **choose_words(const struct oj_command *command, const char *folder)
+static char **words_of_spec_file(const struct oj_command *command,
+                                 const char *folder)
 {
     char **words = NULL;
     int leaves_out = command->output.dst != NULL;
@@ -78,8 +80,8 @@ static oj_status check_spec(const char *line, const char *folder,
     return status;
 }
 
-static oj_status check_name(const struct oj_command *command,
-                            const char *folder, struct oj_error *err)
+static oj_status check_spec_file_name(const struct oj_command *command,
+                                      const char *folder, struct oj_error *err)
 {
     struct stat info;
     if (!oj_dataset_name_is_file(command->write_spec))
@@ -111,9 +113,9 @@ oj_status oj_write_spec_run(const struct oj_command *command,
                             struct oj_error *err)
 {
     char *folder = CPLStrdup(oj_path_folder(command->write_spec, ""));
-    char **words = choose_words(command, folder);
+    char **words = words_of_spec_file(command, folder);
     char *line = oj_words_join((const char *const *)words);
-    oj_status status = check_name(command, folder, err);
+    oj_status status = check_spec_file_name(command, folder, err);
     if (status == OJ_OK)
         status = check_spec(line, folder, err);
     if (status == OJ_OK)

@@ -61,7 +61,7 @@ static struct watched_folder *folder_of(const char *path)
 
 /* If a call failed, records its errno for the folder (EIO if errno is 0); only
  * the first error is kept. */
-static void keep_error(const struct watched_file *f, int has_failed)
+static void record_first_error(const struct watched_file *f, int has_failed)
 {
     int none = 0, number = errno != 0 ? errno : EIO;
     if (has_failed && f->folder != NULL)
@@ -94,7 +94,7 @@ static int close_file(void *file)
     int result;
     errno = 0;
     result = VSIFCloseL(f->file);
-    keep_error(f, result != 0);
+    record_first_error(f, result != 0);
     VSIFree(f);
     return result;
 }
@@ -104,7 +104,7 @@ static size_t write_file(void *file, const void *bytes, size_t size, size_t n)
     struct watched_file *f = file;
     size_t n_written = VSIFWriteL(bytes, size, n, f->file);
     if (n_written != n)
-        keep_error(f, 1);
+        record_first_error(f, 1);
     return n_written;
 }
 
@@ -113,12 +113,12 @@ static size_t read_file(void *file, void *bytes, size_t size, size_t n)
     return VSIFReadL(bytes, size, n, ((struct watched_file *)file)->file);
 }
 
-/* Seeking writes buffered bytes first, so it can fail like a write. */
+/* Seeks. This writes buffered bytes first, so it can fail like a write. */
 static int seek_file(void *file, vsi_l_offset offset, int whence)
 {
     struct watched_file *f = file;
     int result = VSIFSeekL(f->file, offset, whence);
-    keep_error(f, result != 0);
+    record_first_error(f, result != 0);
     return result;
 }
 
@@ -136,15 +136,15 @@ static int flush_file(void *file)
 {
     struct watched_file *f = file;
     int result = VSIFFlushL(f->file);
-    keep_error(f, result != 0);
+    record_first_error(f, result != 0);
     return result;
 }
 
-static int cut_file(void *file, vsi_l_offset size)
+static int truncate_file(void *file, vsi_l_offset size)
 {
     struct watched_file *f = file;
     int result = VSIFTruncateL(f->file, size);
-    keep_error(f, result != 0);
+    record_first_error(f, result != 0);
     return result;
 }
 
@@ -196,7 +196,7 @@ static void install_handler(void)
     calls->tell = tell_file;
     calls->eof = is_file_at_end;
     calls->flush = flush_file;
-    calls->truncate = cut_file;
+    calls->truncate = truncate_file;
     calls->stat = stat_path;
     calls->unlink = unlink_path;
     calls->rename = rename_path;
@@ -212,7 +212,7 @@ const char *oj_failed_writes_prefix(void)
     return prefix;
 }
 
-static const char *without_prefix(const char *folder)
+static const char *skip_prefix(const char *folder)
 {
     size_t n = sizeof prefix - 1;
     return strncmp(folder, prefix, n) == 0 ? folder + n : folder;
@@ -224,7 +224,7 @@ oj_status oj_failed_writes_watch(const char *folder, struct oj_error *err)
     struct watched_folder *new;
     pthread_once(&once, install_handler);
     OJ_NEW_ZEROED(new, 1, err);
-    new->path = CPLStrdup(without_prefix(folder));
+    new->path = CPLStrdup(skip_prefix(folder));
     pthread_mutex_lock(&folders_lock);
     new->next = folders;
     folders = new;
@@ -234,7 +234,7 @@ oj_status oj_failed_writes_watch(const char *folder, struct oj_error *err)
 
 int oj_failed_writes_errno(const char *folder)
 {
-    struct watched_folder *found = folder_of(without_prefix(folder));
+    struct watched_folder *found = folder_of(skip_prefix(folder));
     return found != NULL ? atomic_load(&found->first_errno) : 0;
 }
 
@@ -242,7 +242,7 @@ void oj_failed_writes_end(const char *folder)
 {
     struct watched_folder **link, *found;
     pthread_mutex_lock(&folders_lock);
-    link = find_folder(without_prefix(folder));
+    link = find_folder(skip_prefix(folder));
     found = *link;
     if (found != NULL)
         *link = found->next;

@@ -63,7 +63,7 @@ static int looks_like_connection(const char *name)
     return n > 0 && name[n] == ':';
 }
 
-static int exists_in(const char *folder, const char *name)
+static int exists_in_folder(const char *folder, const char *name)
 {
     char path[4096];
     struct stat info;
@@ -80,7 +80,7 @@ static int is_relative(const char *folder, const char *name)
         strstr(name, "://") != NULL)
         return 0;
     if (oj_driver_is_connection(name) || looks_like_connection(name))
-        return exists_in(folder, name);
+        return exists_in_folder(folder, name);
     return 1;
 }
 

@@ -50,7 +50,7 @@ static const char *path_in_folder(const char *folder, const char *name)
 
 /* ---- folders ------------------------------------------------------------- */
 
-/* The name of the temporary folder, without its path. */
+/* Returns the name of the temporary folder, without its path. */
 static const char *folder_name(const struct oj_temporary *t)
 {
     return CPLGetFilename(t->folder);
@@ -90,7 +90,7 @@ static void temporary_name_prefix(const struct oj_temporary *t, char *start,
 }
 
 /* Returns 1 if the content of the file is name. */
-static int holds_name(int file, const char *name)
+static int does_file_contain_name(int file, const char *name)
 {
     char text[NAME_SIZE];
     ssize_t n = pread(file, text, sizeof text, 0);
@@ -98,10 +98,10 @@ static int holds_name(int file, const char *name)
            memcmp(text, name, (size_t)n) == 0;
 }
 
-/* Opens and locks the .lock of a temporary folder that an earlier run of this
- * user left behind and that no process uses any more. Returns its descriptor,
- * or -1 if the folder is not such a one. */
-static int take_stale_lock(int folder, const char *name)
+/* Opens and locks the .lock of a temporary folder, if an earlier run of this
+ * user left the folder behind and no process uses it. Returns its descriptor;
+ * -1: the folder must not be removed. */
+static int lock_stale_folder(int folder, const char *name)
 {
     struct stat info;
     int lock;
@@ -112,7 +112,7 @@ static int take_stale_lock(int folder, const char *name)
     if (lock < 0)
         return -1;
     if (fstat(lock, &info) == 0 && S_ISREG(info.st_mode) &&
-        info.st_uid == geteuid() && holds_name(lock, name) &&
+        info.st_uid == geteuid() && does_file_contain_name(lock, name) &&
         flock(lock, LOCK_EX | LOCK_NB) == 0)
         return lock;
     close(lock);
@@ -127,7 +127,7 @@ static int remove_if_stale(int destination, const char *name, void *prefix)
     folder = oj_folder_open(destination, name);
     if (folder < 0)
         return 0;
-    lock = take_stale_lock(folder, name);
+    lock = lock_stale_folder(folder, name);
     if (lock >= 0)
     {
         if (oj_folder_clear(folder, lock_name) == 0)
@@ -148,7 +148,8 @@ static void remove_stale_folders(const struct oj_temporary *t)
 /* Sets t->way, the path by which GDAL opens the members. It leads to this
  * folder even if another folder gets its name, and failed writes through it are
  * recorded. */
-static oj_status choose_way(struct oj_temporary *t, struct oj_error *err)
+static oj_status choose_access_path(struct oj_temporary *t,
+                                    struct oj_error *err)
 {
     const char *prefix = oj_failed_writes_prefix();
     struct stat by_way, folder;
@@ -287,7 +288,7 @@ oj_status oj_temporary_make(const char *final, struct oj_temporary *out,
         status = create_lock_file(&t, err);
     }
     if (status == OJ_OK)
-        status = choose_way(&t, err);
+        status = choose_access_path(&t, err);
     if (status == OJ_OK)
         status = oj_failed_writes_watch(t.way, err);
     if (status == OJ_OK)
@@ -409,9 +410,9 @@ static void copy_permissions(const struct oj_temporary *t, const char *name)
 
 /* Writes the members to disk (fsync) and copies permissions. A signal during
  * this time still ends the run. */
-static oj_status bring_members_to_disk(const struct oj_temporary *t,
-                                       char **members, char **old,
-                                       struct oj_error *err)
+static oj_status sync_members_to_disk(const struct oj_temporary *t,
+                                      char **members, char **old,
+                                      struct oj_error *err)
 {
     for (int i = 0; members[i] != NULL; i++)
     {
@@ -493,9 +494,11 @@ oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
     oj_status status = check_targets_replaceable(t, members, old, err);
     if (status == OJ_OK && members == NULL)
         status =
-            oj_fail(err, OJ_ERR_IO, "the driver wrote no file for the output");
+            oj_fail(err, OJ_ERR_IO,
+                    "the driver wrote no file for the output; name another "
+                    "format with -f");
     if (status == OJ_OK)
-        status = bring_members_to_disk(t, members, old, err);
+        status = sync_members_to_disk(t, members, old, err);
     if (status == OJ_OK)
     {
         oj_cancel_defer_signals();

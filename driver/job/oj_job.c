@@ -41,14 +41,14 @@
 #define BYTES_PER_TILED_ROW 512
 #define LEAST_BATCH 4096
 
-/* -one_to_one: maximum bytes of pairs in memory; with -memory, 1/HELD_SHARE of
- * it. Each join feature takes BYTES_PER_CHOSEN more. */
+/* -one_to_one: maximum bytes of pairs in memory; with -memory, at most
+ * 1/HELD_SHARE of it. Each join feature takes BYTES_PER_CHOSEN more. */
 #define MOST_HELD (INT64_C(512) << 20)
 #define HELD_SHARE 8
 #define BYTES_PER_CHOSEN 48
 
-/* -validate: upper bound of the memory of a reference, as a multiple of that of
- * the join. (GEOS objects of single points reach it.) */
+/* -validate: the memory of a reference is at most this many times that of the
+ * join. (GEOS objects of single points need that much.) */
 #define REFERENCE_SHARE 5
 
 static int64_t max_pairs_per_batch(const struct oj_command *command)
@@ -59,8 +59,8 @@ static int64_t max_pairs_per_batch(const struct oj_command *command)
     return most > LEAST_BATCH_PAIRS ? most : LEAST_BATCH_PAIRS;
 }
 
-/* Number of threads of the join; without -threads it is GDAL_NUM_THREADS. 0:
- * all processors. */
+/* Returns the number of threads of the join; without -threads it is
+ * GDAL_NUM_THREADS. 0: all processors. */
 static int n_threads(const struct oj_command *command)
 {
     const char *n = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
@@ -83,8 +83,9 @@ struct oj_options oj_job_options(const struct oj_command *command)
     return options;
 }
 
-/* Adds to an error that the output comes first, because other programs name the
- * inputs first. */
+/* Adds to an error that the destination is named first, if the user has
+ * probably named the inputs first, as in other programs: the destination
+ * exists, but the join dataset does not. */
 static oj_status explain_argument_order(const struct oj_command *command,
                                         oj_status status, struct oj_error *err)
 {
@@ -101,8 +102,9 @@ static oj_status explain_argument_order(const struct oj_command *command,
                    bare.message);
 }
 
-/* The row count is needed only for the progress bar. Counting a SELECT can take
- * as long as reading it, so rows are counted only if -progress is given. */
+/* Decides whether progress is shown, and counts the rows for that. Counting a
+ * SELECT can take as long as reading it, so rows are counted only if -progress
+ * is given. */
 static void decide_progress_and_row_count(struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -203,9 +205,9 @@ int64_t oj_job_most_held_pairs(const struct oj_command *command)
     return command->memory > 0 ? command->memory / HELD_SHARE : MOST_HELD;
 }
 
-/* -memory: maximum bytes of a tile with its index, and of the batches with
- * their answers. Each of the two gets half of what the vocabulary and
- * -one_to_one leave, but at least an eighth of -memory. */
+/* Returns for -memory the maximum bytes of a tile with its index, which is also
+ * that of the batches with their answers. Each of the two gets half of what the
+ * vocabulary and -one_to_one leave, but at least an eighth of -memory. */
 static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -220,7 +222,7 @@ static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
 /* Rows per batch; with -memory as many as its share allows. A batch that is
  * joined with tiles is as large as possible, because every tile must be loaded
  * for each batch. */
-static int64_t batch_rows(const struct oj_job *job)
+static int64_t choose_rows_per_batch(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
     int64_t most = command->memory / BYTES_PER_BATCH_ROW;
@@ -240,7 +242,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
 {
     const struct oj_source *source = side == 0 ? &job->input : &job->join;
     struct oj_read_options options = {0};
-    options.batch_rows = batch_rows(job);
+    options.batch_rows = choose_rows_per_batch(job);
     options.limit = side == 0 ? job->command->limit : job->most_join_rows;
     options.keep_attributes =
         with_fields || oj_side_columns_need(&job->sides.columns, side);
@@ -336,8 +338,8 @@ oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
                         &job->join_side->engine, err);
 }
 
-/* Number of shares into which -memory is divided: one for the join, more for a
- * reference. */
+/* Returns the number of shares into which -memory is divided: one for the join,
+ * more for a reference. */
 static int64_t count_memory_shares(const struct oj_command *command)
 {
     return command->validate != NULL ? 1 + REFERENCE_SHARE : 1;
@@ -651,10 +653,10 @@ static int is_join_side_cacheable(const struct oj_job *job)
                 driver != NULL ? GDALGetDescription(driver) : ""));
 }
 
-/* Makes the key of the cache. From the input side it includes what the join
- * side depends on: its CRS, the kinds of its features, and which of its fields
- * in -on and -exclude are numeric, and how those of -within_time and -during
- * are read. */
+/* Makes the key of the cache. It also contains those facts about the input on
+ * which the join side depends: the CRS of the input, the kinds of its features,
+ * which of its fields in -on and -exclude are numeric, and how its fields in
+ * -within_time and -during are read. */
 static struct oj_join_key make_cache_key(const struct oj_job *job)
 {
     struct oj_join_key key = {NULL, CSLDuplicate(job->join_files.state)};
@@ -711,7 +713,8 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
         return read_join_side_or_tiles(job, err);
     may_keep = is_join_side_cacheable(job);
     /* If join rows are read a second time, both readings must see one state of
-     * the files. If the state has changed, the join side is not shared. */
+     * the files. So the join side of `like` is not used if a file may have
+     * changed. */
     if (like != NULL && is_side_read_twice(job->command, 1) &&
         (oj_join_files_may_have_changed(&job->join_files) ||
          oj_join_files_may_have_changed(&like->join_files)))

@@ -49,9 +49,9 @@ struct oj_job
     /* Counts of the input side; its reader updates them. */
     struct oj_read_counts input_counts;
     struct oj_pipeline_counts counts;
-    int64_t n_pairs_joined; /**< used with -one_to_one, and with -nlt POLYGON
-                                 and others: number of pairs before the choice
-                             */
+    /** with -one_to_one, and with -nlt POLYGON and similar: number of pairs
+     *  that the join found, before some were dropped */
+    int64_t n_pairs_joined;
     /** used with -one_to_one best: number of groups that are too large for it
      */
     int64_t n_large_groups;

@@ -67,7 +67,7 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
     oj_side_columns_use_vocabulary(&sides->columns, side->vocabulary);
 }
 
-/* Bytes allocated for the arrays: by their capacities, not their sizes. */
+/* Returns the bytes that are allocated for the arrays, by their capacities. */
 static int64_t flat_bytes(const struct oj_flat_buf *buf)
 {
     return 8 * (buf->cap_features + buf->cap_part_offset +
@@ -76,7 +76,8 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
            buf->cap_parts;
 }
 
-/* Bytes of an engine, which is that of side or a copy of it; 0 for NULL. */
+/* Returns the bytes of memory that an engine uses; 0 for NULL. engine: that of
+ * `side`, or a copy of it. */
 static int64_t engine_bytes(const struct oj_join_side *side,
                             struct oj_join *engine)
 {
@@ -95,8 +96,8 @@ static int64_t engine_bytes(const struct oj_join_side *side,
     return index + n * (int64_t)sizeof(int32_t);
 }
 
-/* Bytes of memory of a side. An engine that reports no size is estimated at 72
- * bytes per vertex and 4 per feature. */
+/* Returns the bytes of memory of a side. An engine that reports no size is
+ * estimated at 72 bytes per vertex and 4 per feature. */
 static int64_t side_bytes(const struct oj_join_side *side,
                           struct oj_join *engine)
 {
@@ -139,8 +140,8 @@ void oj_join_side_free(struct oj_join_side *side)
 
 /* ---- the limit ----------------------------------------------------------- */
 
-/* A quarter of the memory that the process may use; 1 GB if that is unknown.
- * Determined once. */
+/* Returns a quarter of the memory that the process may use; 1 GB if that is
+ * unknown. Determined once. */
 static int64_t quarter_of_memory(void)
 {
     static int64_t quarter;
@@ -166,9 +167,10 @@ int64_t oj_join_cache_limit(void)
     if (oj_memory_size_read(text, &bytes))
         return bytes;
     if (!__atomic_exchange_n(&has_warned, 1, __ATOMIC_RELAXED))
-        oj_warn("OGRJOIN_CACHE_MAX must be a number of bytes, as 512M or 4G, "
-                "or 0, not '%s': a quarter of the memory is used",
-                text);
+        oj_warn(
+            "OGRJOIN_CACHE_MAX must be a number of bytes, such as 512M or 4G, "
+            "or 0, not '%s': a quarter of the memory is used",
+            text);
     return quarter_of_memory();
 }
 

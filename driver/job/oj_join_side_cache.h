@@ -96,13 +96,14 @@ typedef oj_status (*oj_join_build)(void *user, struct oj_join_side *side,
 /** Returns the current limit in bytes; 0: the cache is off. */
 int64_t oj_join_cache_limit(void);
 
-/** Takes the entry of `like` (may be NULL) if it has one; otherwise finds the
- *  entry of key, or builds it by build(user). key NULL: builds an unlisted
- *  entry, which can be shared only through `like`.  Waits while another thread
- *  builds the entry. *cancel stops the waiting, and later batches that have
- *  not begun; it must outlive the use. *is_mine: 1 if build was called.
- *  Errors: those of build, also if it failed on the thread for which this one
- *  waited; OJ_ERR_CANCELLED only by this use's own flag; OJ_ERR_NOMEM. */
+/** Takes a use of an entry: the entry of `like`, if like is not NULL and has
+ *  one; otherwise the entry with this key, built by build(user) if there is
+ *  none yet. With key NULL, an entry is built that is not in the cache: others
+ *  can use it only through `like`.  Waits while another thread builds the
+ *  entry. *cancel ends the waiting, and prevents later batches from starting;
+ *  it must outlive the use. *is_mine: 1 if build was called here.
+ *  Errors: those of build, even if it failed on another thread for which this
+ *  call waited; OJ_ERR_CANCELLED only by this use's own flag; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_use *like,
                                          const struct oj_join_key *key,
                                          oj_join_build build, void *user,
@@ -114,8 +115,9 @@ OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_use *like,
  */
 struct oj_join_side *oj_join_use_side(const struct oj_join_use *use);
 
-/** oj_join_batch() on the engine, at the same time as other uses; if a GPU may
- *  answer, one use after another (oj_join_acquire()). */
+/** Calls oj_join_batch() on the entry's engine. Several uses may do so at the
+ *  same time; those that may use a GPU wait for each other (oj_join_acquire()).
+ */
 OJ_MUST_USE oj_status oj_join_use_batch(struct oj_join_use *use,
                                         const struct oj_flat *input,
                                         struct oj_matches *out,

@@ -247,8 +247,8 @@ static int list_vrt_sources(const char *path, char ***files)
 
 /* ---- files of a source --------------------------------------------------- */
 
-/* Returns the files of a source, for a VRT file with those of its sources.
- * NULL: they are not known. */
+/* Returns the list of a source's files; for a VRT file, with the files that it
+ * refers to. NULL: the files are not known. */
 static char **list_files_behind_source(const struct oj_source *source)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);

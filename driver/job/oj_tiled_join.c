@@ -161,7 +161,7 @@ static oj_status encode_list(struct oj_bytes *bytes, OGRFieldType type,
     return OJ_OK;
 }
 
-/* Size of a value that is stored without a length. */
+/* Returns the size of a value that is stored without a length. */
 static int64_t field_value_size(OGRFieldType type)
 {
     return oj_type_is_number(type) ? 8 : (int64_t)sizeof(OGRField);
@@ -258,7 +258,8 @@ static oj_status encode_token_sets(struct oj_bytes *bytes,
     return OJ_OK;
 }
 
-/* A text of a record as a layer of one row; its tokens stay in the record. */
+/* A text of a record, in the form of a layer of one row; its tokens stay in the
+ * record. */
 struct record_text
 {
     int64_t offset[2];
@@ -336,8 +337,7 @@ static oj_status encode_record(struct oj_tiles *tiles,
     return OJ_OK;
 }
 
-/* Returns the length of a record, of which at least 8 bytes must have been
- * read. */
+/* Decodes the length of a record from its first 8 bytes. */
 static int64_t record_length(const unsigned char *record)
 {
     return decode_number(&record);
@@ -540,8 +540,8 @@ oj_status oj_join_tiles_finish(struct oj_tiles *tiles, int64_t memory,
     OJ_TRY(write_held_records(tiles, err));
     if (number != NULL && tiles->n_texts > 0)
         OJ_TRY(renumber_tokens(tiles, number, err));
-    /* Tiles are rebuilt in place from the stretches: the tile that is written
-     * never overtakes the stretch that is read. */
+    /* Combines the stretches in tiles->tile into tiles, in place: an element is
+     * overwritten only after it was read as a stretch. */
     tiles->n_tiles = 0;
     for (int64_t i = 0; i < n_stretches; i++)
     {
@@ -767,7 +767,7 @@ static oj_status append_matches_of_tile(struct oj_tiled_join *join,
 
 /* ---- merging ------------------------------------------------------------- */
 
-static int compare_found(const void *left, const void *right)
+static int compare_found_in_tie_order(const void *left, const void *right)
 {
     const struct found_feature *a = *(struct found_feature *const *)left;
     const struct found_feature *b = *(struct found_feature *const *)right;
@@ -785,7 +785,7 @@ oj_status oj_tiled_join_rank_ties(struct oj_tiled_join *join,
     OJ_NEW(order, n, err);
     for (int64_t i = 0; i < n; i++)
         order[i] = &join->found[i];
-    qsort(order, (size_t)n, sizeof *order, compare_found);
+    qsort(order, (size_t)n, sizeof *order, compare_found_in_tie_order);
     for (int64_t i = 0; i < n; i++)
         join->tie_rank[order[i] - join->found] = (int32_t)i;
     oj_free(order);

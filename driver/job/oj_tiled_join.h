@@ -170,7 +170,8 @@ OJ_MUST_USE oj_status oj_tiled_join_open(
     const char *backend, const struct oj_options *options, int fids_are_unique,
     struct oj_tiled_join **out, struct oj_error *err);
 
-/** Offsets of the records of some features, ascending. */
+/** Some features, given by the offsets of their records in the file, ascending.
+ */
 struct oj_answer_places
 {
     int64_t n;

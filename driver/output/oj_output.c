@@ -71,8 +71,8 @@ static oj_status check_transactions(const struct oj_output *o,
                    o->asked->dst, GDALGetDescription(o->driver));
 }
 
-static oj_status open_existing(struct oj_output *o, const char *path,
-                               struct oj_error *err)
+static oj_status open_existing_dataset(struct oj_output *o, const char *path,
+                                       struct oj_error *err)
 {
     const struct oj_output_options *asked = o->asked;
     CPLErrorReset();
@@ -93,7 +93,7 @@ oj_status oj_output_open_layer(const struct oj_output_options *asked,
     oj_output_abort(o);
     o->asked = asked;
     o->kind = OJ_OUTPUT_TRANSACTION;
-    OJ_TRY(open_existing(o, asked->dst, err));
+    OJ_TRY(open_existing_dataset(o, asked->dst, err));
     o->layers[0].name = layer_name;
     o->layers[0].layer = GDALDatasetGetLayerByName(o->dataset, layer_name);
     if (o->layers[0].layer == NULL)
@@ -176,7 +176,7 @@ static oj_status plan_layer_in_open_dataset(const struct oj_output *o,
 static oj_status plan_transaction(struct oj_output *o, struct oj_error *err)
 {
     o->kind = OJ_OUTPUT_TRANSACTION;
-    OJ_TRY(open_existing(o, o->path, err));
+    OJ_TRY(open_existing_dataset(o, o->path, err));
     OJ_TRY(check_output_can_be_updated(o, err));
     return plan_layer_in_open_dataset(o, &o->layers[0], err);
 }
@@ -304,8 +304,8 @@ static oj_status fail_output_exists(const struct oj_output *o,
                    o->asked->dst);
 }
 
-static oj_status plan_existing(struct oj_output *o, int is_folder,
-                               struct oj_error *err)
+static oj_status plan_change_of_existing(struct oj_output *o, int is_folder,
+                                         struct oj_error *err)
 {
     const struct oj_output_options *asked = o->asked;
     char resolved[OJ_PATH_MAX];
@@ -321,7 +321,8 @@ static oj_status plan_existing(struct oj_output *o, int is_folder,
     return fail_output_exists(o, err);
 }
 
-static oj_status plan_virtual(struct oj_output *o, struct oj_error *err)
+static oj_status plan_virtual_destination(struct oj_output *o,
+                                          struct oj_error *err)
 {
     VSILFILE *file =
         oj_output_is_stdout(o->path) ? NULL : VSIFOpenL(o->path, "rb");
@@ -352,14 +353,14 @@ static oj_status choose_how_output_is_written(struct oj_output *o,
     if (oj_driver_is_connection(o->path))
         return plan_transaction(o, err);
     if (strncmp(o->path, "/vsi", 4) == 0)
-        return plan_virtual(o, err);
+        return plan_virtual_destination(o, err);
     if (lstat(o->path, &info) == 0)
     {
         if (stat(o->path, &info) != 0)
             return oj_fail(err, OJ_ERR_IO, "%s is a link without a target",
                            asked->dst);
         if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
-            return plan_existing(o, S_ISDIR(info.st_mode), err);
+            return plan_change_of_existing(o, S_ISDIR(info.st_mode), err);
         o->kind = OJ_OUTPUT_STREAM; /* the destination is a device or a pipe */
     }
     else if (asked->update && !asked->overwrite)
@@ -566,8 +567,8 @@ oj_status oj_output_plan_layer(struct oj_output *o, const char *option,
 
 /* ---- open ---------------------------------------------------------------- */
 
-static oj_status fail_gdal(struct oj_error *err, const char *what,
-                           const char *path)
+static oj_status fail_with_reason_of_gdal(struct oj_error *err,
+                                          const char *what, const char *path)
 {
     return oj_fail(err, OJ_ERR_IO, "%s %s%s%s", what, path,
                    CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
@@ -584,7 +585,8 @@ static oj_status begin_transaction(struct oj_output *o, struct oj_error *err)
     if (o->kind == OJ_OUTPUT_TRANSACTION)
         OJ_TRY(oj_transaction_begin(o->dataset, o->asked->dst, err));
     else if (GDALDatasetStartTransaction(o->dataset, 0) != OGRERR_NONE)
-        return fail_gdal(err, "cannot begin a transaction in", o->asked->dst);
+        return fail_with_reason_of_gdal(err, "cannot begin a transaction in",
+                                        o->asked->dst);
     o->in_transaction = 1;
     return OJ_OK;
 }
@@ -600,10 +602,13 @@ static oj_status delete_layer(const struct oj_output *o, const char *name,
             continue;
         CPLErrorReset();
         if (GDALDatasetDeleteLayer(o->dataset, i) != OGRERR_NONE)
-            return fail_gdal(err, "cannot replace the layer in", o->asked->dst);
+            return fail_with_reason_of_gdal(err, "cannot replace the layer in",
+                                            o->asked->dst);
         return OJ_OK;
     }
-    return oj_fail(err, OJ_ERR_IO, "the layer '%s' has disappeared from %s",
+    return oj_fail(err, OJ_ERR_IO,
+                   "the layer '%s' has disappeared from %s: another program "
+                   "may have removed it",
                    name, o->asked->dst);
 }
 
@@ -630,7 +635,7 @@ static oj_status create_dataset(struct oj_output *o, const char *path,
     o->dataset = GDALCreate(o->driver, path, 0, 0, 0, GDT_Unknown,
                             (CSLConstList)o->asked->dataset_options);
     if (o->dataset == NULL)
-        return fail_gdal(err, "cannot create", o->asked->dst);
+        return fail_with_reason_of_gdal(err, "cannot create", o->asked->dst);
     return begin_transaction(o, err);
 }
 
@@ -679,7 +684,8 @@ static const struct oj_lane_row *find_lane(const struct oj_output *o)
     return oj_lane_that_writes(&dataset);
 }
 
-static int writes_to(const struct oj_output *o, enum oj_lane_target target)
+static int output_is_target_of_lane(const struct oj_output *o,
+                                    enum oj_lane_target target)
 {
     const struct oj_lane_row *lane = find_lane(o);
     return lane != NULL && lane->writes == target;
@@ -687,13 +693,14 @@ static int writes_to(const struct oj_output *o, enum oj_lane_target target)
 
 GDALDatasetH oj_output_rows_dataset(const struct oj_output *o)
 {
-    return writes_to(o, OJ_LANE_WRITES_DATASET) ? o->dataset : NULL;
+    return output_is_target_of_lane(o, OJ_LANE_WRITES_DATASET) ? o->dataset
+                                                               : NULL;
 }
 
 int oj_output_rows_file(const struct oj_output *o, char *path, int size)
 {
     int n;
-    if (!writes_to(o, OJ_LANE_WRITES_FILE))
+    if (!output_is_target_of_lane(o, OJ_LANE_WRITES_FILE))
         return 0;
     oj_temporary_path(&o->temporary, path, size);
     n = (int)strlen(path);
@@ -761,7 +768,7 @@ static oj_status commit_transaction(struct oj_output *o, struct oj_error *err)
     CPLErrorReset();
     o->in_transaction = 0;
     if (GDALDatasetCommitTransaction(o->dataset) != OGRERR_NONE)
-        return fail_gdal(err, "cannot commit to", o->asked->dst);
+        return fail_with_reason_of_gdal(err, "cannot commit to", o->asked->dst);
     return OJ_OK;
 }
 
@@ -821,7 +828,8 @@ static oj_status open_finished(const struct oj_output *o,
     *dataset =
         GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
     if (*dataset == NULL && l->n_rows != l->n_no_geometry)
-        return fail_gdal(err, "the output cannot be read back:", o->asked->dst);
+        return fail_with_reason_of_gdal(
+            err, "the output cannot be read back:", o->asked->dst);
     if (*dataset == NULL)
         warn_empty_unreadable(o);
     return OJ_OK;

@@ -94,8 +94,8 @@ OJ_MUST_USE oj_status oj_output_plan_layer(struct oj_output *output,
 
 /** Replaces oj_output_plan() and open: opens asked->dst to update rows of its
  *  layer of this name, which becomes layers[0].layer, even if its driver has no
- *  transactions. n_layers is 0, since no rows are added. First aborts what
- *  *output was before. */
+ *  transactions. n_layers is 0, since no rows are added. If *output is open
+ *  already, it is aborted first. */
 OJ_MUST_USE oj_status oj_output_open_layer(
     const struct oj_output_options *asked, const char *layer_name,
     struct oj_output *output, struct oj_error *err);
@@ -105,8 +105,8 @@ OJ_MUST_USE oj_status oj_output_open_layer(
 OJ_MUST_USE oj_status oj_output_open(struct oj_output *output,
                                      struct oj_error *err);
 
-/** Writes into path where a lane may write the rows of the only layer in place
- *  of the driver. Returns 0 if the driver has to write them. */
+/** Sets path to the file into which a lane may write the rows of the only
+ *  layer, in place of the driver. Returns 0 if the driver has to write them. */
 int oj_output_rows_file(const struct oj_output *output, char *path, int size);
 
 /** Returns the name of the lane that will write the rows (it may leave some to

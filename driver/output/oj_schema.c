@@ -312,11 +312,11 @@ const char *oj_schema_name_unless_field(const struct oj_source *input,
     return name != NULL ? name : "";
 }
 
-/* Chooses the name of the output's FID or geometry column: that of the input's,
- * unless a field of the input has this name, too, because its values would be
- * taken for FIDs. Adds it as a layer option. option  the layer option that sets
- * the name others  other names, for the case that the driver's default name is
- * also a field */
+/* Chooses the name of the output's FID or geometry column and adds it as a
+ * layer option. The name is that of the input's column, unless a field of the
+ * input has this name, too, because its values would be taken for FIDs.
+ *  option  the layer option that sets the name
+ *  others  names to use if the driver's default name is also a field */
 static char **choose_special_column_name(const struct oj_output *o,
                                          const struct oj_source *input,
                                          const char *option, const char *name,
@@ -496,10 +496,10 @@ static oj_status check_append_crs(const struct oj_output_layer *at,
                    at->name, OSRGetName(there), OSRGetName(crs->output));
 }
 
-/* Returns 1 if output rows keep the FIDs of the input. No two output rows may
- * have equal FIDs. For rows without input feature the driver must choose an
- * unused FID, which is not the case in GeoJSON, whose readers number the
- * features, and in an SQL script, whose sequence has not advanced. */
+/* Returns 1 if output rows keep the FIDs of the input. That requires that no
+ * two output rows have equal FIDs, and that the driver can choose an unused FID
+ * for rows without an input feature. GeoJSON cannot, because its readers number
+ * the features; an SQL script cannot, because its sequence has not advanced. */
 static int may_keep_fids(const struct oj_schema_request *request,
                          const struct oj_output *o,
                          const struct oj_output_layer *at)

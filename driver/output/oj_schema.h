@@ -44,9 +44,9 @@ struct oj_schema_request
     /** [n_own] their types; NULL: derived from own[i].kind */
     const struct oj_computed_type *own_types;
     int n_own;
-    int one_row_per_input;   /**< 1: no input row has more than one output
-                                  row */
-    int has_other_rows;      /**< 1: some output rows have no input feature */
+    int one_row_per_input; /**< 1: no input row has more than one output
+                                row */
+    int has_other_rows; /**< 1: some output rows come from no input feature */
     OGRwkbGeometryType type; /**< type of the geometries, before -nlt changes it
                                   to a multi type */
     const char *prefix;
@@ -70,9 +70,9 @@ OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
                                      struct oj_schema *schema,
                                      struct oj_error *err);
 
-/** Returns name, which is that of the input's FID or geometry column; "" if it
- *  is NULL or also the name of a field of the input, which a client would take
- *  for the FIDs. */
+/** Returns name, the name of the input's FID or geometry column. Returns "" if
+ *  it is NULL, or if a field of the input has this name, too: clients would
+ *  take the field's values for FIDs. */
 const char *oj_schema_name_unless_field(const struct oj_source *input,
                                         const char *name);
 

@@ -204,8 +204,8 @@ static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
     return err.status == OGRJOIN_OK ? 0 : -1;
 }
 
-/* Asks pyproj whether two texts are one CRS, where the library cannot decide.
- * Called with or without the GIL. */
+/* Calls pyproj to compare two CRS given as texts, if the library cannot decide.
+ * Can be called with or without the GIL. */
 static int compare_crs(void *user, const char *a, const char *b)
 {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -652,10 +652,10 @@ static PyObject *count_layer_features(PyObject *module, PyObject *capsule)
 struct index_handle
 {
     struct ogrjoin_index *index;
-    PyObject *layer; /* capsule of the join side, from which the index may
-                        borrow buffers */
-    int cancel;      /* number of interrupted callers; the library polls it as
-                        cancel flag */
+    /* capsule of the join side, whose buffers the index may borrow */
+    PyObject *layer;
+    int cancel; /* number of interrupted callers; the library polls it as
+                   cancel flag */
 };
 
 static void free_index(struct index_handle *self)
@@ -873,10 +873,10 @@ static PyObject *make_intersection_buffers(PyObject *owner,
                          new_array(owner, bytes, offset[n], 'B'));
 }
 
-/* Joins and returns (pairs, offsets, right, measures or None, {name: buffer} of
- * the other values, (offsets, bytes) of intersections or None, number of
- * undecided pairs, of groups too large for one_to_one best). offsets, right
- * (int32) and measures are buffers. */
+/* Joins and returns a tuple: (pairs, offsets, right, measures or None, {name:
+ * buffer} of the other values, (offsets, bytes) of the intersections or None,
+ * number of undecided pairs, number of groups too large for one_to_one best).
+ * offsets, right (int32) and measures are buffers. */
 static PyObject *join_to_buffers(struct pairs_work *w,
                                  struct index_handle *index)
 {
@@ -1001,7 +1001,8 @@ struct column_array
     const void *buffers[COLUMN_BUFFERS];
 };
 
-/* Release function of the array; consumers may call it on any thread. */
+/* Release function of the array. Takes the GIL, since consumers may call it on
+ * any thread. */
 static void release_column(struct ArrowArray *array)
 {
     struct column_array *self = array->private_data;
@@ -1168,8 +1169,8 @@ struct source_handle
     int cancel;
 };
 
-/* Frees a source. Releasing its stream may run Python code, which must not see
- * an exception that is set already. */
+/* Frees a source without the GIL, because releasing its stream may run Python
+ * code that takes the GIL. */
 static void destroy_source_capsule(PyObject *capsule)
 {
     struct source_handle *self = PyCapsule_GetPointer(capsule, SOURCE);
@@ -1895,8 +1896,8 @@ static PyObject *py_live_apply(PyObject *module, PyObject *args)
 {
     struct live_work w = {0};
     struct live_handle *self;
-    struct layer_handle columns = {0}; /* only holds the buffers; it has no
-                                          layer */
+    /* used only to hold the buffers; its layer is NULL */
+    struct layer_handle columns = {0};
     PyObject *capsule, *id, *x, *y;
     Py_ssize_t n;
     int code = -1;
@@ -1925,9 +1926,10 @@ static int join_with_live(void *data, struct ogrjoin_error *err)
                                    err);
 }
 
-/* Returns (left, right, measures, {name: buffer} of other values, (offsets,
- * bytes) of intersections or None, number of undecided pairs, of groups too
- * large for one_to_one best). left, right and measures are buffers. */
+/* Returns a tuple: (left, right, measures, {name: buffer} of the other values,
+ * (offsets, bytes) of the intersections or None, number of undecided pairs,
+ * number of groups too large for one_to_one best). left, right and measures are
+ * buffers. */
 static PyObject *make_live_pairs(struct ogrjoin_pairs *pairs)
 {
     PyObject *owner = PyCapsule_New(pairs, PAIRS, destroy_pairs_capsule);
@@ -2143,7 +2145,8 @@ static PyObject *py_sums_add(PyObject *module, PyObject *args)
 {
     struct sums_work w = {0};
     struct sums_handle *self;
-    struct layer_handle columns = {0}; /* holds buffers, no layer */
+    /* used only to hold the buffers; its layer is NULL */
+    struct layer_handle columns = {0};
     PyObject *capsule, *group, *values;
     const void *value;
     Py_ssize_t n;
@@ -2199,9 +2202,10 @@ static PyObject *py_sums_merge(PyObject *module, PyObject *args)
         if (ascends)
             code = run_interruptible(add_to_sums, &w, &cancel);
         else
-            PyErr_SetString(PyExc_ValueError,
-                            "offsets begin at 0, ascend, and end at the number "
-                            "of words");
+            PyErr_SetString(
+                PyExc_ValueError,
+                "offsets must begin at 0, ascend and end at the number "
+                "of words");
     }
     release_views(&columns);
     return code == 0 ? Py_BuildValue("") : NULL;

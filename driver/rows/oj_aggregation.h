@@ -57,10 +57,10 @@ void oj_aggregation_set_first_row(struct oj_aggregation *aggregation,
                                   int64_t first);
 
 /** Adds the pairs of an answer and computes the results of its rows, which are
- * written next. rows  one entry per row; it is a pair if the row has any pair.
- * n_pairs counts all pairs. Owned by the aggregation, valid until the next
- * answer
- */
+ *  written next.
+ *   rows  receives one entry per row; it is a pair if the row has any pair.
+ *         n_pairs counts all pairs. Owned by the aggregation, valid until the
+ *         next answer */
 OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             const struct oj_matches *matches,
                                             const struct oj_answer_side *side,
@@ -85,10 +85,10 @@ void oj_aggregation_close(struct oj_aggregation *aggregation);
  *  decides. */
 int oj_aggregation_streams_join(const struct oj_aggregation *aggregation);
 
-/** Joins a part of a batch of the join layer with the indexed input, like
- *  oj_join_batch(). Pairs whose values the join sums itself are counted, but
- *  not returned. To be called after oj_aggregation_start(), always on one
- *  thread, which must not be the one that adds pairs. */
+/** Joins a part of a batch of the join layer with the index of the input, like
+ *  oj_join_batch(). Pairs whose values the join itself adds to sums are counted
+ *  in *out, but not listed. Call this after oj_aggregation_start(), always on
+ *  the same thread, and not on the thread that adds pairs. */
 OJ_MUST_USE oj_status oj_aggregation_join(struct oj_aggregation *aggregation,
                                           struct oj_join *join,
                                           const struct oj_pipeline_part *part,

@@ -17,18 +17,18 @@
 
 /* ---- states -------------------------------------------------------------- */
 
-static enum oj_pass_state state_of(const struct oj_pass *pass)
+static enum oj_pass_state get_pass_state(const struct oj_pass *pass)
 {
     return oj_pass_state_get(&pass->state);
 }
 
 static int is_choosing(const struct oj_pass *pass)
 {
-    return state_of(pass) == OJ_PASS_CHOOSING;
+    return get_pass_state(pass) == OJ_PASS_CHOOSING;
 }
 
-/* Returns 1 if input rows are read a second time, now that their pairs are
- * known. */
+/* Returns 1 if the input layer is read for the second time: the pairs of its
+ * rows are known already. */
 static int is_input_read_again(const struct oj_pass *pass)
 {
     return pass->answers_from != OJ_ANSWERS_JOINED;
@@ -43,7 +43,7 @@ static int is_shared(const struct oj_pass *pass)
 
 int oj_pass_is_running(const struct oj_pass *pass)
 {
-    return pass->pipeline != NULL || state_of(pass) == OJ_PASS_OTHER_ROWS;
+    return pass->pipeline != NULL || get_pass_state(pass) == OJ_PASS_OTHER_ROWS;
 }
 
 /* Message sink and cancel flag of the thread before it entered the pass. */
@@ -110,7 +110,7 @@ static int show_progress(int64_t n_rows, void *user)
     if (n > 0)
         done = n_rows < n ? (double)n_rows / (double)n : 1.0;
     done = pass->progress_start + share * done;
-    /* 100 % is shown when the output is complete. */
+    /* shows less than 100 %, which is left for the complete output */
     if (pass->job.show_progress)
         GDALTermProgress(done < 0.999 ? done : 0.999, NULL, NULL);
     return oj_is_cancelled();
@@ -136,9 +136,9 @@ static void close_reader_and_batches(struct oj_pass *pass)
     pass->reader = NULL;
 }
 
-/* Called before a side is read again: OJ_ERR_DATA if its files have changed
- * since the first reading. Not necessary if oj_source_begin_snapshot() has kept
- * the state. */
+/* Called before a side is read again. Fails with OJ_ERR_DATA if its files have
+ * changed since the first reading. Not necessary if oj_source_begin_snapshot()
+ * has kept the state. */
 static oj_status check_read_again_unchanged(const struct oj_pass *pass,
                                             int side, struct oj_error *err)
 {
@@ -200,9 +200,10 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
 
 /* ---- open ---------------------------------------------------------------- */
 
-/* OJ_ERR_DATA if the fields differ from those at the first opening, because
- * readers address fields by index. Further fields at the end are accepted.
- * before: the fields at the first opening; NULL: this is the first opening. */
+/* Fails with OJ_ERR_DATA if the fields differ from those at the first opening,
+ * because readers address fields by index. Additional fields at the end are
+ * accepted. before: the fields at the first opening; NULL: this is the first
+ * opening. */
 static oj_status check_fields_unchanged(const struct oj_source *source,
                                         char ***before, struct oj_error *err)
 {
@@ -334,12 +335,12 @@ int oj_pass_is_outdated(struct oj_pass *pass)
         return 0;
     if (oj_job_is_outdated(&pass->job))
         oj_pass_state_set_broken(&pass->state);
-    return state_of(pass) == OJ_PASS_BROKEN;
+    return get_pass_state(pass) == OJ_PASS_BROKEN;
 }
 
 oj_status oj_pass_reopen(struct oj_pass *pass, struct oj_error *err)
 {
-    if (oj_pass_is_running(pass) || state_of(pass) != OJ_PASS_BROKEN)
+    if (oj_pass_is_running(pass) || get_pass_state(pass) != OJ_PASS_BROKEN)
         return OJ_OK;
     close_sides(pass);
     return open_sides(pass->command, pass, err);
@@ -353,8 +354,8 @@ static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
 
 /* ---- the join side ------------------------------------------------------- */
 
-/* At least 1, because an input row without a pair becomes an output row, too.
- */
+/* Returns at least 1, because an input row without a pair becomes an output
+ * row, too. */
 int64_t oj_pass_most_rows(const struct oj_pass *pass)
 {
     const struct oj_relation *relation = &pass->job.relation;
@@ -369,10 +370,11 @@ int64_t oj_pass_most_rows(const struct oj_pass *pass)
 
 /* Takes an answer from the aggregates of all rows. OJ_ERR_DATA if the second
  * reading of the input has other rows than the first. */
-static oj_status answer_with_added_up(struct oj_pass *pass,
-                                      const struct oj_flat *flat, int64_t first,
-                                      struct oj_matches *out,
-                                      struct oj_error *err)
+static oj_status answer_with_finished_aggregates(struct oj_pass *pass,
+                                                 const struct oj_flat *flat,
+                                                 int64_t first,
+                                                 struct oj_matches *out,
+                                                 struct oj_error *err)
 {
     const struct oj_flat *input = &pass->held_input.flat;
     const int64_t n = flat->n_features;
@@ -395,14 +397,15 @@ join_rows_on_pipeline_thread(void *user, const struct oj_pipeline_part *part,
     const struct oj_batch *batch = &pass->batches[part->slot];
     const int64_t first = batch->first_row + part->first_row;
     const int chooses = is_choosing(pass);
-    if (state_of(pass) == OJ_PASS_STREAMING)
+    if (get_pass_state(pass) == OJ_PASS_STREAMING)
         return oj_aggregation_join(pass->rows.aggregation,
                                    job->join_side->engine, part, batch, out,
                                    err);
     switch (pass->answers_from)
     {
         case OJ_ANSWERS_ADDED_UP:
-            return answer_with_added_up(pass, part->flat, first, out, err);
+            return answer_with_finished_aggregates(pass, part->flat, first, out,
+                                                   err);
         case OJ_ANSWERS_CHOSEN:
             OJ_TRY(oj_pass_choice_answer(&pass->choice, job, part, first, out,
                                          err));
@@ -503,10 +506,11 @@ static oj_status add_pairs_to_one_to_one(struct oj_pass *pass,
 
 /* Joins all rows of a side and consumes the answers on the calling thread. The
  * side is the join layer if it is streamed, the input layer for -one_to_one. */
-static oj_status stream_rows(struct oj_pass *pass, int side,
-                             const struct oj_read_options *reading,
-                             struct oj_pipeline_counts *counts,
-                             struct oj_read_counts *read, struct oj_error *err)
+static oj_status join_all_rows_of_side(struct oj_pass *pass, int side,
+                                       const struct oj_read_options *reading,
+                                       struct oj_pipeline_counts *counts,
+                                       struct oj_read_counts *read,
+                                       struct oj_error *err)
 {
     struct oj_job *job = &pass->job;
     struct oj_source *source = side == 0 ? &job->input : &job->join;
@@ -545,8 +549,8 @@ static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
     reading.fields_only = 1;
     job->n_expected = job->show_progress ? oj_source_count(&job->join, -1) : -1;
     pass->progress_share = STREAM_SHARE;
-    OJ_TRY(stream_rows(pass, 1, &reading, &job->counts, &job->join_side->counts,
-                       err));
+    OJ_TRY(join_all_rows_of_side(pass, 1, &reading, &job->counts,
+                                 &job->join_side->counts, err));
     job->join_side->read_s = pass->held_input.read_s + job->counts.read_s;
     pass->join_s = job->counts.join_s + job->counts.write_s;
     pass->answers_from = OJ_ANSWERS_ADDED_UP;
@@ -562,17 +566,20 @@ static void release_sides(struct oj_pass *pass)
     oj_source_end_snapshot(&pass->job.join);
 }
 
-/* Reads and indexes one side. If that is the input, also streams the join layer
- * past it, so that the aggregates of all rows are complete. */
-static oj_status make_join(struct oj_pass *pass, int single,
-                           struct oj_error *err)
+/* Reads and indexes one side. If that side is the input, also joins the
+ * streamed join layer with it, so that the aggregates of all rows are complete.
+ */
+static oj_status prepare_job_or_stream_join_layer(struct oj_pass *pass,
+                                                  int single,
+                                                  struct oj_error *err)
 {
     const struct oj_pass *like = pass->like;
     oj_status status;
     if (single || !pass->rows.streams_join)
     {
-        if (like != NULL && (!oj_pass_state_has_join_side(state_of(like)) ||
-                             like->answers_from == OJ_ANSWERS_ADDED_UP))
+        if (like != NULL &&
+            (!oj_pass_state_has_join_side(get_pass_state(like)) ||
+             like->answers_from == OJ_ANSWERS_ADDED_UP))
             like = NULL;
         return oj_job_prepare(&pass->job, like != NULL ? &like->job : NULL,
                               err);
@@ -589,12 +596,12 @@ static oj_status prepare_job_for_reading(struct oj_pass *pass, int single,
                                          struct oj_error *err)
 {
     oj_status status;
-    if (oj_pass_state_has_join_side(state_of(pass)) &&
+    if (oj_pass_state_has_join_side(get_pass_state(pass)) &&
         (!single || pass->answers_from != OJ_ANSWERS_ADDED_UP))
         return OJ_OK;
     OJ_TRY(oj_pass_state_enter(&pass->state, OJ_PASS_PREPARING, err));
     forget_streamed_join(pass);
-    status = make_join(pass, single, err);
+    status = prepare_job_or_stream_join_layer(pass, single, err);
     if (status == OJ_OK)
         return oj_pass_state_enter(&pass->state, OJ_PASS_PREPARED, err);
     release_sides(pass);
@@ -622,7 +629,7 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
     OJ_TRY(oj_pass_choice_open(
         job, is_shared(pass) && !job->input.is_result_set, &pass->choice, err));
     pass->progress_share = job->command->in_place ? 0.25 : 0.5;
-    OJ_TRY(stream_rows(pass, 0, &reading, counts, &read, err));
+    OJ_TRY(join_all_rows_of_side(pass, 0, &reading, counts, &read, err));
     pass->progress_start = pass->progress_share;
     job->n_pairs_joined = counts->n_pairs;
     oj_job_end_joining(job);
@@ -663,7 +670,7 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
 
 static oj_status start_rows(struct oj_pass *pass, struct oj_error *err)
 {
-    if (state_of(pass) == OJ_PASS_STARTED)
+    if (get_pass_state(pass) == OJ_PASS_STARTED)
         return OJ_OK;
     OJ_TRY(choose_one_to_one_pairs(pass, err));
     OJ_TRY(oj_rows_open(&pass->rows, err));
@@ -722,7 +729,7 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
 {
     struct oj_pass *pass = user;
     struct oj_batch *batch = &pass->batches[slot];
-    const enum oj_pass_state state = state_of(pass);
+    const enum oj_pass_state state = get_pass_state(pass);
     const int is_join = state == OJ_PASS_STREAMING;
     /* opens the reader, which in the other states is already open */
     if (!is_join && state != OJ_PASS_CHOOSING && state != OJ_PASS_INPUT_ROWS)
@@ -762,7 +769,7 @@ static oj_status start_input_pipeline(struct oj_pass *pass,
                                       struct oj_error *err)
 {
     struct oj_pipeline_work work = make_pipeline_callbacks(pass);
-    int streams = oj_pass_state_has_join_side(state_of(pass))
+    int streams = oj_pass_state_has_join_side(get_pass_state(pass))
                       ? pass->answers_from == OJ_ANSWERS_ADDED_UP
                       : pass->rows.streams_join;
     if (!streams) /* pairs of a streamed layer were limited when they were
@@ -788,13 +795,16 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     job->counts.n_matched -= pass->n_dropped_rows;
     pass->n_dropped_pairs = pass->n_dropped_rows = 0;
     if (job->counts.n_pairs_again > 0)
-        CPLDebug("OGRJOIN", "about %lld pairs were found and thrown away",
+        CPLDebug("OGRJOIN",
+                 "about %lld pairs were dropped and found again in smaller "
+                 "batches",
                  (long long)job->counts.n_pairs_again);
     __atomic_store_n(&pass->cancel, 0, __ATOMIC_RELAXED);
     return status;
 }
 
-/* OJ_ERR_DATA if the second reading had other rows than the first. */
+/* Fails with OJ_ERR_DATA if the second reading had other rows than the first.
+ */
 static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
                                        struct oj_error *err)
 {
@@ -835,20 +845,22 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
                                  job->input_counts.n_rows, err);
 }
 
-/* Called after the last answer or an error. */
+/* Closes pipeline and reader of the input layer after the last answer or an
+ * error, and checks that the input has not changed. */
 static oj_status close_input(struct oj_pass *pass, oj_status status,
                              struct oj_error *err)
 {
     if (pass->pipeline == NULL)
         return status;
     status = close_pipeline(pass, status, err);
-    if (state_of(pass) == OJ_PASS_INPUT_ROWS)
+    if (get_pass_state(pass) == OJ_PASS_INPUT_ROWS)
         status = check_input_unchanged(pass, status, err);
     close_reader_and_batches(pass);
     return status;
 }
 
-/* Called when all input rows are answered. */
+/* Ends the input rows, which are all answered, and begins the unmatched join
+ * rows. */
 static oj_status begin_other_rows(struct oj_pass *pass, struct oj_error *err)
 {
     oj_status status = close_input(pass, OJ_OK, err);
@@ -895,7 +907,8 @@ static oj_status make_answer(struct oj_pass *pass,
     answer->join_table = answer->side.table;
     if (answer->values != NULL && answer->values->is_kept)
     {
-        answer->matches = &answer->values->kept; /* others are no matches */
+        /* pairs that were dropped do not count as matches */
+        answer->matches = &answer->values->kept;
         pass->n_dropped_pairs += pairs->n_pairs - answer->matches->n_pairs;
         pass->n_dropped_rows += pairs->n_matched - answer->matches->n_matched;
     }
@@ -968,11 +981,12 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
     return OJ_OK;
 }
 
-/* Called when the threads of the pass have ended. */
-static oj_status leave_rows(struct oj_pass *pass, oj_status status,
-                            struct oj_error *err)
+/* Sets the state after a run of rows: broken after an error, otherwise STARTED.
+ * Called when the threads of the pass have ended. */
+static oj_status enter_state_after_rows(struct oj_pass *pass, oj_status status,
+                                        struct oj_error *err)
 {
-    const enum oj_pass_state state = state_of(pass);
+    const enum oj_pass_state state = get_pass_state(pass);
     if (status != OJ_OK)
         oj_pass_state_set_broken(&pass->state);
     else if (state == OJ_PASS_INPUT_ROWS || state == OJ_PASS_OTHER_ROWS)
@@ -992,7 +1006,7 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
         (void)!close_pipeline(pass, OJ_OK, NULL);
     close_reader_and_batches(pass);
     release_sides(pass);
-    return leave_rows(pass, status, err);
+    return enter_state_after_rows(pass, status, err);
 }
 
 /* ---- counts -------------------------------------------------------------- */
@@ -1013,8 +1027,8 @@ static int64_t count_output_rows(enum oj_how how,
     return n;
 }
 
-/* Number of output rows of an answer. With aggregates each input row gives one.
- */
+/* Returns the number of output rows of an answer. With aggregates each input
+ * row gives one. */
 static int64_t count_output_rows_of_answer(const struct oj_pass *pass,
                                            const struct oj_answer *answer)
 {
@@ -1102,9 +1116,9 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     return OJ_OK;
 }
 
-static oj_status answer_one(struct oj_pass *pass, int64_t *fid,
-                            struct oj_answer *answer, int *there,
-                            struct oj_error *err)
+static oj_status make_answer_of_single_row(struct oj_pass *pass, int64_t *fid,
+                                           struct oj_answer *answer, int *there,
+                                           struct oj_error *err)
 {
     struct oj_pipeline_part part = {0};
     struct oj_flat flat;
@@ -1138,7 +1152,7 @@ oj_status oj_pass_answer_feature(struct oj_pass *pass, int64_t *fid,
     oj_status status;
     WORK_ON(pass);
     *there = 0;
-    status = answer_one(pass, fid, answer, there, err);
+    status = make_answer_of_single_row(pass, fid, answer, there, err);
     if (status != OJ_OK)
         oj_pass_state_set_broken(&pass->state);
     return status;

@@ -44,9 +44,9 @@ struct oj_answer
      *  and is not written. NULL for input rows. */
     const uint8_t *is_matched;
 
-    /** The pairs, for the writer or a cursor. Aggregates: one entry per row,
-     *  whose join_row is not a feature. Rows of the join layer: a row without a
-     *  pair is to be written. */
+    /** The pairs, for the writer or a cursor. For aggregates: one entry per
+     *  row, whose join_row is no feature. For rows of the join layer: one row
+     *  per row of the batch; a row without a pair becomes an output row. */
     const struct oj_matches *matches;
     const struct oj_pair_values *values; /**< values of the pairs, or NULL */
     const struct oj_flat *join_side;     /**< the features to which join_row
@@ -139,7 +139,8 @@ struct oj_pass
 
     struct oj_pass_choice choice;
 
-    /* State of streaming the join layer past the input layer. */
+    /* Used while the join layer is streamed: its batches are joined with the
+     * indexed input layer. */
     /** the input side, indexed; its engine belongs to the job */
     struct oj_join_side held_input;
     double join_s; /**< seconds of joining the streamed join layer */
@@ -211,10 +212,10 @@ OJ_MUST_USE oj_status oj_pass_next(struct oj_pass *pass,
                                    const struct oj_answer **answer,
                                    struct oj_error *err);
 
-/** Ends the current run; the next answer is then the first one again. On
- *  return no thread reads the layers. status, err  on entry: the caller's own
- *  error, or OJ_OK.  Returns the earliest error, of the join or the caller,
- *  with *err. */
+/** Ends the current run; the next answer is then the first one again. On return
+ *  no thread reads the layers.
+ *   status, err  on entry the caller's own error, or OJ_OK
+ *  Returns the earliest error, of the join or the caller, with *err. */
 OJ_MUST_USE oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
                                    struct oj_error *err);
 
@@ -233,11 +234,12 @@ OJ_MUST_USE oj_status oj_pass_input_count_or_extent(struct oj_pass *pass,
                                                     OGREnvelope *extent,
                                                     struct oj_error *err);
 
-/** Makes the answer for one input feature. Output row i of the feature with FID
- *  f has the FID f * oj_pass_most_rows() + i. Prepares and starts the pass if
- *  needed (with -agg it indexes the join side). Precondition: no pipeline runs.
- *  *fid    on entry the FID of an output row, on return its i
- *  *there  receives 0 if no such feature passes the filters */
+/** Finds the output rows of one input feature. Output row i of the feature with
+ *  FID f has the FID f * oj_pass_most_rows() + i. Prepares and starts the pass
+ *  if that has not been done (with -agg this indexes the join side).
+ *  Precondition: no pipeline runs.
+ *  *fid    on entry the FID of an output row; on return its i
+ *  *there  receives 0 if no feature with this FID passes the filters */
 OJ_MUST_USE oj_status oj_pass_answer_feature(struct oj_pass *pass, int64_t *fid,
                                              struct oj_answer *answer,
                                              int *there, struct oj_error *err);

@@ -60,8 +60,8 @@ oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
 
 /* ---- check of the second reading ----------------------------------------- */
 
-/* Adds hashes of FIDs and of coordinates. FIDs alone do not suffice, because
- * rows of a SELECT may have any FIDs. */
+/* Hashes both FIDs and coordinates. FIDs alone do not suffice, because rows of
+ * a SELECT may have any FIDs. */
 void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
                               const struct oj_flat *flat, int64_t first_row)
 {

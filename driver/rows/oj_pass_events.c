@@ -11,8 +11,7 @@
 
 #include <string.h>
 
-/* ---- open -----------------------------------------------------------------
- */
+/* ---- open ---------------------------------------------------------------- */
 
 static oj_status check_key_type(struct oj_pass_events *e, OGRFieldDefnH field,
                                 struct oj_error *err)
@@ -50,17 +49,16 @@ oj_status oj_pass_events_open(struct oj_job *job, struct oj_pass_events *e,
                : OJ_OK;
 }
 
-/* ---- the state ------------------------------------------------------------
- */
+/* ---- the state ----------------------------------------------------------- */
 
-static struct oj_event_state state_of(const struct oj_pass_events *e)
+static struct oj_event_state view_event_state(const struct oj_pass_events *e)
 {
     return (struct oj_event_state){&e->job->join_side->flat, e->options};
 }
 
 static oj_status load_state(struct oj_pass_events *e, struct oj_error *err)
 {
-    const struct oj_event_state state = state_of(e);
+    const struct oj_event_state state = view_event_state(e);
     const char *path = e->job->command->state;
     int is_there;
     OJ_TRY(oj_event_state_check(&state, err));
@@ -93,15 +91,14 @@ oj_status oj_pass_events_save(const struct oj_pass_events *e,
     struct oj_event_state_to_write written;
     if (!e->is_open || e->job->command->state == NULL)
         return OJ_OK;
-    state = state_of(e);
+    state = view_event_state(e);
     written.state = &state;
     written.events = e->events;
     return oj_text_file_write(e->job->command->state, "state",
                               oj_event_state_write, &written, err);
 }
 
-/* ---- answers --------------------------------------------------------------
- */
+/* ---- answers ------------------------------------------------------------- */
 
 static oj_status append_text(struct oj_pass_events *e, int64_t row,
                              const struct oj_value *value, struct oj_error *err)

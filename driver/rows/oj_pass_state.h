@@ -2,8 +2,7 @@
  *
  *    CLOSED --open--> OPEN
  *                      |
- *                  PREPARING ---> STREAMING    -agg, if the join layer is
- *                  larger
+ *                  PREPARING ---> STREAMING    -agg, larger join layer
  *                      |              |
  *                      v              |
  *                  PREPARED <---------+
@@ -36,8 +35,8 @@ enum oj_pass_state
     OJ_PASS_CLOSED,    /**< nothing is open */
     OJ_PASS_OPEN,      /**< schemas are read and rows planned */
     OJ_PASS_PREPARING, /**< a side is being read and indexed */
-    /** the join layer is streamed past the indexed input to aggregate its pairs
-     */
+    /** the batches of the join layer are joined with the indexed input, and
+     *  their pairs aggregated */
     OJ_PASS_STREAMING,
     /** input rows can be joined, or their aggregates are complete */
     OJ_PASS_PREPARED,
@@ -51,7 +50,8 @@ enum oj_pass_state
     OJ_N_PASS_STATES
 };
 
-/** Returns 1 if the table of transitions has this one. */
+/** Returns 1 if a pass may change from one state to the other, by the diagram
+ *  above. */
 int oj_pass_state_allows(enum oj_pass_state from, enum oj_pass_state to);
 
 /** Returns 1 if the join side of a pass in this state is complete. */

@@ -24,8 +24,9 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
     return oj_row_pick_check_field("-", &description, err);
 }
 
-/* Returns the rule by which a pair is chosen among those of an input row. */
-static struct oj_row_choice choice_of(const struct oj_rows *rows)
+/* Returns which of an input row's pairs become output rows: the options that
+ * decide it. */
+static struct oj_row_choice row_choice_of_command(const struct oj_rows *rows)
 {
     const struct oj_command *command = rows->job->command;
     return (struct oj_row_choice){.how = (enum oj_how)command->how,
@@ -40,7 +41,7 @@ static struct oj_row_column_words column_words_of(const struct oj_rows *rows)
     const struct oj_command *c = rows->job->command;
     struct oj_row_column_words words = {.dash = "-",
                                         .relation = &rows->job->relation,
-                                        .choice = choice_of(rows),
+                                        .choice = row_choice_of_command(rows),
                                         .name_fid = c->name_fid,
                                         .name_distance = c->name_distance,
                                         .name_rank = c->name_rank,
@@ -109,7 +110,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     }
     if (!is_one)
         OJ_TRY(plan_columns(rows, err));
-    choice = choice_of(rows);
+    choice = row_choice_of_command(rows);
     fields->one_row_per_input =
         command->events == NULL &&
         oj_rows_per_input_find(&job->relation, &choice) == OJ_ROWS_ONE;
@@ -233,7 +234,8 @@ oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
     return job->tiled == NULL ? set_join_side(rows, 0, err) : OJ_OK;
 }
 
-/* Returns 1 for multi-geometry types, and for types that become such. */
+/* Returns 1 for multi-geometry types, and for surfaces of several patches,
+ * which become multipolygons. */
 static int is_multi(OGRwkbGeometryType of)
 {
     OGRwkbGeometryType type = OGR_GT_Flatten(of);
@@ -277,8 +279,8 @@ void oj_rows_warn_of_overlaps(const struct oj_rows *rows)
 
 /* ---- the geometry type of the output ------------------------------------- */
 
-/* Returns the kind of parts that a declared type has by its dimension; 0: any.
- */
+/* Returns the kind of the parts of geometries of a declared type: points, lines
+ * or polygons (enum oj_part_kind); 0: any kind. */
 static unsigned part_kind_of_type(OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);

@@ -33,7 +33,7 @@ struct oj_rows
     int score_column;
     /** computes values of pairs; NULL: no values are needed */
     struct oj_pair_stage *stage;
-    /** [features of join_joined] the scores by which -pick max:F and min:F
+    /** [join_joined.n_features] the scores by which -pick max:F and min:F
      *  choose */
     int64_t *score;
     int64_t cap_score;
@@ -61,7 +61,8 @@ OJ_MUST_USE oj_status oj_rows_set_geometry_type(struct oj_rows *rows,
 OJ_MUST_USE oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err);
 
 /** Computes the values of an answer's pairs that the rows need, and applies
- *  -pick. Runs on the join thread. batch is that of part, as it was read. */
+ *  -pick. Runs on the join thread. batch: the batch that contains `part`, as it
+ *  was read. */
 OJ_MUST_USE oj_status oj_rows_after_join(struct oj_rows *rows,
                                          const struct oj_pipeline_part *part,
                                          const struct oj_flat_buf *batch,

@@ -15,7 +15,7 @@
 /* room for all reasons, with numbers of 19 digits */
 #define SKIPPED_SIZE 512
 
-/* How many features match nothing for one reason. */
+/* A reason why features match nothing, and how many there are. */
 struct reason
 {
     int64_t n;
@@ -97,9 +97,10 @@ static void warn_of_bad_texts(const struct oj_source *source, int64_t n)
         oj_counted(n, "text value is", "text values are"),
         oj_word_one_or_many(n, "it is", "they are"),
         oj_driver_has_open_option(driver, "ENCODING")
-            ? CPLSPrintf("name its encoding, as with -%s ENCODING=ISO-8859-1",
-                         source->role[0] == 'i' ? "oo" : "joo")
-            : "recode the file first, as with iconv -f ISO-8859-1 -t "
+            ? CPLSPrintf(
+                  "name its encoding, for example with -%s ENCODING=ISO-8859-1",
+                  source->role[0] == 'i' ? "oo" : "joo")
+            : "recode the file first, for example with iconv -f ISO-8859-1 -t "
               "UTF-8");
 }
 
@@ -116,7 +117,8 @@ static void warn_of_antimeridian(const struct oj_source *source,
     if (counts->n_torn > 0)
         oj_warn("%s layer '%s': %s the antimeridian of the CRS of the join and "
                 "cannot be cut there, so that the reprojection tears %s: cut "
-                "%s before, as with ogr2ogr -wrapdateline -makevalid, or join "
+                "%s before, for example with ogr2ogr -wrapdateline -makevalid, "
+                "or join "
                 "with -metric sphere",
                 source->role, source->name,
                 oj_counted(counts->n_torn, "feature crosses", "features cross"),
@@ -327,8 +329,8 @@ static const char *text_of_pairs_summed_on_gpu(const struct oj_job *job)
                                    : ", added up on the GPU";
 }
 
-/* What the pairs that are written have in common, if others were dropped; NULL:
- * none were. */
+/* Describes what the pairs that are written have in common, if -nlt dropped
+ * other pairs; NULL: none were dropped. */
 static const char *text_of_choice(const struct oj_command *command)
 {
     static const char *const parts[] = {"with polygons in common",
@@ -400,7 +402,7 @@ static void write_json_events(FILE *file, const struct oj_summary *summary)
             (long long)counts.n_inside);
 }
 
-static const char *destination_of(const struct oj_job *job)
+static const char *name_destination(const struct oj_job *job)
 {
     return job->command->in_place ? job->command->input.dataset
                                   : job->command->output.dst;
@@ -421,7 +423,7 @@ static void print_summary_line(const struct oj_summary *summary)
         oj_counted(counts->n_rows, "row", "rows"), (long long)counts->n_matched,
         (long long)(counts->n_rows - counts->n_matched), skipped,
         pairs_text(job), text_of_pairs_summed_on_gpu(job),
-        oj_counted(n_written, "row", "rows"), destination_of(job),
+        oj_counted(n_written, "row", "rows"), name_destination(job),
         job->join_side->read_s + counts->read_s, join_seconds(job),
         summary->write_s, summary->total_s, backend_text(job),
         oj_counted(oj_job_threads(job), "thread", "threads"),
@@ -531,7 +533,7 @@ static void write_json(FILE *file, const void *user)
     write_json_count(file, "undecided_pairs", stats->n_undecided_pairs);
     fprintf(file, "  \"self_join\": %s,\n",
             job->sides.is_self_join ? "true" : "false");
-    write_text(file, "destination", destination_of(job));
+    write_text(file, "destination", name_destination(job));
     write_text(file, "lane",
                summary->written->lane != NULL ? summary->written->lane
                                               : "features");
@@ -582,8 +584,9 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
         print_and_write_summary(summary, proof, is_different, err);
     if (status == OJ_OK || err == NULL)
         return status;
-    /* Writing the output succeeded before this error, so err was unset. */
+    /* Writing the output had succeeded, so err holds no message of its own yet.
+     */
     bare = *err;
     return oj_fail(err, status, "%.700s; all rows are written to %.250s",
-                   bare.message, destination_of(summary->job));
+                   bare.message, name_destination(summary->job));
 }

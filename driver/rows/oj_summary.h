@@ -7,7 +7,7 @@
 #include "oj_pass_events.h"
 #include "oj_validation_run.h"
 
-/** What the summary is made of; owns nothing. */
+/** The parts of a run from which the summary is written; owns nothing. */
 struct oj_summary
 {
     const struct oj_job *job;

@@ -250,8 +250,8 @@ static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
     return create_report_fields(proof, err);
 }
 
-/* Prints a notice which columns are not compared: the reference finds pairs and
- * measures, but no places on lines and no matrices. */
+/* Prints a notice that names the columns that are not compared: the reference
+ * finds pairs and measures, but no places along lines and no matrices. */
 static void notice_columns_not_compared(const struct oj_command *command)
 {
     for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)

@@ -18,7 +18,7 @@ struct method
     const char *name; /* name of the method in the table */
     const char *backend;
     int all_threads;
-    int of_points; /* 1: takes only points as join side */
+    int of_points; /* 1: accepts only points as join side */
 };
 
 static const struct method methods[] = {
@@ -55,7 +55,7 @@ enum
     N_METHODS = sizeof methods / sizeof *methods,
     /* rows of the trial run that estimates how fast a method is */
     TRIAL_ROWS = 2000,
-    GPU_TRIAL_ROWS = 500000 /* a GPU joins so many rows in milliseconds */
+    GPU_TRIAL_ROWS = 500000 /* a GPU joins this many rows in milliseconds */
 };
 
 /* Points of the join side that move, in two steps: 1 % of them, then 10 %. */
@@ -66,10 +66,10 @@ enum
 
 static const int move_percent[N_MOVES] = {1, 10};
 
-/* The join side after a step, and its answer. */
+/* The join side after a step of moves, and the answer of a join with it. */
 struct moved_side
 {
-    struct oj_flat flat; /* the join side with other places */
+    struct oj_flat flat; /* the join side with the new places */
     double *x, *y;
     int64_t n;
     int32_t *feature;    /* [n] features that have moved in this step */
@@ -84,25 +84,26 @@ struct method_row
 {
     const struct method *method;
     int n_threads;
-    int64_t n_all;    /* number of rows of the input side */
-    int64_t n_run;    /* number of rows that this method joined */
-    double index_s;   /* indexing the join side and sorting the input points */
-    double filter_s;  /* finding candidates; summed over threads */
-    double refine_s;  /* exact distances; summed over threads */
-    double total_s;   /* time for the n_run rows */
-    double all_s;     /* time for all rows: measured, or extrapolated */
-    int64_t n_pairs;  /* pairs of the n_run rows */
-    int64_t n_differ; /* rows whose answer differs from the cpu backend's */
-    /* rows that were not compared, or whose difference from GEOS exact
+    int64_t n_all;   /* number of rows of the input side */
+    int64_t n_run;   /* number of rows that this method has joined */
+    double index_s;  /* indexing the join side and sorting the input points */
+    double filter_s; /* finding candidates; summed over threads */
+    double refine_s; /* exact distances; summed over threads */
+    double total_s;  /* time for the n_run rows */
+    double all_s;    /* time for all rows: measured, or extrapolated */
+    int64_t n_pairs; /* pairs of the n_run rows */
+    /* number of rows whose answer differs from that of the cpu backend */
+    int64_t n_differ;
+    /* rows that the comparison left out, or whose difference from GEOS exact
      * arithmetic has confirmed */
     int64_t n_apart;
     /* pairs that GEOS cannot decide; exact arithmetic has confirmed the cpu
-     * backend's */
+     * backend's answer for them */
     int64_t n_undecided_pairs;
     /* distances that differ by a few ulps */
     int64_t n_within_ulps;
-    /* number of steps that the index took, their seconds, and n_differ and
-     * n_apart after the last of them */
+    /* number of steps of moves that the index has taken, their seconds, and
+     * n_differ and n_apart after the last step */
     int n_moves;
     double move_s[N_MOVES];
     int64_t n_differ_moved, n_apart_moved;
@@ -115,7 +116,8 @@ struct benchmark
     /* the cpu backend, with which the other methods are compared */
     struct oj_join *cpu;
     struct oj_matches answer; /* answer of the cpu backend for all rows */
-    int n_moved;              /* number of steps; 0: no points as join side */
+    /* number of steps; 0: the join side does not consist of points */
+    int n_moved;
     struct moved_side moved[N_MOVES];
     struct method_row rows[N_METHODS];
     int n_rows;
@@ -144,8 +146,8 @@ static void describe_agreement(const struct method_row *row, char *text,
                           (long long)row->n_apart_moved);
 }
 
-/* Writes the columns of the moves; "-" where the index is built anew. row NULL:
- * the head of the table. */
+/* Prints the columns of the moves; "-" if the index cannot be changed and must
+ * be rebuilt. row NULL: the head of the table. */
 static void print_moves(const struct method_row *row)
 {
     for (int i = 0; i < N_MOVES; i++)
@@ -164,8 +166,8 @@ static double per_second(const struct method_row *row)
     return row->all_s > 0 ? (double)row->n_all / row->all_s : 0.0;
 }
 
-static double speed_up(const struct method_row *first,
-                       const struct method_row *row)
+static double compute_speedup(const struct method_row *first,
+                              const struct method_row *row)
 {
     return row->all_s > 0 ? first->all_s / row->all_s : 0.0;
 }
@@ -200,7 +202,8 @@ static void print_table(const struct method_row *rows, int n)
         printf("%-42s %3d %10s %9.3f %9.3f %9.3f %9.3f %10.3f%s %11.0f %9.1f",
                row->method->name, row->n_threads, rows_run, row->index_s,
                row->filter_s, row->refine_s, row->total_s, row->all_s,
-               is_sample ? "*" : " ", per_second(row), speed_up(&rows[0], row));
+               is_sample ? "*" : " ", per_second(row),
+               compute_speedup(&rows[0], row));
         if (has_moves)
             print_moves(row);
         printf(" %11lld  %s\n", (long long)row->n_pairs, agreement);
@@ -250,7 +253,7 @@ static void write_csv(FILE *file, const void *user)
         if (row->n_run < row->n_all)
             fprintf(file, "%.6f", row->all_s);
         fprintf(file, ",%.1f,%.3f,%lld,%lld,%lld,%lld,%lld", per_second(row),
-                speed_up(&b->rows[0], row), (long long)row->n_pairs,
+                compute_speedup(&b->rows[0], row), (long long)row->n_pairs,
                 (long long)row->n_differ, (long long)row->n_apart,
                 (long long)row->n_undecided_pairs,
                 (long long)row->n_within_ulps);
@@ -268,8 +271,9 @@ static void write_csv(FILE *file, const void *user)
     }
 }
 
-/* Compares matches with the answer of the cpu backend for all rows, or, for a
- * sample, with that for its rows. The caller frees *validation. */
+/* Compares matches with the answer of the cpu backend for all rows; if only a
+ * sample was joined, joins the sample on the cpu backend first. The caller
+ * frees *validation. */
 static oj_status
 compare_with_cpu(struct oj_join *cpu, const struct oj_matches *answer,
                  const struct oj_flat *input, const struct oj_matches *matches,
@@ -289,15 +293,17 @@ compare_with_cpu(struct oj_join *cpu, const struct oj_matches *answer,
     return status;
 }
 
-/* Number of rows that a comparison has left out or has put right. */
+/* Returns the number of rows that a comparison could not decide, or whose
+ * difference was confirmed as rounding. */
 static int64_t n_rows_apart(const struct oj_validation *validation)
 {
     return validation->n_undecided + validation->n_rows_proved +
            validation->n_rows_rounding;
 }
 
-/* Starts the comparison of a method with the cpu backend. Trees of points must
- * be equal to it to the last bit, so that nothing is decided exactly. */
+/* Starts the comparison of a method with the cpu backend. Answers of trees of
+ * points must be identical bit by bit, so exact arithmetic is not used for
+ * them. */
 static struct oj_validation start_comparison(const struct benchmark *b,
                                              const struct method *method,
                                              const struct oj_flat *join_side)
@@ -365,7 +371,7 @@ static oj_status time_join(const struct benchmark *b, struct oj_join *join,
     return OJ_OK;
 }
 
-static void free_timed(struct timed_join *timed)
+static void free_timed_join(struct timed_join *timed)
 {
     oj_matches_free(&timed->matches);
     oj_flat_buf_free(&timed->shapes);
@@ -402,7 +408,7 @@ static oj_status choose_benchmark_rows(const struct benchmark *b,
         if (fit < (double)n_all)
             *n_rows = fit < (double)n_trial ? n_trial : (int64_t)fit;
     }
-    free_timed(&trial);
+    free_timed_join(&trial);
     return status;
 }
 
@@ -529,7 +535,7 @@ static oj_status compare_after_moves(struct benchmark *b, struct oj_join *join,
     row->n_differ_moved = validation.n_rows_different;
     row->n_apart_moved = n_rows_apart(&validation);
     oj_validation_free(&validation);
-    free_timed(&timed);
+    free_timed_join(&timed);
     return status;
 }
 
@@ -588,7 +594,7 @@ static oj_status time_opened_method(struct benchmark *b,
         status = compare_with_reference_answer(b, &timed.input, &timed.matches,
                                                row, err);
     }
-    free_timed(&timed);
+    free_timed_join(&timed);
     if (status == OJ_OK)
         status = time_moves(b, join, n, row, err);
     return status;
@@ -613,8 +619,8 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
     return OJ_OK;
 }
 
-/* OJ_ERR_UNSUPPORTED or OJ_ERR_NO_DEVICE if the method cannot answer this join.
- */
+/* Measures one method. OJ_ERR_UNSUPPORTED or OJ_ERR_NO_DEVICE if it cannot
+ * answer this join. */
 static oj_status run_method(struct benchmark *b, const struct method *method,
                             struct method_row *row, struct oj_error *err)
 {

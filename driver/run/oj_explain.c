@@ -288,7 +288,7 @@ static oj_status read_and_join_sample(struct explanation *e,
 
 /* ---- results ------------------------------------------------------------- */
 
-static const char *bytes_text(double bytes)
+static const char *format_bytes(double bytes)
 {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
     int i = 0;
@@ -297,8 +297,8 @@ static const char *bytes_text(double bytes)
     return CPLSPrintf("%.*f %s", i > 0, bytes, units[i]);
 }
 
-/* Bytes of coordinates and offsets of a layer. Points in the short form have no
- * parts and rings. */
+/* Returns the bytes of coordinates and offsets of a layer. Points in the short
+ * form have no parts and rings. */
 static double coordinate_bytes(const struct oj_flat *flat)
 {
     double bytes = 16.0 * (double)flat->n_vertices +
@@ -354,11 +354,11 @@ static void print_memory(const struct explanation *e)
     print_line("memory", "%s: %s of coordinates, %s of index%s%s",
                scale > 1.0 ? "join side, estimated from its first rows"
                            : "join side",
-               bytes_text(scale * coordinate_bytes(&side->flat)),
-               bytes_text(scale * (double)stats->index_bytes),
+               format_bytes(scale * coordinate_bytes(&side->flat)),
+               format_bytes(scale * (double)stats->index_bytes),
                side->table != NULL ? ", attributes " : "",
                side->table != NULL
-                   ? bytes_text(scale * (double)oj_table_bytes(side->table))
+                   ? format_bytes(scale * (double)oj_table_bytes(side->table))
                    : "");
     if (e->is_part)
         print_line("",
@@ -369,7 +369,7 @@ static void print_memory(const struct explanation *e)
             "",
             "-memory bounds this to %s; a larger join side is split into "
             "tiles on disk",
-            bytes_text((double)e->job->command->memory));
+            format_bytes((double)e->job->command->memory));
 }
 
 static void print_engine(const struct explanation *e)

@@ -32,7 +32,7 @@ struct record
 
 enum
 {
-    MAX_HELD = 256 /* number of records per access to the file */
+    MAX_HELD = 256 /* number of records per read or write of the file */
 };
 
 struct update
@@ -50,7 +50,7 @@ struct update
     int64_t record_size; /* bytes per record in the file */
     int64_t n_records;
 
-    /* The second handle of the layer, which writes. */
+    /* Second handle of the layer, used for writing. */
     struct oj_output_options asked;
     struct oj_output *output; /* the output of the run */
     struct oj_row_cursor *cursor;
@@ -61,8 +61,7 @@ struct update
     struct oj_feature_set fetched;
 };
 
-/* Checks whether the layer can be updated. Done before the join, to fail early.
- */
+/* Checks, before the join and so early, whether the layer can be updated. */
 static oj_status check_layer_updatable(struct update *u, struct oj_error *err)
 {
     OGRLayerH layer;
@@ -113,7 +112,7 @@ static void reserve_existing_field_names(struct update *u, int first, int n)
     }
 }
 
-/* Returns 1 if the name `there` can be `planned` as shortened by the format;
+/* Returns 1 if the format may have shortened the name `planned` to `there`:
  * Shapefile keeps ten letters. */
 static int matches_truncated_name(const char *there, const char *planned)
 {

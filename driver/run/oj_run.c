@@ -79,7 +79,8 @@ static oj_status write_unmatched_join_rows(struct writing *w,
 
 /* Flushes the rows to the reader of a stream, and writes the state of events
  * once a minute: if a run of weeks is killed, only the last minute is lost. */
-static oj_status hand_events_on(struct writing *w, struct oj_error *err)
+static oj_status flush_rows_and_save_state(struct writing *w,
+                                           struct oj_error *err)
 {
     const double now = oj_clock_seconds();
     if (w->output->kind != OJ_OUTPUT_STREAM)
@@ -109,7 +110,7 @@ static oj_status write_answers(struct writing *w, double *input_end,
         }
         OJ_TRY(write_answer_to_layers(w, answer, err));
         if (w->run->command->events != NULL)
-            OJ_TRY(hand_events_on(w, err));
+            OJ_TRY(flush_rows_and_save_state(w, err));
         *input_end = oj_clock_seconds();
     }
 }

@@ -16,7 +16,7 @@ struct oj_command_run
 {
     const struct oj_command *command;
     struct oj_pass pass;     /**< the pass; -benchmark uses only its job */
-    struct oj_output output; /**< if the run has a destination */
+    struct oj_output output; /**< the output, if the run has a destination */
     /** -explain: options with which the output is planned */
     struct oj_output_options explained;
     /** printed at the end of a run that has a destination */
@@ -41,7 +41,7 @@ OJ_MUST_USE oj_status oj_explain_run(struct oj_command_run *run,
                                      struct oj_error *err);
 
 /** -benchmark: reads both sides into memory, runs every method, and prints a
- *  table on stdout; -benchmark_csv also writes it to a file. */
+ *  table on stdout; -benchmark_csv also writes the table to a file. */
 OJ_MUST_USE oj_status oj_benchmark_run(struct oj_command_run *run,
                                        struct oj_error *err);
 

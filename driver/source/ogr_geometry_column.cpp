@@ -27,11 +27,11 @@ extern "C" {
 namespace
 {
 
-/* Bits of the type in EWKB. */
+/* Flag in the type of an EWKB: an SRID follows the type. */
 constexpr unsigned EWKB_HAS_SRID = 0x20000000U;
 
-/* The WKB of an EWKB: without its SRID, which only the outermost geometry has.
- */
+/* Returns the bytes of a WKB or EWKB without the SRID, which only the outermost
+ * geometry can have. */
 std::vector<GByte> WkbWithoutSrid(const GByte *bytes, size_t n)
 {
     std::vector<GByte> wkb(bytes, bytes + n);
@@ -52,7 +52,7 @@ std::vector<GByte> WkbWithoutSrid(const GByte *bytes, size_t n)
     return wkb;
 }
 
-/* NULL: the bytes are no geometry. */
+/* Parses WKB or EWKB. NULL: the bytes are no geometry. */
 std::unique_ptr<OGRGeometry> GeometryOfBytes(const GByte *bytes, size_t n)
 {
     const std::vector<GByte> wkb = WkbWithoutSrid(bytes, n);
@@ -64,8 +64,8 @@ std::unique_ptr<OGRGeometry> GeometryOfBytes(const GByte *bytes, size_t n)
     return std::unique_ptr<OGRGeometry>(geometry);
 }
 
-/* NULL: the text is no geometry. A WKB in digits begins with the byte of its
- * order, 00 or 01. */
+/* Parses WKT, EWKT, or WKB in hexadecimal digits, which begins with the byte
+ * order, 00 or 01. NULL: the text is no geometry. */
 std::unique_ptr<OGRGeometry> GeometryOfText(const char *text)
 {
     OGRGeometry *geometry = nullptr;
@@ -96,9 +96,13 @@ class GeometryColumnLayer final : public OGRLayer
 {
     OGRLayer *m_layer;
     OGRFeatureDefn *m_defn = nullptr;
-    int m_geometry;              /* geometry column of the layer; -1: a field */
-    int m_field;                 /* field of the layer; -1: a geometry column */
-    std::vector<int> m_source{}; /* field of the layer for each field */
+    /* index of the geometry column in m_layer; -1: geometries are made from a
+     * field */
+    int m_geometry;
+    /* index of that field in m_layer; -1: geometries are those of a column */
+    int m_field;
+    /* for each field of the view, its index in m_layer */
+    std::vector<int> m_source{};
 
     std::unique_ptr<OGRFeature> Translate(OGRFeature *from) const;
     bool SetGeometryOfField(const OGRFeature &from, OGRFeature *to) const;
@@ -168,7 +172,8 @@ GeometryColumnLayer::~GeometryColumnLayer()
     m_defn->Release();
 }
 
-/* Returns false after an error. */
+/* Sets the geometry of `to` from the field of `from`. Returns false after an
+ * error. */
 bool GeometryColumnLayer::SetGeometryOfField(const OGRFeature &from,
                                              OGRFeature *to) const
 {
@@ -202,7 +207,8 @@ bool GeometryColumnLayer::SetGeometryOfField(const OGRFeature &from,
     return true;
 }
 
-/* NULL after an error. */
+/* Makes a feature of the view from a feature of the layer. NULL after an error.
+ */
 std::unique_ptr<OGRFeature>
 GeometryColumnLayer::Translate(OGRFeature *from) const
 {
@@ -260,7 +266,8 @@ bool MayHoldGeometries(const OGRFieldDefn &field)
     return field.GetType() == OFTString || field.GetType() == OFTBinary;
 }
 
-/* Lists the columns that can hold geometries. */
+/* Fails because of the column `name`; the message lists the columns that can
+ * hold geometries. */
 oj_status FailColumn(const OGRFeatureDefn &defn, const char *name,
                      const char *option, const char *why, oj_error *err)
 {

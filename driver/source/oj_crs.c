@@ -67,7 +67,7 @@ static int has_x_y_axis_order(OGRSpatialReferenceH srs)
     return same;
 }
 
-static int is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
+static int are_crs_equal(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
     const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
                                    NULL};
@@ -81,16 +81,18 @@ struct two_crs
     OGRSpatialReferenceH a, b;
 };
 
-/* oj_crs_callbacks.compare: GDAL's answer for user, a struct two_crs. */
+/* Compares two CRS by GDAL, as the callback oj_crs_callbacks.compare. user: a
+ * struct two_crs. */
 static int compare_by_gdal(void *user, const char *a, const char *b)
 {
     const struct two_crs *both = user;
     (void)a;
     (void)b;
-    return is_same(both->a, both->b);
+    return are_crs_equal(both->a, both->b);
 }
 
-/* 1 if both state a shift to WGS 84, and not one. */
+/* Returns 1 if both CRS state a shift to WGS 84 (TOWGS84), and the shifts
+ * differ. */
 static int have_different_shifts(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
     double of_a[7], of_b[7];
@@ -99,9 +101,10 @@ static int have_different_shifts(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
            memcmp(of_a, of_b, sizeof of_a) != 0;
 }
 
-/* 1 if a and b are one plane for -crs strict, by the rule of the library: order
- * of axes and heights play no part.  GDAL decides by what no text states: order
- * of x and y in the data, epochs, shifts to WGS 84. */
+/* Returns 1 if -crs strict takes a and b for one plane: the library decides
+ * from their WKT, regardless of the order of axes and of heights. Not contained
+ * in WKT, and so compared here: order of x and y in the data, epochs, shifts to
+ * WGS 84. */
 static int is_one_plane(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
     const char *const format[] = {"FORMAT=WKT2_2019", NULL};
@@ -120,7 +123,7 @@ static int is_one_plane(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
                                      &unwanted);
     CPLFree(text_a);
     CPLFree(text_b);
-    return status == OJ_OK ? equality == OJ_CRS_EQUAL : is_same(a, b);
+    return status == OJ_OK ? equality == OJ_CRS_EQUAL : are_crs_equal(a, b);
 }
 
 static oj_status make_transformation(struct oj_source *source,
@@ -128,7 +131,7 @@ static oj_status make_transformation(struct oj_source *source,
                                      OGRSpatialReferenceH to,
                                      struct oj_error *err)
 {
-    if (is_same(from, to))
+    if (are_crs_equal(from, to))
         return OJ_OK;
     CPLErrorReset();
     source->transformation = OCTNewCoordinateTransformation(from, to);
@@ -144,7 +147,7 @@ static oj_status make_transformation(struct oj_source *source,
     return OJ_OK;
 }
 
-/* A side without a CRS gets that of the other side. */
+/* Gives a side without a CRS that of the other side. */
 static oj_status fill_missing_crs(const struct oj_command *command,
                                   struct oj_source *input,
                                   struct oj_source *join, struct oj_error *err)
@@ -166,8 +169,8 @@ static oj_status fill_missing_crs(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* With -t_srs: transforms both sides into that CRS. The boxes of -window are
- * given in it. */
+/* Transforms both sides into the CRS of -t_srs. The boxes of -window are given
+ * in it. */
 static oj_status transform_both_to_target_crs(const struct oj_command *command,
                                               struct oj_source *input,
                                               struct oj_source *join,
@@ -194,8 +197,8 @@ static oj_status transform_both_to_target_crs(const struct oj_command *command,
         err);
 }
 
-/* Without -t_srs the join is made in the CRS of the input, in which the boxes
- * of -window are given, too. */
+/* Transforms the join side into the CRS of the input, if there is no -t_srs.
+ * The boxes of -window are given in the CRS of the input. */
 static oj_status transform_join_to_input_crs(const struct oj_command *command,
                                              const struct oj_source *input,
                                              struct oj_source *join,

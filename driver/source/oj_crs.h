@@ -13,23 +13,23 @@ struct oj_crs
     OGRSpatialReferenceH join;
     /** CRS written to the output, owned; NULL: none */
     OGRSpatialReferenceH output;
-    /** unit of distances: that of `join`, on the globe the metre; "":
-     *  unknown, or no CRS */
+    /** unit of distances: that of `join`, or metres with -metric sphere or
+     *  ellipsoid; "": unknown, or no CRS */
     char unit[64];
 };
 
 /** Applies -s_srs, -join_srs, -t_srs, -crs and -a_srs: chooses the CRS of the
  *  join, sets the transformations of both sides, prints a notice if the join
- *  side is reprojected, and sets the distances of `relation` in the unit of the
- *  join. The boxes of -window are in the CRS of the join. OJ_ERR_ARG or
- *  OJ_ERR_DATA with what to write instead. */
+ *  side is reprojected, and converts the distances of `relation` to the unit of
+ *  that CRS. The boxes of -window are in the CRS of the join. OJ_ERR_ARG or
+ *  OJ_ERR_DATA: the message says what to write instead. */
 OJ_MUST_USE oj_status oj_crs_choose(const struct oj_command *command,
                                     struct oj_source *input,
                                     struct oj_source *join, struct oj_crs *crs,
                                     struct oj_relation *relation,
                                     struct oj_error *err);
 
-/** oj_distance_scale() for the CRS of the join: a distance in this unit,
+/** Calls oj_distance_scale() for the CRS of the join: a distance in this unit,
  *  multiplied by *scale, is in the unit of the join. option (without dash) and
  *  written (its value as the user wrote it) are for the error text. OJ_ERR_ARG
  *  if the unit has no fixed length in this CRS. */

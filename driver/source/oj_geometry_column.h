@@ -21,12 +21,16 @@ extern "C" {
 #endif
 
 /** Finds the column of this name, ignoring case: a geometry column, or else a
- * field.  *out: a view of the layer, which must be closed before the layer;
- * NULL: the column is the layer's first geometry already.  Features of the view
- * have the layer's FIDs and all its fields but that column.  A value that is no
- * geometry is an error of reading; an empty text is a NULL geometry.
- * option  named in errors, without its dash.
- * OJ_ERR_ARG, listing the columns, if there is none or it has no geometries. */
+ *  field.
+ *
+ *  *out    receives a view of the layer, which must be closed before the layer;
+ *          NULL: the column is the layer's first geometry already
+ *  option  named in errors, without its dash
+ *
+ *  Features of the view have the layer's FIDs and all its fields except that
+ *  column. Reading fails at a value that is no geometry; an empty text is a
+ *  NULL geometry. OJ_ERR_ARG, listing the columns: there is no such column, or
+ *  it cannot hold geometries. */
 OJ_MUST_USE oj_status oj_geometry_column_choose(OGRLayerH layer,
                                                 const char *name,
                                                 const char *option,

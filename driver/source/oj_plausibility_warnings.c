@@ -145,8 +145,8 @@ static int is_by_distance(const struct oj_command *command)
            oj_command_given(command, "max_distance");
 }
 
-/* Maximum distance between the boxes of two features of a pair; INFINITY if it
- * differs from row to row. */
+/* Returns the maximum distance between the boxes of two features of a pair;
+ * INFINITY if it differs from row to row. */
 static double largest_pair_gap(const struct oj_command *command,
                                double max_distance)
 {
@@ -160,8 +160,8 @@ static double largest_pair_gap(const struct oj_command *command,
 }
 
 /* Returns 1 if the box of a side, with x and y exchanged, intersects the box of
- * the other side. Returns 0 if that box would have latitudes beyond the poles.
- * (A box that only comes nearer is no evidence of swapped axes.) */
+ * the other side. It does not suffice that the exchanged box is nearer. Returns
+ * 0 if it would have latitudes beyond the poles. */
 static int do_layers_meet_if_swapped(const struct oj_source *source,
                                      const struct side_extent *own,
                                      const struct side_extent *other)
@@ -207,7 +207,8 @@ static void warn_of_unexpected_degrees(const struct oj_source *source,
         return;
     if (source->srs != NULL && !OSRIsGeographic(source->srs))
         oj_warn("the coordinates of the %s layer '%s' look like degrees, but "
-                "its CRS is not: if so, correct it with -%s EPSG:4326",
+                "its CRS is not in degrees; if they are degrees, write -%s "
+                "EPSG:4326",
                 source->role, source->name,
                 source->role[0] == 'i' ? "s_srs" : "join_srs");
     else if (source->srs == NULL && !looks_like_degrees(other))
@@ -222,8 +223,9 @@ static double extent_diagonal(const struct side_extent *e)
     return hypot(e->box.MaxX - e->box.MinX, e->box.MaxY - e->box.MinY);
 }
 
-/* A sample may not represent its layer. So a gap between two extents counts
- * only if it is wider than the sampled extents together. */
+/* Returns 1 if a gap between two extents shows that the layers are apart. A
+ * sample may not represent its layer, so with samples the gap must be wider
+ * than both extents together. */
 static int is_gap_conclusive(const struct side_extent *a,
                              const struct side_extent *b, double gap)
 {
@@ -297,15 +299,14 @@ static void warn_of_distance(const struct oj_command *command,
     if (d.unit != OJ_UNIT_CRS)
         return;
     if (crs->join != NULL && value < 0.1)
-        oj_warn(
-            "-max_distance %g is in the unit %s here, not in degrees; write "
-            "%gm or %gft where so small a distance is meant",
-            value, unit_of(crs), value, value);
+        oj_warn("-max_distance %g is in the unit %s here, not in degrees; if "
+                "you mean so small a distance, write %gm or %gft",
+                value, unit_of(crs), value, value);
     if (crs->join == NULL && value > 10 && own->is_known &&
         looks_like_degrees(own))
-        oj_warn("the coordinates look like degrees, and no CRS is known: "
-                "-max_distance %g is %g degrees then; with -s_srs EPSG:4326 "
-                "-metric sphere it is in metres",
+        oj_warn("the coordinates look like degrees, and no CRS is known, "
+                "so -max_distance %g means %g degrees; if it is in metres, "
+                "write -s_srs EPSG:4326 -metric sphere",
                 value, value);
 }
 

@@ -29,33 +29,35 @@
 enum
 {
     READ_BYTES = 1 << 18,
-    MOST_BYTES = 1 << 26, /* bytes of a batch, unless a single record is
-                             longer */
+    /* maximum bytes of a batch, unless a single record is longer */
+    MOST_BYTES = 1 << 26,
     MOST_REPORT_BYTES = 1 << 24,
-    MOST_REPORT_LINES = 100, /* lines of a CSV record that has a quoted text */
-    EXCERPT_CHARACTERS = 60, /* characters of a report that a message quotes */
+    /* maximum lines of a CSV record with a quoted text */
+    MOST_REPORT_LINES = 100,
+    /* maximum characters of a report that are quoted in a message */
+    EXCERPT_CHARACTERS = 60,
     RECORD_SEPARATOR = 0x1E
 };
 
-/* Fraction of options.wait_s (how long a report may wait) after which a batch
- * is closed. */
+/* A batch is closed after this fraction of options.wait_s, the time that a
+ * report may wait. */
 #define SHARE_OF_WAIT 0.25
 
 enum format
 {
     FORMAT_UNKNOWN,
     FORMAT_CSV,
-    FORMAT_SEQUENCE /* GeoJSONSeq */
+    FORMAT_SEQUENCE /* GeoJSON features, one per line (GeoJSONSeq) */
 };
 
 static const char *const drivers[] = {NULL, "CSV", "GeoJSONSeq"};
 
-/* State of scanning a record: where the next byte is. */
+/* State of the scan for the end of a record. */
 struct place_in_record
 {
     int is_quoted, is_escaped;
     int64_t depth;   /* number of open brackets */
-    int64_t n_lines; /* line breaks inside quotations so far; CSV */
+    int64_t n_lines; /* line breaks inside quotations so far; used for CSV */
 };
 
 /* A record: one report, or the first line of CSV. */
@@ -67,31 +69,34 @@ struct report_record
     int is_broken;    /* 1: the report cannot be read */
 };
 
-/* What was left out or lost, for the warnings. */
+/* What was left out or lost, for the warnings. Texts describe the first case.
+ */
 struct findings
 {
     int64_t n_left_out;
     char left_out[128]; /* name of the first field that was left out */
     int64_t n_not_held;
-    char not_held[400]; /* the first value that was not held, and its place */
+    /* first value that its field could not hold, and the number of its report
+     */
+    char not_held[400];
     int64_t n_unread;
-    int64_t first_unread; /* number of the first report that could not be
-                             read */
-    char unread[640];     /* reason why it could not be read */
+    /* number of the first report that could not be read */
+    int64_t first_unread;
+    char unread[640]; /* reason why this report could not be read */
 };
 
 /* A stream of reports. `bytes` holds the part of stdin that is in use:
  *
- *   [header][records: complete ... ][begun]
- *           n_header         n_complete    n_bytes
+ *   [header][records: complete ... ][incomplete]
+ *           n_header         n_complete         n_bytes
  *
- * The header of CSV is the first line.  That of GeoJSONSeq is a feature of our
- * own with a text in each field of texts: without it GDAL would read texts that
- * look like dates as such, where all texts of a batch do.
+ * The header of CSV is the first line.  The header of GeoJSONSeq is a feature
+ * made by write_sample_feature(), with a text in each text field. Without it
+ * GDAL would read a text field as dates if all its texts in a batch look like
+ * dates.
  *
  * A report that cannot be read ends the stream: `failure` is set, and returned
- * after the reports before it. With skip_failures such reports are counted.
- */
+ * after the reports before it. With skip_failures such reports are counted. */
 struct oj_report_stream
 {
     struct oj_report_stream_options options;
@@ -99,13 +104,15 @@ struct oj_report_stream
     char path[64]; /* path of the file in memory */
     char name[80]; /* name under which GDAL opens that file */
     char **open_options;
-    const char *detects_types; /* AUTODETECT_TYPE of CSV, for the types of the
-                                  first batch alone; NULL: not given */
+    /* value of the open option AUTODETECT_TYPE for CSV, used only for the first
+     * batch; NULL: not given */
+    const char *detects_types;
 
     char *bytes;
     int64_t n_bytes, cap_bytes;
-    int64_t n_header;   /* bytes of the header, which precede each batch */
-    int has_sample;     /* 1: the header is a feature of our own */
+    int64_t n_header; /* bytes of the header, which precede each batch */
+    int has_sample; /* 1: the header is a feature made by write_sample_feature()
+                     */
     int64_t n_complete; /* bytes up to the end of the last complete record */
     struct report_record *records;
     int64_t n_records, cap_records; /* complete records in bytes */
@@ -118,21 +125,21 @@ struct oj_report_stream
     int is_header_known;
     struct oj_csv_columns columns;
     int has_integer_keys; /* 1: the key of the first report is an integer */
-    int is_too_long; /* 1: the incomplete record is too long; it is left out up
-                        to its end */
+    /* 1: the incomplete record is too long; all of it is left out */
+    int is_too_long;
     int at_end;
     double first_s; /* time at which the first record of the batch arrived */
 
     OGRLayerH layer;
     int64_t n_rows; /* number of rows of layer */
     struct findings found;
-    struct findings warned; /* that a warning was given of */
+    struct findings
+        warned; /* the findings when warn_of_first_losses() last warned */
     struct oj_error failure;
     int has_failed; /* 1: all reports before the failure were returned */
 };
 
-/* ---- names ----------------------------------------------------------------
- */
+/* ---- names --------------------------------------------------------------- */
 
 /* Returns 1 if the name is that of standard input; *format: the format that its
  * prefix names. */
@@ -158,8 +165,7 @@ int oj_report_stream_is_name(const char *name)
     return is_stdin(name, &format);
 }
 
-/* ---- records --------------------------------------------------------------
- */
+/* ---- records ------------------------------------------------------------- */
 
 static int64_t count_line_breaks(const char *bytes, int64_t n)
 {
@@ -198,8 +204,8 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
     if (s->format == FORMAT_UNKNOWN)
         s->format = s->has_separators || s->bytes[i] == '{' ? FORMAT_SEQUENCE
                                                             : FORMAT_CSV;
-    /* GDAL's driver of GeoJSONSeq wants the record, or its separator, to come
-     * first. */
+    /* GDAL's GeoJSONSeq driver requires that the file begins with the record or
+     * its separator. */
     i = s->format == FORMAT_SEQUENCE ? i : begin;
     s->line += count_line_breaks(s->bytes, i);
     s->n_bytes -= i;
@@ -208,7 +214,7 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
 }
 
 /* Updates place for the next byte of a JSON text. */
-static void step_json(struct place_in_record *place, char c)
+static void advance_json_state(struct place_in_record *place, char c)
 {
     if (place->is_escaped)
         place->is_escaped = 0;
@@ -237,7 +243,7 @@ static int ends_record(const struct oj_report_stream *s,
         place->n_lines += c == '\n';
         return c == '\n' && !place->is_quoted;
     }
-    step_json(place, c);
+    advance_json_state(place, c);
     return c == '\n' && !place->is_quoted && place->depth <= 0;
 }
 
@@ -318,8 +324,8 @@ static void note_unread(struct oj_report_stream *s,
                 "%s; -skipfailures leaves such reports out", found->unread);
 }
 
-/* Leaves out one line, the first one of the incomplete record, because it has a
- * stray quotation mark, and continues with the next line. */
+/* Leaves out the first line of the incomplete record, because it has a stray
+ * quotation mark, and continues with the next line. */
 static void leave_out_quotation(struct oj_report_stream *s, int64_t end,
                                 const char *why)
 {
@@ -339,7 +345,8 @@ static void leave_out_quotation(struct oj_report_stream *s, int64_t end,
 
 static oj_status find_header(struct oj_report_stream *s, struct oj_error *err);
 
-/* Ends a record: the bytes from n_complete to end, unless they are blank. */
+/* Ends a record: it has the bytes from n_complete to end. Blank records are
+ * dropped. */
 static oj_status end_record(struct oj_report_stream *s, int64_t end,
                             struct oj_error *err)
 {
@@ -484,8 +491,7 @@ static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-/* ---- bytes ----------------------------------------------------------------
- */
+/* ---- bytes --------------------------------------------------------------- */
 
 /* Waits until bytes can be read, but not longer than seconds. Returns 1 if
  * there are bytes or the end of the input. */
@@ -516,7 +522,7 @@ static oj_status read_bytes(struct oj_report_stream *s, struct oj_error *err)
 }
 
 /* Returns 1 if more reports can arrive. */
-static int is_open(const struct oj_report_stream *s)
+static int can_receive_more(const struct oj_report_stream *s)
 {
     return !s->at_end && s->failure.status == OJ_OK &&
            !oj_cancel_input_has_ended();
@@ -527,8 +533,7 @@ static int is_batch_full(const struct oj_report_stream *s)
     return s->n_records >= s->options.most_rows || s->n_complete >= MOST_BYTES;
 }
 
-/* ---- GDAL -----------------------------------------------------------------
- */
+/* ---- GDAL ---------------------------------------------------------------- */
 
 /* Opens n bytes as a dataset of the stream's format; close_bytes() frees it. */
 static GDALDatasetH open_bytes(const struct oj_report_stream *s, char *bytes,
@@ -576,12 +581,13 @@ static oj_status put_header(struct oj_report_stream *s, const char *text,
     return OJ_OK;
 }
 
-/* ---- rows of CSV ----------------------------------------------------------
- */
+/* ---- rows of CSV --------------------------------------------------------- */
 
-/* Names the columns as GDAL does where no line has names: with a first line
- * that does not, GDAL would look for names in the first row of each batch. */
-static oj_status put_names(struct oj_report_stream *s, struct oj_error *err)
+/* Writes a header with the names that GDAL gives to columns without names.
+ * Without such a header GDAL would look for names in the first row of each
+ * batch. */
+static oj_status put_header_of_default_names(struct oj_report_stream *s,
+                                             struct oj_error *err)
 {
     const int n = s->columns.n;
     const int64_t size = 24 * (int64_t)n + 1;
@@ -619,10 +625,10 @@ static oj_status find_geometry_columns(struct oj_report_stream *s,
     return OJ_OK;
 }
 
-/* Opens the first record alone.  *n_fields: of it; *has_names 0: it is a row.
- */
-static oj_status look_for_names(struct oj_report_stream *s, int *has_names,
-                                int *n_fields, struct oj_error *err)
+/* Opens the first record alone, to find out whether it holds the names of the
+ * columns (*has_names 1) or is a row (0). *n_fields: its number of fields. */
+static oj_status detect_column_names(struct oj_report_stream *s, int *has_names,
+                                     int *n_fields, struct oj_error *err)
 {
     const struct report_record *first = s->records;
     GDALDatasetH dataset;
@@ -643,13 +649,14 @@ static oj_status look_for_names(struct oj_report_stream *s, int *has_names,
     return layer != NULL ? OJ_OK : fail_records(s, CPLGetLastErrorMsg(), err);
 }
 
-/* Once the first record is there: where it holds names, it is the first line of
- * all batches, and no report. */
+/* Called when the first record is complete. If it holds the names of the
+ * columns, it becomes the header of all batches, and is not counted as a
+ * report. */
 static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
 {
     const struct report_record first = s->records[0];
     int has_names = 0, n_fields = 0;
-    OJ_TRY(look_for_names(s, &has_names, &n_fields, err));
+    OJ_TRY(detect_column_names(s, &has_names, &n_fields, err));
     oj_csv_columns_find(&s->columns, s->bytes + first.begin, first.n, n_fields);
     if (oj_driver_has_open_option(GDALGetDriverByName("CSV"), "HEADERS"))
         s->open_options = CSLSetNameValue(s->open_options, "HEADERS", "YES");
@@ -658,7 +665,7 @@ static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
     if (has_names)
         s->n_header = first.begin + first.n;
     else
-        OJ_TRY(put_names(s, err));
+        OJ_TRY(put_header_of_default_names(s, err));
     if (!CPLTestBool(
             CSLFetchNameValueDef(s->open_options, "MERGE_SEPARATOR", "NO")))
         return find_geometry_columns(s, err);
@@ -722,7 +729,7 @@ static int has_second_object(const struct oj_report_stream *s,
     {
         if (has_ended && bytes[i] == '{')
             return 1;
-        step_json(&place, bytes[i]);
+        advance_json_state(&place, bytes[i]);
         has_ended |= place.depth == 0 && !place.is_quoted && bytes[i] == '}';
     }
     return 0;
@@ -751,7 +758,7 @@ static void mark_unsound_records(struct oj_report_stream *s)
 /* Removes the marked records from the batch and moves the others together
  * behind the header. Without skip_failures all records after a marked one are
  * removed, too. */
-static void pack_records(struct oj_report_stream *s)
+static void remove_marked_records(struct oj_report_stream *s)
 {
     int64_t n = 0, end = s->n_header;
     for (int64_t i = 0; i < s->n_records; i++)
@@ -773,7 +780,7 @@ static void pack_records(struct oj_report_stream *s)
 static void leave_out_unsound_records(struct oj_report_stream *s)
 {
     mark_unsound_records(s);
-    pack_records(s);
+    remove_marked_records(s);
 }
 
 /* Waits until there is a record, and then some more time for further ones. */
@@ -783,7 +790,7 @@ static oj_status collect_records(struct oj_report_stream *s,
     const double wait_s = SHARE_OF_WAIT * s->options.wait_s;
     double left_s = wait_s;
     int is_collecting = 0;
-    while (is_open(s) && !is_batch_full(s) && left_s > 0)
+    while (can_receive_more(s) && !is_batch_full(s) && left_s > 0)
     {
         OJ_TRY(oj_cancel_check(err));
         if (wait_for_bytes(is_collecting ? left_s : 1.0))
@@ -802,8 +809,9 @@ static oj_status collect_records(struct oj_report_stream *s,
     return OJ_OK;
 }
 
-/* The first n bytes, with the types that the user wants of CSV.  Batches are
- * read without: their values are converted to the types of the first one. */
+/* Opens the first n bytes with the option AUTODETECT_TYPE that the user set for
+ * CSV. Only the first batch is read with it: values of later batches are
+ * converted to its types. */
 static GDALDatasetH open_with_types(const struct oj_report_stream *s, int64_t n)
 {
     char **options = CSLDuplicate(s->open_options);
@@ -815,8 +823,9 @@ static GDALDatasetH open_with_types(const struct oj_report_stream *s, int64_t n)
     return dataset;
 }
 
-/* Returns 1 if the key of the first report is an integer. All keys then are,
- * even if other reports of the batch make GDAL choose another type. */
+/* Returns 1 if the key of the first report is an integer. All keys must then be
+ * integers, even if other reports of the batch make GDAL choose another type.
+ */
 static int is_first_key_integer(const struct oj_report_stream *s)
 {
     const struct report_record *first = s->records;
@@ -838,9 +847,9 @@ static int is_first_key_integer(const struct oj_report_stream *s)
 }
 
 /* Adds a field like this one to the layer in memory. Fields of 32-bit integers
- * become wider, because later values may need it: the key 64 bits, even if
- * other keys of the first batch are no integers; other fields of GeoJSON reals,
- * because 3.5 may follow 3. */
+ * become wider, because later values may need it: the key becomes a 64-bit
+ * integer, even if other keys of the first batch are no integers; other fields
+ * of GeoJSON become reals, because 3.5 may follow 3. */
 static int add_field(const struct oj_report_stream *s, OGRFieldDefnH like)
 {
     const char *name = OGR_Fld_GetNameRef(like);
@@ -862,7 +871,7 @@ static int add_field(const struct oj_report_stream *s, OGRFieldDefnH like)
     return result == OGRERR_NONE;
 }
 
-/* Makes the layer in memory, with the fields of this layer. */
+/* Makes the layer in memory with the fields of `like`. */
 static oj_status make_layer_like(struct oj_report_stream *s, OGRLayerH like,
                                  GDALDatasetH dataset, struct oj_error *err)
 {
@@ -883,8 +892,8 @@ static oj_status make_layer_like(struct oj_report_stream *s, OGRLayerH like,
                                       "GDAL cannot hold a layer in memory");
 }
 
-/* The layer in memory, with the types of the first n bytes that the user wants
- * of CSV. Where GDAL cannot read these, it is not made. */
+/* Makes the layer in memory with the types that GDAL finds in the first n bytes
+ * (see open_with_types()). If GDAL cannot read them, makes no layer. */
 static oj_status make_layer_of_types(struct oj_report_stream *s, int64_t n,
                                      GDALDatasetH dataset, struct oj_error *err)
 {
@@ -896,9 +905,10 @@ static oj_status make_layer_of_types(struct oj_report_stream *s, int64_t n,
     return status;
 }
 
-/* Writes a feature with a text in each field of texts.  A field "id" can be
- * the id of the features in place of a property, which it would hide. */
-static int write_sample(const struct oj_report_stream *s, FILE *file)
+/* Writes the header of GeoJSONSeq: a feature with a text in each text field,
+ * except "id": as a property it would hide the ids of the features. Returns the
+ * number of fields written. */
+static int write_sample_feature(const struct oj_report_stream *s, FILE *file)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
     int n = 0;
@@ -918,12 +928,13 @@ static int write_sample(const struct oj_report_stream *s, FILE *file)
     return n;
 }
 
-static oj_status put_sample(struct oj_report_stream *s, struct oj_error *err)
+static oj_status put_header_of_sample_feature(struct oj_report_stream *s,
+                                              struct oj_error *err)
 {
     char *text = NULL;
     size_t n = 0;
     FILE *file = open_memstream(&text, &n);
-    const int n_texts = file != NULL ? write_sample(s, file) : 0;
+    const int n_texts = file != NULL ? write_sample_feature(s, file) : 0;
     const int is_written = file != NULL && fclose(file) == 0;
     oj_status status = is_written ? OJ_OK : oj_fail_nomem(err, 1, n);
     if (status == OJ_OK && n_texts > 0)
@@ -961,10 +972,11 @@ static oj_status map_fields(struct oj_report_stream *s, OGRFeatureDefnH from,
     return OJ_OK;
 }
 
-/* A value that its field cannot hold. */
-static void note_not_held(struct oj_report_stream *s,
-                          const struct report_record *record, OGRFeatureH from,
-                          int field, OGRFieldDefnH there)
+/* Notes a value that its field cannot hold; the first one is described. */
+static void note_value_that_does_not_fit(struct oj_report_stream *s,
+                                         const struct report_record *record,
+                                         OGRFeatureH from, int field,
+                                         OGRFieldDefnH there)
 {
     char place[80] = "";
     if (s->found.n_not_held++ > 0)
@@ -982,8 +994,8 @@ static void note_not_held(struct oj_report_stream *s,
                  : OGR_GetFieldTypeName(OGR_Fld_GetType(there)));
 }
 
-/* Copies the values of a report.  *is_sound 0: its key does not fit the type of
- * the first ones. */
+/* Copies the values of a report.  *is_sound 0: its key is no integer, but that
+ * of the first report is. */
 static void copy_values(struct oj_report_stream *s,
                         const struct report_record *record, OGRFeatureH from,
                         const int *map, OGRFeatureH to, int *is_sound)
@@ -998,7 +1010,7 @@ static void copy_values(struct oj_report_stream *s,
         *is_sound = record == NULL ||
                     strcasecmp(OGR_Fld_GetNameRef(there), s->options.key) != 0;
         if (*is_sound)
-            note_not_held(s, record, from, i, there);
+            note_value_that_does_not_fit(s, record, from, i, there);
         else
             note_unread(
                 s, record,
@@ -1008,7 +1020,7 @@ static void copy_values(struct oj_report_stream *s,
     }
 }
 
-/* Makes a row of a report. */
+/* Adds a report to the layer as a row. */
 static oj_status add_report(struct oj_report_stream *s,
                             const struct report_record *record,
                             OGRFeatureH from, const int *map,
@@ -1034,9 +1046,10 @@ static oj_status add_report(struct oj_report_stream *s,
     return OJ_OK;
 }
 
-/* Returns 0 if the report has a text that is no geometry. */
-static int is_place_sound(struct oj_report_stream *s,
-                          const struct report_record *record, OGRFeatureH from)
+/* Returns 0 if the report has a text in its geometry column that is no WKT. */
+static int is_geometry_text_valid(struct oj_report_stream *s,
+                                  const struct report_record *record,
+                                  OGRFeatureH from)
 {
     if (OGR_F_GetGeometryRef(from) != NULL ||
         !oj_csv_row_has_wkt(&s->columns, s->bytes + record->begin, record->n))
@@ -1063,7 +1076,7 @@ static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
             *n_read < s->n_records ? &s->records[*n_read] : NULL;
         if (report == NULL)
             break;
-        if (record == NULL || is_place_sound(s, record, report))
+        if (record == NULL || is_geometry_text_valid(s, record, report))
             status = add_report(s, record, report, map, err);
         OGR_F_Destroy(report);
     }
@@ -1138,8 +1151,8 @@ static int are_records_read(const struct oj_report_stream *s,
     return n_read == n && errors->n_failures == 0;
 }
 
-/* Marks the records, among n, that GDAL cannot read: divides them in halves
- * again and again. */
+/* Marks those of the n records that GDAL cannot read, which it finds by
+ * repeated halving. */
 static void mark_unread_records(struct oj_report_stream *s,
                                 struct report_record *records, int64_t n,
                                 struct oj_ogr_errors *errors)
@@ -1176,12 +1189,12 @@ static oj_status delete_layer(struct oj_report_stream *s, GDALDatasetH dataset,
     return OJ_OK;
 }
 
-/* Reads the records; if GDAL cannot read some of them, reads once more without
- * these. */
-static oj_status read_records_that_can_be(struct oj_report_stream *s,
-                                          GDALDatasetH dataset,
-                                          struct oj_ogr_errors *errors,
-                                          struct oj_error *err)
+/* Reads the records. If GDAL cannot read some of them, marks these and reads
+ * the others. */
+static oj_status read_readable_records(struct oj_report_stream *s,
+                                       GDALDatasetH dataset,
+                                       struct oj_ogr_errors *errors,
+                                       struct oj_error *err)
 {
     const struct findings found = s->found;
     const struct oj_error failure = s->failure;
@@ -1196,7 +1209,7 @@ static oj_status read_records_that_can_be(struct oj_report_stream *s,
     OJ_TRY(dataset != NULL ? delete_layer(s, dataset, err)
                            : delete_rows(s, 0, err));
     mark_unread_records(s, s->records, s->n_records, errors);
-    pack_records(s);
+    remove_marked_records(s);
     if (s->n_records == 0)
         return OJ_OK;
     oj_ogr_errors_forget(errors);
@@ -1204,8 +1217,9 @@ static oj_status read_records_that_can_be(struct oj_report_stream *s,
     return is_complete ? OJ_OK : fail_records(s, errors->failure, err);
 }
 
-/* A stream may have no end to warn at. */
-static void warn_of_first(struct oj_report_stream *s)
+/* Warns of the first lost field, value and report now, because a stream may
+ * never end. */
+static void warn_of_first_losses(struct oj_report_stream *s)
 {
     if (s->found.n_left_out > 0 && s->warned.n_left_out == 0)
         oj_warn_at_once(
@@ -1218,9 +1232,9 @@ static void warn_of_first(struct oj_report_stream *s)
     s->warned = s->found;
 }
 
-/* Makes rows of the records that can be read; without skip_failures only of
- * those before the first one that cannot. dataset: where to make the layer, or
- * NULL if it exists. */
+/* Makes rows of the records that can be read; without skip_failures, only of
+ * those before the first unreadable record. dataset: where to make the layer,
+ * or NULL if it exists. */
 static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_error *err)
 {
@@ -1228,7 +1242,7 @@ static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
     oj_status status;
     int64_t n = 0;
     oj_ogr_errors_begin(&errors);
-    status = read_records_that_can_be(s, dataset, &errors, err);
+    status = read_readable_records(s, dataset, &errors, err);
     oj_ogr_errors_end(&errors);
     if (errors.n_warnings > 0)
         CPLError(CE_Warning, CPLE_AppDefined, "%s", errors.warning);
@@ -1238,15 +1252,14 @@ static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
     if (status == OJ_OK && n < s->n_records && s->failure.status != OJ_OK)
         status = delete_rows(s, n, err);
     drop_records(s);
-    warn_of_first(s);
+    warn_of_first_losses(s);
     if (status == OJ_OK && s->format == FORMAT_SEQUENCE && dataset != NULL &&
         s->layer != NULL)
-        status = put_sample(s, err);
+        status = put_header_of_sample_feature(s, err);
     return status;
 }
 
-/* ---- the stream -----------------------------------------------------------
- */
+/* ---- the stream ---------------------------------------------------------- */
 
 static oj_status fail_without_reports(const struct oj_report_stream *s,
                                       struct oj_error *err)
@@ -1269,13 +1282,13 @@ static oj_status open_stream(struct oj_report_stream *s, GDALDatasetH dataset,
     {
         OJ_TRY(collect_records(s, err));
         leave_out_unsound_records(s);
-        if (s->n_records > 0 || (!is_open(s) && s->n_header > 0))
+        if (s->n_records > 0 || (!can_receive_more(s) && s->n_header > 0))
             OJ_TRY(load_records(s, s->layer == NULL ? dataset : NULL, err));
         else
             drop_records(s);
         if (s->n_rows == 0 && s->failure.status != OJ_OK)
             return oj_fail(err, s->failure.status, "%s", s->failure.message);
-        if (!is_open(s))
+        if (!can_receive_more(s))
             break;
     }
     return s->layer != NULL ? OJ_OK : fail_without_reports(s, err);
@@ -1327,7 +1340,7 @@ oj_status oj_report_stream_refill(void *stream, int64_t *n_rows,
     while (s->n_rows == 0)
     {
         OJ_TRY(collect_records(s, err));
-        if (s->n_records == 0 && !is_open(s))
+        if (s->n_records == 0 && !can_receive_more(s))
             break;
         leave_out_unsound_records(s);
         if (s->n_records > 0)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Up to here a double holds every integer. */
+/* Integers up to this absolute value are exact in a double. */
 #define MOST_EXACT (INT64_C(1) << 53)
 
 /* One value of a field: a text, an integer or a real. */
@@ -29,9 +29,9 @@ struct one_value
     double real;
 };
 
-/* Reads a value that is no date or time, or the only one of a list.  Returns 0
- * for others. */
-static int read_one(OGRFeatureH from, int i, struct one_value *one)
+/* Reads a text or number, also as the only element of a list.  Returns 0 for
+ * dates, times and longer lists. */
+static int read_scalar(OGRFeatureH from, int i, struct one_value *one)
 {
     int n = 1;
     switch (OGR_Fld_GetType(OGR_F_GetFieldDefnRef(from, i)))
@@ -88,7 +88,7 @@ static int is_blank(const char *text)
     return text[strspn(text, " \t\r\n")] == '\0';
 }
 
-/* Sets *integer to a value that is a whole number. */
+/* Sets *integer if the value is a whole number; otherwise returns 0. */
 static int read_integer(const struct one_value *one, int64_t *integer)
 {
     double real = one->real;
@@ -128,7 +128,8 @@ static int read_real(const struct one_value *one, double *real)
     }
 }
 
-/* Sets *integer to 0 or 1. */
+/* Sets *integer to 0 or 1; returns 0 if the value is neither of them, nor true
+ * or false. */
 static int read_boolean(const struct one_value *one, int64_t *integer)
 {
     if (one->form == ONE_TEXT && (strcasecmp(one->text, "true") == 0 ||
@@ -191,7 +192,7 @@ static int put_in_list(const struct one_value *one, OGRFeatureH to, int k)
     }
 }
 
-static int put_one(const struct one_value *one, OGRFeatureH to, int k)
+static int put_scalar(const struct one_value *one, OGRFeatureH to, int k)
 {
     double real;
     switch (OGR_Fld_GetType(OGR_F_GetFieldDefnRef(to, k)))
@@ -221,7 +222,7 @@ static int put_one(const struct one_value *one, OGRFeatureH to, int k)
     }
 }
 
-/* Puts a list into one of wider numbers, or of texts. */
+/* Copies a list into a list of wider numbers, or of texts. */
 static int put_wider_list(OGRFeatureH from, int i, OGRFeatureH to, int k)
 {
     const OGRFieldType of = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(from, i));
@@ -248,9 +249,10 @@ static int put_wider_list(OGRFeatureH from, int i, OGRFeatureH to, int k)
     return 0;
 }
 
-/* A date is the beginning of its day where both date and time are wanted, and
- * the reverse. */
-static int put_moment(OGRFeatureH from, int i, OGRFeatureH to, int k)
+/* Converts between dates and date-times: a date is the beginning of its day. A
+ * date-time becomes a date only if it is the beginning of a day and has no time
+ * zone. Returns 0 for all others. */
+static int put_date_or_datetime(OGRFeatureH from, int i, OGRFeatureH to, int k)
 {
     const OGRFieldType of = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(from, i));
     const OGRFieldType type = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(to, k));
@@ -276,7 +278,8 @@ static int is_in_one_type(OGRFeatureH from, int i, OGRFeatureH to, int k)
             OGR_Fld_GetSubType(of) == OFSTBoolean);
 }
 
-/* Texts of numbers are those that GDAL writes. */
+/* Converts a value to the type of field k. Numbers become the texts that GDAL
+ * writes for them. */
 static int convert_value(OGRFeatureH from, int i, OGRFeatureH to, int k)
 {
     const OGRFieldType of = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(from, i));
@@ -288,9 +291,9 @@ static int convert_value(OGRFeatureH from, int i, OGRFeatureH to, int k)
         OGR_F_SetFieldString(to, k, OGR_F_GetFieldAsString(from, i));
         return 1;
     }
-    if (put_wider_list(from, i, to, k) || put_moment(from, i, to, k))
+    if (put_wider_list(from, i, to, k) || put_date_or_datetime(from, i, to, k))
         return 1;
-    if (!read_one(from, i, &one))
+    if (!read_scalar(from, i, &one))
         return 0;
     if (one.form == ONE_TEXT && type != OFTString && type != OFTStringList &&
         is_blank(one.text))
@@ -298,7 +301,7 @@ static int convert_value(OGRFeatureH from, int i, OGRFeatureH to, int k)
         OGR_F_SetFieldNull(to, k);
         return 1;
     }
-    return put_one(&one, to, k);
+    return put_scalar(&one, to, k);
 }
 
 int oj_report_value_copy(OGRFeatureH from, int i, OGRFeatureH to, int k)

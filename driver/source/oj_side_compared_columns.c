@@ -160,7 +160,8 @@ static oj_status make_max_distances(const struct oj_side_columns *c, int side,
     return OJ_OK;
 }
 
-/* A heading that is NULL becomes NaN: the row has none. */
+/* Reads the headings of n rows. A heading that is NULL becomes NaN: the row has
+ * none. */
 static oj_status make_headings(const struct oj_side_columns *c, int side,
                                const struct oj_attributes *values, int64_t n,
                                struct oj_compared_columns *made,

@@ -58,9 +58,9 @@ struct oj_side_field
     OGRFeatureDefnH defn;
 };
 
-/** Returns in *text the text of a value that is not NULL, as OGR writes it, of
- *  *n bytes. It is borrowed: valid until the next call, and as long as the
- *  value. */
+/** Sets *text to the text of a value that is not NULL, as OGR writes it, and *n
+ *  to its number of bytes. The text is borrowed: it is valid until the next
+ *  call, and no longer than the value. */
 OJ_MUST_USE oj_status oj_side_field_text(struct oj_side_field *field,
                                          const struct oj_value *value,
                                          const char **text, int64_t *n,
@@ -92,10 +92,10 @@ struct oj_side_fields
     struct oj_side_field *field; /**< [n] */
 };
 
-/** The values of the side that is read first, numbered, whichever of its fields
- *  they came from; values of the other side are looked up in it. After the last
- *  insert it is read-only: any number of struct oj_side_columns
- *  may look up values in it, each on its own thread. */
+/** Numbered values of the side that is read first, from any of its fields;
+ *  values of the other side are looked up among them. After the last insert it
+ *  is read-only: any number of struct oj_side_columns may look up values in it,
+ *  each on its own thread. */
 struct oj_vocabulary
 {
     int n_holders;                      /**< reference count; atomic */
@@ -147,8 +147,9 @@ OJ_MUST_USE oj_status oj_side_columns_add(struct oj_side_columns *columns,
 /** Returns 1 if any field of that side is needed. */
 int oj_side_columns_need(const struct oj_side_columns *columns, int side);
 
-/** Replaces the vocabulary of *columns by one that other columns with equal
- *  options have made; *columns may then only look up values. */
+/** Replaces the vocabulary of *columns by `vocabulary`, which other columns
+ *  with equal options have made. *columns then only look values up and add
+ *  none. */
 void oj_side_columns_use_vocabulary(struct oj_side_columns *columns,
                                     struct oj_vocabulary *vocabulary);
 
@@ -174,7 +175,7 @@ struct oj_compared_columns
     int32_t *on_class, *exclude_class;
     double *max_distance, *heading;
     double *vector; /**< vector: n_dimensions values per row */
-    /** until NULL: from is both ends */
+    /** ends of the spans; until NULL: `from` holds both ends */
     int64_t *from[OJ_MOST_SPANS], *until[OJ_MOST_SPANS];
     int n_spans;
     /** token sets of the texts, one element per -similar */
@@ -200,7 +201,7 @@ struct oj_missing_values
     int64_t n_no_span;   /**< -within_time, -during: rows without a span */
 };
 
-/** Whether the values of rows are added to the vocabulary. */
+/** Says if the values of rows are added to the vocabulary. */
 enum oj_insertion
 {
     OJ_LOOK_UP = 0,

@@ -163,8 +163,8 @@ static int64_t count_beyond_poles(const struct oj_flat *flat)
 
 /* ---- conditions on fields: parsing --------------------------------------- */
 
-/* Adds a field of this side to the fields that are read, and to those from
- * which the column `made` is made. */
+/* Adds a field of this side to the fields that are read, and to the fields from
+ * which the column with index `made` is computed. */
 static oj_status add_compared_field(struct oj_source *const sources[2],
                                     int side, const char *name,
                                     const char *option, int made,
@@ -382,8 +382,8 @@ static oj_status open_compared_columns(const struct oj_command *command,
 
 /* Returns the reshaping that the command requests for a side; 0: input, 1:
  * join. */
-static struct oj_reshape shape_options_of_side(const struct oj_command *command,
-                                               int side, const char *name)
+static struct oj_reshape reshaping_of_side(const struct oj_command *command,
+                                           int side, const char *name)
 {
     struct oj_reshape reshape = {0};
     reshape.role = side == 0 ? "input" : "join";
@@ -575,8 +575,8 @@ oj_status oj_sides_open(const struct oj_command *command,
                         struct oj_relation *relation, struct oj_error *err)
 {
     struct oj_source *const source[2] = {input, join};
-    sides->reshape[0] = shape_options_of_side(command, 0, input->name);
-    sides->reshape[1] = shape_options_of_side(command, 1, join->name);
+    sides->reshape[0] = reshaping_of_side(command, 0, input->name);
+    sides->reshape[1] = reshaping_of_side(command, 1, join->name);
     find_point_sides(command, sides);
     OJ_TRY(check_layers_hold_points(sides, source, err));
     OJ_TRY(check_self_join(command, input, join, sides, relation, err));

@@ -9,7 +9,7 @@
  *
  *  The fields of -on, -exclude field=, -similar, -vector, -within_time,
  *  -during, -max_distance_field and -join_max_distance_field become columns of
- * struct oj_flat.
+ *  struct oj_flat.
  *
  *  Order of calls: open; then all rows of one side, with insert; then the rows
  *  of the other side, batch by batch. Either side can be inserted.
@@ -77,9 +77,11 @@ struct oj_sides
      *  with -metric sphere and -heading, 2 with -metric ellipsoid, otherwise 0
      */
     int n_point_sides;
-    const char *points_only; /**< why, for messages */
-    int is_on_globe; /**< 1: least distances on the sphere or ellipsoid */
-    int needs_fids;  /**< 1: -exclude self, for which both sides need FIDs */
+    /** why only points are accepted, and what to write instead; for messages */
+    const char *points_only;
+    /** 1: distances are measured on the sphere or the ellipsoid */
+    int is_on_globe;
+    int needs_fids; /**< 1: -exclude self, for which both sides need FIDs */
 };
 
 /** Preprocessed rows. Owner; zeroed memory is a valid empty one and may be

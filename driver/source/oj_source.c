@@ -62,7 +62,7 @@ static int write_hint_for_foreign_name(const char *name, const char *role,
     {
         of_layer = bar + sizeof layer_name - 1;
         snprintf(text, size,
-                 "QGIS names layers so, GDAL does not; write %.*s, and "
+                 "this is how QGIS names a layer; for GDAL write %.*s, and "
                  "-%s_layer %.*s",
                  (int)(bar - name), name, role, (int)strcspn(of_layer, "|"),
                  of_layer);
@@ -188,7 +188,8 @@ static oj_status choose_layer(struct oj_source *s, struct oj_error *err)
     return choose_only_layer(s, err);
 }
 
-/* Replaces the layer by a view of the column that the command names. */
+/* Replaces the layer by a view whose geometries come from the column that the
+ * command names (oj_geometry_column.h). */
 static oj_status choose_geometry(struct oj_source *s, struct oj_error *err)
 {
     OGRLayerH view;
@@ -212,7 +213,8 @@ static int is_csv(const struct oj_source *s)
 
 /* Returns advice on how two tables without geometry are joined by the fields of
  * -on, or "". It is "" if -op names a join that needs geometries. */
-static const char *hint_for_tables(const struct oj_command *command)
+static const char *
+hint_for_tables_without_geometry(const struct oj_command *command)
 {
     const char *on = command->on;
     if (oj_command_given(command, "op"))
@@ -238,9 +240,9 @@ static oj_status check_geometry(const struct oj_source *s,
                                     "with a field of WKT%s",
                        s->role, s->name, s->role[0] == 'i' ? "oo" : "joo",
                        s->role[0] == 'i' ? "oo" : "joo", s->role,
-                       hint_for_tables(command));
+                       hint_for_tables_without_geometry(command));
     return oj_fail(err, OJ_ERR_DATA, LAYER_FORMAT " has no geometry%s", s->role,
-                   s->name, hint_for_tables(command));
+                   s->name, hint_for_tables_without_geometry(command));
 }
 
 static oj_status fail_where(const struct oj_source *s, const char *where,
@@ -265,8 +267,8 @@ static oj_status set_where(struct oj_source *s, const char *where,
     return OJ_OK;
 }
 
-/* GeoPackage and SQLite detect an invalid condition only when the first row is
- * read, so it is tried in a SELECT. */
+/* Refuses an invalid condition. GeoPackage and SQLite detect it only when the
+ * first row is read, so it is tried in a SELECT. */
 static oj_status check_where(const struct oj_source *s, struct oj_error *err)
 {
     const char *where = s->side->where;
@@ -400,8 +402,8 @@ static oj_status fail_field(const struct oj_source *s, const char *option,
         names[0] != '\0' ? "it has: " : "it has none", names);
 }
 
-/* Adds a field to those that are read, unless it is there already. The geometry
- * column needs no entry. */
+/* Adds a field to those that are read, unless it is in the list already. The
+ * geometry column needs no entry. */
 static oj_status select_field(struct oj_source *s, const char *name,
                               struct oj_error *err)
 {
@@ -443,9 +445,10 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
     return status;
 }
 
-/* Leaves out join fields that are not written: all of them with -how semi or
- * anti, with -agg all except the aggregated ones. With -unmatched_join_layer
- * they are only skipped, because its rows are written later with all fields. */
+/* Leaves out all join fields with -how semi, -how anti or -agg, which write
+ * none of them (oj_source_need_field() later adds those that -agg reads). With
+ * -unmatched_join_layer and -agg the fields are only skipped, because the rows
+ * of unmatched join features are written later with all fields. */
 static void drop_unwritten_fields(const struct oj_command *command,
                                   struct oj_source *s)
 {

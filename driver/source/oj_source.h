@@ -81,11 +81,11 @@ void oj_source_skip_field(struct oj_source *source, int column, int is_skipped);
 /** Returns 1 if -where or -spat filters the rows. */
 int oj_source_is_filtered(const struct oj_source *source);
 
-/** Sets filters on the layer in addition to the command's; they replace those
- *  of the last call. Precondition: no reader is open.
+/** Sets filters on the layer in addition to those of the command. They replace
+ *  the filters of the last call. Precondition: no reader is open.
  *  box    reads the rows whose geometry intersects the box, and possibly more;
- *         NULL: all rows
- *  where  a condition in the driver's SQL, or NULL; not for a SELECT */
+ *         NULL: reads all rows
+ *  where  a condition in the driver's SQL, or NULL; always NULL for a SELECT */
 OJ_MUST_USE oj_status oj_source_filter(struct oj_source *source,
                                        const OGREnvelope *box,
                                        const char *where, struct oj_error *err);

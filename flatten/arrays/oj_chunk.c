@@ -169,9 +169,9 @@ static oj_status make_rows(const struct oj_chunk_maker *maker, int64_t max_rows,
     return status;
 }
 
-/* Makes *part a part of whole: it shares validity bits and fixed-size values,
- * and has texts of its own. Its first row must begin a byte of validity bits.
- * *part is NULL, or an earlier part whose memory is reused. */
+/* Makes *part a slice of whole: it shares validity bits and fixed-size values,
+ * but stores its texts itself. Its first row must begin a byte of validity
+ * bits. *part is NULL, or an earlier slice whose memory is reused. */
 static oj_status begin_row_slice(const struct oj_chunk_rows *whole,
                                  struct oj_chunk_rows **part,
                                  struct oj_error *err)
@@ -239,8 +239,9 @@ static void count_nulls_and_fill_offsets(struct oj_chunk_column *column,
     }
 }
 
-/* Returns 1 if one of n texts from row on is not valid UTF-8. Checks their
- * contiguous bytes as a whole; then no text may begin within a code point. */
+/* Returns 1 if one of the n texts from `row` on is not valid UTF-8. Their bytes
+ * are contiguous and are checked as a whole; a text is then still not valid if
+ * it begins in the middle of a character. */
 static int has_bad_text(const struct oj_chunk_column *column, int64_t row,
                         int64_t n)
 {
@@ -350,7 +351,8 @@ static void move_value(struct oj_chunk_column *column, int64_t from, int64_t to)
         return;
     }
     column->n_bytes = start[to] + start[from + 1] - start[from];
-    /* If no row has a value, `bytes` may be NULL. */
+    /* `bytes` may be NULL if no row has a value, and memmove() requires a valid
+     * pointer. */
     if (start[from + 1] > start[from])
         memmove(column->bytes + start[to], column->bytes + start[from],
                 (size_t)(start[from + 1] - start[from]));

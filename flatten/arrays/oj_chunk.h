@@ -43,8 +43,8 @@ struct oj_slice
     int64_t first, n_rows;
 };
 
-/** What to read of a layer. The handles are GDAL's; they must outlive the lane,
- *  which uses them on its thread. */
+/** The layer to read, and what to read of it. The handles are GDAL's; they must
+ *  outlive the lane, which uses them on its own thread. */
 struct oj_lane_request
 {
     void *dataset;    /**< GDALDatasetH of a GeoPackage, or NULL */
@@ -146,8 +146,8 @@ static inline const uint8_t *oj_slice_wkb(const struct oj_slice *slice,
 /* ---- making chunks
  * -------------------------------------------------------- */
 
-/** A column that is filled in row order; rows may be NULL.  Its format is one
- *  of oj_column.h, but not s, f, u or z. */
+/** A column whose values are appended row by row; a row may be NULL.  `format`
+ *  is one of those of oj_column.h, but not s, f, u or z. */
 struct oj_chunk_column
 {
     char format;
@@ -169,8 +169,9 @@ struct oj_chunk_rows
     struct oj_chunk_column column[];
 };
 
-/** Where a thread starts to decode: `at` is a position in the lane's data,
- *  `row` the row of the chunk that begins there. The next piece is its end. */
+/** Start of a piece, which one thread decodes: `at` is a position in the lane's
+ *  data, `row` the row of the chunk that begins there. The piece ends where the
+ *  next one begins. */
 struct oj_chunk_piece
 {
     int64_t at, row;
@@ -222,7 +223,8 @@ OJ_MUST_USE oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
                                           const struct oj_lane_request *request,
                                           struct oj_error *err);
 
-/** Member `next` of the lane. A chunk of large rows has fewer rows. */
+/** Makes the next chunk; the function `next` of a lane. If rows are large, the
+ *  chunk has fewer of them. */
 OJ_MUST_USE oj_status oj_chunk_make(void *stream, struct oj_chunk **out,
                                     const char **text, struct oj_error *err);
 
@@ -261,7 +263,8 @@ static inline int oj_chunk_has_value(const struct oj_chunk_column *column,
 OJ_MUST_USE oj_status oj_chunk_reserve(struct oj_chunk_column *column,
                                        int64_t n, struct oj_error *err);
 
-/** Ends the row's value, whose n bytes the caller has stored in that room. */
+/** Ends the row's value: the caller has stored its n bytes in the memory from
+ *  oj_chunk_reserve(). */
 static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
                                       int64_t row, int64_t n)
 {

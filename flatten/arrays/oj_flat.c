@@ -272,9 +272,9 @@ oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
     return OJ_OK;
 }
 
-/* Rebuilds the unfinished feature without empty parts and with closed rings;
- * without any parts if joins do not accept a coordinate (*not_finite).
- * *n_dropped: number of empty parts. */
+/* Rebuilds the unfinished feature without empty parts and with closed rings. If
+ * joins do not accept one of its coordinates, sets *not_finite and removes all
+ * parts. *n_dropped: number of empty parts. */
 static oj_status tidy_feature(struct oj_flat_buf *buf, int *not_finite,
                               int64_t *n_dropped, struct oj_error *err)
 {
@@ -401,8 +401,8 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
 
 /* Adds the four corners of a box and the first one again; for a box without
  * area two opposite corners. */
-static oj_status add_corners(struct oj_flat_buf *buf, double x0, double y0,
-                             double x1, double y1, struct oj_error *err)
+static oj_status add_box_corners(struct oj_flat_buf *buf, double x0, double y0,
+                                 double x1, double y1, struct oj_error *err)
 {
     const double xs[5] = {x0, x1, x1, x0, x0}, ys[5] = {y0, y0, y1, y1, y0};
     int has_area = x0 < x1 && y0 < y1;
@@ -428,7 +428,7 @@ oj_status oj_flat_buf_add_box(struct oj_flat_buf *buf, int64_t fid, double x0,
     if (x0 >= x1 && y0 >= y1)
         return oj_flat_buf_add_point(buf, fid, x0, y0, err);
     OJ_TRY(oj_flat_buf_begin(buf, fid, err));
-    status = add_corners(buf, x0, y0, x1, y1, err);
+    status = add_box_corners(buf, x0, y0, x1, y1, err);
     if (status != OJ_OK)
         oj_flat_buf_drop(buf);
     return status;
@@ -512,7 +512,8 @@ oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first,
 
 /* ---- slices -------------------------------------------------------------- */
 
-/* to[i] = from[first + i] - from[first], for n + 1 entries. */
+/* Copies n + 1 offsets less the first of them: to[i] = from[first + i] -
+ * from[first]. */
 static oj_status rebase_offsets(const int64_t *from, int64_t first, int64_t n,
                                 int64_t **to, int64_t *capacity,
                                 struct oj_error *err)

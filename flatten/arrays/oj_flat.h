@@ -93,9 +93,10 @@ struct oj_flat
     struct oj_spans spans[OJ_MOST_SPANS];
     int n_spans;
 
-    /** Set by the join, for predicates: 1 if polygon parts of the feature
-     *  overlap or share edges. Even-odd over all its rings would then be wrong,
-     *  so it is tested part by part. NULL: no such feature. */
+    /** Set by the join, for predicates: 1 for a feature whose polygon parts
+     *  overlap or share edges. The even-odd rule over all of its rings would be
+     *  wrong, so the join tests each part alone. NULL: there is no such
+     *  feature. */
     const uint8_t *overlaps;
 };
 

@@ -53,7 +53,7 @@ uint32_t oj_hilbert_code(const double box[4], const double extent[4])
         hilbert_cell_of(box[1], box[3], extent[1], extent[3] - extent[1]));
 }
 
-/* Radix sort by 11 bits at a time. */
+/* Sorts by a radix sort of 11 bits at a time. */
 void oj_hilbert_sort(uint64_t *order[2], int64_t n)
 {
     for (int shift = 32; shift < 64; shift += 11)

@@ -55,11 +55,12 @@ struct oj_matches
     int64_t *tied_row;    /**< [n_tied] ascending */
     int64_t *tied_offset; /**< [n_tied + 1] offsets of their entries */
 
-    /** Pairs that the backend could not decide (GEOS raised an exception):
-     *  input row undecided[i] with join feature undecided_join[i]; the whole
-     *  row if that is -1 (nearest: a feature that cannot be measured may change
-     *  the others) or if undecided_join is NULL. Ascending, without duplicates;
-     *  none of them is a pair. */
+    /** Pairs that the backend could not decide, because GEOS raised an
+     *  exception: input row undecided[i] with join feature undecided_join[i].
+     *  undecided_join[i] == -1, or undecided_join == NULL: the whole row is
+     *  undecided (nearest: a feature whose distance cannot be measured could
+     *  change all results of the row). Ascending, without duplicates; none of
+     *  them is among the pairs. */
     int64_t n_undecided;
     int64_t *undecided;
     int32_t *undecided_join;
@@ -106,8 +107,8 @@ OJ_MUST_USE oj_status oj_matches_reserve_scattered(struct oj_matches *matches,
 
 void oj_matches_free(struct oj_matches *matches);
 
-/** Index of the first entry of a row, and index behind its last entry, in any
- *  form. */
+/** Return the index of the first entry of a row, and the index behind its last
+ *  entry, in any form. */
 static inline int64_t oj_matches_first(const struct oj_matches *m, int64_t row)
 {
     if (m->offset != NULL)

@@ -36,8 +36,9 @@ enum oj_pair_value
     OJ_PAIR_OVERLAP_IOU,
     OJ_PAIR_INPUT_AREA, /**< area of the input feature; parts that overlap count
                              once */
-    /** What all join features of a row have in common with the input feature,
-     *  where each place counts once. All pairs of the row have these values. */
+    /** Values of all join features of a row taken together: what their union
+     *  and the input feature have in common. Every pair of the row has these
+     *  values. */
     OJ_PAIR_COVERED_AREA,    /**< area of the common polygons */
     OJ_PAIR_COVERED_LENGTH,  /**< length of the common lines */
     OJ_PAIR_COVERED_PERCENT, /**< percentage of the input feature's area, or of
@@ -82,11 +83,12 @@ enum oj_pair_kind
 
 enum oj_pair_kind oj_pair_value_kind(enum oj_pair_value which);
 
-/** The text of a value of kind OJ_PAIR_KIND_TEXT, a static string; NULL for NaN
- *  and invalid codes. */
+/** Returns the text of a value of kind OJ_PAIR_KIND_TEXT, a static string; NULL
+ *  for NaN and invalid codes. */
 const char *oj_pair_value_text(enum oj_pair_value which, double value);
 
-/** The code of a DE-9IM matrix, nine letters of F012 of which the last is 2. */
+/** Returns the code of a DE-9IM matrix, given as nine letters of F012, of which
+ *  the last is 2. */
 double oj_pair_matrix_code(const char *matrix);
 
 /** The values of an answer. Owner; zeroed memory is a valid empty one, and an

@@ -106,10 +106,10 @@ static void move_to_next_row(struct oj_row_places *places)
     places->end_entry = end;
 }
 
-/* FID of the pair with this rank of input feature `fid`; OJ_NO_FID if it
- * exceeds 64 bits. FIDs below 0 are counted back from the end of the feature's
- * range, because the start of the range may exceed 64 bits although the FID
- * does not. */
+/* Returns the FID of the pair with this rank of input feature `fid`; OJ_NO_FID
+ * if it exceeds 64 bits. FIDs below 0 are counted back from the end of the
+ * feature's range, because the start of the range may exceed 64 bits although
+ * the FID does not. */
 static int64_t fid_of_pair_rank(int64_t stride, int64_t fid, int32_t rank)
 {
     int64_t n = rank > 0 ? rank - 1 : 0, first;

@@ -21,7 +21,7 @@
 /** FID of rows without one. */
 #define OJ_NO_FID (-1)
 
-/** Where the values of an output row come from. */
+/** Says from where the values of an output row are taken. */
 struct oj_row_place
 {
     int64_t row;      /**< row of the batch */
@@ -98,8 +98,8 @@ void oj_row_places_begin_unmatched(struct oj_row_places *places, int64_t n_rows,
 /** Ends the answer early: nothing is borrowed any more. */
 void oj_row_places_end(struct oj_row_places *places);
 
-/** Returns the next at most n places and their number; 0 at the end of the
- *  answer. */
+/** Writes the next places, at most n, to out. Returns how many; 0 at the end of
+ *  the answer. */
 int64_t oj_row_places_take(struct oj_row_places *places,
                            struct oj_row_place *out, int64_t n);
 

@@ -73,8 +73,8 @@ static double get_double(const uint8_t *p, int big_endian)
     return oj_wkb_double(turned);
 }
 
-/* ISO types encode dimensions in thousands, extended types in flags; a type may
- * use both. */
+/* Reads byte order and type. ISO types encode dimensions in thousands, extended
+ * types in flags; a type may use both. */
 static oj_status read_header(struct wkb_reader *in, struct header *out)
 {
     uint32_t type, dimensions;
@@ -92,7 +92,7 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     out->type = (type & ~EWKB_FLAGS) % 1000;
     if (dimensions > 3 || out->type == 0 || out->type > WKB_LAST_UNSUPPORTED)
         return oj_fail(in->err, OJ_ERR_DATA,
-                       "broken WKB: geometry type %lu at byte %lld",
+                       "broken WKB: unknown geometry type %lu at byte %lld",
                        (unsigned long)type, (long long)(in->at - in->start));
     in->at += 5;
     if (type & EWKB_SRID)
@@ -187,7 +187,7 @@ static oj_status read_point(struct wkb_reader *in, const struct header *header,
     if (bytes_left(in) < header->ordinates * 8)
         return fail_short(in);
     /* Empty points are written as NaN NaN. NaN has many bit patterns, so OGR
-     * might write other bytes than these. */
+     * might write other bytes than these: such a point is refused. */
     if (in->is_strict &&
         (isnan(oj_wkb_double(in->at)) || isnan(oj_wkb_double(in->at + 8))))
         return fail_noncanonical_wkb(in);

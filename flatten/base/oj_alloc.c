@@ -7,10 +7,11 @@
 
 #define OJ_ALIGNMENT 64
 
-/* Arrays of two huge pages or more ask the kernel for huge pages: page faults
- * for every 4 KB would cost a fifth of the time of a join in memory. Arrays of
- * one huge page (columns of batches) do not ask: on a virtual machine that has
- * given memory back to its host, a huge page takes longer to get. */
+/* Arrays of at least two huge pages request huge pages from the kernel: with
+ * pages of 4 KB, page faults take a fifth of the time of a join in memory.
+ * Smaller arrays (columns of batches) do not request them: on a virtual machine
+ * that has returned memory to its host, a huge page takes longer to allocate.
+ */
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static atomic_llong n_allocations;
@@ -85,8 +86,8 @@ oj_status oj_reserve(void *array_pointer, int64_t n_used, int64_t n_needed,
     grown = oj_malloc(n, size);
     if (grown == NULL)
         return oj_fail_nomem(err, n, size);
-    /* an offset array that does not exist yet may have n_used == 1 although
-     * array is NULL */
+    /* callers count the first entry of an offset array before the array exists:
+     * n_used may be 1 while array is NULL */
     if (array != NULL && n_used > 0)
         memcpy(grown, array, (size_t)n_used * size);
     oj_free(array);

@@ -23,9 +23,9 @@ void *oj_calloc(int64_t n, size_t size);
 /** Frees an array; accepts NULL. */
 void oj_free(void *array);
 
-/** Makes *array hold at least n_needed elements; grows by half. size: bytes of
- *  an element; n_used: elements to keep; *capacity: elements allocated.  On
- *  failure array and capacity are unchanged. */
+/** Makes *array hold at least n_needed elements; its capacity grows by at least
+ *  half. size: bytes of an element; n_used: elements to keep; *capacity:
+ *  elements allocated.  On failure array and capacity are unchanged. */
 OJ_MUST_USE oj_status oj_reserve(void *array_pointer, int64_t n_used,
                                  int64_t n_needed, int64_t *capacity,
                                  size_t size, struct oj_error *err);

@@ -7,7 +7,7 @@
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) &&    \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define OJ_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-/* For functions that only need the popcnt instruction, which counts bits. */
+/* Clones for loops that gain only from the popcnt instruction (counts bits). */
 #define OJ_COUNT_CLONES __attribute__((target_clones("popcnt", "default")))
 #else
 #define OJ_CLONES

@@ -25,8 +25,8 @@ int oj_folder_each(int folder,
                    int (*visit)(int folder, const char *name, void *user),
                    void *user)
 {
-    /* A new descriptor, because reading moves its position; that of `folder`
-     * stays. */
+    /* Opens the folder a second time: reading the names would move the read
+     * position of the caller's descriptor. */
     int file = oj_folder_open(folder, "."), result = 0;
     DIR *names = file >= 0 ? fdopendir(file) : NULL;
     const struct dirent *entry;
@@ -45,8 +45,7 @@ int oj_folder_each(int folder,
     return result;
 }
 
-/* ---- removal --------------------------------------------------------------
- */
+/* ---- removal ------------------------------------------------------------- */
 
 struct clearing
 {
@@ -78,8 +77,8 @@ static int remove_name(int folder, const char *name, void *user)
     return 0;
 }
 
-/* Reads the names again until nothing more can be removed: one reading may miss
- * names while others are removed. */
+/* Repeats until a reading of the names removes nothing: a reading may miss
+ * names while others are being removed. */
 int oj_folder_clear(int folder, const char *last)
 {
     struct clearing clearing = {last, 0, 0};

@@ -1,6 +1,6 @@
-/** Folders that are held by a descriptor. Names are relative to it, so they
- *  keep their meaning when another user renames a folder or replaces it by a
- *  link; links are never followed. */
+/** Works on folders by their descriptors. Names are relative to the descriptor,
+ *  so they keep their meaning when another user renames a folder or replaces it
+ *  by a link; links are never followed. */
 #ifndef OJ_FOLDER_H
 #define OJ_FOLDER_H
 

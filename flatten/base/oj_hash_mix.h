@@ -1,5 +1,5 @@
-/** One step of a hash over numbers. For hash tables, which compare the keys of
- *  equal hashes, and to detect changes; it does not resist adversaries. */
+/** One step of a hash over numbers. Suited to hash tables that also compare
+ *  keys, and to detecting changes; it does not resist adversaries. */
 #ifndef OJ_HASH_MIX_H
 #define OJ_HASH_MIX_H
 

@@ -1,7 +1,7 @@
 /** Creates files. Every file that the product opens for writing under a new
- *  name is created here: if the name exists, that is an error, and no link is
- *  followed. So the product never opens, truncates or writes a file that
- *  another user has put under the name. */
+ *  name is created here. It is an error if the name exists, and links are not
+ *  followed: so a file that another user has put under the name is never
+ *  opened, truncated or written. */
 #ifndef OJ_NEW_FILE_H
 #define OJ_NEW_FILE_H
 
@@ -29,9 +29,10 @@ int oj_new_file_create(int folder, const char *name, unsigned mode);
 int oj_new_file_create_unpredictable(const char *folder, size_t n,
                                      unsigned mode, char *path, size_t size);
 
-/** Replaces path atomically: writes a file by write(file, user) under such a
- *  name next to path, syncs it to disk and renames it to path. Returns 0, or -1
- *  with errno; then path is unchanged and no other file remains. */
+/** Replaces path atomically: writes a file with an unpredictable name in the
+ *  folder of path by write(file, user), syncs it to disk and renames it to
+ *  path. Returns 0, or -1 with errno; then path is unchanged and no other file
+ *  remains. */
 int oj_new_file_write(const char *path, void (*write)(FILE *, const void *),
                       const void *user);
 

@@ -18,7 +18,7 @@ int oj_number_write(double number, int digits, char *text, size_t size);
 double oj_text_number(const char *text, int64_t n);
 
 /** Parses a list of numbers, "[1, 2.5]", or a single number. Returns how many
- *  there are; writes at most `most` (>= 1) of them. */
+ *  numbers the text has; writes at most `most` (>= 1) of them to out. */
 int64_t oj_text_numbers(const char *text, int64_t n, int64_t most, double *out);
 
 #endif

@@ -1,6 +1,6 @@
-/** Which rows the output of a join has, which geometry they get, and where the
- *  values of their columns come from. The first two enums are in the order of
- *  the words of -how and -geometry. */
+/** Enums for the output of a join: which rows it has, which geometry they get,
+ *  and where the values of their columns come from. The first two enums are in
+ *  the order of the words of -how and -geometry. */
 #ifndef OJ_OUTPUT_ROW_MODES_H
 #define OJ_OUTPUT_ROW_MODES_H
 
@@ -62,7 +62,7 @@ enum oj_column_origin
     OJ_COLUMN_COUNT,      /**< pairs of the input row before -pick */
     OJ_COLUMN_PAIR_VALUE, /**< source: enum oj_pair_value */
     OJ_COLUMN_AGGREGATE,  /**< source: number of the aggregate in -agg */
-    OJ_COLUMN_EVENT       /**< name of the entry's event */
+    OJ_COLUMN_EVENT       /**< name of the event, if entries are events */
 };
 
 #endif

@@ -9,9 +9,8 @@ enum
     VECTOR = 32, /* bytes per vector */
     BLOCK = 64,  /* bytes per check */
     BEFORE = 3,  /* preceding bytes that the check of a vector reads */
-    /* After a block with a three-byte code point, this many blocks are checked
-     * by the routine for three-byte code points at once: neighbouring text is
-     * usually alike. */
+    /* After a block with a three-byte code point, this many blocks skip the
+     * check for two-byte code points: neighbouring text is usually alike. */
     BLOCKS_ALIKE = 8
 };
 
@@ -54,16 +53,16 @@ typedef signed char signed32 __attribute__((vector_size(VECTOR)));
  * invalid, or may be. s[-3] .. s[-1] must be readable. */
 typedef void find_bytes(const unsigned char *s, signed32 *found);
 
-/* Finds invalid bytes exactly.  A byte is invalid if it is a continuation byte
- * (80..BF) although the three bytes before it do not require one, or is none
- * although they do:
+/* Finds invalid bytes exactly. A byte is invalid in three cases: it is a
+ * continuation byte (80..BF) that none of the three bytes before it requires; a
+ * required continuation byte is missing in its place, where
  *
- *   C0..DF, E0..EF, F0..FF    require 1, 2 or 3 continuation bytes
+ *   C0..DF, E0..EF, F0..FF    require 1, 2 or 3 continuation bytes;
  *
- * or if the byte before it is never valid (C0, C1, F5..FF) or restricts it:
+ * or the byte before it is never valid (C0, C1, F5..FF) or allows only a part
+ * of the continuation bytes after it:
  *
- *   E0 A0..BF, ED 80..9F, F0 90..BF, F4 80..8F
- */
+ *   E0 A0..BF, ED 80..9F, F0 90..BF, F4 80..8F */
 OJ_INLINE void find_bad_bytes(const unsigned char *s, signed32 *found)
 {
     bytes32 c, before, second, third;
@@ -81,7 +80,7 @@ OJ_INLINE void find_bad_bytes(const unsigned char *s, signed32 *found)
               ((signed32)(before == 0xF4) & (signed32)(c > 0x8F));
 }
 
-/* Check for texts of one- and two-byte code points, as in most languages; a
+/* Checks texts of one- and two-byte code points, as in most languages; takes a
  * third of the work of find_bad_bytes(). A continuation byte must follow
  * C2..DF, and nothing else may. Longer code points count as possibly invalid.
  */
@@ -96,7 +95,7 @@ OJ_INLINE void find_bytes_beyond_two(const unsigned char *s, signed32 *found)
               ((signed32)before & ~(begins | ((signed32)before < -64)));
 }
 
-/* Check for texts with code points of up to three bytes; half the work of
+/* Checks texts with code points of up to three bytes; takes half the work of
  * find_bad_bytes(). Four-byte code points, and the bytes after E0 and ED, count
  * as possibly invalid. */
 OJ_INLINE void find_bytes_beyond_three(const unsigned char *s, signed32 *found)
@@ -138,8 +137,9 @@ OJ_INLINE int64_t pass_blocks(const unsigned char *s, int64_t n, int64_t at,
     return at;
 }
 
-/* The faster checks do not recognise a three- or four-byte code point that
- * begins before the block. Such a block is left to the next slower check. */
+/* Skips valid blocks by the check for two-byte code points. It does not
+ * recognise a three- or four-byte code point that begins before the block; such
+ * a block is left to the next slower check. */
 OJ_CLONES static int64_t pass_blocks_up_to_two(const unsigned char *s,
                                                int64_t n, int64_t at)
 {
@@ -162,10 +162,11 @@ OJ_CLONES static int64_t pass_blocks_exactly(const unsigned char *s, int64_t n,
     return pass_blocks(s, n, at, find_bad_bytes);
 }
 
-/* Skips valid blocks from `at` on with the fastest check that succeeds: first
- * the one for two bytes; where it fails, that for three bytes for some blocks;
- * where that fails, the exact one for one block. Returns where an invalid
- * block, or the incomplete last one, begins. */
+/* Skips valid blocks from `at` on with the fastest check that succeeds: the
+ * check for code points of up to two bytes; after it fails, the check for three
+ * bytes, for some blocks; after that fails, the exact check, for one block.
+ * Returns the start of the first invalid block, or of the incomplete last one.
+ */
 static int64_t pass_valid_blocks(const unsigned char *s, int64_t n, int64_t at)
 {
     int64_t from, end;

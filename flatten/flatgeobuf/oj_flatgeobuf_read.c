@@ -21,8 +21,8 @@
 /* Nodes of the spatial index per read. */
 #define NODES_AT_ONCE 256
 
-/* Features with collections nested more deeply, or with more tables (GDAL
- * refuses those), are left to GDAL. */
+/* Features with collections nested more deeply than this, or with more
+ * FlatBuffers tables (GDAL refuses those), are left to GDAL. */
 #define MOST_DEPTH 32
 #define MOST_TABLES 1000000
 
@@ -70,7 +70,8 @@ struct oj_flatgeobuf_reader
 
     int64_t n_features; /* 0: unknown */
     int64_t n_done;     /* features divided into pieces so far */
-    /* rows before this block, less the rows before the current chunk */
+    /* rows of the file before this block, less those before the current chunk
+     */
     int64_t before;
     int geometry_type, has_z, has_m;
 
@@ -80,8 +81,8 @@ struct oj_flatgeobuf_reader
 
 /* ---- bytes of the file --------------------------------------------------- */
 
-/* Ensures that the block has n bytes from r->at on. If the file ends before, it
- * is left to GDAL. */
+/* Ensures that the block has n bytes from r->at on. If the file ends before
+ * that, its remaining rows are left to GDAL. */
 static oj_status ensure_bytes_in_block(struct oj_flatgeobuf_reader *r,
                                        int64_t n, struct oj_error *err)
 {
@@ -158,8 +159,8 @@ static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
     return OJ_OK;
 }
 
-/* Size in bytes of a spatial index over n features: nodes of 40 bytes,
- * node_size children each; -1: too large. */
+/* Returns the size in bytes of a spatial index over n features: nodes of 40
+ * bytes, node_size children each; -1: too large. */
 static int64_t size_of_spatial_index(int64_t n, int64_t node_size)
 {
     int64_t nodes = n;
@@ -282,7 +283,7 @@ static void add_number(struct oj_chunk_column *column, int64_t row, int type,
         ((int64_t *)column->values)[row] = whole;
 }
 
-/* A text that is not a valid time gives NULL, as in GDAL. */
+/* Adds a time. A text that is not a valid time gives NULL, as in GDAL. */
 static void add_time(struct oj_chunk_column *column, int64_t row,
                      const uint8_t *at, int64_t n)
 {
@@ -302,9 +303,9 @@ static inline int has_nul(uint64_t word)
             UINT64_C(0x8080808080808080)) != 0;
 }
 
-/* Length of a text up to its first NUL byte, where OGR's texts end. At least
- * ten bytes of the feature precede every text, so that its last eight bytes can
- * be read as one word even if it is shorter. */
+/* Returns the length of a text up to its first NUL byte, where OGR's texts end.
+ * At least ten bytes of the feature precede every text, so that its last eight
+ * bytes can be read as one word even if it is shorter. */
 static inline int64_t length_of_text(const uint8_t *at, int64_t n)
 {
     uint64_t word;
@@ -324,7 +325,8 @@ static inline int64_t length_of_text(const uint8_t *at, int64_t n)
 }
 
 /* Adds the value of a property that is stored at `at`, where `left` bytes
- * remain; each column at most once. *n: number of bytes of the value. */
+ * remain. *n: number of bytes of the value. Fails if the feature repeats a
+ * column. */
 static oj_status add_value(struct oj_chunk_rows *rows,
                            const struct file_column *from, int64_t row,
                            const uint8_t *at, int64_t left, int64_t *n,
@@ -409,9 +411,9 @@ static int put_head(struct wkb_writer *w, int type)
 }
 
 /* Checks the fields from `first` on that this type of geometry does not use,
- * because GDAL's verifier checks them, too. Returns 0 if one is invalid, or if
- * there are parts, which are left to GDAL. Points and multi-points have no such
- * field. */
+ * because GDAL's verifier checks them, too. Returns 0 if a field is invalid, or
+ * if the geometry has parts, which are left to GDAL. Points and multi-points
+ * have no such field. */
 static int are_unread_fields_sound(struct wkb_writer *w,
                                    const struct oj_flat_table *table, int first,
                                    int has_parts)
@@ -649,8 +651,8 @@ static oj_status cut_block_into_feature_runs(struct oj_flatgeobuf_reader *r,
     return oj_chunk_cut(&r->maker, at, row, err);
 }
 
-static oj_status read_block_and_cut_it(void *stream, int64_t first, int64_t end,
-                                       struct oj_error *err)
+static oj_status read_and_cut_block(void *stream, int64_t first, int64_t end,
+                                    struct oj_error *err)
 {
     struct oj_flatgeobuf_reader *r = stream;
     int64_t n = r->n_features - r->n_done;
@@ -697,7 +699,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
                              struct oj_error *err)
 {
     const struct oj_chunk_maker maker = {.field_size = sizeof(OGRField),
-                                         .read = read_block_and_cut_it,
+                                         .read = read_and_cut_block,
                                          .add = add_features};
     struct oj_flatgeobuf_reader *r;
     *out = NULL;

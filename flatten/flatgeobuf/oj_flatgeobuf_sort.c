@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* Minimum and maximum bytes of a block; buckets have about the same size. The
- * size grows with the number of rows, so that a bucket is not read from too
- * many blocks. */
+ * size grows with the number of rows, which limits the number of blocks that a
+ * bucket is read from. */
 #define LEAST_BYTES (INT64_C(2) << 20)
 #define MOST_BYTES (INT64_C(16) << 20)
 #define BLOCKS 64
@@ -31,7 +31,8 @@ oj_status oj_flatgeobuf_write_at(int file, int64_t at, const void *bytes,
 {
     if (oj_write_at(file, at, bytes, n) == 0)
         return OJ_OK;
-    return oj_fail(err, OJ_ERR_IO, "cannot write: %s", strerror(errno));
+    return oj_fail(err, OJ_ERR_IO, "cannot write the rows: %s",
+                   strerror(errno));
 }
 
 /* ---- collecting rows ----------------------------------------------------- */
@@ -45,7 +46,7 @@ void oj_flatgeobuf_grow_box(double *box, const double *by)
     }
 }
 
-static void get_box(const struct oj_flatgeobuf_row *row, double box[4])
+static void copy_row_box(const struct oj_flatgeobuf_row *row, double box[4])
 {
     memcpy(box, row->box, 16);
     memcpy(box + 2, row->box + (row->is_point ? 0 : 2), 16);
@@ -75,8 +76,8 @@ static oj_status record_end_of_block(struct oj_flatgeobuf_unsorted *rows,
     return OJ_OK;
 }
 
-/* Allocates the memory at its full size: pages that are never written cost
- * nothing. */
+/* Allocates the memory at its full size: pages that are never written take no
+ * memory. */
 static oj_status init_unsorted_rows(struct oj_flatgeobuf_unsorted *rows,
                                     struct oj_error *err)
 {
@@ -87,7 +88,8 @@ static oj_status init_unsorted_rows(struct oj_flatgeobuf_unsorted *rows,
     return OJ_OK;
 }
 
-/* Appends rows to the temporary file; moves those in memory to it first. */
+/* Appends rows to the temporary file. If earlier rows are in memory, moves them
+ * to the file first. */
 static oj_status
 write_rows_to_temporary_file(struct oj_flatgeobuf_unsorted *rows,
                              const uint8_t *bytes, int64_t n,
@@ -110,7 +112,7 @@ oj_status oj_flatgeobuf_unsorted_add(struct oj_flatgeobuf_unsorted *rows,
         OJ_TRY(init_unsorted_rows(rows, err));
     OJ_ROOM(rows->sample, rows->n_samples, rows->n_samples + 1,
             rows->cap_samples, err);
-    get_box((const void *)bytes, rows->sample[rows->n_samples++]);
+    copy_row_box((const void *)bytes, rows->sample[rows->n_samples++]);
     if (rows->bytes == NULL || rows->n.bytes + n->bytes > rows->most_kept)
         OJ_TRY(write_rows_to_temporary_file(rows, bytes, n->bytes, err));
     else
@@ -174,8 +176,8 @@ struct sorting
     struct row_run *run; /* [n_threads] */
 };
 
-/* The sort key of a row, for ascending order: from the Hilbert code of its box.
- */
+/* Returns the sort key of a row, for ascending order: from the Hilbert code of
+ * its box. */
 static uint32_t hilbert_sort_key(const struct sorting *s, const double *box)
 {
     return UINT32_MAX - oj_hilbert_code(box, s->rows->box);
@@ -214,9 +216,9 @@ static void compute_bucket_offsets(struct sorting *s)
     s->bucket[s->n_buckets] = at;
 }
 
-/* Number of threads, such that each may hold two copies of any of the n blocks
- * (or buckets) in at[] within the memory limit. A bucket of a single key does
- * not count, since it is processed block by block. */
+/* Returns the number of threads such that the memory limit allows each to hold
+ * two copies of any of the n blocks (or buckets) in at[]. A bucket of a single
+ * key does not count, since it is processed block by block. */
 static int threads_within_memory(const struct sorting *s,
                                  const struct oj_flatgeobuf_extent *at,
                                  int64_t n)
@@ -255,8 +257,8 @@ static oj_status reserve_order(struct row_run *run, int64_t n_used, int64_t n,
     return OJ_OK;
 }
 
-static struct oj_flatgeobuf_row *row_at(const struct sorting *s,
-                                        const struct row_run *run, int64_t at)
+static struct oj_flatgeobuf_row *
+row_at_position(const struct sorting *s, const struct row_run *run, int64_t at)
 {
     return (void *)((s->rows->bytes != NULL ? s->rows->bytes : run->from) + at);
 }
@@ -264,7 +266,8 @@ static struct oj_flatgeobuf_row *row_at(const struct sorting *s,
 static const struct oj_flatgeobuf_row *
 nth_row_of_run(const struct sorting *s, const struct row_run *run, int64_t i)
 {
-    return row_at(s, run, (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
+    return row_at_position(s, run,
+                           (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
 }
 
 /* Appends the rows between two positions to run. has_keys: their keys were
@@ -286,11 +289,12 @@ static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
     OJ_TRY(reserve_order(run, done.rows, end, err));
     while (done.rows < end)
     {
-        struct oj_flatgeobuf_row *row = row_at(s, run, done.bytes + shift);
+        struct oj_flatgeobuf_row *row =
+            row_at_position(s, run, done.bytes + shift);
         double box[4];
         if (!has_keys)
         {
-            get_box(row, box);
+            copy_row_box(row, box);
             row->key = hilbert_sort_key(s, box);
         }
         run->order[0][done.rows] =
@@ -374,7 +378,7 @@ static oj_status make_rows_of_file(const struct sorting *s, struct row_run *run,
         int64_t n_head = row->is_point ? s->rows->n_head : 0;
         int64_t n_box = row->is_point ? 0 : BOX_BYTES;
         uint8_t *to = run->to + at.in_file;
-        get_box(row, run->node[i].box);
+        copy_row_box(row, run->node[i].box);
         run->node[i].offset = (uint64_t)at.in_file;
         memcpy(to, s->rows->head, (size_t)n_head);
         memcpy(to + n_head, (const uint8_t *)row->box + n_box,
@@ -465,7 +469,7 @@ static void compute_index_level_offsets(struct sorting *s, int64_t at)
     s->rows_at = s->level_at[0] + NODE_BYTES * s->n_level[0];
 }
 
-/* Makes the parent of n nodes; `first`: number of the first of them. */
+/* Returns the parent of n nodes; `first`: number of the first of them. */
 static struct oj_flatgeobuf_node
 parent_of_nodes(const struct oj_flatgeobuf_node *below, int64_t n,
                 int64_t first)

@@ -6,20 +6,21 @@
  *    file             header | upper nodes, root first | nodes of rows | rows
  *                                                        bucket 0 | bucket 1 ..
  *
- *  Rows are sorted by the Hilbert codes of their centres, descending, equal
- *  codes in input order. First each block is sorted in place, then each bucket:
- *  a range of codes, which has a stretch in every block. Ranges of about equal
- *  bytes are chosen from a sample of the rows. Blocks, then buckets, are
- *  processed in parallel, each within memory.
+ *  Rows are sorted by the Hilbert codes of their centres, in descending order,
+ *  equal codes in input order. A bucket is a range of codes; ranges of about
+ *  equal bytes are chosen from a sample of the rows. First each block is sorted
+ *  in place, so that each bucket is a stretch of every block; then the
+ *  stretches of each bucket are merged. Blocks, and later buckets, are
+ *  processed in parallel, within the memory limit.
  *
- *  Plain points share the bytes of one head, which are not stored, and their
- *  coordinates are their box, so that less than half of each is stored: writing
- *  to new pages of memory is the main cost of an index.
+ *  Plain points all begin with the same bytes, which are stored once (`head`),
+ *  and their coordinates are also their box. So less than half of the bytes of
+ *  a point are stored. This saves time because writing to new pages of memory
+ *  is the main cost of an index.
  *
  *  Source: specification of FlatGeobuf, version 3; Hilbert 1891.
  *  Pays: rows in memory, and heads: a file of 1 M points with its index, see
- *  BENCHMARKS.md.
- */
+ *  BENCHMARKS.md. */
 #ifndef OJ_FLATGEOBUF_SORT_H
 #define OJ_FLATGEOBUF_SORT_H
 
@@ -41,9 +42,9 @@ struct oj_flatgeobuf_row
     uint32_t n : 31;
     uint32_t is_point : 1;
 
-    /** If is_point: x, y, then the rest of the row; in the output file the head
-     *  precedes them, and its first bytes are the size of the row.  Otherwise:
-     *  minimum x, minimum y, maximum x, maximum y, then the row. */
+    /** If is_point: x, y, then the rest of the row; in the output file the
+     *  bytes of `head` precede them, and begin with the size of the row.
+     *  Otherwise: minimum x, minimum y, maximum x, maximum y, then the row. */
     double box[];
 };
 

@@ -11,8 +11,9 @@
 #include <gdal.h>
 #include <sqlite3.h>
 
-/** GDAL's own connection to a GeoPackage (see oj_sqlite_connection_of()); NULL
- *  also if GDAL uses another copy of SQLite than the one linked here. */
+/** Returns GDAL's own connection to a GeoPackage (see
+ *  oj_sqlite_connection_of()); NULL also if GDAL uses another copy of SQLite
+ *  than the one linked here. */
 sqlite3 *oj_sqlite_of_dataset(GDALDatasetH dataset);
 
 /* ---- statements ---------------------------------------------------------- */

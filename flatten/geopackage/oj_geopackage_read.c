@@ -34,8 +34,8 @@ struct stored_column
 struct oj_geopackage_reader
 {
     struct oj_chunk_maker maker; /* must be the first member */
-    /* a statement stopped at a row; while it is open, nobody else can change
-     * the file */
+    /* a statement stopped at a row; while it is open, no other connection can
+     * change the file */
     sqlite3_stmt *anchor;
     struct oj_sqlite_pages pages;
     int64_t at; /* position of the next row (see ROW_BITS) */
@@ -61,8 +61,9 @@ struct stored_value
  * sums of 10 M rows of a GeoPackage. */
 struct record_layout
 {
-    /* first bytes of the record, which hold the types; mask: 1 bits for those
-     * of the first 8 bytes that belong to them */
+    /* head: first bytes of the record, which hold the types. mask: for
+     * comparing the first 8 bytes of two records at once: all bits are 1 in
+     * bytes that hold types, 0 in the others */
     uint8_t head[64], mask[8];
     size_t n_head; /* bytes of the types in head; 0: no layout known, or the
                       types do not fit */
@@ -83,8 +84,8 @@ static int is_blob(const struct stored_value *value)
     return value->type > 11 && value->type % 2 == 0;
 }
 
-/* Parses the only forms that the format allows: YYYY-MM-DD, and YYYY-MM-
- * DDThh:mm:ss.sssZ for date-times. Returns 0 for all others. */
+/* Parses the only forms that the format allows: YYYY-MM-DD for dates,
+ * YYYY-MM-DDThh:mm:ss.sssZ for date-times. Returns 0 for all others. */
 static int add_date_value(const struct stored_value *value,
                           struct oj_chunk_column *column, int64_t row)
 {
@@ -132,8 +133,8 @@ static inline int add_number(const struct stored_value *value,
                                   : 1;
 }
 
-/* Adds a value. If its type is not the column's, or it is out of the range of
- * the column's subtype, it is left to GDAL, whose versions differ in converting
+/* Adds a value. It is left to GDAL if its type is not the column's or it
+ * exceeds the column's subtype, because GDAL's versions differ in converting
  * it. */
 static inline oj_status add_value(const struct stored_value *value,
                                   struct oj_chunk_column *column, int64_t row,
@@ -170,7 +171,7 @@ static inline oj_status add_value(const struct stored_value *value,
 /* ---- geometries ---------------------------------------------------------- */
 
 /* Returns the offset of the WKB in a geometry blob; 0: unknown encoding. */
-static int64_t header_bytes(const uint8_t *blob, int64_t n)
+static int64_t geometry_header_size(const uint8_t *blob, int64_t n)
 {
     static const uint8_t envelope[8] = {0, 32, 48, 48, 64};
     int64_t size;
@@ -200,7 +201,7 @@ static inline oj_status add_geometry(const struct stored_value *value,
     int64_t start = 0, n;
     const uint8_t *wkb, *point;
     if (is_blob(value))
-        start = header_bytes(value->at, value->n);
+        start = geometry_header_size(value->at, value->n);
     if (start == 0)
         return oj_leave_to_gdal(err);
     wkb = value->at + start;
@@ -225,7 +226,7 @@ static inline oj_status add_geometry(const struct stored_value *value,
 /* Maximum size of the list of types that SQLite accepts. */
 #define MOST_TYPE_BYTES 98307
 
-/* Size of a stored value, from its serial type. */
+/* Returns the size of a stored value, from its serial type. */
 static inline int64_t size_of_serial_type(uint64_t type)
 {
     static const int32_t bytes[12] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
@@ -244,9 +245,9 @@ static void set_layout_head(struct record_layout *layout, const uint8_t *record,
         layout->mask[i] = i < layout->n_head ? 255 : 0;
 }
 
-/* Records where the value of column c is, if the column is wanted. Types 10 and
- * 11 are reserved and refused. The FID is the row number, so its stored value
- * must be NULL. */
+/* Records where the value of column c is, if the column is wanted. Serial types
+ * 10 and 11 are reserved and refused. The FID is the row number, so its stored
+ * value must be NULL. */
 static oj_status add_value_to_layout(const struct oj_geopackage_reader *r,
                                      int c, struct stored_value *value,
                                      struct record_layout *to,
@@ -413,8 +414,8 @@ static oj_status decode_rows_of_piece(void *stream, int thread,
 
 /* ---- chunks -------------------------------------------------------------- */
 
-static oj_status read_leaf_pages_and_cut_them(void *stream, int64_t row,
-                                              int64_t end, struct oj_error *err)
+static oj_status read_and_cut_leaf_pages(void *stream, int64_t row, int64_t end,
+                                         struct oj_error *err)
 {
     struct oj_geopackage_reader *r = stream;
     int64_t leaf = r->at >> ROW_BITS, begin = leaf;
@@ -580,7 +581,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
                              struct oj_error *err)
 {
     const struct oj_chunk_maker maker = {.field_size = sizeof(OGRField),
-                                         .read = read_leaf_pages_and_cut_them,
+                                         .read = read_and_cut_leaf_pages,
                                          .add = decode_rows_of_piece,
                                          .broken = OJ_SQLITE_MALFORMED};
     struct oj_geopackage_reader *r;

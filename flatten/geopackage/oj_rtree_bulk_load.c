@@ -14,9 +14,9 @@ enum
     LOOK_EACH = 1 << 16
 };
 
-/* If the index already has MANY_TIMES as many rows as are new, or more, the new
- * ones are inserted one by one. Packing takes a fifteenth of the time per row,
- * but has to pack the old rows, too. */
+/* Packing takes a fifteenth of the time of an insert per row, but has to pack
+ * the old rows, too. So new rows are inserted one by one if the index already
+ * has at least MANY_TIMES as many rows. */
 #define MANY_TIMES 16
 
 /* Row numbers are stored in the lower 32 bits of the sort key. */
@@ -273,7 +273,9 @@ static oj_status read_cells_per_node(struct packing *p, sqlite3 *connection,
     p->node_bytes = (int)n;
     p->capacity = (p->node_bytes - HEAD_BYTES) / CELL_BYTES;
     if (p->capacity < 2)
-        return oj_fail(err, OJ_ERR_IO, "the spatial index %s has no root",
+        return oj_fail(err, OJ_ERR_IO,
+                       "the spatial index %s is broken: it has no root; drop "
+                       "it and create it again",
                        name);
     return OJ_OK;
 }
@@ -299,8 +301,9 @@ static oj_status pack_rtree(struct packing *p, sqlite3 *connection,
 
 /* Adds the rows of the existing index to the tree and deletes all nodes but the
  * root. */
-static oj_status take_rows_of_index(struct oj_rtree *tree, sqlite3 *connection,
-                                    const char *name, struct oj_error *err)
+static oj_status move_index_rows_to_tree(struct oj_rtree *tree,
+                                         sqlite3 *connection, const char *name,
+                                         struct oj_error *err)
 {
     sqlite3_stmt *rows = NULL;
     oj_status status;
@@ -342,10 +345,11 @@ oj_status oj_rtree_write(struct oj_rtree *tree, sqlite3 *connection,
                            "max_y FROM %s",
                            name, err);
     if (n_there > 0)
-        OJ_TRY(take_rows_of_index(tree, connection, name, err));
+        OJ_TRY(move_index_rows_to_tree(tree, connection, name, err));
     if (tree->n > MOST_ROWS)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "a spatial index cannot hold more than %lld rows",
+                       "a spatial index cannot hold more than %lld rows; write "
+                       "with -lco SPATIAL_INDEX=NO",
                        MOST_ROWS);
     if (tree->n > 0)
         status = pack_rtree(&p, connection, name, err);

@@ -1,10 +1,10 @@
 /** GDAL's own connection to an SQLite database (GeoPackage, SpatiaLite): one
- *  read transaction for all readings, and a guard for the one that writes.
+ *  read transaction around all reading, and a guard for the connection that
+ *  writes.
  *
  *  SQLite's functions are looked up at run time in GDAL's library, so this also
  *  works in builds without SQLite's header.  Use a connection only on the
- *  thread that uses its dataset.
- */
+ *  thread that uses its dataset. */
 #ifndef OJ_SQLITE_CONNECTION_H
 #define OJ_SQLITE_CONNECTION_H
 
@@ -12,9 +12,10 @@
 
 #include <gdal.h>
 
-/** The connection, a sqlite3 *. NULL if the dataset's driver does not use
- *  SQLite, or if the SQLite library found is not GDAL's: two copies of SQLite
- *  in one process break each other's locks. This is tested once per process. */
+/** Returns the connection, a sqlite3 *. NULL if the dataset's driver does not
+ *  use SQLite, or if the SQLite library found is not GDAL's: two copies of
+ *  SQLite in one process break each other's locks. This is tested once per
+ *  process. */
 void *oj_sqlite_connection_of(GDALDatasetH dataset);
 
 /** Returns 1 if `function`, to which the caller is linked, is the function
@@ -33,7 +34,7 @@ void oj_sqlite_connection_interrupt(void *connection);
 /** Begins a read transaction: until oj_sqlite_connection_end_reading(),
  *  everything that is read by pages or statements belongs to one state of the
  *  database.  With a rollback journal, other connections cannot commit until
- *  then.  OJ_ERR_IO with SQLite's reason; no transaction has then begun. */
+ *  then.  OJ_ERR_IO with SQLite's reason: no transaction has begun. */
 OJ_MUST_USE oj_status oj_sqlite_connection_begin_reading(void *connection,
                                                          struct oj_error *err);
 void oj_sqlite_connection_end_reading(void *connection);

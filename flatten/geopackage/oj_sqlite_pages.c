@@ -62,9 +62,10 @@ static int has_empty_wal(sqlite3 *connection)
            log->pMethods->xFileSize(log, &n) == SQLITE_OK && n == 0;
 }
 
-/* Number of pages of the file. The count in the header is valid only if the
- * file was last written by a version of SQLite that maintains it; then two
- * counters in the header are equal. Otherwise the size of the file decides. */
+/* Returns the number of pages of the file. The count in the header is valid
+ * only if the file was last written by a version of SQLite that maintains it;
+ * then two counters in the header are equal. Otherwise the size of the file
+ * decides. */
 static int64_t count_pages(const uint8_t *header, int64_t n_bytes,
                            int64_t page_bytes)
 {
@@ -252,10 +253,10 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* Section 1.6 of the format, payloads of table leaves: a record begins in its
- * leaf and continues on a chain of overflow pages.  Each page is read so that
- * its 4-byte header lands on the last 4 bytes of the content before, which are
- * then restored. */
+/* Copies a record from its leaf and its chain of overflow pages into one piece
+ * (section 1.6 of the format).  Each page is read to its final place less 4
+ * bytes, so that its 4-byte header overwrites the last 4 bytes of the content
+ * before; these are then restored. */
 oj_status oj_sqlite_copy_overflow(struct oj_sqlite_pages *pages, int64_t room,
                                   uint64_t size, struct oj_sqlite_record *to,
                                   const uint8_t **record, struct oj_error *err)

@@ -1,5 +1,6 @@
-/** Reads SQLite tables from the pages of their file: rows without a statement,
- *  in a fraction of the time of SQLite's virtual machine.
+/** Reads the rows of SQLite tables directly from the pages of the file, without
+ *  an SQL statement per row: in a fraction of the time of SQLite's virtual
+ *  machine.
  *
  *    root      interior page: child pages, in the order of their rows
  *    ...       interior pages
@@ -10,15 +11,15 @@
  *
  *  The file is read through SQLite's own handle, while a statement of the
  *  connection is open at a row, so that no other connection changes the pages.
- *  The bytes are untrusted: OJ_ERR_IO, malformed, for everything that SQLite
- *  refuses when it reads such pages, and for what only its integrity check
- *  finds but would change the result of a lookup by number: row numbers that do
- *  not ascend or are outside of the keys above them, cells outside of the cell
- *  area, chains of overflow pages that are too long.
+ *  The bytes are untrusted. The reader fails with OJ_ERR_IO ("malformed") for
+ *  everything that SQLite refuses when it reads such pages. It also fails for
+ *  errors that only SQLite's integrity check finds, but that would change the
+ *  result of a lookup by number: row numbers that do not ascend or are outside
+ *  of the keys above them, cells outside of the cell area, chains of overflow
+ *  pages that are too long.
  *
  *  Source: "Database File Format" of SQLite.
- *  Pays: sums of 10 M rows of a GeoPackage, see BENCHMARKS.md.
- */
+ *  Pays: sums of 10 M rows of a GeoPackage, see BENCHMARKS.md. */
 #ifndef OJ_SQLITE_PAGES_H
 #define OJ_SQLITE_PAGES_H
 
@@ -121,28 +122,28 @@ static inline int64_t oj_sqlite_integer(const uint8_t *at, int n)
     return n == 0 ? 0 : (int64_t)bits >> (64 - 8 * n);
 }
 
-/** The address of one of the leaves in memory. */
+/** Returns the address of one of the leaves in memory. */
 static inline const uint8_t *oj_sqlite_leaf(const struct oj_sqlite_pages *pages,
                                             int64_t leaf)
 {
     return pages->leaf + leaf * pages->page_bytes;
 }
 
-/** Number of cells of a page: a leaf's rows, or the children of an interior
- *  page, less one. */
+/** Returns the number of cells of a page: the rows of a leaf; one less than the
+ *  children of an interior page. */
 static inline int oj_sqlite_page_n_cells(const uint8_t *page)
 {
     return page[3] << 8 | page[4];
 }
 
-/** Offset at which the cells of a page begin. */
+/** Returns the offset at which the cells of a page begin. */
 static inline int oj_sqlite_page_cell_area(const uint8_t *page)
 {
     return page[5] << 8 | page[6];
 }
 
-/** Upper bound of the row numbers of the leaf before this one. *has: 0 for the
- *  first leaf, which has none before it. */
+/** Returns the upper bound of the row numbers of the leaf before this one.
+ *  *has: 0 for the first leaf, which has none before it. */
 static inline int64_t
 oj_sqlite_greatest_before(const struct oj_sqlite_pages *pages, int64_t leaf,
                           int *has)
@@ -152,7 +153,7 @@ oj_sqlite_greatest_before(const struct oj_sqlite_pages *pages, int64_t leaf,
     return i > 0 ? pages->greatest[i - 1] : INT64_MIN;
 }
 
-/** Upper bound of the row numbers of this leaf. */
+/** Returns the upper bound of the row numbers of this leaf. */
 static inline int64_t
 oj_sqlite_greatest_of_leaf(const struct oj_sqlite_pages *pages, int64_t leaf)
 {

@@ -5,23 +5,23 @@
 
 #include <math.h>
 
-/* A plane ends between two points STEP degrees apart if the distance of their
- * images is LEAP times that of two points nearby. */
+/* The plane of a projection ends between two points STEP degrees apart if their
+ * images are LEAP times as far apart as those of two points nearby. */
 #define STEP 1e-6
 #define LEAP 1e4
 
-/* Fraction of a turn by which cut pieces stay away from the antimeridian (0.1
- * mm), unless that is opposite to the meridian 0. PROJ reduces longitudes
- * several times, so it can map a point exactly on the line to either end of the
- * plane; only 180 and -180 degrees from meridian 0 stay apart. */
+/* Distance of cut pieces from the antimeridian, as a fraction of a turn (0.1
+ * mm), unless the antimeridian is opposite to the meridian 0. PROJ reduces
+ * longitudes several times, so it can map a point exactly on the line to either
+ * end of the plane; only 180 and -180 degrees from meridian 0 stay apart. */
 #define GAP 2.5e-12
 
 /* Maximum extent, in turns around the Earth, of a geometry that is cut. Real
  * data have far less. */
 #define MOST_TURNS 64
 
-/* Distance between the images of (x0, y) and (x1, y); NaN if one has no image.
- */
+/* Returns the distance between the images of (x0, y) and (x1, y); NaN if one
+ * has no image. */
 static double image_distance(OGRCoordinateTransformationH transformation,
                              double x0, double x1, double y)
 {
@@ -34,7 +34,7 @@ static double image_distance(OGRCoordinateTransformationH transformation,
     return is_good[0] && is_good[1] ? sqrt(dx * dx + dy * dy) : (double)NAN;
 }
 
-/* The projection's central meridian in degrees; 0 if it has none. */
+/* Returns the projection's central meridian in degrees; 0 if it has none. */
 static double central_meridian(OGRSpatialReferenceH srs)
 {
     static const char *const names[] = {
@@ -124,7 +124,7 @@ oj_antimeridian_find(OGRCoordinateTransformationH transformation)
     return found;
 }
 
-/* The next line beyond x: lines repeat at intervals of `turn`. */
+/* Returns the next line beyond x: lines repeat at intervals of `turn`. */
 static double next_line(const struct oj_antimeridian *antimeridian, double x)
 {
     const double at = antimeridian->at, turn = antimeridian->turn;
@@ -183,8 +183,8 @@ static void add_pieces(OGRGeometryH to, OGRGeometryH piece, int dimension)
 }
 
 /* Cuts a line or polygon, or a multi-geometry of these, and adds the pieces. */
-static int add_cut(const struct oj_antimeridian *antimeridian, OGRGeometryH to,
-                   OGRGeometryH geometry)
+static int cut_and_add_pieces(const struct oj_antimeridian *antimeridian,
+                              OGRGeometryH to, OGRGeometryH geometry)
 {
     const int dimension = OGR_G_GetDimension(geometry);
     const double turn = antimeridian->turn;
@@ -230,10 +230,10 @@ OGRGeometryH oj_antimeridian_cut(const struct oj_antimeridian *antimeridian,
     CPLPushErrorHandler(CPLQuietErrorHandler);
     if (type == wkbGeometryCollection)
         for (int i = 0; i < OGR_G_GetGeometryCount(plain) && is_good; i++)
-            is_good =
-                add_cut(antimeridian, out, OGR_G_GetGeometryRef(plain, i));
+            is_good = cut_and_add_pieces(antimeridian, out,
+                                         OGR_G_GetGeometryRef(plain, i));
     else
-        is_good = add_cut(antimeridian, out, plain);
+        is_good = cut_and_add_pieces(antimeridian, out, plain);
     CPLErrorReset();
     CPLPopErrorHandler();
     is_good = is_good && !OGR_G_IsEmpty(out);

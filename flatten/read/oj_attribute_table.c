@@ -49,8 +49,8 @@ static oj_status init_column(struct table_column *column, OGRFieldType type,
     return OJ_OK;
 }
 
-/* Makes an empty table: with the columns of `like`, or if that is NULL with a
- * column per field of defn. */
+/* Makes an empty table: with the columns of `like`, or, if like is NULL, with
+ * one column per field of defn. */
 static oj_status make_table(const struct oj_table *like, OGRFeatureDefnH defn,
                             const int *fields, int n_columns,
                             struct oj_table **out, struct oj_error *err)

@@ -2,7 +2,8 @@
  *
  *   int, int64, real    one array of values
  *   string, binary      offset [n + 1] into one pool of bytes; each value is
- *   followed by a zero byte, so that OGR can use it unchanged
+ *                       followed by a zero byte, so that OGR can use it
+ *                       unchanged
  *   all others          OGR's own field values; lists are deep copies
  *
  *  A bit per row marks values that are not NULL. Unset counts as NULL.
@@ -89,12 +90,13 @@ OJ_MUST_USE oj_status
 oj_attributes_append_feature(struct oj_attributes *attributes,
                              OGRFeatureH feature, struct oj_error *err);
 
-/** Geometry of a row; NULL if it has none or if rows are not features. */
+/** Returns the geometry of a row; NULL if it has none or if rows are not
+ *  features. */
 OGRGeometryH oj_attributes_geometry(const struct oj_attributes *attributes,
                                     int64_t row);
 
-/** Value of a row in a field (index in the reader's options) or in a column of
- *  the table. */
+/** Fills *value with the value of a row. field: index of the field in the
+ *  reader's options, or column of the table. */
 void oj_attributes_value(const struct oj_attributes *attributes, int field,
                          int64_t row, struct oj_value *value);
 

@@ -32,10 +32,10 @@ struct oj_arrow_stream
 
 /* ---- schema -------------------------------------------------------------- */
 
-/* The Arrow format in which values of this type arrive unchanged. 0: the stream
- * is not used for them, because values would lose information (times lose their
- * zone; GDAL 3.6 mixes up the bits of booleans) or because it is not faster
- * (lists). */
+/* Returns the Arrow format in which values of this type arrive unchanged. 0:
+ * the stream is not used for them, because values would lose information (times
+ * lose their zone; GDAL 3.6 mixes up the bits of booleans) or because it is not
+ * faster (lists). */
 static char lossless_arrow_format(OGRFieldDefnH field)
 {
     OGRFieldSubType subtype = OGR_Fld_GetSubType(field);
@@ -58,7 +58,8 @@ static char lossless_arrow_format(OGRFieldDefnH field)
     }
 }
 
-/* Formats with 64-bit offsets have capital letters. */
+/* Returns 1 if a child has this format, or its variant with 64-bit offsets,
+ * which is a capital letter. */
 static int has_format(const struct ArrowSchema *child, char format)
 {
     char large = format == 'u' ? 'U' : format == 'z' ? 'Z' : format;
@@ -67,8 +68,8 @@ static int has_format(const struct ArrowSchema *child, char format)
            child->format[1] == '\0' && child->dictionary == NULL;
 }
 
-/* Finds the column of this name and format. Columns with a dictionary are
- * refused: looking the values up is not faster than GDAL. */
+/* Finds the column with this name and format. Columns with a dictionary are
+ * refused: looking up their values is not faster than GDAL. */
 static int find_column(const struct ArrowSchema *schema, const char *name,
                        char format, struct arrow_column *column)
 {

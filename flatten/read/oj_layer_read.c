@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-/* oj_layer_read_all(): rows per progress report and transformation. */
+/* Rows per progress report and per transformation in oj_layer_read_all(). */
 #define CHUNK_ROWS 65536
 
 /* Vertices per transformation call: few enough for a cache, enough to amortise
@@ -53,8 +53,8 @@ struct oj_layer_reader
     /* spatial filter: minimum x, maximum x, minimum y, maximum y */
     double box[4];
 
-    /* Where rows are stored. carried: attributes are returned to the caller, so
-     * their geometries must be transformed, too. */
+    /* Where rows are stored. carried: attributes are returned to the caller
+     * with their geometries, which must then be transformed, too. */
     struct oj_flat_buf *flat;
     struct oj_attributes *attributes; /* NULL: none */
     int carried;
@@ -97,9 +97,10 @@ static void transform_vertices(struct oj_layer_reader *reader, double *x,
     }
 }
 
-/* Difference of maximum and minimum of n > 1 values. Four minima and maxima are
- * kept in parallel, because each step depends on the one before. */
-static double width_of(const double *x, int64_t n)
+/* Returns the difference of maximum and minimum of n > 1 values. Four minima
+ * and maxima are kept in parallel, because each step depends on the one before.
+ */
+static double range_of_values(const double *x, int64_t n)
 {
     double least[4] = {x[0], x[0], x[0], x[0]};
     double greatest[4] = {x[0], x[0], x[0], x[0]};
@@ -135,7 +136,7 @@ static int64_t count_wide_features(const struct oj_flat_buf *flat,
         {
             int64_t v = flat->vertex_offset[r];
             int64_t n = flat->vertex_offset[r + 1] - v;
-            double width = n > 1 ? width_of(flat->x + v, n) : 0.0;
+            double width = n > 1 ? range_of_values(flat->x + v, n) : 0.0;
             is_wide = width >= least && width < most;
         }
         n_wide += is_wide;
@@ -253,8 +254,8 @@ static oj_status init_wanted_fields(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* Spatial filter as in OGR: compares boxes, and asks GEOS where they do not
- * decide. */
+/* Tests the spatial filter as OGR does: compares boxes, and asks GEOS where
+ * they do not decide. */
 static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
                                         size_t n, int *is_met,
                                         struct oj_error *err)
@@ -282,8 +283,9 @@ static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
     return OJ_OK;
 }
 
-/* Returns 0 if the filter is not a rectangle with an area, since OGR does not
- * treat others as a rectangle. */
+/* Sets the box of the reader to the layer's spatial filter. Returns 0 if the
+ * filter is not a rectangle, or has no area: OGR does not treat it as a
+ * rectangle then. */
 static int init_filter_box(struct oj_layer_reader *reader)
 {
     OGREnvelope box;
@@ -440,7 +442,7 @@ static oj_status fail_read(const struct oj_layer_reader *reader, int64_t row,
 }
 
 /* Returns the geometry cut at reader->antimeridian. NULL: it does not cross
- * that line, or it cannot be cut, which is counted. */
+ * that line, or it cannot be cut; the latter is counted. */
 static OGRGeometryH cut_geometry(struct oj_layer_reader *reader,
                                  OGRGeometryH geometry)
 {
@@ -459,8 +461,8 @@ static OGRGeometryH cut_geometry(struct oj_layer_reader *reader,
     return cut;
 }
 
-/* cut_geometry() for the WKB of a lane. Usually the box already shows that no
- * cut is needed. */
+/* Cuts the geometry of a lane's WKB, like cut_geometry(). Usually the box
+ * already shows that no cut is needed. */
 static OGRGeometryH cut_wkb(struct oj_layer_reader *reader,
                             const uint8_t *bytes, size_t n)
 {
@@ -551,8 +553,7 @@ static oj_status add_feature(struct oj_layer_reader *reader,
         status = fail_row(reader, fid, status, reason.message, err);
     else if (is_lost)
     {
-        reader->flat->counts.n_null--; /* the feature is counted as not
-                                          transformed instead */
+        reader->flat->counts.n_null--; /* counted as not transformed instead */
         reader->counts.n_not_transformed++;
     }
     if (status == OJ_OK && reader->attributes != NULL)
@@ -612,7 +613,9 @@ static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
     return reader->errors.n_failures > 0
                ? fail_row(reader, fid, OJ_ERR_DATA,
                           oj_ogr_errors_text(&reader->errors), err)
-               : fail_read(reader, row, "its FIDs do not ascend: it is broken",
+               : fail_read(reader, row,
+                           "its FIDs do not ascend, so it is damaged; copy it "
+                           "with ogr2ogr",
                            err);
 }
 
@@ -742,8 +745,8 @@ static oj_status append_chunk_rows(struct oj_layer_reader *reader,
 }
 
 /* Reads the remaining rows as features. Also used if a stream failed before its
- * first row, because the reason is not clear then: FlatGeobuf's stream does not
- * end for an empty layer (GDAL 3.6), nor GeoPackage's for a corrupt file. */
+ * first row, because its reason may be wrong: FlatGeobuf's stream does not end
+ * for an empty layer (GDAL 3.6), nor GeoPackage's for a corrupt file. */
 static oj_status fall_back_to_features(struct oj_layer_reader *reader,
                                        int64_t max_rows, struct oj_error *err)
 {

@@ -7,7 +7,7 @@
 
 struct oj_ogr_errors
 {
-    int64_t n_failures; /**< since the last begin or forget */
+    int64_t n_failures; /**< failures since the last begin or forget */
     int64_t n_warnings; /**< all warnings so far; never reset */
     char failure[512];  /**< the first failure, one line; "" if none */
     char warning[256];  /**< the first warning, or "" */
@@ -30,7 +30,7 @@ static inline void oj_ogr_errors_forget(struct oj_ogr_errors *errors)
  *  too. */
 void oj_ogr_errors_clear_harmless(void);
 
-/** The first failure, or a text which states that there is none. */
+/** Returns the first failure, or a text which states that there is none. */
 const char *oj_ogr_errors_text(const struct oj_ogr_errors *errors);
 
 #endif

@@ -242,7 +242,7 @@ int64_t oj_value_microseconds(const OGRField *raw, OGRFieldType type)
         return days * OJ_MICROSECONDS_PER_DAY;
     if (type == OFTDateTime && raw->Date.TZFlag > 1)
         minutes -= 15 * ((int64_t)raw->Date.TZFlag - 100);
-    /* seconds are a float: milliseconds are what it holds */
+    /* Date.Second is a float, which holds milliseconds, but not microseconds */
     return days * OJ_MICROSECONDS_PER_DAY +
            minutes * 60 * OJ_MICROSECONDS_PER_SECOND +
            (int64_t)((double)raw->Date.Second * 1000.0 + 0.5) * 1000;

@@ -73,7 +73,8 @@ static inline void oj_value_set_zero(struct oj_value *value)
     value->n_text = -1;
 }
 
-/** The letter of the column format (oj_column.h) for values of this type. */
+/** Returns the letter of the column format (oj_column.h) for values of this
+ *  type. */
 static inline char oj_format_of_type(OGRFieldType type)
 {
     return type == OFTInteger     ? 'i'
@@ -152,9 +153,10 @@ OGRFeatureH oj_value_make_scratch_feature(OGRFieldType type,
  *  and months that do not exist are accepted. */
 int64_t oj_value_days(const OGRField *raw);
 
-/** A date, a datetime or a time of a day in microseconds, rounded to
- *  milliseconds: since 1970 in UTC (TZFlag: 100 is UTC, one step is a quarter
- * of an hour; 0 and 1, no zone, count as UTC); of OFTTime since midnight. */
+/** Converts a date, a datetime or a time of a day to microseconds, rounded to
+ *  milliseconds. Dates count from 1970 in UTC (TZFlag: 100 is UTC, one step is
+ *  a quarter of an hour; 0 and 1, no zone, count as UTC), OFTTime from
+ *  midnight. */
 int64_t oj_value_microseconds(const OGRField *raw, OGRFieldType type);
 
 /** Formats a date, a time or both as in XML, 2026-01-31T10:20:30.500+02:00;

@@ -14,7 +14,7 @@ struct fold_map
 {
     uint16_t place[OJ_FOLD_END]; /* index in pool; 0: the code point folds to
                                     itself */
-    /* at each index the number of code points, followed by the code points */
+    /* at each index: a count, followed by this many code points */
     uint32_t pool[OJ_FOLD_POOL];
     uint32_t n_pool, n_codes; /* used while the map is made */
 };

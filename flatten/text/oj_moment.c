@@ -1,6 +1,6 @@
 #include "oj_moment.h"
 
-/* A text that is read from the front. */
+/* A text and the position of its next unread byte. */
 struct letters
 {
     const char *at, *end;
@@ -34,7 +34,8 @@ static int read_letter(struct letters *l, char a, char b)
     return 1;
 }
 
-/* Reads the digits after a decimal point; those beyond microseconds are cut. */
+/* Reads the digits after a decimal point; digits beyond microseconds are
+ * dropped. */
 static int64_t read_fraction(struct letters *l)
 {
     int64_t microseconds = 0, place = OJ_MICROSECONDS_PER_SECOND / 10;

@@ -21,14 +21,15 @@ static inline int64_t oj_moment_days(int64_t year, int month, int day)
            first_of_1970;
 }
 
-/** Parses n bytes as a date, 2026-11-29 or 2026/11/29, which a time may follow:
- *  T or a space, 18:00[:00[.123456]], and a zone, Z or +01[:00].  *out:
- *  microseconds since 1970 in UTC; without a zone the time counts as UTC.
- *  Ignores white space around it. Returns 0 if it is none. */
+/** Parses n bytes as a date, 2026-11-29 or 2026/11/29, optionally followed by T
+ *  or a space and a time, 18:00[:00[.123456]], and by a zone, Z or +01[:00].
+ *  *out: microseconds since 1970 in UTC; without a zone the time counts as UTC.
+ *  Ignores surrounding white space. Returns 0 if the text has no such form. */
 int oj_moment_read(const char *text, int64_t n, int64_t *out);
 
-/** Parses n bytes as a time of a day, 18:00[:00[.123456]], at most 24:00:00:
- *  microseconds since midnight. Returns 0 if it is none. */
+/** Parses n bytes as a time of a day, 18:00[:00[.123456]], at most 24:00:00;
+ *  *out: microseconds since midnight. Returns 0 if the text has no such form.
+ */
 int oj_moment_of_day_read(const char *text, int64_t n, int64_t *out);
 
 #endif

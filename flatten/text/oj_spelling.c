@@ -3,8 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Ignores the ends of long words, since long words are not typing errors of
- * option names. */
+/* Compares only the first MAX letters of each word: longer words cannot be
+ * mistyped option names. */
 static int edit_distance(const char *a, const char *b)
 {
     enum

@@ -1,4 +1,4 @@
-/** Finds the word that a user probably meant by a mistyped one. */
+/** Finds the option or word that a user probably meant by a mistyped one. */
 #ifndef OJ_SPELLING_H
 #define OJ_SPELLING_H
 

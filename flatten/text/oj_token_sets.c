@@ -12,8 +12,8 @@
 
 enum
 {
-    TRIGRAMS_OF_WORDS = 0, /* positions in OJ_TOKEN_NAMES; runs of q code points
-                              follow */
+    /* position in OJ_TOKEN_NAMES; positions above WHOLE_WORDS mean q-grams */
+    TRIGRAMS_OF_WORDS = 0,
     WHOLE_WORDS = 1,
     SHORT_CODES = 3,   /* maximum code points of a short token */
     MOST_COUNTED = 32, /* maximum tokens of a set that is sorted by counting */
@@ -31,8 +31,8 @@ struct oj_dictionary
     int64_t cap_n_rows;
 };
 
-/* The rows that one thread tokenises. Their tokens have numbers of their own,
- * by table. */
+/* Rows that one thread tokenises. Within a slice, tokens are numbered by
+ * `table`; `number` maps these numbers to those of the dictionary. */
 struct text_slice
 {
     int64_t first, end; /* rows first .. end - 1 */
@@ -177,10 +177,11 @@ static oj_status tokenise_row(const struct tokenising *t, struct text_slice *s,
         OJ_TRY(add_words(s, row, text, tokens, err));
     n = s->n_tokens - first;
     if (n > OJ_MOST_TOKENS)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "the text of feature %lld has more than %d tokens",
-                       (long long)(t->fid != NULL ? t->fid[row] : row),
-                       (int)OJ_MOST_TOKENS);
+        return oj_fail(
+            err, OJ_ERR_LIMIT,
+            "the text of feature %lld has more than %d tokens; shorten it",
+            (long long)(t->fid != NULL ? t->fid[row] : row),
+            (int)OJ_MOST_TOKENS);
     for (int64_t i = first; i < s->n_tokens; i++)
     {
         uint64_t hash = oj_token_mix(s->table.key[s->token[i]]);
@@ -196,8 +197,8 @@ static oj_status tokenise_slice(int64_t i, int thread, void *user,
 {
     const struct tokenising *t = user;
     struct text_slice *s = &t->slice[i];
-    /* a text has at most one token per byte and one more per word; memory that
-     * stays unused costs nothing */
+    /* a text has at most one token per byte and one more per word; pages that
+     * are never written take no memory */
     int64_t n_bytes = t->texts->offset[s->end] - t->texts->offset[s->first];
     (void)thread;
     OJ_ROOM(s->token, 0, n_bytes + n_bytes / 2, s->cap_token, err);
@@ -334,8 +335,9 @@ static oj_status look_up_slice_tokens(int64_t i, int thread, void *user,
     return OJ_OK;
 }
 
-/* Sorts by counting, for each token, the smaller ones. Tokens are distinct, so
- * no branch depends on them. */
+/* Sorts a few tokens by rank: the place of a token is the number of smaller
+ * tokens. This needs no branches that depend on the tokens, because they are
+ * distinct. */
 static void rank_sort_few_tokens(uint32_t *token, int64_t n)
 {
     int32_t key[MOST_COUNTED], place[MOST_COUNTED] = {0};
@@ -350,7 +352,8 @@ static void rank_sort_few_tokens(uint32_t *token, int64_t n)
         token[place[i]] = (uint32_t)key[i] ^ UINT32_C(1) << 31;
 }
 
-/* Shell sort, for sets of many tokens; none has more than 2^20. */
+/* Sorts the tokens of a set; many tokens by Shell's sort. No set has more than
+ * 2^20. */
 static void sort_tokens(uint32_t *token, int64_t n)
 {
     int64_t gap = 1;
@@ -468,14 +471,15 @@ static oj_status fill_sets(struct tokenising *t, struct oj_error *err)
     return OJ_OK;
 }
 
-/* is_all: the dictionary gets no other texts. */
+/* Tokenises the texts and adds their tokens to the dictionary. is_all: no
+ * further texts will be added. */
 static oj_status add_texts_to_dictionary(struct tokenising *t, int n_threads,
                                          int is_all,
                                          struct oj_dictionary *dictionary,
                                          struct oj_error *err)
 {
-    /* No token set uses earlier numbers, so the map from old to new numbers is
-     * not needed. */
+    /* The map from old to new numbers is not needed, because no token set uses
+     * earlier numbers. */
     uint32_t *number = NULL;
     OJ_TRY(tokenise_texts(t, n_threads, err));
     OJ_TRY(merge_slice_tokens(t, dictionary, err));

@@ -6,12 +6,11 @@
  *  offset      [0              5 5           8]
  *  size        [12             0 3]
  *
- *  The join side makes the dictionary, which numbers tokens by rarity: the
- *  first tokens of a set are its rarest. Tokens of an input text that are not
- *  in the dictionary cannot be common to two texts: they only count in size. A
- *  text without tokens (NULL, empty, punctuation) has size 0 and matches
- *  nothing.
- */
+ *  The join side makes the dictionary, which numbers tokens by rarity, so that
+ *  the first tokens of a set are its rarest. Tokens of an input text that are
+ *  not in the dictionary cannot be common to two texts: they are counted in
+ *  `size`, but not listed in `token`. A text without tokens (NULL, empty,
+ *  punctuation) has size 0 and matches nothing. */
 #ifndef OJ_TOKEN_SETS_H
 #define OJ_TOKEN_SETS_H
 

@@ -13,9 +13,8 @@ struct oj_rows_written
 {
     int64_t n_rows, n_empty; /**< n_empty: number of rows whose geometry has no
                                   vertex */
-    int has_failed;          /**< 1: a row was refused; 0: no failure, or one of
-                                  the whole file */
-    int64_t failed_fid;      /**< FID of the input feature of the refused row */
+    int has_failed; /**< 1: a row was refused; 0: no failure, or not of a row */
+    int64_t failed_fid; /**< FID of the input feature of the refused row */
 };
 
 struct oj_row_lane
@@ -36,14 +35,15 @@ struct oj_row_lane
                        struct oj_row_place *left, int *is_left,
                        struct oj_error *err);
 
-    /** Changes row fid to the values of the cursor's current pair; *is_left is
-     *  1 if GDAL has to do it.  NULL: the lane cannot change rows. */
+    /** Changes the row with this FID to the values of the cursor's current
+     *  pair; *is_left is 1 if GDAL has to change it.  NULL: the lane cannot
+     *  change rows. */
     oj_status (*update)(void *rows, int64_t fid,
                         const struct oj_row_place *place, int *is_left,
                         struct oj_error *err);
 
-    /** Called after GDAL has written a row that was left to it, as this
-     *  feature. */
+    /** Called after GDAL has written a row that was left to it: feature holds
+     *  that row. */
     oj_status (*took)(void *rows, OGRFeatureH feature, struct oj_error *err);
 
     /** Completes the output after the last row. *has_file is 1 if the rows are

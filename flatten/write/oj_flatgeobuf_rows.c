@@ -73,7 +73,7 @@ struct bytes
     int64_t n, cap;
 };
 
-/* What one thread encodes. */
+/* The rows that one thread encodes, and its buffers. */
 struct row_slice
 {
     struct oj_layer_geometry wkb;
@@ -508,8 +508,9 @@ static oj_status check_gdal_would_accept_row(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* Appends a feature up to the size of its properties. Its geometry, n bytes of
- * WKB over which walk has passed, is left out if it has no vertices. */
+/* Appends a feature, except its properties; the field for their size is the
+ * last one appended. Its geometry, n bytes of WKB over which walk has passed,
+ * is left out if it has no vertices. */
 static oj_status put_feature(const struct flatgeobuf_rows *rows,
                              struct row_slice *slice, const uint8_t *wkb,
                              int64_t n, const struct oj_wkb_walk *walk,
@@ -571,7 +572,9 @@ static int is_plain_point(const struct flatgeobuf_rows *rows,
            !isnan(oj_wkb_double(wkb + 5)) && !isnan(oj_wkb_double(wkb + 13));
 }
 
-/* With an index the head is added when the rows are sorted. */
+/* Appends a feature that is a plain point, except its properties; the field for
+ * their size is the last one appended. If the file has an index, the bytes of
+ * the head are added later, when the rows are sorted. */
 static oj_status put_plain_point(const struct flatgeobuf_rows *rows,
                                  struct row_slice *slice, const uint8_t *wkb,
                                  struct oj_error *err)
@@ -621,8 +624,8 @@ static void add_value(struct bytes *to, int i, const struct file_field *field,
     else if (field->n_bytes == 8)
         memcpy(out, at, 8);
     else if (field->n_bytes > 0)
-        /* Types of 1 or 2 bytes keep only their low-order bytes (little-
-         * endian); the next value overwrites the rest. */
+        /* Types of 1 or 2 bytes keep only the low-order bytes, which come
+         * first; the next value overwrites the rest. */
         memcpy(out, at, 4);
     else
     {
@@ -824,7 +827,8 @@ static oj_status encode_and_write_rows(void *of,
 
 static oj_status fail_write(struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_IO, "cannot write: %s", strerror(errno));
+    return oj_fail(err, OJ_ERR_IO, "cannot write the rows: %s",
+                   strerror(errno));
 }
 
 /* Plans the fields of the file. OJ_ERR_UNSUPPORTED: values of a field would not
@@ -942,7 +946,8 @@ static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
     return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
 }
 
-/* An output without rows is left to GDAL. */
+/* Writes the header and, if the file has an index, the sorted rows with it. An
+ * output without rows is left to GDAL. */
 static oj_status write_header_and_index(void *of, int *has_file,
                                         struct oj_error *err)
 {

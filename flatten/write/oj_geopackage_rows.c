@@ -28,12 +28,12 @@ enum
     MOST_HEAD = 8 + 6 * 8
 };
 
-/* The writer of a column's values, or of rows with a kind of geometry: this
+/* Writer of a column's values, or of the rows with one kind of geometry: this
  * file or GDAL. */
 enum
 {
-    /* undecided: GDAL writes the next one, and it is compared with what we
-     * would write */
+    /* undecided: GDAL writes the next such value, which is then compared with
+     * what this file would write */
     UNSEEN = 0,
     OURS,
     GDALS
@@ -46,7 +46,8 @@ struct row_column
     int width;  /* maximum width of texts; 0: no limit */
     /* UNSEEN, OURS or GDALS, for values of this column that are not NULL */
     uint8_t is_whose;
-    /* 1: a text from this column is valid only until the next value is read */
+    /* 1: a text from this column is valid only until the next value is read, so
+     * it must be copied */
     uint8_t is_fleeting;
     char *copy; /* copy of such a text; owned */
     int64_t cap_copy;
@@ -444,10 +445,11 @@ static oj_status check_table(struct geopackage_rows *w, int is_update,
         OJ_TRY(read_count_and_extent(w, err));
     *fits = facts[HAS_ROWS] == 0 || w->n_before > 0;
     w->srs_id = (int32_t)facts[SRS_ID];
-    /* Makes GDAL test for the spatial index while that is still complete. */
+    /* Makes GDAL test for the spatial index now, while all its tables and
+     * triggers exist. */
     (void)OGR_L_TestCapability(w->layer, OLCFastSpatialFilter);
-    /* If a table with rows has an index without triggers, nobody maintains the
-     * index. */
+    /* A table with rows whose index has no triggers: no writer maintains this
+     * index, so this file does not either. */
     if (facts[N_INDEX_TABLES] < (w->n_before > 0 ? 2 : 1))
     {
         CPLFree(w->index);
@@ -508,8 +510,8 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
     if (w->columns == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an SQL statement");
     fields = w->columns + n_first;
-    /* Unique, because several layers can be written alternately on one
-     * connection. */
+    /* The name is unique, because several layers can be written alternately on
+     * one connection. */
     snprintf(w->name, sizeof w->name, "ogrjoin_rows_%llx",
              (unsigned long long)(uintptr_t)w);
     w->rows.next = advance_to_next_row;
@@ -539,9 +541,9 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
 /* ---- open and close ------------------------------------------------------ */
 
 /* Opens the writer. *fits is 0 if GDAL has to write the whole layer. */
-static oj_status start_if_table_is_suitable(struct geopackage_rows *w,
-                                            int is_update, int *fits,
-                                            struct oj_error *err)
+static oj_status open_if_table_is_suitable(struct geopackage_rows *w,
+                                           int is_update, int *fits,
+                                           struct oj_error *err)
 {
     if ((is_update && w->n == 0) ||
         w->n + FIRST_FIELD > sqlite3_limit(w->db, SQLITE_LIMIT_COLUMN, -1))
@@ -635,7 +637,7 @@ static oj_status open_geopackage_writer(OGRLayerH layer, int is_update,
     w->box[1] = w->box[3] = (double)-INFINITY;
     status = init_row_columns(w, OGR_L_GetLayerDefn(layer), err);
     if (status == OJ_OK)
-        status = start_if_table_is_suitable(w, is_update, &fits, err);
+        status = open_if_table_is_suitable(w, is_update, &fits, err);
     if (status == OJ_OK && fits)
         *out = w;
     else
@@ -755,8 +757,8 @@ static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
 }
 
 /* Called after GDAL wrote the current row, or changed an existing one
- * (w->shape.kind is then -1). Decides from GDAL's row which columns and kinds
- * of geometry we write from now on. */
+ * (w->shape.kind is then -1). Compares GDAL's row with ours, and decides which
+ * columns and kinds of geometry this file writes from now on. */
 static oj_status account_for_row_written_by_gdal(void *rows,
                                                  OGRFeatureH feature,
                                                  struct oj_error *err)

@@ -138,8 +138,8 @@ static oj_status explain_failed_row(const struct oj_layer_writer *writer,
     return fail_row(writer, fid, side, reason->message, err);
 }
 
-/* Writes rows by the lane until the end or a row that is left to GDAL; *there:
- * there was such a row, and it was written as a feature. */
+/* Writes rows by the lane until the answer ends (*there 0) or a row is left to
+ * GDAL; that row is then written as a feature (*there 1). */
 static oj_status write_rows_by_direct_writer(struct oj_layer_writer *writer,
                                              int *there, struct oj_error *err)
 {
@@ -167,8 +167,9 @@ static oj_status write_rows_by_direct_writer(struct oj_layer_writer *writer,
                : oj_fail(err, status, "%s", reason.message);
 }
 
-/* Opens the lane at the first answer, not earlier: an obstacle, such as another
- * program that writes, then causes GDAL's error message. */
+/* Opens the lane with the first answer, because GDAL's errors are collected
+ * then: the message gives GDAL's reason, for example that another program
+ * writes. */
 static oj_status open_deferred_direct_writer(struct oj_layer_writer *writer,
                                              struct oj_error *err)
 {

@@ -22,9 +22,9 @@ struct oj_write_counts
     const char *first_warning; /**< the first warning, or ""; owned by the
                                     writer */
 
-    /** The first row given to the driver whose geometry has a coordinate that
-     *  is not finite: its side ("input" or "join") and FID. NULL: there was
-     *  none. */
+    /** First row given to the driver whose geometry has a coordinate that is
+     *  not finite: its side ("input" or "join") and FID. NULL: there was no
+     *  such row. */
     const char *infinite_side;
     int64_t infinite_fid;
 };
@@ -34,7 +34,7 @@ OJ_MUST_USE oj_status
 oj_layer_writer_open(OGRLayerH layer, const struct oj_write_options *options,
                      struct oj_layer_writer **out, struct oj_error *err);
 
-/** The writer's cursor. Callers set the join side through it. */
+/** Returns the writer's cursor. Callers set the join side through it. */
 struct oj_row_cursor *oj_layer_writer_cursor(struct oj_layer_writer *writer);
 
 /** Writes the output rows for matches, whose row 0 is row first_row of batch:
@@ -49,12 +49,13 @@ OJ_MUST_USE oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
                                             struct oj_error *err);
 
 /** Writes the unmatched rows of a batch of the join layer: columns of the input
- * are NULL, the driver chooses the FIDs. batch       rows of the join layer,
- * with attributes; its fields are the columns of the join table is_matched
- * [batch->n_rows] nonzero: the row is not written If output rows have the
- * input's geometry, it is written as it was read; if they have the join
- * feature's, it is made from the arrays; otherwise there is none.
- */
+ *  are NULL, the driver chooses the FIDs.
+ *   batch       rows of the join layer, with attributes; its fields are the
+ *               columns of the join table
+ *   is_matched  [batch->n_rows] nonzero: the row is not written
+ *  If output rows have the input's geometry, the geometry of the join row is
+ *  written as it was read; if they have the join feature's, it is made from the
+ *  arrays; otherwise there is none. */
 OJ_MUST_USE oj_status oj_layer_writer_write_join_rows(
     struct oj_layer_writer *writer, const struct oj_batch *batch,
     const uint8_t *is_matched, struct oj_error *err);

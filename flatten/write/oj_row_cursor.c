@@ -376,8 +376,8 @@ void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
 
 /* ---- columns ------------------------------------------------------------- */
 
-/* Returns 1 if entries are events. The feature of an exit is in no pair any
- * more and has no measure. */
+/* Returns 1 if entries are events. The feature that a key has left is in no
+ * pair any more, so it has no measure. */
 static int has_events(const struct oj_row_sources *sources)
 {
     return sources->values != NULL && sources->values->event != NULL;

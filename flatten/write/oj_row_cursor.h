@@ -51,10 +51,10 @@ OJ_MUST_USE oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
                                           const struct oj_pair_values *values,
                                           struct oj_error *err);
 
-/** Begins the output rows for the rows of a batch of the join layer whose
- *  is_matched [batch->n_rows] is 0: columns of the input are NULL, FIDs are
- *  those of oj_row_cursor_set_first_fid(). The fields of batch are the columns
- *  of the join table. */
+/** Begins the output rows of unmatched join features: one row for each row of a
+ *  batch of the join layer whose is_matched [batch->n_rows] is 0. Columns of
+ *  the input are NULL, and FIDs are those of oj_row_cursor_set_first_fid(). The
+ *  fields of batch are the columns of the join table. */
 OJ_MUST_USE oj_status oj_row_cursor_begin_join_rows(
     struct oj_row_cursor *cursor, const struct oj_batch *batch,
     const uint8_t *is_matched, struct oj_error *err);
@@ -79,8 +79,8 @@ int64_t oj_row_cursor_source_fid(const struct oj_row_cursor *cursor,
 /* ---- rows without features ----------------------------------------------- */
 
 /** Makes a single pair current, for an in-place update, until the next begin or
- *  end. A place then refers to a row of options.aggregate and to an entry of
- *  entries and values (or NULL). */
+ *  end. Places then refer to rows of options.aggregate and to entries of
+ *  `entries` and `values` (which may be NULL). */
 void oj_row_cursor_begin_pair(struct oj_row_cursor *cursor,
                               const struct oj_matches *entries,
                               const struct oj_pair_values *values);
@@ -90,8 +90,8 @@ OJ_MUST_USE oj_status oj_row_cursor_set_columns(
     const struct oj_row_cursor *cursor, OGRFeatureH feature,
     const struct oj_row_place *place, struct oj_error *err);
 
-/** Returns at most n further rows as places instead of features, and their
- *  number; 0 if there are no more. */
+/** Writes the next rows, at most n, as places to places[], instead of making
+ *  features. Returns how many; 0 if there are no more. */
 int64_t oj_row_cursor_take_places(struct oj_row_cursor *cursor,
                                   struct oj_row_place *places, int64_t n);
 

@@ -43,7 +43,7 @@ struct oj_write_options
     int keep_fids;        /**< 1: FIDs are the input's */
     int promote_to_multi; /**< 1: single geometries become multi-geometries */
     enum oj_write_geometry geometry;
-    /** assigned to the geometries of features, which it must outlive; NULL:
+    /** CRS assigned to the geometries of features; it must outlive them; NULL:
      *  none */
     OGRSpatialReferenceH crs;
     /** 1: geometries made from arrays are always multi-geometries */
@@ -74,9 +74,9 @@ struct oj_write_options
 /** Where a row's geometry comes from. */
 struct oj_row_geometry
 {
-    int is_as_read; /**< 1: it is the geometry of the batch's row, as read */
-    /** if not is_as_read: it is feature `feature` of flat; NULL: the row has no
-     *  geometry */
+    int is_as_read; /**< 1: the geometry is that of the batch's row, as read */
+    /** unless is_as_read: the geometry is feature `feature` of flat; NULL: the
+     *  row has no geometry */
     const struct oj_flat *flat;
     int64_t feature;
     int multi; /**< 1: single geometries become multi-geometries */

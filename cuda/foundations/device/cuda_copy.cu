@@ -14,8 +14,8 @@ static const int64_t piece_bytes = 1 << 20;
 enum
 {
     MOST_THREADS = 16,
-    /* Stages per thread: the host fills or empties one while CUDA copies the
-     * other. */
+    /* Stages per thread, so that the host fills or empties one while CUDA
+     * copies the other. */
     STAGES = 2
 };
 
@@ -32,7 +32,7 @@ struct copying
     int64_t next; /* offset of the next piece; changed atomically */
 };
 
-/* A piece of which a copy is running; n == 0: the stage is free. */
+/* A piece that is being copied, and its stage; n == 0: the stage is free. */
 struct copied_piece
 {
     char *stage;
@@ -169,7 +169,7 @@ static oj_status copy_by_staging_threads_if_large(
         [&](int, struct oj_error *error)
         { return copy_pieces_of_thread(&c, error); },
         err);
-    /* if no pinned memory could be allocated, CUDA copies alone */
+    /* if no pinned memory could be allocated, a plain cudaMemcpy copies all */
     return status == OJ_ERR_NOMEM ? copy_by_plain_cuda_memcpy(&c, err) : status;
 }
 

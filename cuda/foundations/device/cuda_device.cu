@@ -138,8 +138,8 @@ static oj_status open_device(struct oj_cuda_device *device,
     return oj_cuda_fail(err, error, "making a stream");
 }
 
-/* Before the first allocation, all memory in use belongs to other programs; the
- * message then says so. */
+/* Opens a device. If memory is missing even before the first allocation, other
+ * programs hold it, and the message says this. */
 oj_status oj_cuda_open(int ordinal, int64_t limit, const int *cancel,
                        struct oj_cuda_device *out, struct oj_error *err)
 {
@@ -183,9 +183,9 @@ cudaError_t oj_cuda_wait(cudaStream_t stream)
     return error;
 }
 
-/* Memory that was freed on another stream becomes available only when that
- * stream has reached the free. So an allocation that fails is repeated once
- * after all streams have finished. */
+/* Allocates memory from the device's pool. Memory that was freed on another
+ * stream becomes available only when that stream has reached the free; so an
+ * allocation that fails is repeated once after all streams have finished. */
 static cudaError_t allocate_from_pool(struct oj_cuda_device *device,
                                       cudaStream_t stream, size_t bytes,
                                       void **out)

@@ -24,7 +24,7 @@ struct host_thread
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* The list of idle threads; they belong to the process `owner`. */
+/* List of idle threads, which belong to the process `owner`. */
 static struct host_thread *idle;
 static pid_t owner;
 

@@ -14,8 +14,8 @@ struct layer_raw
     const int64_t *part_offset, *ring_offset, *vertex_offset;
     const uint8_t *part_kind, *left_out;
     const int32_t *tie_rank;
-    /* [n_rings of the layer] index of the ring's first vertex; for a ring of
-     * one vertex its bitwise complement. */
+    /* [n_rings of the layer] index of the ring's first vertex; its bitwise
+     * complement if the ring has only one vertex. */
     int64_t *ring_first;
     int32_t *ring_part; /* [n_rings of the layer] part of each ring */
     /* [n_parts of the layer] first ring of each part, as index of

@@ -38,7 +38,9 @@ oj_status oj_cuda_peers_check(const struct oj_cuda_peers *peers,
                               struct oj_error *err)
 {
     if (peers->n > 1 && pthread_equal(peers->begun_by, pthread_self()) != 0)
-        return oj_fail(err, OJ_ERR_NOMEM, "cannot start a thread for each GPU");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "cannot start a thread for each GPU; use fewer of "
+                       "them (-gpu)");
     return OJ_OK;
 }
 

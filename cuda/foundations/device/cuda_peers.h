@@ -20,16 +20,16 @@ struct oj_cuda_peers
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int n, n_waiting;
-    /** How often all devices have reached the barrier. */
+    /** Number of times that all devices have reached the barrier. */
     unsigned turn;
     struct oj_error why; /**< error of the first device that failed */
     pthread_t begun_by;
+    /** For each device, the copy that it is making now. */
     struct
     {
         const char *array;
         int ordinal;
-    } of[OJ_GPU_MAX_DEVICES]; /**< the copy of each device that is running
-                                   now */
+    } of[OJ_GPU_MAX_DEVICES];
 };
 
 void oj_cuda_peers_init(struct oj_cuda_peers *peers);

@@ -12,7 +12,7 @@ struct oj_cuda_stage
     int64_t bytes;
 };
 
-/** Blocks have a power of two of bytes, plus this many. A request of such a
+/** Blocks have a power of two of bytes, plus this many; a request of such a
  *  size wastes nothing. */
 #define OJ_CUDA_STAGE_EXTRA 64
 

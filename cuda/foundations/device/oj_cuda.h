@@ -19,8 +19,9 @@ struct oj_cuda_device
     cudaMemPool_t pool;
     int64_t limit; /**< maximum bytes in use by this index; 0: no limit */
     int64_t used;  /**< bytes in use; changed atomically */
-    /** If this struct is a copy for another stream: the struct whose `used`
-     *  counts its allocations, too; otherwise NULL. */
+    /** If this struct is a copy that is used with another stream: the original
+     *  struct, whose `used` also counts the allocations of this one. NULL: this
+     *  is no copy. */
     struct oj_cuda_device *counts_for;
     const int *cancel; /**< cancel flag; may be NULL */
     /** Number of threads that copy a layer; 0: one per processor, at most 16.

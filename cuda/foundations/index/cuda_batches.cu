@@ -32,8 +32,8 @@ enum
 /** Bytes of a slot's stage per row: its coordinates, later its answer. */
 #define STAGE_ROW_BYTES 28
 
-/** Capacity of a slot for open rows: those of this many chunks, even if all
- * their rows are open. */
+/** A slot has room for the open rows of this many chunks, even if all their
+ *  rows are open. */
 #define OPEN_CHUNKS 4
 
 /** Bytes of device memory per open row. */
@@ -64,7 +64,7 @@ static void end_stores_past_caches(void)
 #endif
 }
 
-/* memcpy() with stores past the caches. */
+/* Copies like memcpy(), but stores past the caches. */
 static void copy_past_caches(void *to, const void *from, size_t n)
 {
 #ifdef __SSE2__
@@ -226,12 +226,11 @@ static oj_status enqueue_copy_to_host(struct oj_cuda_slot *slot, void *to,
     return OJ_OK;
 }
 
-/* ---- the pairs of a chunk -------------------------------------------------
- */
+/* ---- the pairs of a chunk ------------------------------------------------ */
 
-/* Pairs wait until all earlier chunks are counted, because only then their
- * place in the result is known. They wait on the device if there is room, and
- * are then copied directly into the result. */
+/* Pairs of a chunk wait until all earlier chunks are counted, because only then
+ * is their place in the result known. They wait on the device if there is room,
+ * and are then copied directly into the result; otherwise on the host. */
 
 /** Pairs of consecutive rows, on the device or on the host. */
 struct pairs_part
@@ -262,7 +261,7 @@ struct chunk_pairs
 /** Bytes of a pair in device memory. */
 #define PAIR_BYTES 12
 
-/** Where the next pairs are written in the result. */
+/** Positions in the result at which the next pairs are written. */
 struct pairs_place
 {
     int64_t *end;      /**< end offset of the next row */
@@ -532,9 +531,10 @@ struct cuda_join_batch
 {
     struct oj_gpu_index *index;
     const struct oj_cuda_family *family;
-    int number;  /* number of the family */
-    int is_tied; /* 1: the rows are the tied rows of another batch, and
-                    index->asked joins them */
+    int number; /* number of the family */
+    /* 1: the batch consists of the tied rows of another batch, and index->asked
+     * joins them */
+    int is_tied;
     const struct oj_flat *input;
     struct oj_matches *out;
     struct oj_stats *stats;
@@ -557,17 +557,16 @@ struct cuda_join_batch
      * else NULL. */
     struct tied_rows *tied; /* [n_chunks] */
 
-    /* Used if answers are lists: a chunk gets its place in out as soon as all
-     * earlier chunks are counted. */
+    /* Used if the result consists of lists of pairs: a chunk gets its place in
+     * `out` as soon as the pairs of all earlier chunks are counted. */
     int64_t *offset;           /* offsets of these rows in out */
     int64_t n_before;          /* entries of out before these rows */
     struct chunk_pairs *pairs; /* [n_chunks] */
     /* Guards the members below. */
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    int64_t n_counted;       /* number of first chunks that are all counted */
+    int64_t n_counted;       /* chunks 0 .. n_counted - 1 are counted */
     int64_t n_counted_pairs; /* pairs in the n_counted chunks */
-    int64_t n_placed;        /* number of first chunks whose pairs are all in
-                                out */
+    int64_t n_placed; /* the pairs of chunks 0 .. n_placed - 1 are in out */
     /* Pairs for which out has memory; 0: not known yet. */
     int64_t room;
 
@@ -1064,8 +1063,9 @@ static int64_t estimate_all_pairs(const struct cuda_join_batch *b)
     return n < 9e18 ? (int64_t)n : INT64_MAX;
 }
 
-/* Allocates the result when as many first chunks are counted as there are
- * workers. If memory is missing, pairs wait until all chunks are counted. */
+/* Allocates the result as soon as a number of first chunks equal to that of the
+ * workers is counted. If memory is missing, pairs wait until all chunks are
+ * counted. */
 static void reserve_result_pairs(struct cuda_join_batch *b)
 {
     struct oj_error ignored;
@@ -1080,9 +1080,9 @@ static void reserve_result_pairs(struct cuda_join_batch *b)
         b->room = n;
 }
 
-/* Marks a chunk as counted, and gives each chunk a place in the result whose
- * earlier chunks are all counted. Returns 1 if all chunks are counted; then all
- * workers copy the rest. */
+/* Marks a chunk as counted. Chunks whose earlier chunks are all counted get
+ * their places in the result. Returns 1 if all chunks are counted; then all
+ * workers copy the remaining ones. */
 static int assign_offset_to_counted_chunk(struct cuda_join_batch *b,
                                           int64_t chunk)
 {
@@ -1108,8 +1108,9 @@ struct placing
     struct pairs_place place;
 };
 
-/* Finds a chunk that has pairs on device and whose place is known, and marks it
- * as placed: the caller must copy it. Returns 0 if there is none. */
+/* Finds a chunk that has pairs on device and whose place in the result is
+ * known, and marks it as placed; the caller must then copy it. Returns 0 if
+ * there is none. */
 static int next_chunk_ready_for_result(struct cuda_join_batch *b,
                                        const struct oj_cuda_device *device,
                                        struct placing *next)
@@ -1302,8 +1303,8 @@ static oj_status copy_remaining_chunks_of_worker(struct cuda_join_batch *b,
                                 : OJ_OK;
 }
 
-/* Called when all chunks are counted: copies those that are not in the result
- * yet. */
+/* Copies the chunks that are not in the result yet. Called when the pairs of
+ * all chunks are counted. */
 static oj_status copy_remaining_chunks_to_result(struct cuda_join_batch *b,
                                                  struct oj_error *err)
 {
@@ -1465,10 +1466,10 @@ static oj_status join_batch_one_pair_per_row(struct cuda_join_batch *b,
     b->out_pinned =
         n_ties == 0 && oj_cuda_is_pinned(out->measure, bytes) &&
         oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
-    /* Rows are left open only where this saves time. Not with pinned memory:
-     * its few host threads take longer to store such answers one by one than
-     * the device takes to find them chunk by chunk. Not with a single chunk, in
-     * which all rows are together anyway. */
+    /* Rows are left open only if this saves time. It does not with pinned
+     * memory: its few host threads take longer to store such answers one by one
+     * than the device takes to find them chunk by chunk. Nor with a single
+     * chunk, in which all rows are together anyway. */
     b->leaves_open = !b->leaves_ties && !(b->in_pinned && b->out_pinned) &&
                      n > (batch > 0 ? batch : few_rows) &&
                      b->family->join_most != NULL &&

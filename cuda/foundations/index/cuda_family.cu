@@ -5,8 +5,8 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 
-/* All families in the order of preference, special ones first. The methods of
- * papers come first, in the order of enum oj_gpu_papers. */
+/* All families in the order of preference: first the methods of papers, in the
+ * order of enum oj_gpu_papers, then special families before general ones. */
 static const struct oj_cuda_family *const families[] = {
     &oj_cuda_lists,           &oj_cuda_size_blocks,
     &oj_cuda_zlists,          &oj_cuda_cut_points,

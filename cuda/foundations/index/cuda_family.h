@@ -23,8 +23,8 @@ struct oj_cuda_index
      *  families with find_share(). NULL: tie rank == ordinal. */
     const int32_t *rank;
     struct oj_cuda_memory memory; /**< owns the device arrays of the index */
-    /** Index of another family, which answers the points that this one leaves
-     *  open; owned, or NULL. */
+    /** Index of another family, which answers the points that this family
+     *  leaves open; owned, or NULL. */
     struct oj_cuda_index *asked;
 };
 
@@ -41,8 +41,8 @@ struct oj_cuda_points
     const double *max_distance;
 };
 
-/** Batches with fewer points are joined in their order; larger ones are sorted
- *  by location first. */
+/** Larger batches of points are sorted by location before they are joined;
+ *  smaller ones keep their order. */
 #define OJ_CUDA_FEW_POINTS 4096
 
 /** Maximum bytes per point of the columns that conditions read. */
@@ -97,9 +97,9 @@ struct oj_cuda_family
     const char *name; /**< name shown by -explain */
 
     /** Returns 1 if this family answers relation for this join side and this
-     *  batch; input NULL: for any layer of points. Called only for points in
-     *  the plane if the family has no find_share(), and only for joins without
-     *  columns if it lacks knows_columns. */
+     *  batch; input NULL: for any layer of points. It is only called for joins
+     *  that the family can take at all: without find_share(), for points in the
+     *  plane; without knows_columns, for joins that read no columns. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
@@ -115,8 +115,8 @@ struct oj_cuda_family
      */
     int knows_columns;
 
-    /** Set by families that take features of any kinds: joins rows of the batch
-     *  as they are. layer then holds only flat, which has features, and
+    /** If set, the family takes features of any kinds: it joins rows of the
+     *  batch as they are. `layer` then holds only flat, which has features, and
      *  tie_rank, and the functions below are NULL. NULL: the family takes
      *  points, chunk by chunk, by the functions below. */
     oj_cuda_family_share_finder *find_share;
@@ -158,8 +158,8 @@ struct oj_cuda_family
                            const struct oj_cuda_points *points, int32_t *d_row,
                            double *d_measure) = NULL;
 
-    /** 1: a row costs less in a larger chunk, in which neighbouring threads
-     *  work on points that lie closer together. */
+    /** 1: a row costs less in a larger chunk, because the points of
+     *  neighbouring threads then lie closer together. */
     int wants_large_chunks = 0;
 };
 
@@ -179,8 +179,8 @@ int64_t oj_cuda_family_bytes(const struct oj_cuda_index *index);
 extern const struct oj_cuda_family oj_cuda_nearest;
 /** Points in polygons; cuda_points_in_polygons.cu */
 extern const struct oj_cuda_family oj_cuda_points_in_polygons;
-/** Points with points, equal ones or those within the maximum distance of the
- *  join; cuda_close_points.cu */
+/** Pairs of points that are equal, or within the maximum distance of the join;
+ *  cuda_close_points.cu */
 extern const struct oj_cuda_family oj_cuda_close_points;
 /** Points in the envelopes of features; cuda_points_in_boxes.cu */
 extern const struct oj_cuda_family oj_cuda_point_pairs;
@@ -200,9 +200,10 @@ extern const struct oj_cuda_family oj_cuda_similar_text;
 /** Papers' methods for similar texts; chosen only by name
  *  (oj_gpu_module.papers_index); cuda_gssjoin.cu */
 extern const struct oj_cuda_family oj_cuda_lists, oj_cuda_size_blocks;
-/** A paper's method for vectors and points; cuda_lss.cu */
+/** Paper's method for vectors and points (backend cuda_zlists); cuda_lss.cu */
 extern const struct oj_cuda_family oj_cuda_zlists;
-/** A paper's method for trajectories; cuda_topkabt.cu */
+/** Paper's method for trajectories (backend cuda_cut_points); cuda_topkabt.cu
+ */
 extern const struct oj_cuda_family oj_cuda_cut_points;
 /** Nearest and dwithin by distances of shapes (Hausdorff, Frechet);
  *  cuda_similar_shapes.cu */

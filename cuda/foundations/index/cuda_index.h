@@ -1,5 +1,5 @@
 /** The index that the module returns: the join side on each device of the join,
- *  and those families' indexes that batches have needed so far. */
+ *  and the indexes of those families that batches have needed so far. */
 #ifndef CUDA_INDEX_H
 #define CUDA_INDEX_H
 
@@ -94,9 +94,9 @@ struct oj_gpu_index
     struct oj_error why_refused;
 };
 
-/** Returns the number of the family that answers such a join, or -1; input
- *  NULL: any layer of points. Families whose bit is set in refused are not
- *  considered. */
+/** Returns the number of the family that answers the join `relation` of input
+ *  with join_side, or -1. input NULL: any layer of points. Families whose bit
+ *  is set in refused are not considered. */
 int oj_cuda_index_choose(const struct oj_relation *relation,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input, unsigned refused);

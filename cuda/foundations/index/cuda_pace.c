@@ -4,9 +4,9 @@
 static const int64_t first_rows = 256, least_rows = 64;
 
 /* Target time of a piece. Several workers share a device, and each has one
- * piece running. A single row can take long, and then thousands of rows in
- * parallel take no longer; so pieces grow until they take much longer than one
- * row. */
+ * piece running. A single row can take long, while thousands of rows in
+ * parallel take no longer than it; so pieces grow until they take much longer
+ * than one row. */
 static const double piece_s = 0.5;
 
 int64_t oj_cuda_pace_next_rows(const struct oj_cuda_pace *pace, int64_t left)

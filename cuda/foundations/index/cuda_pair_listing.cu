@@ -37,9 +37,9 @@ oj_status oj_cuda_list_pairs(const struct oj_cuda_index *index,
  */
 
 /* A block sorts the rows of its threads, as many at a time as fit into its
- * shared memory. Each pair is placed behind the pairs of its row with smaller
- * ranks, which takes as many steps as the row has pairs, for all threads in
- * parallel. The whole device sorts longer rows. */
+ * shared memory. The place of a pair in its row is the number of the row's
+ * pairs with smaller ranks; all threads count in parallel, in as many steps as
+ * the row has pairs. The whole device sorts longer rows. */
 
 enum
 {

@@ -33,7 +33,7 @@ OJ_MUST_USE oj_status oj_cuda_sort_pairs(struct oj_cuda_work *work,
                                          int64_t n, const int32_t **place,
                                          const uint32_t **row);
 
-/** Lists that lie within larger arrays. */
+/** Lists of pairs, one per row, anywhere within larger arrays. */
 struct oj_cuda_row_lists
 {
     int64_t n;

@@ -10,8 +10,8 @@ OJ_MUST_USE oj_status oj_cuda_pair_sums_make(
     struct oj_cuda_work *work, int64_t n_features,
     const struct oj_sum_request *request, struct oj_cuda_tally *out);
 
-/** Adds up copies `first`, first + 1, ... of the sums and adds the result to
- *  the words `to` [n_features * words per feature]. */
+/** Sums copies `first`, first + 1, ... of the tally's words and adds the result
+ *  to the words `to` [n_features * words per feature]. */
 OJ_MUST_USE oj_status oj_cuda_pair_sums_add(struct oj_cuda_work *work,
                                             const struct oj_cuda_tally *tally,
                                             unsigned first,

@@ -35,7 +35,8 @@ count_nan_or_infinity(const struct oj_sum_column &column,
     atomicAdd(&words[column.odd_at + (int)kind - OJ_LIMBS_PLUS_INFINITY], 1ull);
 }
 
-/* Adds point i to the sums of the feature that owns these words. */
+/* Adds the values of point i to the sums of the feature to which `words`
+ * belong. */
 static __device__ __forceinline__ void
 add_pair_to_feature_sums(const struct oj_sum_request &request, int64_t i,
                          unsigned long long *words)

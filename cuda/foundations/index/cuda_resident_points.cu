@@ -58,7 +58,8 @@ oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
     return OJ_OK;
 }
 
-/* Callers supply no columns except FIDs. */
+/* Converts the caller's points for the families. Callers supply no columns
+ * except FIDs. */
 oj_status oj_cuda_resident_points(const struct oj_gpu_index *index,
                                   struct oj_cuda_work *work,
                                   const struct oj_gpu_points *points,
@@ -200,7 +201,8 @@ oj_status oj_cuda_device_of(const void *memory, int *ordinal,
     if (what.device < 0 || what.device >= OJ_GPU_MAX_DEVICES)
         return oj_fail(
             err, OJ_ERR_UNSUPPORTED,
-            "GPU %d is beyond the number of devices that are supported",
+            "the array is on GPU %d; only GPUs with smaller numbers are "
+            "supported",
             what.device);
     *ordinal = what.device;
     return OJ_OK;

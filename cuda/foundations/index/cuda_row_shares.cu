@@ -242,7 +242,7 @@ static void fill_result_without_pairs(struct oj_matches *out)
 struct cuda_row_stretch
 {
     int64_t first, end;
-    int64_t n_before, n; /* pairs of all rows before, and of these rows */
+    int64_t n_before, n; /* number of pairs of earlier rows, and of these */
     int64_t n_matched;
 };
 
@@ -259,8 +259,8 @@ static oj_status copy_from_peer(struct oj_cuda_work *work, int ordinal,
                                            work->stream));
 }
 
-/* Appends the pairs of rows first .. end - 1 to `to`, with row numbers less
- * first. Adds the number of pairs of earlier rows to *n_before. */
+/* Appends the pairs of rows first .. end - 1 to `to`; their row numbers then
+ * count from `first`. Adds the number of pairs of earlier rows to *n_before. */
 static __global__ void
 select_pairs_of_rows(const __grid_constant__ struct oj_cuda_found from,
                      int64_t n, int64_t first, int64_t end,

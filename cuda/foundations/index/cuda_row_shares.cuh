@@ -31,8 +31,9 @@ struct oj_cuda_share
     int64_t n_other; /**< number of pairs of rows that were joined before */
 };
 
-/** Replaces *order [*n] by those of its tiles that belong to the share; *work
- *  owns the new array. share NULL: all tiles. */
+/** Replaces *order [*n] by the entries in those of its tiles that belong to the
+ *  share, and *n by their number; *work owns the new array. share NULL: all
+ *  tiles. */
 OJ_MUST_USE oj_status oj_cuda_share_tiles(struct oj_cuda_work *work,
                                           const struct oj_cuda_share *share,
                                           int64_t tile, const int32_t **order,
@@ -87,7 +88,8 @@ OJ_MUST_USE oj_status oj_cuda_put_columns(struct oj_cuda_work *work,
                                           const struct oj_relation *relation,
                                           struct oj_cuda_columns *out);
 
-/** Returns the conditions of relation on these columns; rank == ordinal. */
+/** Returns the conditions of relation on these columns. In the rule, join
+ *  features are numbered by ordinals, not by tie ranks. */
 struct oj_pair_rule
 oj_cuda_make_pair_rule(const struct oj_relation *relation,
                        const struct oj_cuda_columns *rows,
@@ -169,9 +171,9 @@ OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/** For rows that have at least k of the n pairs in found (is_last: for all
- *  rows): appends their first k pairs, by measure, then rank, to *kept, and
- *  sets done[row], [n_rows]. */
+/** Appends to *kept the first k pairs, by measure, then rank, of each row that
+ *  has at least k of the n pairs in found, and sets done [n_rows] of the row to
+ *  1. is_last: 1: does this for all rows. */
 OJ_MUST_USE oj_status oj_cuda_keep_first_k(
     struct oj_cuda_work *work, int64_t n_rows, const int32_t *rank, int64_t k,
     int is_last, const struct oj_cuda_found *found, int64_t n,

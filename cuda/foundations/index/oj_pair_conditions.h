@@ -1,6 +1,6 @@
-/** Conditions on a pair of a point and a join feature by FIDs, classes and
- *  coordinates, on columns: those of oj_pair_filter.h. Join features are
- *  numbered by tie rank. */
+/** Conditions on pairs of a point and a join feature, by FIDs, classes and
+ *  coordinates: those of oj_pair_filter.h, evaluated on columns. Join features
+ *  are numbered by tie rank. */
 #ifndef OJ_PAIR_CONDITIONS_H
 #define OJ_PAIR_CONDITIONS_H
 
@@ -11,8 +11,8 @@
 struct oj_pair_rule
 {
     int excludes_self; /**< 1: excludes pairs of equal FIDs */
-    /** > 0: only pairs with FID of the row < FID of the feature; < 0: only with
-     *  >; 0: all. */
+    /** > 0: only pairs whose row has a smaller FID than the feature; < 0: only
+     *  pairs whose row has a larger one; 0: all pairs. */
     int unordered;
     int excludes_same; /**< 1: excludes pairs of equal points */
     const int64_t *row_fid, *fid;

@@ -30,8 +30,8 @@ struct units
     int level; /* start level */
 };
 
-/* Prefix sums over the units, [n units + 1] each. Two 32-bit sums share a word:
- * one scan computes both. */
+/* Prefix sums over the units, [n units + 1] each. Two 32-bit sums share a word,
+ * so that one scan computes both. */
 struct starts
 {
     unsigned long long *fragments; /* low: fragments; high: windows */
@@ -89,7 +89,7 @@ static __device__ struct oj_ring_windows windows_of_unit(const struct units &u,
 
 /* Computes for each unit (a feature or a polygon part) its windows of 4 x 4
  * cells at the start level (oj_ring_windows.h), and its numbers of fragments
- * and edges, times that of the windows. */
+ * and edges, multiplied by its number of windows. */
 static __global__ void
 count_windows_and_edges_of_units(const __grid_constant__ struct units u,
                                  struct starts starts)
@@ -246,7 +246,8 @@ static oj_status make_window_level(const struct oj_cuda_ring_making *m,
 
 /* --- from windows to cells ------------------------------------------------ */
 
-/* Returns the mask of those cells of its window to which fragment k belongs. */
+/* Returns the mask of those cells of its window that need fragment k: cells in
+ * which the fragment has edges, or in which its bit is 1. */
 static __device__ uint32_t cells_of_fragment(const struct windows &v,
                                              uint32_t k)
 {
@@ -265,9 +266,10 @@ struct items_of
     }
 };
 
-/* An item stands for a fragment in a cell. Bit at which each field begins: cell
- * within the window (0), fragment, cell of the level (the sort key), number of
- * the fragment's edges in the cell, the fragment's bit in the cell. */
+/* An item, a 64-bit number, stands for a fragment in a cell. These are the
+ * first bits of its fields: (from bit 0) cell within the window; fragment; cell
+ * of the level, which is the sort key; number of the fragment's edges in the
+ * cell; the fragment's bit in the cell. */
 #define ITEM_FRAGMENT 4
 #define ITEM_CELL 32
 #define ITEM_EDGES 56

@@ -13,8 +13,8 @@
 #define MOST_EDGES 12
 
 /* Deepest level whose cells have bits of `occupied` for their sixteenths. The
- * level is chosen such that there are about four cells per edge, and at most
- * 4^6 cells along each axis. */
+ * actual level is chosen so that there are about four cells per edge, and at
+ * most 4^6 cells along each axis. */
 #define MOST_FINE_LEVEL 6
 
 /* A tree with more edges and records than LARGE_FACTOR * edges of the layer,
@@ -59,7 +59,8 @@ struct view
     /* [n_listed] fragments of nodes that are split; NULL: all fragments. */
     uint32_t *list;
     uint32_t n_listed;
-    uint32_t *said; /* [n_fragments] from oj_ring_said_of() */
+    /* [n_fragments] contributions to the codes of leaves (oj_ring_said_of()) */
+    uint32_t *said;
     struct oj_cuda_ring_marks marks;
 };
 
@@ -68,7 +69,8 @@ static __device__ uint32_t thread_index(void)
     return blockIdx.x * BLOCK + threadIdx.x;
 }
 
-/* Loads fragment k of the list of fragments that are split. */
+/* Loads entry k of the list of fragments that are split; without a list,
+ * fragment k of the level. */
 static __device__ struct oj_ring_fragment
 load_listed_fragment(const struct view &v, uint32_t k)
 {
@@ -117,8 +119,8 @@ static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
     return b.first + b.n - a.first;
 }
 
-/* Computes the code of a leaf. said: oj_ring_said_of() of each fragment; NULL:
- * none of the fragments has edges. */
+/* Computes the code of a leaf. said: the contribution of each fragment
+ * (oj_ring_said_of()); NULL: no fragment has edges. */
 static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
                                                   uint32_t first, uint32_t end,
                                                   const uint32_t *said)
@@ -171,8 +173,8 @@ static __device__ uint4 operator+(uint4 a, uint4 b)
     return make_uint4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-/* Exclusive prefix sum of n over the threads of a block; *all becomes the
- * total. */
+/* Returns the exclusive prefix sum of n over the threads of a block; *all
+ * becomes the total. */
 static __device__ uint4 block_prefix_sum(uint4 n, uint4 *all)
 {
     __shared__ uint4 of_warp[BLOCK / 32];
@@ -211,8 +213,8 @@ static __device__ void store_prefix_sums(const struct view &v, uint32_t i,
         v.of_block[blockIdx.x] = unpack_sums(all);
 }
 
-/* Decides whether a node is split, is a leaf, or is empty or covered (then
- * *says is its slot), and adds its counts to *s. */
+/* Decides the kind of a node: split, leaf, or empty or covered (then *says is
+ * its slot), and adds its counts to *s. */
 static __device__ enum ring_node_kind
 decide_node_kind(const struct view &v, uint32_t i, struct oj_cuda_ring_sums *s,
                  uint32_t *says)
@@ -325,7 +327,8 @@ static __global__ void __launch_bounds__(BLOCK, 3)
         doubt[1 + atomicAdd(doubt, 1u)] = k;
 }
 
-/* A separate kernel, because exact signs need many registers, and few fragments
+/* Marks the children of those fragments that need exact signs. This is a
+ * separate kernel, because exact signs need many registers, and few fragments
  * need them. */
 static __global__ void
 mark_unsure_fragments_exactly(const __grid_constant__ struct view v)
@@ -338,9 +341,10 @@ mark_unsure_fragments_exactly(const __grid_constant__ struct view v)
 /* --- leaves --------------------------------------------------------------- */
 
 /* Lists the fragments of nodes that are split. Turns the fragments of leaves
- * into records and short edges, and computes oj_ring_said_of() for them: first
- * a thread per fragment, then a thread per edge of the block. LEAF_BLOCKS
- * blocks per multiprocessor leave each thread the registers that it needs. */
+ * into records and short edges, and computes their contributions to the codes
+ * of the leaves (oj_ring_said_of()): first a thread per fragment, then a thread
+ * per edge of the block. LEAF_BLOCKS blocks per multiprocessor leave each
+ * thread the registers that it needs. */
 static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
     write_leaf_fragments_and_edges(
         const __grid_constant__ struct view v,
@@ -435,17 +439,17 @@ static __global__ void write_leaf_codes_and_slots(
 
 /* --- children ------------------------------------------------------------- */
 
-/* Counts what the children of a split node get, in one byte per fragment and
+/* Counts what each child of a split node receives, in one byte per fragment and
  * child. The node has n fragments, from number `first` of the list on. Byte [16
- * first + c n + k] belongs to its fragment k and child c: 128 if the child gets
- * the fragment, plus the number of edges that it gets. The prefix sums of these
- * counts are places in the next level: of fragments in the high half, of edges
- * in the low half. */
+ * first + c n + k] belongs to its fragment k and child c: 128 if the child
+ * receives the fragment, plus the number of edges that it receives. The prefix
+ * sums of these counts are places in the next level: of fragments in the high
+ * half, of edges in the low half. */
 struct family
 {
     uint32_t first, n; /* fragments of the node, in the list */
-    /* Index of the byte of fragment k for child 0; that of child c is c * n
-     * further. */
+    /* Index of the byte for fragment k and child 0; the byte for child c is at
+     * `at` + c * n. */
     uint64_t at;
 };
 
@@ -476,7 +480,8 @@ count_fragments_per_child(const __grid_constant__ struct view v, uint8_t *count)
                       (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u));
 }
 
-/* Counts in byte i, as input of the prefix sum. */
+/* Returns the counts in byte i (fragments in the high half, edges in the low
+ * half) for the prefix sum. */
 struct counts
 {
     const uint8_t *byte;
@@ -525,8 +530,8 @@ static __global__ void scatter_fragments_to_children(
     }
 }
 
-/* Writes the children of each split node, by the thread of the node's first
- * fragment. */
+/* Writes the children of each split node. The thread of the node's first
+ * fragment does this. */
 static __global__ void
 write_child_nodes(const __grid_constant__ struct view v,
                   const unsigned long long *place, uint32_t first_group,
@@ -685,9 +690,10 @@ static oj_status split_nodes_into_next_level(
                             place, *next);
 }
 
-/* Finishes those nodes of a level that are not split, in *part, whose bases are
- * set, and splits the others into *next, whose arrays *below owns (n_nodes 0:
- * no node was split). may_split 0: no node is split. Waits for the stream. */
+/* Ends a level. Nodes that are not split become slots and leaves of *part,
+ * whose first_* are set; the others are split into the nodes of *next, whose
+ * arrays *below owns (next->n_nodes 0: no node was split). may_split 0: no node
+ * is split. Waits for the stream. */
 static oj_status finish_leaves_and_split_level(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,
     const struct oj_cuda_ring_level *level, int is_large, int may_split,
@@ -798,9 +804,10 @@ static oj_status terminate_records_and_set_tree(struct oj_cuda_ring_making *m,
     return OJ_OK;
 }
 
-/* Makes the directory, 16 slots per thread: those of the children of a node, or
- * 16 copies of the slot of an ancestor without children. In `slot`, the slots
- * of level `top` come first, in the order of the directory. */
+/* Makes the directory. Each thread writes the 16 slots of one node of level
+ * `level` - 1: those of its children or, if an ancestor without children covers
+ * the node, 16 copies of the ancestor's slot. In `slot`, the slots of level
+ * `top` come first, in the order of the directory. */
 static __global__ void make_directory(const uint32_t *slot, int top, int level,
                                       uint32_t *directory)
 {

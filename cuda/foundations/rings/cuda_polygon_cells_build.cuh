@@ -37,8 +37,8 @@ struct oj_cuda_ring_level
     uint2 *window; /**< [n_nodes] cell of the window with the smallest ix, iy */
 };
 
-/** Which children each fragment goes to, for all fragments of a level or for
- *  those of a list. */
+/** For each fragment the children that need it; covers all fragments of a
+ *  level, or those of a list. */
 struct oj_cuda_ring_marks
 {
     /** [n] first fragment of the fragment's unit in the node. */
@@ -63,7 +63,7 @@ OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
     return marks.head[k] == k ? inside ^ marks.lost[k] : inside;
 }
 
-/** Returns the mask of children to which the fragment goes. */
+/** Returns the mask of the children that receive fragment k. */
 OJ_FN uint32_t oj_cuda_ring_there(const struct oj_cuda_ring_marks &marks,
                                   uint32_t k, uint32_t unit)
 {
@@ -78,7 +78,8 @@ struct oj_cuda_ring_sums
     uint32_t split, split_fragments, leaves, records, edges;
 };
 
-/** What a level adds to the tree. first_*: sums over all levels above it. */
+/** The numbers of slots, leaves, records and edges that one level adds to the
+ *  tree. first_*: sums of them over all levels above it. */
 struct oj_cuda_ring_part
 {
     struct oj_cuda_ring_sums sums;

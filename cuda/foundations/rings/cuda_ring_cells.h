@@ -8,9 +8,9 @@
 /** The tree of cells and its arrays in device memory. Owns nothing. */
 struct oj_cuda_ring_cells
 {
-    /** Passed to kernels by value, which call oj_ring_tree_first_containing()
+    /** Passed by value to kernels. These call oj_ring_tree_first_containing()
      *  (parts), or oj_ring_tree_find() and oj_ring_tree_locate_in_next_unit().
-     *  If the tree has no polygons, they find nothing. */
+     *  If the tree has no polygons, these functions find nothing. */
     struct oj_ring_tree tree;
 
     struct oj_cuda_array<uint32_t> slot;

@@ -110,8 +110,8 @@ OJ_FN double oj_ring_cell_y(const struct oj_ring_frame *f, uint32_t iy,
     return f->y0 + ((double)iy + share) * side;
 }
 
-/** Computes the reference point of a cell; for one cell the result always has
- *  equal bits. */
+/** Computes the reference point of a cell; repeated calls for one cell give
+ *  identical bits. */
 OJ_FN void oj_ring_cell_reference(const struct oj_ring_frame *f, uint32_t ix,
                                   uint32_t iy, double side, double *x,
                                   double *y)
@@ -160,17 +160,16 @@ struct oj_ring_split
     uint32_t toggled;
 };
 
-/** What the comparisons of all edges of a cell with its children have in
- *  common. */
+/** Values that all comparisons of a cell's edges with its children use. */
 struct oj_ring_splitter
 {
-    double x0, y0;     /* lower left corner of the cell */
-    double side;       /* side of a child */
-    double inverse;    /* 1 / side */
-    double margin;     /* margin of the frame */
-    double px, py;     /* reference point of the cell, where the paths begin */
-    double x[4], y[4]; /* columns and rows in which the children's reference
-                          points lie */
+    double x0, y0;  /* lower left corner of the cell */
+    double side;    /* side of a child */
+    double inverse; /* 1 / side */
+    double margin;  /* margin of the frame */
+    double px, py;  /* reference point of the cell, where the paths begin */
+    /* x of the children's reference points by column, y by row */
+    double x[4], y[4];
 };
 
 /** Makes a splitter for 4 x 4 cells with this side, of which ix, iy is the
@@ -262,7 +261,9 @@ OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
     int i, j;
     if ((ay > s->py) != (by > s->py))
     {
-        /* the edge crosses the row of P, so it toggles the columns beyond */
+        /* the edge crosses the horizontal line through the cell's reference
+         * point: all columns whose reference points lie on the other side of
+         * the edge than that point are toggled */
         int at_p = oj_ring_is_left(ax, ay, bx, by, s->px, s->py, unsure);
         for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
         {
@@ -276,8 +277,8 @@ OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
         if ((ax > s->x[i]) == (bx > s->x[i]))
             continue;
         if ((ay > s->y[3] && by > s->y[3]) || (ay < s->y[0] && by < s->y[0]))
-            /* the edge is above or below all points of the column; the row of P
-             * lies between their rows */
+            /* the edge is above or below all reference points of the column;
+             * the y of the cell's reference point is between theirs */
             continue;
         at_corner = oj_ring_is_left(ax, ay, bx, by, s->x[i], s->py, unsure);
         for (j = 0; j < OJ_RING_CELL_SPLIT; j++)
@@ -302,7 +303,7 @@ OJ_FN struct oj_ring_split oj_ring_split_edge(const struct oj_ring_splitter *s,
     return split;
 }
 
-/** Moves bit c of mask to bit 4 c: adding such words adds sixteen 4-bit
+/** Moves bit c of mask to bit 4 c. Sums of such words are sixteen 4-bit
  *  counters. */
 OJ_FN uint64_t oj_ring_mask_to_nibbles(uint32_t mask)
 {

@@ -3,7 +3,7 @@
  *  occupied    a bit for each cell of a fine level: 0 if no polygon intersects
  *              the cell. Most points need no more than this one bit
  *  directory   a slot for each cell of the level two above
- *  slot        what a cell is: empty | inside exactly one polygon | a leaf |
+ *  slot        kind of a cell: empty | inside exactly one polygon | a leaf |
  *              inner: its children have 16 slots
  *  leaf        records first .. first + n - 1, and a code for each of the 16
  *              parts (sixteenths) of the cell
@@ -15,10 +15,10 @@
  *     record  [ unit 7 in | unit 7 out | unit 9 in ]   unit 9 covers the cell
  *     edge    [ 0 1 2 3     4 5          ]             oj_ring_packed_edge.h
  *
- *  A unit is a feature or a part; its area is given by all its rings, even-odd.
- *  A unit may have several records in a leaf: its state is the exclusive or of
- *  theirs. oj_ring_cell.h explains how states and edges locate a point.
- */
+ *  A unit is a feature or a part; a point is inside it if it is inside an odd
+ *  number of its rings. A unit may have several records in a leaf: its state is
+ *  the exclusive or of theirs. oj_ring_cell.h explains how states and edges
+ *  locate a point. */
 #ifndef OJ_RING_CELLS_H
 #define OJ_RING_CELLS_H
 
@@ -35,7 +35,7 @@ enum oj_ring_units
                            inside or on their boundary */
 };
 
-/* What a cell is: the two top bits of its slot. The other 30 bits are, for
+/* Kind of a cell: the two top bits of its slot. The other 30 bits are, for
  * COVERED: the rank of the feature that covers the cell; LEAF: the number of
  * the leaf; INNER: the index of its first child's slot, divided by 16. */
 enum oj_ring_slot
@@ -49,9 +49,9 @@ enum oj_ring_slot
 #define OJ_RING_SLOT_BITS 30
 #define OJ_RING_SLOT_MAX ((1u << OJ_RING_SLOT_BITS) - 1u)
 
-/** Code of a sixteenth for whose points the records must be tested. Other
- *  codes: 0: the sixteenth is in no polygon; n > 0: it lies inside the unit of
- *  record n (counted from 1). */
+/** Code of a sixteenth for whose points the records must be tested. Other codes
+ *  mean: 0: no polygon contains the sixteenth or a part of it; n > 0: the
+ *  sixteenth lies inside the unit of record n (counted from 1). */
 #define OJ_RING_CODE_ASK 15u
 
 struct oj_ring_leaf
@@ -145,7 +145,8 @@ OJ_FN int oj_ring_tree_point_to_steps(const struct oj_ring_tree *t, double px,
     return 1;
 }
 
-/** Returns 0 if the point at these steps is in no polygon. */
+/** Returns 0 if the cells show that the point with the coordinates x, y in
+ *  steps is in no polygon. */
 OJ_FN uint32_t oj_ring_tree_is_occupied(const struct oj_ring_tree *t,
                                         uint32_t x, uint32_t y)
 {
@@ -156,7 +157,8 @@ OJ_FN uint32_t oj_ring_tree_is_occupied(const struct oj_ring_tree *t,
     return bits >> ((y >> shift & 3u) * 4 + (x >> shift & 3u)) & 1u;
 }
 
-/** Returns the slot of the directory at these steps. */
+/** Returns the directory's slot for the point with the coordinates x, y in
+ *  steps. */
 OJ_FN uint32_t oj_ring_tree_slot(const struct oj_ring_tree *t, uint32_t x,
                                  uint32_t y)
 {
@@ -192,8 +194,8 @@ OJ_FN uint32_t oj_ring_leaf_code(const struct oj_ring_leaf *leaf, uint32_t x,
     return (uint32_t)(leaf->code >> (4 * sixteenth)) & 15u;
 }
 
-/** Decides by a slot that is not an inner one: returns a result of
- *  oj_ring_tree_find(). OJ_RING_ASK: the records of *leaf must be tested. */
+/** Decides a point by the slot of its deepest cell. Returns a result of
+ *  oj_ring_tree_find(); OJ_RING_ASK: the records of *leaf must be tested. */
 OJ_FN int32_t oj_ring_tree_decide_by_slot(const struct oj_ring_tree *t,
                                           uint32_t slot, uint32_t x, uint32_t y,
                                           struct oj_ring_leaf *leaf)
@@ -231,8 +233,8 @@ OJ_FN void oj_ring_tree_list_records(const struct oj_ring_tree *t, double px,
     place->end = leaf.first + (leaf.n >> 4);
 }
 
-/** Decides by the cells below the directory which contain p, whose steps are x,
- *  y; returns a result of oj_ring_tree_find(). */
+/** Decides p, whose steps are x, y, by the cells below the directory. Returns a
+ *  result of oj_ring_tree_find(). */
 OJ_FN int32_t oj_ring_tree_decide_by_cells(const struct oj_ring_tree *t,
                                            double px, double py, uint32_t x,
                                            uint32_t y,
@@ -323,8 +325,8 @@ OJ_FN int oj_ring_tree_locate_by_short_edges(const struct oj_ring_tree *t,
     return odd & 1u ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Locates p in the next unit of the place: by the short edges, or by the
- *  original edges if the short ones are unsure. */
+/** Locates p in the next unit of the place, and advances the place. Uses the
+ *  short edges or, if these cannot decide it, the original edges. */
 OJ_FN enum oj_location
 oj_ring_tree_locate_in_next_unit(const struct oj_ring_tree *t,
                                  struct oj_ring_place *place, double px,

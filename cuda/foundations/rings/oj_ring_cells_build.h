@@ -54,9 +54,9 @@ OJ_FN void oj_ring_masks_add(struct oj_ring_masks *m,
     m->toggled ^= split.toggled;
 }
 
-/** What one record contributes to a leaf's codes. Low half: sixteenths that its
- *  edges touch. High half: sixteenths whose middle is inside the unit, as far
- *  as this record's edges and bit decide. */
+/** Returns the contribution of one record to a leaf's codes. Low half:
+ *  sixteenths that its edges touch. High half: sixteenths whose middle is
+ *  inside the unit according to this record's edges and bit alone. */
 OJ_FN uint32_t oj_ring_said_of(uint32_t unit, struct oj_ring_split sixteenths)
 {
     uint32_t inside = sixteenths.toggled ^ (unit & 1u ? 0xffffu : 0u);
@@ -79,12 +79,13 @@ OJ_FN uint32_t oj_ring_node_max_edges(uint32_t most, int level, int fine)
     return level < fine && most > 2 ? 2 : most;
 }
 
-/** Returns 1 if a node with n edges must be split. replication: into how many
- *  edges and fragments of this level one edge or fragment of the root was
- *  divided, on average, on the path to this node. Where many boundaries meet in
- *  one point, or many polygons overlap, splitting helps little and costs much:
- *  it ends there, and earlier if the tree is large. The root is always split,
- *  because its bits hold for a point outside of all polygons. */
+/** Returns 1 if a node with n edges must be split. replication: the average
+ *  number of edges and fragments of this level that stem from one edge or
+ *  fragment of the root, on the path to this node. Where many boundaries meet
+ *  in one point, or many polygons overlap, splitting helps little and costs
+ *  much, so nodes with a high replication are not split; the limit is lower if
+ *  the tree is large. The root is always split, because the bits of its
+ *  fragments hold for a point outside of all polygons. */
 OJ_FN int oj_ring_node_splits(uint32_t n, uint32_t most, int level, int levels,
                               float replication, int is_large)
 {
@@ -106,8 +107,8 @@ struct oj_ring_coder
     uint32_t decided; /* sixteenths with a code other than 0 */
     uint32_t touched; /* sixteenths touched by an edge */
     uint32_t n;       /* records so far */
-    /* 1: of several units only the first one counts; 0: all of them are needed.
-     */
+    /* 1: if a point is in several units, only the first one is needed; 0: all
+     * of them are needed. */
     int first_counts;
     /* the current unit */
     uint32_t unit, unit_first, unit_touched, unit_inside;
@@ -124,9 +125,9 @@ OJ_FN struct oj_ring_coder oj_ring_coder_make(int32_t units)
     return c;
 }
 
-/* Ends the current unit: sets the code of the sixteenths that are inside it. If
- * a sixteenth is inside an earlier unit, too, its code becomes OJ_RING_CODE_ASK
- * or, with first_counts, stays. */
+/* Ends the current unit: sets the code of the sixteenths that are inside it. A
+ * sixteenth that is also inside an earlier unit keeps its code if first_counts
+ * is 1; otherwise its code becomes OJ_RING_CODE_ASK. */
 OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
 {
     uint32_t inside = c->unit_inside & ~c->unit_touched;
@@ -140,7 +141,8 @@ OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
     c->decided |= inside;
 }
 
-/** Adds the next record; said: the result of oj_ring_said_of(). */
+/** Adds the next record. said: its contribution, the result of
+ *  oj_ring_said_of(). */
 OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
                              uint32_t said)
 {
@@ -166,7 +168,7 @@ OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c)
 
 /* --- building: occupied bits ---------------------------------------------- */
 
-/** Computes oj_ring_tree.occupied of cell ix, iy of its level from the other
+/** Computes the bits `occupied` of cell ix, iy of its level from the other
  *  arrays of the tree. */
 OJ_FN uint32_t oj_ring_occupied(const struct oj_ring_tree *t, uint32_t ix,
                                 uint32_t iy)

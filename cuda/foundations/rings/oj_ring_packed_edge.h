@@ -164,17 +164,18 @@ OJ_FN uint32_t oj_ring_edge_sign(float v)
     return bits;
 }
 
-/** Compares the edge with the sixteenths of its cell. touched: the sixteenths,
- *  widened by the margin, that the edge may intersect, and all for which the
- *  comparison is unsure. toggled: of the others, those whose middle p is
- *  separated from the reference point by the edge: A and p x b have opposite
- *  signs, and so have D and E; if one pair surely has equal signs, the other
- *  does not matter. The edge does not intersect a sixteenth whose middle is
- *  farther from its line than the corners: |E| > (h + margin) (|d_x| + |d_y|),
- *  with d = b - a and h = 4096, half its side. E is off by less than 2000 (see
- *  the file's head) apart from the rounding of the ends, which the margin
- *  covers. |p| is below 2^15 here. Signs are the top bits of numbers; that of a
- *  zero does not matter, since zero is unsure. */
+/** Compares the edge with the sixteenths of its cell.
+ *  touched: the sixteenths, widened by the margin, that the edge may intersect,
+ *  and all sixteenths for which the comparison is unsure.
+ *  toggled: those of the others whose middle p is separated from the reference
+ *  point by the edge: A and p x b have opposite signs, and so have D and E. If
+ *  one of these pairs surely has equal signs, the other does not matter.
+ *  The edge does not intersect a sixteenth whose middle is farther from its
+ *  line than the corners: |E| > (h + margin) (|d_x| + |d_y|), with d = b - a
+ *  and h = 4096, half the side of a sixteenth. E is off by less than 2000 (see
+ *  the file's head), apart from the rounding of the ends, which the margin
+ *  covers. |p| is below 2^15 here. Signs are the top bits of numbers; the sign
+ *  of a zero does not matter, because a zero is unsure. */
 OJ_FN struct oj_ring_split oj_ring_edge_sixteenths(struct oj_ring_edge16 e,
                                                    float margin)
 {

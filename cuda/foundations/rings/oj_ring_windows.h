@@ -1,17 +1,16 @@
-/** Start of a tree of cells over polygon rings at a level far below the root,
- *  for polygons with few edges that are small compared with the plane. No
- *  levels in between are built.
+/** Starts a tree of cells over polygon rings at a level far below the root,
+ *  without building the levels above it; for polygons with few edges that are
+ *  small compared with the plane.
  *
  *  The cells of that level that a unit's edges or interior may intersect are
- *  covered by windows of 4 x 4 cells. A window plays the part of a node
- *  (oj_ring_cells_build.h) for the unit's fragments, and its cells that of the
- *  children; the paths to their reference points begin outside of all polygons.
+ *  covered by windows of 4 x 4 cells. To the build (oj_ring_cells_build.h) a
+ *  window is a node that has the unit's fragments, and its 16 cells are the
+ *  children. The paths to their reference points begin outside of all polygons.
  *
- *      . . . . . . . .
- *      . + - - - - + .      two windows of 4 x 4 cells around one polygon; it
- *      . |         | .      intersects no other cell
- *      . + - - - - + .
- */
+ *     . . . . . . . .
+ *     . + - - - - + .      two windows of 4 x 4 cells around one polygon; it
+ *     . |         | .      intersects no other cell
+ *     . + - - - - + . */
 #ifndef OJ_RING_WINDOWS_H
 #define OJ_RING_WINDOWS_H
 
@@ -21,7 +20,7 @@
 #define OJ_RING_WINDOWS 16
 #define OJ_RING_WINDOW_EDGES 1024
 
-/** A summary of the edges of a unit, to which they are added one by one. */
+/** A summary of the edges of a unit. The edges are added one by one. */
 struct oj_ring_chain
 {
     double x0, y0, x1, y1; /**< bounding box */
@@ -122,7 +121,8 @@ OJ_FN struct oj_ring_windows oj_ring_windows_of(const struct oj_ring_frame *f,
     return w;
 }
 
-/** Makes the splitter of a window whose lowest cell at that level is ix, iy. */
+/** Makes the splitter of a window; ix, iy: its lower left cell at that level.
+ */
 OJ_FN struct oj_ring_splitter
 oj_ring_splitter_of_window(const struct oj_ring_frame *f, uint32_t ix,
                            uint32_t iy, double side)
@@ -133,8 +133,8 @@ oj_ring_splitter_of_window(const struct oj_ring_frame *f, uint32_t ix,
     return s;
 }
 
-/** Returns the start level for n_edges edges: the first with at least as many
- *  cells as edges, at most `deepest`. */
+/** Returns the start level for n_edges edges: the first level with at least as
+ *  many cells as edges, but at most `deepest`. */
 OJ_FN int oj_ring_start_level(int64_t n_edges, int deepest)
 {
     int level = 0;

@@ -70,7 +70,8 @@ static __device__ __forceinline__ int64_t oj_warp_shares_point_of_thread(
 struct oj_warp_walk_memory
 {
     struct oj_device_tree_node boxes;
-    uint32_t stack[OJ_TREE_STACK]; /**< like the stack in struct oj_tree_walk */
+    /** nodes to visit, like the stack in struct oj_tree_walk */
+    uint32_t stack[OJ_TREE_STACK];
     float stack_apart[OJ_TREE_STACK];
 };
 
@@ -104,7 +105,7 @@ static __device__ struct oj_warp_circle find_circle_of_warp(const Lane *lane)
 }
 
 /* Returns the distance of box c from the centre of the circle; infinite if the
- * node has no box c. */
+ * node has no child c. */
 static __device__ __forceinline__ float
 box_distance_to_middle(const struct oj_warp_circle *circle,
                        const struct oj_device_tree_node &b, int c)
@@ -128,8 +129,8 @@ is_box_in_reach_of_any_lane(const struct oj_warp_circle *circle, double reach2,
                                                       least * least <= reach2));
 }
 
-/* Pushes the children in `wanted`, such that the nearest one is popped first;
- * equally near ones in their order. */
+/* Pushes the children whose bit is set in `wanted`, so that they are popped by
+ * ascending distance, equally near ones in the order of the tree. */
 static __device__ __forceinline__ int
 push_children(struct oj_warp_walk_memory *memory,
               const struct oj_warp_circle *circle, uint32_t wanted,

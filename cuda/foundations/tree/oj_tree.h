@@ -213,8 +213,8 @@ OJ_FN float oj_tree_d2_below(double d2)
     return d2 > 3e38 ? 3e38f : (float)(d2 * (1.0 - 1e-6));
 }
 
-/* Pushes a child below those of this visit (from `first` on) that are nearer to
- * the point. */
+/* Pushes a child below those children of this visit (from `first` on) that are
+ * nearer to the point, so that they are popped before it. */
 OJ_FN void oj_tree_push(struct oj_tree_walk *w, int32_t first, uint32_t at,
                         float d2)
 {
@@ -259,8 +259,8 @@ OJ_FN void oj_tree_visit(struct oj_tree_walk *w,
     w->leaf = i;
 }
 
-/** Pops the next node that may hold entries within the bound, with a lower
- *  bound of its squared distance; returns 0 if there is none. The caller then
+/** Pops the next node that may hold entries within the bound; *d2 is a lower
+ *  bound of its squared distance. Returns 0 if there is none. The caller then
  *  visits the node by oj_tree_visit(). */
 OJ_FN int oj_tree_walk_pop(struct oj_tree_walk *w, uint32_t *at, float *d2)
 {

@@ -1,6 +1,6 @@
-/** Searches by the distance of a point in a packed tree: the k nearest
- *  features, or all features within a distance. Features are numbered by tie
- *  rank; the distance to a feature is the minimum over its segments, or 0
+/** Searches a packed tree by the distance from a point: for the k nearest
+ *  features, or for all features within a distance. Features are numbered by
+ *  tie rank; the distance to a feature is the minimum over its segments, or 0
  *  inside its polygons. */
 #ifndef OJ_TREE_DISTANCE_SEARCH_H
 #define OJ_TREE_DISTANCE_SEARCH_H
@@ -83,7 +83,7 @@ OJ_FN void oj_tree_best_add(struct oj_tree_best *best, int32_t rank,
     if (!(distance <= best->most) || !(distance < INFINITY) ||
         distance < best->least)
         return;
-    /* searched from the end, where most candidates go */
+    /* searched from the end, because most candidates are inserted near it */
     for (at = best->n; at > 0; at--)
     {
         double d = best->distance[(at - 1) * stride];
@@ -98,7 +98,7 @@ OJ_FN void oj_tree_best_add(struct oj_tree_best *best, int32_t rank,
         if (best->rank[i * stride] == rank)
             return;
     }
-    /* overwrites the feature's old element if there is one, otherwise a free
+    /* overwrites the old element of the feature if it has one, otherwise a free
      * element or the last one */
     for (i = at; i < best->n && best->rank[i * stride] != rank; i++)
         ;
@@ -229,8 +229,8 @@ OJ_FN int oj_tree_add_entry(const struct oj_tree_side *side,
 
 /* --- within a distance ---------------------------------------------------- */
 
-/* Number of features found last that are remembered; if one of them is found
- * again, it is no new candidate. */
+/* Number of features whose candidates are remembered: if one of the last
+ * features is found again, it is no new candidate. */
 #define OJ_TREE_RECENT 4
 
 /** Candidates of a point in the order in which they are found. A feature may

@@ -1,13 +1,12 @@
 /** Finds the polygon parts that contain a point: a tree over their boxes, and
- *  chains of edges, of which most are skipped as a whole.
+ *  chains of edges, most of which are skipped as a whole.
  *
  *  The edges of all rings are numbered consecutively. Chain i of level l
- *  consists of edges 32^l i .. 32^l (i + 1) - 1; its box is stored. If it lies
- *  in a single ring, it is a connected line. A ray from p towards +x cannot
- *  cross a chain whose box is below, above or left of p; if the box is right of
- *  p, the two ends of the chain give the parity of the crossings. Otherwise its
- *  32 chains of the level below are tested.
- */
+ *  consists of edges 32^l i .. 32^l (i + 1) - 1; its box is stored. If all its
+ *  edges belong to one ring, it is a connected line. A ray from p towards +x
+ *  cannot cross a chain whose box is below, above or left of p; if the box is
+ *  right of p, the two ends of the chain give the parity of the crossings.
+ *  Otherwise its 32 chains of the level below are tested. */
 #ifndef OJ_TREE_RINGS_H
 #define OJ_TREE_RINGS_H
 
@@ -35,8 +34,8 @@ struct oj_tree_rings
     const struct oj_box *chain[OJ_TREE_CHAIN_LEVELS];
 };
 
-/** Returns the greatest level <= limit of a chain that begins with edge `at`
- *  and ends at `end` or before; 0: a single edge. */
+/** Returns the level of the longest chain that begins with edge `at` and does
+ *  not extend beyond edge `end`; at most limit. 0: a single edge. */
 OJ_FN int oj_tree_chain_level(int64_t at, int64_t end, int limit)
 {
     int level = 0;
@@ -87,10 +86,10 @@ OJ_FN struct oj_box oj_tree_polygon_box(const struct oj_tree_rings *rings,
     return box;
 }
 
-/** Locates p in rings ring .. end_ring - 1 together, exactly and by even-odd:
- *  on a ring, or inside an odd number of them. All rings are scanned as one; a
- *  chain with edges of several rings is skipped only if the ray cannot cross
- *  it. */
+/** Locates p in rings ring .. end_ring - 1 together, exactly: on a ring, or
+ *  inside an odd number of them, or outside. All rings are scanned as one
+ *  sequence of edges; a chain with edges of several rings is skipped only if
+ *  the ray cannot cross it. */
 OJ_FN enum oj_location oj_tree_rings_locate(const struct oj_tree_rings *rings,
                                             int64_t ring, int64_t end_ring,
                                             double px, double py)

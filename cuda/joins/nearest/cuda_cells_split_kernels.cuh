@@ -36,8 +36,8 @@ struct oj_cells_round
 {
     struct oj_near_square square;
     uint32_t leaf_size;
-    /** 1: a segment is marked if it is kept in place of an equal segment of
-     * another feature. */
+    /** 1: a segment that replaces an equal segment of another feature is marked
+     */
     int marks_ties;
     const struct oj_cuda_segment *segment;
     const int32_t *rank;
@@ -53,11 +53,12 @@ struct oj_cells_round
     struct oj_cells_counters *counters;
 };
 
-/** How a node with a long or huge list is split. */
+/** Plan for a node with a long or huge list: its split into children, or its
+ *  leaf. */
 struct oj_cells_plan
 {
-    /** Squares of the upper bounds of distances, as bits: numbers >= 0 compare
-     * like integers. */
+    /** Squared upper bounds of the distance, per child, as bits of floats: such
+     *  numbers >= 0 compare like integers. */
     uint32_t bound[OJ_NEAR_CHILDREN];
     uint32_t count[OJ_NEAR_CHILDREN];
     uint32_t cursor[OJ_NEAR_CHILDREN]; /**< next free entry in next_id */
@@ -100,9 +101,10 @@ reserve_positions_by_warp(struct oj_cells_counter *counter, int wants)
            (unsigned)__popc(votes & ((1u << lane) - 1u));
 }
 
-/* One step of computing the minimum of each of 2 * half numbers over the lanes
- * of a warp, or of a part of it: lanes whose numbers differ in `bit` exchange
- * halves. */
+/* Makes one step of a reduction, which computes the minimum of each of 2 * half
+ * numbers over the lanes of a warp or a part of it. Lanes whose numbers differ
+ * in `bit` exchange halves of their numbers; each lane keeps the minima of one
+ * half. */
 template <int half>
 static __device__ void exchange_halves_keeping_min(float *v, uint32_t lane,
                                                    uint32_t bit)
@@ -137,12 +139,12 @@ load_segment_as_piece(const struct oj_cells_round &r,
 enum oj_cells_kinship
 {
     OJ_CELLS_STRANGERS,
-    OJ_CELLS_FIRST_STANDS, /* the first segment is kept in place of both */
+    OJ_CELLS_FIRST_STANDS, /* equal: the first is kept, the second dropped */
     OJ_CELLS_SECOND_STANDS
 };
 
-/* Compares two segments with equal hashes. end_i, end_j: results of
- * oj_near_end(). */
+/* Decides which of two segments with equal hashes is kept, if they are equal
+ * for the node's points. end_i, end_j: results of oj_near_end(). */
 static __device__ enum oj_cells_kinship
 compare_segments_as_duplicates(const struct oj_cells_round &r, uint32_t i,
                                int end_i, uint32_t j, int end_j)
@@ -156,8 +158,9 @@ compare_segments_as_duplicates(const struct oj_cells_round &r, uint32_t i,
                : OJ_CELLS_SECOND_STANDS;
 }
 
-/* Returns 1 if a segment of a feature with this rank must be marked when it is
- * kept in place of the list entry `other`. */
+/* Returns 1 if a segment with this rank must be marked when it replaces the
+ * list entry `other`: that entry belongs to another feature, or is marked
+ * itself. */
 static __device__ int
 is_duplicate_of_other_feature(const struct oj_cells_round &r, int32_t rank,
                               uint32_t other)
@@ -196,7 +199,8 @@ static __device__ void write_node_header(const struct oj_cells_round &r,
     *(uint2 *)(r.tree + where) = v;
 }
 
-/* Writes the header of a leaf, and those of its words that are not entries. */
+/* Writes the header of a leaf and the words of its list that are not entries:
+ * the count of a long list, and padding. */
 static __device__ void write_leaf_header(const struct oj_cells_round &r,
                                          const struct oj_near_node &node,
                                          uint32_t first, uint32_t kept,
@@ -226,7 +230,7 @@ static __host__ __device__ enum oj_cells_class size_class_of_list(uint32_t n)
 #define HUGE_BLOCK 128
 #define FAN 4
 
-/* The entries of a list that a warp takes: 32 at a time, beginning with
+/* The entries of a list that one warp processes: 32 at a time, beginning with
  * `first`, at intervals of `step`. */
 struct share
 {
@@ -247,8 +251,8 @@ static __device__ void reset_split_plan(struct oj_cells_plan *plan, int i)
     }
 }
 
-/* Lowers the plan's bounds to the minimum of each of the 16 numbers over a
- * warp. */
+/* Lowers the plan's bounds: combines the 16 numbers of each thread of a warp to
+ * their minima first. */
 static __device__ void lower_child_bounds_by_warp(float *v, uint32_t lane,
                                                   struct oj_cells_plan *plan)
 {
@@ -285,9 +289,10 @@ bound_child_distances_of_share(const struct oj_cells_round &r,
     lower_child_bounds_by_warp(bound, lane, plan);
 }
 
-/* Returns in lane c how many masks of the warp have bit c, and in lane 16 how
- * many have any bit. A warp adds up these counts before it adds them to the
- * plan, because blocks that add to one address wait for each other. */
+/* Returns in lane c the number of masks of the warp that have bit c, and in
+ * lane 16 the number of masks that are not 0. A warp sums these counts before
+ * it adds them to the plan, because blocks that add to one address wait for
+ * each other. */
 static __device__ uint32_t count_lanes_per_child(uint32_t mask)
 {
     int lane = (int)threadIdx.x % 32;
@@ -438,8 +443,8 @@ static __device__ void reserve_pool_for_leaf(const struct oj_cells_round &r,
         if (first + words > r.max_words)
         {
             r.counters->pool_full.n = 1;
-            plan->leaf = 2; /* no room left: the whole build is repeated with
-                               more */
+            /* no room: the whole build is repeated with larger arrays */
+            plan->leaf = 2;
             return;
         }
         plan->first = (uint32_t)first;
@@ -483,7 +488,7 @@ static __device__ uint32_t child_mask_of_entry(const struct oj_cells_round &r,
     return i < node.n ? r.mask[node.first + i] : 0;
 }
 
-/* Counts all entries of the warp's share. */
+/* Counts the entries of the warp's share that each child needs. */
 static __device__ uint32_t
 count_entries_per_child(const struct oj_cells_round &r,
                         const struct oj_near_node &node, struct share share)
@@ -556,10 +561,10 @@ distance_key_of_segment(const struct oj_cells_round &r,
     return oj_near_key(oj_near_end(&p), s);
 }
 
-/* Drops duplicates from a list that would not get shorter otherwise. All
- * threads of a block must call it. slot is a hash table of entries: 0 if empty,
- * else the number of the entry plus 1, marked if the entry is kept in place of
- * another feature's. */
+/* Removes duplicates from a list that would otherwise not become shorter. All
+ * threads of a block must call it. slot: a hash table of list entries. An
+ * element is 0 if empty, otherwise the number of the entry plus 1, with a mark
+ * if the entry replaces one of another feature. */
 #define SLOTS (2 * OJ_CELLS_LONG)
 
 static __device__ void drop_duplicate_segments_of_node(
@@ -710,14 +715,14 @@ static __global__ void __launch_bounds__(HUGE_BLOCK)
  * short. */
 #define SHORT_BLOCKS 8
 
-/* What the groups of a block request, and the answers; one warp adds up the
- * requests. */
+/* Requests of the groups of a block for memory, and the answers; one warp sums
+ * the requests. */
 struct requests
 {
-    /* requested for a split; a leaf only needs leaf_words */
+    /* memory requested for a split; a leaf needs only leaf_words */
     uint32_t ids[GROUPS], nodes[GROUPS], words[GROUPS], leaf_words[GROUPS];
-    /* Request: 1 if the node wants to be a leaf. Answer: 1 if it becomes one, 2
-     * if the pool is full. */
+    /* Request: 1 if the node should become a leaf. Answer: 0: it gets children;
+     * 1: it becomes a leaf; 2: the pool is full. */
     uint32_t leaf[GROUPS];
     uint32_t first_id[GROUPS], first_node[GROUPS], first_header[GROUPS];
     uint32_t first_word[GROUPS];
@@ -801,7 +806,8 @@ static __device__ uint32_t sum_child_bit_fields(uint32_t v)
     return FIELD(v, 1) + FIELD(v, 2) + FIELD(v, 3) + FIELD(v, 4);
 }
 
-/* A leaf that will be written: that of the node, or that of a child. */
+/* A leaf that will be written: that of the node itself, or of one of its
+ * children. */
 struct leaf_plan
 {
     struct oj_near_units units;
@@ -814,7 +820,8 @@ struct leaf_plan
 struct list_keys
 {
     uint32_t hash[OJ_CELLS_SHORT + 1];
-    /* The highest byte of each hash; 16 of them are compared at a time. */
+    /* The highest byte of each hash, so that 16 hashes are compared at a time.
+     */
     uint32_t first_byte[16];
     uint8_t end[OJ_CELLS_SHORT + 1];
 };
@@ -826,8 +833,8 @@ struct group_room
     union
     {
         struct list_keys keys;
-        /* overwrites keys: the leaf entries to write, 64 * leaf + place in the
-         * list */
+        /* in place of the keys: the leaf entries to write, each 64 * leaf +
+         * position in the list */
         uint8_t item[4 * OJ_CELLS_SHORT + 4];
     };
     float bound[OJ_NEAR_CHILDREN];
@@ -904,7 +911,7 @@ static __device__ void write_listed_leaf_entries(
 }
 
 /* Lists the entries whose mask has a bit of `only` as entries of leaf c, from
- * item `at` on. */
+ * element `at` of the items on. */
 static __device__ void list_leaf_entries_of_child(const struct group_list &list,
                                                   uint32_t only, uint32_t c,
                                                   uint32_t at,
@@ -1039,8 +1046,8 @@ static __device__ void compute_memory_request_of_group(
     q->leaf_words[group] = node.n > 0 ? oj_near_words(FIELD(list.total, 0)) : 0;
 }
 
-/* Sets the top bit of each byte of v that is 0; may also set that of the byte
- * above such a byte. */
+/* Returns v with the top bit of each byte that is 0 set, and all other bits 0.
+ * The top bit of the byte above a zero byte may be set wrongly. */
 static __device__ uint32_t mark_zero_bytes(uint32_t v)
 {
     return (v - 0x01010101u) & ~v & 0x80808080u;
@@ -1059,10 +1066,10 @@ static __device__ uint32_t mask_of_equal_hash_bytes(
            mark_zero_bytes(four.w ^ mine) >> 3;
 }
 
-/* Returns 1 if another entry of the node's list is kept in place of entry i.
- * With marks_ties, marks entry i if it is kept in place of entries of other
- * features. Another thread may read the entry at that moment: it sees the marks
- * of earlier rounds, and finds those of this round itself. */
+/* Returns 1 if entry i is dropped because another entry of the node's list
+ * replaces it. With marks_ties, marks entry i if it replaces entries of other
+ * features. Another thread may read the entry at the same time: it then sees
+ * the marks of earlier rounds, and finds those of this round itself. */
 static __device__ int
 has_duplicate_kept_instead(const struct oj_cells_round &r,
                            const struct oj_near_node &node,

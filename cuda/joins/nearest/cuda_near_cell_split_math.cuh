@@ -1,27 +1,29 @@
-/** How the lists of cuda_nearest_segment_cell.cuh are made: finds which
- *  segments of a node's list its parts need.
+/** Finds which segments of a node's list can be nearest in each part of the
+ *  node: the lists of cuda_nearest_segment_cell.cuh are made by this.
  *
  *  All numbers are in single precision, relative to the middle of the node, in
  *  units of half its side: the node is -1 .. 1, and its sixteenths (4 x 4) are
  *  1/2 wide. Given a list with every segment that can be nearest to a point of
- *  the node, two values are computed for each sixteenth:
- *    upper  the maximum distance from its corners to a segment; no point of the
- *           sixteenth is farther from it (the distance to a segment is convex).
- *           The minimum over the list is an upper bound of the distance
- *           from each point of the sixteenth to its nearest segment;
+ *  the node, two steps follow for each sixteenth:
+ *    bound  the maximum distance from its corners to a segment; no point of the
+ *           sixteenth is farther from the segment (the distance to a segment is
+ *           convex). The minimum over the list is an upper bound of the
+ *           distance from each point of the sixteenth to its nearest segment;
  *    test   a segment whose box or line is farther from the sixteenth than
  *           the upper bound, or than the reach, cannot be nearest there.
  *  A node with a long list gets 16 children; another node gets 4, and a child
  *  whose four sixteenths need few segments becomes a leaf at once.
  *
- *  Slack. An upper bound holds for any parameter 0 .. 1 of the foot, so only
- *  the rounding of the ends, of w - t d, of its square and of the root matters:
- *  8 roundings of numbers below 4 m, where m is the maximum coordinate of the
- *  segment, or 1: less than 2^-24 * 32 m. The tests round alike; the direction
- *  of a line has an error of 2^-22, which moves it by 2^-20 m. Both get a slack
- *  of 2^-18 m. The coordinates of a point in a cell are rounded by less than
- *  2^-20 of the finest cell's side; 2^-12 is added for it. Source: ours.
- */
+ *  Slack. An upper bound may use any point of a segment, not only the nearest
+ *  one, so an error of the point's parameter (0 .. 1) does no harm. What
+ *  matters is the rounding of the segment's ends, of the vector to that point,
+ *  of its square and of the root: 8 roundings of numbers below 4 m, where m is
+ *  the maximum coordinate of the segment, or 1; together less than
+ *  2^-24 * 32 m. The tests round alike, and the direction of a line has an
+ *  error of 2^-22, which moves the line by 2^-20 m. Bounds and tests both get
+ *  a slack of 2^-18 m. The coordinates of a point in a cell are rounded by less
+ *  than 2^-20 of the finest cell's side; 2^-12 of it is added for that.
+ *  Source: ours. */
 #ifndef CUDA_NEAR_CELL_SPLIT_MATH_CUH
 #define CUDA_NEAR_CELL_SPLIT_MATH_CUH
 
@@ -38,7 +40,7 @@ struct oj_near_node
     uint32_t ix, iy;   /**< column and row among the nodes of its level */
     uint32_t header;   /**< index of its header */
     uint8_t level;
-    uint8_t stale; /**< levels since the list last became shorter */
+    uint8_t stale; /**< number of levels since the list last became shorter */
 };
 
 struct oj_near_frame
@@ -47,7 +49,9 @@ struct oj_near_frame
     double cx, cy;   /**< middle of the node, relative to the corner */
     double per_half; /**< 2 / side of the node */
     double half;
-    float reach; /**< maximum distance of a match, in half sides, rounded up */
+    /** maximum distance of a match, in units of half the node's side, rounded
+     *  up */
+    float reach;
 };
 
 OJ_NEAR_FN struct oj_near_frame
@@ -77,7 +81,7 @@ struct oj_near_piece
     float slack;
 };
 
-/** Computes those members of *p that follow from the two ends. */
+/** Computes the members of *p that follow from its two ends. */
 OJ_NEAR_FN void oj_near_know(struct oj_near_piece *p)
 {
     float qx = p->ax + p->dx, qy = p->ay + p->dy;
@@ -107,7 +111,8 @@ OJ_NEAR_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
 OJ_NEAR_FN void oj_near_lower_uppers(const struct oj_near_piece *p,
                                      float *upper2)
 {
-    /* maximum of two adjacent corners, for the row below and this row */
+    /* maximum over two adjacent corners, for the row of corners below and for
+     * this row */
     float below[OJ_NEAR_FAN], above[OJ_NEAR_FAN], last = 0.0f;
     float step = 2.0f / (float)OJ_NEAR_FAN;
     float slack2 = 513.0f * p->slack * p->slack;
@@ -205,9 +210,9 @@ OJ_NEAR_FN uint32_t oj_near_quarters(uint32_t mask)
 
 /* --- duplicates ----------------------------------------------------------- */
 
-/** Returns which point of the segment is nearest to every point of the node: 1:
- *  end a, 2: end b, 0: not always an end. For 1 and 2, oj_segment_distance()
- *  returns exactly the distance to that end, bit for bit. */
+/** Returns which end of the segment is its nearest point for all points of the
+ *  node: 1: end a; 2: end b; 0: none of the two for all of them. For 1 and 2,
+ *  oj_segment_distance() returns the distance to that end, bit for bit. */
 OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
 {
     float span = (fabsf(p->dx) + fabsf(p->dy)) * (1.0f + 4.0f * p->slack);
@@ -218,10 +223,10 @@ OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
     return at_b - span > 0.0f ? 2 : 0;
 }
 
-/** Returns the part of a segment on which the distances of the node's points
- *  depend. Two segments with equal keys are equally far from each of these
- *  points, so only the first in tie order is kept. end: result of
- *  oj_near_end(). */
+/** Returns the part of a segment on which its distances from the node's points
+ *  depend: one end, or the whole segment. Segments with equal keys have equal
+ *  distances from each of these points, so only the first in tie order is kept.
+ *  end: result of oj_near_end(). */
 OJ_NEAR_FN struct oj_cuda_segment oj_near_key(int end,
                                               const struct oj_cuda_segment s)
 {
@@ -254,8 +259,8 @@ OJ_NEAR_FN uint32_t oj_near_hash_one(uint32_t hash, double v)
     return hash * 0x85EBCA77u + (uint32_t)(bits >> 32);
 }
 
-/** Hash of a key. Equal keys have equal hashes, even if zeros differ in sign.
- */
+/** Returns the hash of a key. Equal keys have equal hashes, even if zeros
+ *  differ in sign. */
 OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_cuda_segment *k)
 {
     uint32_t hash = oj_near_hash_one(0x2545F491u, k->ax);
@@ -266,16 +271,16 @@ OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_cuda_segment *k)
     return hash ^ (hash >> 13);
 }
 
-/** Returns 1 if j is dropped in favour of i, for equal keys: the lower tie rank
- *  stays, then the lower number. */
+/** Returns 1 if segment i replaces segment j, for equal keys: the lower tie
+ *  rank wins, then the lower number. */
 OJ_NEAR_FN int oj_near_drops(int32_t rank_i, int32_t i, int32_t rank_j,
                              int32_t j)
 {
     return rank_i < rank_j || (rank_i == rank_j && i < j);
 }
 
-/** Returns the header of the smallest node that contains square ix, iy of a
- *  level and is not smaller than it; that is the directory's entry. */
+/** Returns the entry of the directory for square ix, iy of a level: the header
+ *  of the smallest node that contains the square and is not smaller than it. */
 OJ_NEAR_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
                                               uint32_t ix, uint32_t iy,
                                               int level)
@@ -335,8 +340,9 @@ OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
     return 1;
 }
 
-/** Returns 1 if the squared length of a -> b underflows, or nearly does. Cells
- *  cannot be used then, because they rely on distances from the line. */
+/** Returns 1 if the squared length of a -> b underflows, or nearly does. The
+ *  cells cannot be used for such a segment, because they rely on distances from
+ *  its line. */
 OJ_FN int oj_near_is_lost(const struct oj_cuda_segment s)
 {
     double dx = s.bx - s.ax, dy = s.by - s.ay;
@@ -351,8 +357,8 @@ OJ_NEAR_FN int oj_near_is_leaf(const struct oj_near_square *square,
 {
     uint64_t full = (uint64_t)node->n * fan * fan;
     int pays = 10 * sum < 8 * full;
-    /* the list is nearly short, and the children's lists would not be much
-     * shorter */
+    /* the list is nearly short enough for a leaf, and the children's lists
+     * would not be much shorter */
     if (kept <= 2 * leaf_size && 10 * sum >= 6 * full)
         return 1;
     if (kept <= leaf_size ||
@@ -447,9 +453,9 @@ OJ_NEAR_FN void oj_near_clip_long(double a, double d, double box, float *t0,
 }
 
 /** Returns the entry of a segment: the ends of its part inside the box, rounded
- *  to units. If only rounding let a segment through that misses the box, the
- *  entry is a corner of the box, which is farther from the cell than the
- *  nearest segment and so never the answer. */
+ *  to units. A segment outside of the box may be in the list because of
+ *  rounding; its entry is a corner of the box, which is farther from the cell
+ *  than the nearest segment and so never the answer. */
 OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
                                   const struct oj_near_scale *s,
                                   struct oj_cuda_segment of)
@@ -488,8 +494,8 @@ OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
                             (oj_near_round(by * s->per_unit) << 16));
 }
 
-/** Converts the coordinates of a piece to those of a leaf, which is the piece's
- *  node or one of its children: units * (v - middle). */
+/** Factors that convert the coordinates of a piece to those of a leaf: units *
+ *  (v - middle). The leaf is the piece's node or one of its children. */
 struct oj_near_units
 {
     /** Middle of the leaf, in the node's coordinates. */
@@ -631,7 +637,7 @@ OJ_NEAR_FN struct oj_near_node oj_near_seed_node(int level, uint32_t cell,
     return node;
 }
 
-/** Makes header i of the levels above the start cells. */
+/** Makes header i, of a node above the level of the start cells. */
 OJ_FN struct oj_near_header oj_near_seed_header(uint32_t i)
 {
     struct oj_near_header h;

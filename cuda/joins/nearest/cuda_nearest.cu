@@ -1,17 +1,18 @@
-/* The nearest feature of each point by cells: one thread per point, in input
- * order. Some points stay open: those farther from all features than the cells
- * reach (in joins without a maximum distance or with a large one) and, with
- * -ties all, those with several equally near features. The packed tree answers
- * them. */
+/* Finds the nearest feature of each point by cells: one thread per point, in
+ * input order. The packed tree answers the points that the cells leave open:
+ * those farther from all features than the cells reach (in joins without a
+ * maximum distance or with a large one) and, with -ties all, those with several
+ * equally near features. */
 #include "../../foundations/device/cuda_host_threads.h"
 #include "../points/cuda_point_pair_kernels.cuh"
 #include "../within/cuda_points_in_rings_query.cuh"
 #include "cuda_segment_cell_tree.cuh"
 
 /* Reach of the cells, in units of the mean distance between segments, for joins
- * without maximum distance. Of points all over 735,488 lots, with waters and
- * parks between them, 6.4 % are farther from all lots than this; 6.0 % with
- * five times the reach, which makes cells half as expensive again. */
+ * without maximum distance. Measured with points all over a city of 735,488
+ * lots with waters and parks between them: 6.4 % of the points are farther from
+ * all lots than this. With five times the reach it is 6.0 %, and the cells cost
+ * half as much again. */
 #define REACH_OF_MEANS 4.0
 
 /* `asked` answers the rows that the cells leave open; NULL: no row stays open.
@@ -19,16 +20,17 @@
 struct near_index : oj_cuda_index
 {
     struct oj_cuda_cells cells;
-    /* 1: open rows carry the distance found, as their own maximum distance;
-     * NaN: no match. */
+    /* 1: an open row passes its distance to `asked`, as its own maximum
+     * distance (NaN: no match) */
     int knows_distance;
     int at_any_distance, all_ties;
     int has_rings; /* 1: distances are to the interior of polygons */
     struct oj_cuda_ring_cells rings;
 };
 
-/* Takes joins with one nearest feature per point, or with all ties. Other
- * families take points joined with points at any distance, and their ties. */
+/* Takes joins that return one nearest feature per point, or all equally near
+ * ones. Not taken, because other families answer them: points with points at
+ * any distance, or with their ties. */
 static int takes_nearest(const struct oj_relation *relation,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
@@ -58,9 +60,9 @@ static double distance_covered_by_cells(const struct oj_relation *relation,
     return REACH_OF_MEANS * mean_segment_spacing(layer);
 }
 
-/* Builds the index that answers open rows. If a row gets one answer, only
- * points that are in no polygon and far away are open; oj_cuda_near_segments
- * answers them. */
+/* Builds the index that answers open rows. If a row gets only one answer, open
+ * points are those outside of all polygons and far from all segments;
+ * oj_cuda_near_segments answers them. */
 static oj_status build_fallback_index(struct near_index *self,
                                       struct oj_cuda_device *device,
                                       struct oj_error *err)
@@ -166,7 +168,7 @@ static oj_status build_nearest(struct oj_cuda_index *index,
     OJ_TRY(build_cells_rings_and_fallback(self, work));
     if (self->asked == NULL && self->cells.square.has_outside)
         OJ_TRY(build_fallback_index(self, self->device, work->err));
-    /* The cells know the distance of a tie, unless a point may be farther away
+    /* The cells find the distance of a tie, unless a point may be farther away
      * than they reach. Then `asked` only has to find all features within that
      * distance. */
     self->knows_distance = self->all_ties && !self->at_any_distance &&
@@ -207,8 +209,8 @@ template <int ties> struct around_answer
             of_chunk[i - first] = found;
     }
 
-    /* Records a feature that contains the point. Returns 1 if further ones do
-     * not matter. */
+    /* Records a feature that contains the point. Returns 1 if no other feature
+     * needs to be found. */
     static __device__ __forceinline__ int note_feature_around(int32_t feature,
                                                               int32_t *found)
     {
@@ -219,8 +221,8 @@ template <int ties> struct around_answer
         return !ties || (*found & OJ_NEAR_TIED) != 0;
     }
 
-    /* Tests, in tie order, the parts whose records are in the leaf of point
-     * i. */
+    /* Tests, in tie order, the parts that have records in the leaf of point i.
+     */
     __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
                                         int64_t i, struct oj_ring_place *place)
     {
@@ -245,8 +247,8 @@ template <int ties> struct around_answer
     }
 };
 
-/* Answers the unsure points. They are few, so for simplicity a polygon found
- * for one counts as one of several. */
+/* Decides the unsure points. They are few, so each gets the first polygon found
+ * and, for simplicity, is marked as if other polygons contained it, too. */
 template <int ties> struct around_settler
 {
     int32_t *rank;
@@ -310,8 +312,8 @@ static oj_status find_polygons_containing_points(
 
 /* --- answers by cells ----------------------------------------------------- */
 
-/* The points and answers of a batch. They are read and written past the cache,
- * so that the cells stay in it. */
+/* The points and answers of a batch. Kernels read and write them past the
+ * cache, so that the cells stay in it. */
 struct near_batch
 {
     int64_t n;
@@ -319,7 +321,8 @@ struct near_batch
     const int32_t *ordinal_of; /* NULL: rank == ordinal */
     int32_t *row;
     double *measure; /* may be NULL */
-    /* 1: open rows are marked and keep the distance of their ties. */
+    /* 1: open rows are marked as open, and their distance is kept; 0: they get
+     * no match */
     int keeps_open;
     int none_is_open;
 };

@@ -1,8 +1,9 @@
-/** The nearest segment of a point by the cells of a quadtree over a square.
+/** Finds the nearest segment of a point by the cells of a quadtree in a square.
  *
- *  A leaf of the tree lists every segment that can be nearest to a point of it
- *  (cuda_near_cell_split_math.cuh makes the lists): as four small integers
- *  relative to the middle of the cell, and by its number:
+ *  A leaf of the tree lists every segment that can be nearest to one of its
+ *  points (cuda_near_cell_split_math.cuh makes the lists). Each segment is
+ *  stored as four small integers relative to the middle of the cell, and by its
+ *  number:
  *
  *  directory [4^level]   header of the smallest node around each of its squares
  *  tree      headers; the children of a node are consecutive, row by row
@@ -11,12 +12,12 @@
  *            [ segment rank | ... ]  n pairs
  *
  *  A query measures the entries in single precision, in units of the cell's
- *  scale. It then measures the best one, and those too close to it to be ruled
- *  out, exactly by oj_segment_distance().
+ *  scale. It then measures the best entry, and those too close to it to be
+ *  ruled out, exactly by oj_segment_distance().
  *
  *  Error bound. Let B be half the width of the box around the cell to which the
- *  leaf's segments are clipped: the nearest point of a segment that wins is
- *  inside. B is at most 32,000 units.
+ *  leaf's segments are clipped: the nearest point of the nearest segment
+ *  is inside. B is at most 32,000 units.
  *   - Rounding to integers moves the ends of an entry by at most 1/2 per axis,
  *     single precision before that by 2^-7: below 0.7183 in distance.
  *   - p, at most B, is rounded to single precision: 2^-9 units per axis.
@@ -62,9 +63,9 @@
 #define OJ_NEAR_OPEN (-2)
 
 /** Marks in a tree with ties: SHARED in the number of a segment in a list, TIED
- *  in its rank in a leaf. The segment is kept in place of an equal one of
- *  another feature. TIED also marks the rank of a polygon around a point if
- *  others contain the point, too. */
+ *  in its rank in a leaf. They mean that the segment replaces an equal segment
+ *  of another feature. TIED in the rank of a polygon around a point means that
+ *  other polygons contain the point, too. */
 #define OJ_NEAR_SHARED 0x80000000u
 #define OJ_NEAR_TIED 0x40000000
 
@@ -336,8 +337,8 @@ OJ_NEAR_FN void oj_near_measure_long(const struct oj_near_view *v,
                           x, y, ties, best);
 }
 
-/** The three smallest keys so far. A key is a squared distance with the number
- *  of the entry in its last bits. */
+/** The three smallest keys so far. A key is a squared distance whose last bits
+ *  hold the number of the entry. */
 struct oj_near_keys
 {
     uint32_t first, second, third;
@@ -459,8 +460,8 @@ OJ_NEAR_FN struct oj_near_header oj_near_find(const struct oj_near_view *v,
     return h;
 }
 
-/** Opens a leaf for the point at dx, dy from the corner of the square; ix, iy:
- *  this position in finest steps. */
+/** Sets up a leaf for the point at dx, dy from the corner of the square; ix,
+ *  iy: this position in finest steps. */
 OJ_NEAR_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
                                             struct oj_near_header h, double dx,
                                             double dy, uint32_t ix, uint32_t iy)

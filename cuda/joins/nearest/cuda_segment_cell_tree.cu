@@ -21,7 +21,7 @@ struct room
 
 struct cuda_cells_build
 {
-    /* Owns the arrays that stay until the end of the build. */
+    /* owner of the arrays that stay until the end of the build */
     struct oj_cuda_work *work;
     const struct oj_cuda_layer *layer;
     struct oj_cuda_cells *cells;
@@ -56,9 +56,9 @@ static void swap_round_buffers(struct oj_cells_round *r)
 
 /* --- before the first round ----------------------------------------------- */
 
-/* Of several segments with equal vertices in equal order, keeps only the first
- * in tie order. table: number of a segment plus 1, marked if it is kept in
- * place of another feature's. */
+/* Keeps only the first in tie order of several segments with equal vertices in
+ * equal order. table: a hash table; an element is the number of a segment plus
+ * 1, with a mark if the segment replaces one of another feature. */
 static __global__ void
 mark_duplicate_segments(const __grid_constant__ struct oj_cells_round r,
                         uint32_t n, uint32_t *table, uint32_t size)
@@ -251,8 +251,9 @@ static oj_status start_build_from_root(struct cuda_cells_build *b,
 /* --- start below the root ------------------------------------------------- */
 
 #define SEED_BLOCK 256
-/* Maximum number of cells of one segment, and on average; with more, the start
- * at this level is given up. So sums of list lengths stay below 2^32. */
+/* Maximum number of cells of one segment, and its maximum on average; above
+ * them, the build does not start at this level. So sums of list lengths stay
+ * below 2^32. */
 #define SEED_MOST_CELLS 31u
 #define SEED_MEAN_CELLS 6u
 
@@ -271,7 +272,8 @@ start_level_cells_of_interval(const struct seed &s, double low, double high)
     return oj_near_seed_range(s.level, s.per_cell, s.widen, low, high);
 }
 
-/* fill 0: counts the segments of each cell; fill 1: stores them in its list. */
+/* Counts the segments of each cell (fill 0), or stores them in the cell's list
+ * (fill 1). */
 template <int fill>
 static __global__ void __launch_bounds__(SEED_BLOCK)
     count_or_list_cell_segments(struct seed s, uint32_t *id,
@@ -361,8 +363,8 @@ static oj_status write_headers_above_start_level(struct oj_cuda_work *work,
                       });
 }
 
-/* Starts with the cells of a lower level; *done is 0 if this is not possible.
- */
+/* Starts the build with the cells of `level` instead of the root. *done is 0 if
+ * this is not possible. */
 static oj_status start_build_from_level_cells(struct cuda_cells_build *b,
                                               int level, unsigned long long *n,
                                               int *done)
@@ -556,8 +558,8 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
     b.round.leaf_size = layer->n_segments < (1 << 19)   ? 6
                         : layer->n_segments < (1 << 21) ? 12
                                                         : 20;
-    /* Twice what lots and streets need. With a large reach the first lists are
-     * long. */
+    /* Twice what these two layers, lots and streets, needed. With a large reach
+     * the first lists are long. */
     b.room.ids = reach > out->square.side / 32.0 ? 32.0 : 12.0;
     b.room.headers = 36.0 / (double)b.round.leaf_size;
     b.room.words = 14.0 + 108.0 / (double)b.round.leaf_size;

@@ -15,8 +15,7 @@ struct close_index : oj_cuda_index
 {
     struct oj_close_side side;
     struct oj_cuda_columns columns; /* columns of the entries, if needed */
-    int is_near;                    /* 1: pairs by distance; 0: pairs of equal
-                                       points */
+    int is_near; /* 1: pairs within a distance; 0: pairs of equal points */
     /* Maximum number of pairs that fit into device memory. */
     int64_t most_pairs;
 };
@@ -139,7 +138,8 @@ static oj_status build_close_points(struct oj_cuda_index *index,
     return make_cell_start_offsets(self, work);
 }
 
-/* The number of pairs is not known, so 16 per point are assumed. */
+/* Returns the bytes that a batch of n points needs. The number of pairs is not
+ * known, so 16 per point are assumed. */
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const int64_t pair_bytes = (int64_t)(sizeof(double) + sizeof(int32_t));
@@ -209,8 +209,8 @@ static oj_status sort_batch_by_cell_if_large(
                                 points->y, 1, order);
 }
 
-/* Lists the pairs. Entries of equal points are already in the order of ranks.
- */
+/* Lists the pairs. Those of equal points need no sort, because the entries of a
+ * place are in the order of ranks. */
 static oj_status list_close_points(const struct oj_cuda_index *index,
                                    struct oj_cuda_listing *l)
 {

@@ -98,7 +98,8 @@ struct point_warp_memory
 {
     struct point_node_boxes boxes;
     int32_t least_rank[OJ_TREE_FANOUT];
-    uint32_t stack[OJ_TREE_STACK]; /* like the stack in struct oj_tree_walk */
+    /* nodes to visit, like the stack in struct oj_tree_walk */
+    uint32_t stack[OJ_TREE_STACK];
 };
 
 static_assert(sizeof(struct oj_device_tree_node) == LANES * sizeof(float) &&

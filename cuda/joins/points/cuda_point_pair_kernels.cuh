@@ -14,9 +14,9 @@ struct point_batch
     /* [n] point of each thread; NULL: thread i takes point i. */
     const int32_t *order;
     double least, most; /* minimum and maximum distance */
-    /* [n] maximum distance of each point, in place of `most`; or NULL. */
+    /* [n] maximum distance of each point, which replaces `most`; or NULL. */
     const double *own_most;
-    int takes_less;            /* 1: own_most counts only up to `most` */
+    int takes_less; /* 1: the smaller of own_most and `most` counts */
     const int32_t *ordinal_of; /* NULL: rank == ordinal */
     struct oj_pair_rule rule;
 };

@@ -29,7 +29,8 @@ static int takes_points_in_boxes(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-/* Builds the tree; its order is the rank of each entry. */
+/* Builds the tree of envelopes. Its order is then also the rank of each entry.
+ */
 static oj_status build_envelope_tree(struct oj_cuda_index *index,
                                      struct oj_cuda_work *keep)
 {
@@ -49,7 +50,8 @@ static oj_status build_envelope_tree(struct oj_cuda_index *index,
     return keep->gather<struct oj_box>(n, from, tree.order, &self->side.box);
 }
 
-/* The number of pairs is not known, so 16 per point are assumed. */
+/* Returns the bytes that a batch of n points needs. The number of pairs is not
+ * known, so 16 per point are assumed. */
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
     const int64_t pair_bytes = 2 * (int64_t)(sizeof(double) + sizeof(int32_t));
@@ -83,7 +85,7 @@ visit_matches_of_point(const struct envelopes &side,
     }
 }
 
-/* Pairs by envelopes have no distance as measure. */
+/* Returns NaN: pairs by envelopes have no distance as measure. */
 static __device__ __forceinline__ double
 distance_to_entry(const struct envelopes &, double, double, int64_t)
 {

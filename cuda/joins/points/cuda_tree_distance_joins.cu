@@ -68,8 +68,8 @@ oj_cuda_tree_joins_side(const struct oj_cuda_index *wrapped)
     return &((const struct tree_index *)wrapped)->side;
 }
 
-/* Bytes of the arrays and pairs of n points; the number of pairs within a
- * distance is not known, so 16 per point are assumed. */
+/* Returns the bytes of the arrays and pairs of n points. The number of pairs
+ * within a distance is not known, so 16 per point are assumed. */
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const struct tree_index *self = (const struct tree_index *)wrapped;
@@ -296,9 +296,10 @@ static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Shared memory for the arrays of a block's points; the elements of a point are
- * BLOCK apart. This pays, because most candidates in reach are compared with
- * several elements. PLACES 0: no shared memory. */
+/* Shared memory for the lists of the nearest features of a block's points;
+ * elements of one point's list are BLOCK apart. Shared memory is faster,
+ * because most candidates in reach are compared with several elements. PLACES
+ * 0: no shared memory; the lists are in device memory. */
 template <int PLACES> struct shared_places
 {
     double distance[PLACES * BLOCK];
@@ -368,8 +369,9 @@ static oj_status run_k_nearest(struct oj_cuda_work *work,
         batch, shares, self->k, distance, rank, count, reach);
 }
 
-/* Makes the pairs that were counted in l->out.offset: the first candidates of
- * each row; if first is NULL, those in the array of each thread's point. */
+/* Writes the pairs whose numbers are in l->out.offset: the first candidates of
+ * each row, from first[row] on; `first` NULL: the features in the list of each
+ * point. */
 static oj_status write_listed_pairs(struct oj_cuda_listing *l,
                                     const struct point_batch batch,
                                     const int64_t *first,

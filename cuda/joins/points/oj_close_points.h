@@ -43,8 +43,8 @@ struct oj_close_side
 #define OJ_CLOSE_LEAST_BITS 8
 #define OJ_CLOSE_MOST_BITS 28
 
-/* The side of a cell is the distance times this irrational factor. Otherwise
- * all points of a lattice could fall into few places. */
+/* Factor by which the side of a cell exceeds the distance. It is irrational,
+ * because otherwise all points of a lattice could fall into few places. */
 #define OJ_CLOSE_WIDER 1.0618033988749895
 
 /* Relative error of a window, by magnitude; see oj_close_visit_start(). */
@@ -122,11 +122,12 @@ OJ_FN uint32_t oj_close_place_of(const struct oj_close_side *side, double x,
 struct oj_close_visit
 {
     double x, y;
-    uint32_t column, n_columns; /* columns of each row; n_columns is at most the
-                                   number of all columns */
-    uint32_t row, n_rows;       /* the next row, and how many rows are left */
-    uint32_t done;              /* columns of this row that are finished */
-    uint32_t at, end;           /* entries of the current places */
+    /* columns of each row that are searched; n_columns is at most the number of
+     * all columns */
+    uint32_t column, n_columns;
+    uint32_t row, n_rows; /* the next row, and how many rows are left */
+    uint32_t done;        /* columns of this row that are finished */
+    uint32_t at, end;     /* entries of the current places */
 };
 
 /** Starts a search. Returns 0 if nothing can match; the search is then empty.

@@ -1,11 +1,9 @@
-/** The nearest point with which a point may be paired, for example the nearest
- *  other point of its own layer: the first by (distance, rank).
- *
- *  Several points that lie close together walk the packed tree of the join side
+/** Finds the nearest point with which a point may be paired, for example the
+ *  nearest other point of its own layer: the first by (distance, rank). Several
+ *  points that lie close together walk the packed tree of the join side
  *  together: a node is visited if one of them needs it, and its entries are
- *  offered to all. First each point descends to a leaf by always taking the
- *  nearest child. Source: ours.
- */
+ *  offered to all. Before that, each point descends to a leaf by always taking
+ *  the nearest child. Source: ours. */
 #ifndef OJ_NEAREST_POINT_WALK_H
 #define OJ_NEAREST_POINT_WALK_H
 
@@ -83,8 +81,9 @@ OJ_FN double oj_nearest_point_box(const struct oj_near_other *o, double x0,
     return dx * dx + dy * dy;
 }
 
-/** Returns 1 if an entry in the box may be better than the best one so far. No
- *  rank in the box is below least_rank; at distance 0 only ranks decide. */
+/** Returns 1 if an entry in the box may be better than the best one so far.
+ *  least_rank: a lower bound of the ranks in the box; at distance 0 only ranks
+ *  decide. */
 OJ_FN int oj_nearest_point_can_improve(const struct oj_near_other *o, double x0,
                                        double y0, double x1, double y1,
                                        int32_t least_rank)

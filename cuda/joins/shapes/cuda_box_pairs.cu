@@ -1,11 +1,11 @@
 #include "../../foundations/device/cuda_stream_work.cuh"
 #include "cuda_intersects.h"
 
-/* Descends level by level with a list of pairs (row, node): each pair is
- * replaced by those of the row and the node's children whose boxes intersect
- * the row's. The lists stay sorted by row, and so do the resulting pairs. All
- * list entries are equally small pieces of work, however large the boxes are.
- */
+/* Finds pairs of intersecting boxes: descends the packed tree level by level
+ * with a list of pairs (row, node). Each pair is replaced by pairs of the row
+ * with those children of the node whose boxes intersect the row's box. The
+ * lists stay sorted by row, and so do the resulting pairs. All list entries
+ * take about equal time, however large the boxes are. */
 #define BLOCK 256
 
 struct level

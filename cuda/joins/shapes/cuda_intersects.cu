@@ -2,12 +2,13 @@
 #include "../../foundations/index/cuda_pace.h"
 #include "cuda_intersects.h"
 
-/* A pair of small features gets eight lanes. In other pairs a warp takes one
- * stretch of the larger feature: few of its segments have images that intersect
- * the other feature's box, and each of these is compared with the segments of
- * the other feature, one per lane; in large features, whole chains of segments
- * are skipped by their images. Then one thread per pair without intersecting
- * edges tests whether a part of one feature begins inside the other. */
+/* Decides whether the features of a pair intersect. Eight lanes test a pair of
+ * small features. In other pairs, a warp takes one stretch of the larger
+ * feature: few of its segments have images that intersect the other feature's
+ * box, and each of these is compared with the segments of the other feature,
+ * one per lane; in large features, whole chains of segments are skipped by
+ * their images. Then, for pairs without intersecting edges, one thread tests
+ * whether a part of one feature begins inside the other. */
 #define BLOCK 256
 #define WARP 32
 #define ALL 0xFFFFFFFFu
@@ -28,7 +29,8 @@ struct meet_query
     uint8_t *said;                /* [n] */
 };
 
-/* A stretch of the larger feature of a pair. */
+/* A stretch, in function names a segment run: consecutive segments of the
+ * larger feature of a pair, which one warp tests. */
 struct segment_stretch
 {
     int32_t pair, number;
@@ -42,8 +44,9 @@ static __device__ int64_t count_segment_runs_of_pair(
     return n <= FEW_SEGMENTS ? 0 : (n + STRETCH - 1) / STRETCH;
 }
 
-/* Sets the verdicts for which no edges are needed. stretch NULL: counts the
- * stretches of pairs of large features; otherwise stores them. */
+/* Sets the verdicts of the pairs that need no comparison of edges. stretch
+ * NULL: also counts the stretches of pairs of large features; otherwise stores
+ * these stretches. */
 static __global__ void
 init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
                                unsigned long long *n_stretches,
@@ -72,8 +75,8 @@ init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
 
 /* --- edges ---------------------------------------------------------------- */
 
-/* Returns 1 if the segment, which has this image, intersects one of the
- * segments i of the lanes. */
+/* Returns 1 if the segment intersects segment i of one of the lanes. image: the
+ * image of the segment. is_one: 1 if the lane has a segment i. */
 static __device__ int intersects_segment_of_any_lane(
     const struct oj_cuda_meet_side &v, int64_t i, int is_one,
     const struct oj_cuda_segment &segment, const struct oj_meet_image &image)
@@ -167,8 +170,9 @@ larger_and_smaller_of_pair(const struct meet_query &q, int64_t pair)
     return s;
 }
 
-/* Tests stretches. Skips pairs that another warp has already found to
- * intersect; if two warps find this at once, both store an equal verdict. */
+/* Tests stretches, one warp each. Skips pairs that another warp has already
+ * found to intersect; if two warps find this at once, both store an equal
+ * verdict. */
 static __global__ void __launch_bounds__(BLOCK)
     test_segment_runs(const __grid_constant__ struct meet_query q, int64_t n,
                       const struct segment_stretch *stretch)
@@ -191,7 +195,8 @@ static __global__ void __launch_bounds__(BLOCK)
         q.said[pair] = OJ_SAID_MEETS;
 }
 
-/* Some lanes of a warp, which may diverge from the others. */
+/* The lanes that test one pair; they may diverge from the other lanes of their
+ * warp. */
 struct lanes
 {
     int lane;      /* 0 .. LANES - 1 */

@@ -1,5 +1,5 @@
-/** A layer in device memory that is prepared for testing pairs (oj_meet.h):
- *  finds pairs whose boxes pass, and their verdicts. */
+/** Prepares a layer in device memory for tests of pairs (oj_meet.h), finds the
+ *  pairs whose boxes pass, and their verdicts. */
 #ifndef CUDA_INTERSECTS_H
 #define CUDA_INTERSECTS_H
 

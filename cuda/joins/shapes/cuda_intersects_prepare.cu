@@ -99,7 +99,8 @@ float_box_of_other_lane(const struct oj_meet_image &image, int step)
     return other;
 }
 
-/* A warp has the segments of one chain. */
+/* Makes the images of the segments, and of the chain that they form: one warp
+ * per chain of 32 segments. */
 static __global__ void
 make_float_boxes_of_segments(int64_t n, const struct oj_cuda_segment *segment,
                              double x0, double y0, struct oj_meet_image *out,

@@ -19,8 +19,8 @@
 
 enum oj_meet_flag
 {
-    /** Lines or polygons, not degenerate, with coordinates for which signs are
-     *  exact, so that the CPU need not test more. */
+    /** Lines or polygons that are not degenerate and have coordinates for which
+     *  signs are exact: the CPU need not test further. */
     OJ_MEET_PLAIN = 1,
     OJ_MEET_POLYGON = 2, /**< polygons only */
     OJ_MEET_MANY = 4     /**< polygons with several rings */
@@ -70,8 +70,8 @@ OJ_FN void oj_meet_image_add(struct oj_meet_image *image,
 }
 
 /** Returns a mask of the children whose boxes may hold a box that intersects
- *  the image. Boxes of nodes are rounded outward, so these intersect the image,
- *  too. */
+ *  the image. Boxes of nodes are rounded outward, so they intersect the image
+ *  if such a box does. */
 OJ_FN uint32_t oj_meet_child_mask(const struct oj_device_tree_node *node, int n,
                                   const struct oj_meet_image *image)
 {
@@ -89,13 +89,13 @@ OJ_FN uint32_t oj_meet_child_mask(const struct oj_device_tree_node *node, int n,
 
 /* --- features ------------------------------------------------------------- */
 
-/** A summary of a feature, to which its edges are added one by one; summaries
- *  of different edges can be merged. */
+/** A summary of a feature. Its edges are added one by one, or summaries of
+ *  different edges are merged. */
 struct oj_meet_look
 {
-    struct oj_box all, shells; /**< shells: box of the first rings of all
-                                    parts */
-    int is_exact;              /**< signs are exact for these coordinates */
+    /** all: box of all rings; shells: box of the first rings of all parts */
+    struct oj_box all, shells;
+    int is_exact; /**< signs are exact for these coordinates */
 };
 
 OJ_FN void oj_meet_look_start(struct oj_meet_look *look)
@@ -235,8 +235,8 @@ OJ_FN int oj_meet_polygon_contains(const struct oj_tree_rings *rings,
     return odd;
 }
 
-/** Returns 1 if a part of feature begins in polygon. Always 0 if that consists
- *  of lines. */
+/** Returns 1 if a part of feature begins inside `polygon`; always 0 if
+ *  `polygon` consists of lines. */
 OJ_FN int
 oj_meet_starts_in_polygon(const struct oj_tree_rings *rings,
                           const struct oj_meet_feature *feature,
@@ -256,8 +256,9 @@ oj_meet_starts_in_polygon(const struct oj_tree_rings *rings,
     return 0;
 }
 
-/** Maximum parts * rings that one thread tests. Larger pairs are left to the
- *  CPU, which has cells for them. */
+/** Maximum product of the numbers of parts and rings of a pair that one thread
+ *  tests. Larger pairs are left to the CPU, whose indexes have cells for them.
+ */
 #define OJ_MEET_MOST_PARTS 4096
 
 OJ_FN int oj_meet_is_long(const struct oj_tree_rings *rings_a,

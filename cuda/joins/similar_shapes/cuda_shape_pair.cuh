@@ -6,8 +6,8 @@
 #include "../../../algs/foundations/kernels/oj_closest_point_distance.h"
 #include "cuda_shape_side.cuh"
 
-/** Number of vertices of a feature that are measured first, spread over the
- * feature, so that a large distance is found early. */
+/** Number of vertices of a feature that are measured before the others: spread
+ *  over the feature, they show a large distance early. */
 #define OJ_SHAPE_SAMPLES 8
 
 /* Returns the squared distance from a vertex to item c of a block. */
@@ -31,8 +31,8 @@ oj_count_block_items(const struct oj_cuda_shape_block &block)
     return block.n > 0 ? block.n : 1;
 }
 
-/* Returns the block of a feature that is nearest to a box; if several are, the
- * first of them. */
+/* Returns the block of a feature that is nearest to a box; if several are
+ * equally near, one of them. The result is equal in all lanes. */
 static __device__ int64_t
 oj_nearest_block(const struct oj_cuda_shape_side &side, int64_t first,
                  int64_t end, const struct oj_box &box)
@@ -123,8 +123,8 @@ oj_is_box_near_block(const struct oj_cuda_shape_side &side, int64_t at,
     return dx * dx + dy * dy <= enough;
 }
 
-/* Returns the maximum of so_far and the squared distances to the feature from
- * the lanes' vertices (of lanes with is_there). */
+/* Returns the maximum of so_far and of the squared distances from the lanes'
+ * vertices to the feature. is_there: 1 if the lane has a vertex. */
 template <int SEGMENTS>
 static __device__ double
 oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
@@ -188,10 +188,12 @@ static __device__ double oj_team_atomic_max(const struct oj_cuda_team &team,
     return __longlong_as_double((long long)(bits > own ? bits : own));
 }
 
-/** Returns the squared maximum distance from those vertices of feature fa of a
- * that belong to this warp to feature fb of b; at least so_far and the team's
- * maximum. If the result exceeds limit2, it is any value above limit2. Both
- * features must have vertices. Arguments are equal in all lanes. */
+/** Returns the squared directed Hausdorff distance from feature fa of a to
+ *  feature fb of b, as far as this warp knows it: the maximum, over the
+ *  vertices of fa that belong to this warp, of the squared distance to fb, but
+ *  at least so_far and the team's maximum. If the result exceeds limit2, it is
+ *  any value above limit2. Both features must have vertices. Arguments are
+ *  equal in all lanes. */
 template <int SEGMENTS>
 static __device__ double
 oj_directed_hausdorff2(const struct oj_cuda_shape_side &a, int64_t fa,
@@ -225,8 +227,9 @@ oj_directed_hausdorff2(const struct oj_cuda_shape_side &a, int64_t fa,
     return so_far;
 }
 
-/* A row of the Frechet table. Cells outside of first .. last are all INFINITY;
- * within, each cell is at most the limit, or INFINITY. */
+/* A row of the table of the discrete Frechet distance. Cells outside of first
+ * .. last are all INFINITY; within, each cell is at most the limit, or
+ * INFINITY. */
 struct oj_leash_row
 {
     double *leash;
@@ -234,10 +237,12 @@ struct oj_leash_row
 };
 
 /* Computes the next row of the table, for vertex (px, py), over the n columns
- * x, y. A cell is max(d2, min(before, left)). The composition of such functions
- * of left has this form, too, so the lanes compose them by a scan. Values below
- * least2 are raised to least2: then most runs of cells are uniform, all least2
- * or all beyond the limit. is_top: 1: there is no previous row. */
+ * x, y. Cell i is max(d2, min(before, left)): d2 is the squared distance of the
+ * two vertices, `before` the minimum of the two cells of the previous row,
+ * `left` cell i - 1. As a function of `left`, a sequence of cells also has this
+ * form, so the lanes combine their cells by a scan. Values below least2 are
+ * raised to least2: then most runs of cells are uniform, all least2 or all
+ * beyond the limit. is_top: 1: there is no previous row. */
 static __device__ void oj_frechet_next_row(struct oj_leash_row *row, double px,
                                            double py, int64_t n,
                                            const double *x, const double *y,

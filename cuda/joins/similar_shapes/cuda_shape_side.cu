@@ -47,8 +47,8 @@ static void append_blocks_of_feature(struct shape_arrays *to,
                                     of_segments);
 }
 
-/* Returns an upper bound of the number of blocks: the full ones, and one more
- * per run of vertices. */
+/* Returns an upper bound of the number of blocks: the number of full blocks,
+ * plus one per run of vertices for its last, partly filled block. */
 static int64_t most_vertex_blocks(const struct oj_flat *flat, int64_t first,
                                   int64_t n, int64_t n_vertices)
 {

@@ -20,7 +20,8 @@ struct oj_cuda_shape_block
     /** Number of vertices or segments; 0: the block is a segment that is a
      *  point. */
     int32_t n;
-    /** 1: segments 0, 2, ... are reversed; 0: segments 1, 3, ... */
+    /** Every second segment is measured from its end to its start: 1: segments
+     *  0, 2, ... of the block; 0: segments 1, 3, ... */
     int32_t is_turned;
 };
 

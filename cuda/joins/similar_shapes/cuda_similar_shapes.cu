@@ -1,18 +1,17 @@
-/* Distances of shapes. A block takes a row or, of a row with many vertices,
- * one slice of the features; its warps measure pairs.
+/* Distances of shapes. A block processes one row or, if a row has many
+ * vertices, one slice of the features for that row; its warps measure pairs.
  *
  * The lower bound of a pair is the maximum difference of the sides of the two
- * boxes, as in cpu_similar_shapes.c. With k, candidates are measured in rounds
- * of rising bounds, of 32 features, then four times as many, and so on, each
- * against the k-th distance so far. A nearer feature is never dropped, so the
- * answer does not depend on the order of the warps.
+ * boxes, as in cpu_similar_shapes.c. For the k nearest, candidates are measured
+ * in rounds of rising bounds: 32 features, then four times as many, and so on,
+ * each against the k-th distance so far. A nearer feature is never dropped, so
+ * the answer does not depend on the order of the warps.
  *
  *  bounds  of all features -> histogram with 64 steps per power of two
  *  round   features of some steps -> candidates -> warps -> the k nearest
  *
  * Source: incremental search (Hjaltason and Samet 1999) by rounds; early
- * breaking (Taha and Hanbury 2015); ours.
- */
+ * breaking (Taha and Hanbury 2015); ours. */
 #include "../../../algs/foundations/kernels/oj_square_limit.h"
 #include "../../foundations/device/cuda_offset_search.cuh"
 #include "cuda_shape_pair.cuh"
@@ -33,8 +32,8 @@ enum
     BLOCKS_OF_PROCESSOR = 4,
     SLICES_OF_BLOCK = 4, /* wanted number of slices per block, over all rows */
     MOST_SLICES = 64,    /* maximum slices of a row */
-    /* Number of slices per block between two checks of the cancel flag; at the
-     * end some more. */
+    /* Number of slices per block between two checks of the cancel flag; the
+     * last launch has up to half as many more. */
     SLICES_AT_ONCE = 16
 };
 
@@ -59,7 +58,7 @@ struct cuda_shape_pairs
     int64_t first, end;       /* the slices of this launch */
     unsigned long long *next; /* the next slice, counted from first */
 
-    /* The k nearest features so far of each row, as heaps with the farthest
+    /* The k nearest features of each row so far: heaps with the farthest
      * feature on top. */
     int *lock, *n_nearest; /* [rows] */
     /* [rows] distance of the k-th feature; changed under the lock, only
@@ -83,7 +82,8 @@ static __device__ double distance_lower_bound(const struct cuda_shape_pairs &p,
     double most = 0.0;
     for (int d = 0; d < 4; d++)
     {
-        /* how far the row extends beyond the feature */
+        /* how far the row extends beyond the feature on this side of the boxes
+         */
         double out = d < 2 ? b[d] - a[d] : a[d] - b[d];
         if (p.kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
             most = oj_larger(most, out);
@@ -128,8 +128,8 @@ struct cuda_shape_row
     unsigned most_step;      /* bits of the greatest bound */
     int64_t at;              /* current slice */
     int row, end_step, n_candidates, next;
-    /* The part of the features that this block takes: each n_slices-th one,
-     * from `slice` on. */
+    /* The features that this block compares: each n_slices-th feature, from
+     * number `slice` on. */
     int slice, n_slices;
 
     int32_t candidate[MOST_CANDIDATES];
@@ -353,7 +353,7 @@ static __device__ void measure_candidates(const struct cuda_shape_pairs &p,
     __syncthreads();
 }
 
-/* Number of features of the slice. */
+/* Returns the number of features of the slice. */
 static __device__ int64_t count_features_of_slice(
     const struct cuda_shape_pairs &p, const struct cuda_shape_row &r)
 {
@@ -400,8 +400,8 @@ search_features_of_steps(const struct cuda_shape_pairs &p,
     measure_candidates<SEGMENTS>(p, r);
 }
 
-/* Computes the histogram of the bounds of the slice's features. All threads
- * must call it. */
+/* Computes the histogram of the lower bounds of the slice's features. All
+ * threads must call it. */
 static __device__ void
 histogram_of_lower_bounds(const struct cuda_shape_pairs &p,
                           struct cuda_shape_row *r)
@@ -588,8 +588,8 @@ static oj_status output_nearest_of_share(struct oj_cuda_work *work,
                               });
 }
 
-/* Finds all pairs. With ties first the distance of each k-th pair, then all
- * pairs within that distance. */
+/* Finds all pairs. With ties it finds the distance of each k-th pair first,
+ * then all pairs within that distance. */
 static oj_status find_pairs(struct oj_cuda_work *work,
                             struct cuda_shape_pairs *p, int has_ties,
                             struct oj_cuda_share *share, struct oj_stats *stats)

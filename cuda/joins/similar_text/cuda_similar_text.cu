@@ -1,23 +1,25 @@
-/* Pairs of similar texts. Bitmaps of all rows are compared with bitmaps of all
- * join features whose size may match; pairs whose bitmaps differ in few bits
- * are then compared token by token.
+/* Finds pairs of similar texts. Bitmaps of all rows are compared with bitmaps
+ * of all join features whose size may match; pairs whose bitmaps differ in few
+ * bits are then compared token by token.
  *
- *  rows, by size     | 128 rows, a thread each   bits in registers
- *  features, by size | 128 features at a time    bits in shared memory
+ *   rows, by size     | 128 rows, a thread each   bits in registers
+ *   features, by size | 128 features at a time    bits in shared memory
  *
- * Bit t % n of a set is the parity of the number of its tokens t, t + n, ...:
- * the bitmaps of two sets of a and b tokens with o in common differ in at most
- * a + b - 2 o bits. Numbers of tokens ascend with frequency, so that the n
- * most frequent tokens have distinct bits; with a bit for every token the
- * difference is exact. Sampled pairs decide which number of bits is cheapest.
- * Tokens without a number are in no bitmap and in no other set.
+ * With n bits, bit i of a set is the parity of the number of its tokens among
+ * i, i + n, i + 2 n, ... So the bitmaps of a set of a tokens and a set of b
+ * tokens that have o tokens in common differ in at most a + b - 2 o bits: a
+ * pair whose bitmaps differ in more bits than its condition allows is left out.
+ * Tokens are numbered by ascending frequency, so that the n most frequent ones
+ * have distinct bits; with one bit per token the difference is exact. Sampled
+ * pairs decide which number of bits is cheapest. Tokens without a number are in
+ * no bitmap and in no other set.
  *
- * If only pairs of ascending FIDs count, sets of equal size are sorted by
- * their numbers, and features whose FIDs are all too small are skipped.
+ * If only pairs of ascending FIDs are wanted, 128 features whose FIDs are all
+ * too small are skipped at once. This is frequent because sets of equal size
+ * keep the order of the layer, which is usually that of the FIDs.
  *
  * Source: Sandes, Teodoro, Melo 2020 (bitmaps of all pairs on a GPU); the
- * choice of the number of bits is ours.
- */
+ * choice of the number of bits is ours. */
 #include "../../foundations/device/cuda_offset_search.cuh"
 #include "cuda_text_side.cuh"
 
@@ -43,7 +45,7 @@ enum
  * tenths of a second. */
 static const double most_at_once = 4e10;
 
-/* Room for pairs at first: 1 / room_share of the free bytes. A pair has 16
+/* Initial room for pairs: 1 / room_share of the free bytes. A pair has 16
  * bytes, so there is room for at most a quarter as many pairs. */
 static const int64_t room_share = 64;
 
@@ -98,8 +100,9 @@ static __device__ int may_sizes_match(const struct oj_text_condition &condition,
     return oj_text_least_common(&condition, a, b) <= oj_text_smaller(a, b);
 }
 
-/* Returns the place of the first feature that is large enough to match a set of
- * size a; with is_large, of the first one that is too large. */
+/* Returns the position of the first feature that is large enough to match a set
+ * of size a; with is_large, of the first feature that is too large to match it.
+ */
 static __device__ int32_t first_feature_of_matching_size(
     const struct oj_cuda_text_side &features,
     const struct oj_text_condition &condition, int64_t a, int is_large)
@@ -270,7 +273,8 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
 
 /* --- comparison ----------------------------------------------------------- */
 
-/* Compares the tokens of one pair per lane, for lanes with is_there. */
+/* Compares the tokens of one pair per lane. is_there: 1 if the lane has a pair.
+ */
 static __device__ void verify_lane_pairs(const struct cuda_text_pairs &p,
                                          int64_t row_place,
                                          int32_t feature_place, int is_there)
@@ -308,8 +312,8 @@ popcount_xor_of_4_words(const uint32_t *one, const uint4 &other)
            __popc(one[3] ^ other.w);
 }
 
-/* Returns a key of an FID such that the row of an allowed pair has the smaller
- * key. */
+/* Returns a key of an FID. If only pairs of ordered FIDs are allowed, then the
+ * row of an allowed pair has a smaller key than its feature. */
 static __device__ unsigned long long
 fid_key_for_ordered_pairs(const struct cuda_text_pairs &p, int64_t fid)
 {
@@ -320,7 +324,7 @@ fid_key_for_ordered_pairs(const struct cuda_text_pairs &p, int64_t fid)
 /* Shared memory of a block. */
 struct cuda_text_block
 {
-    int first, end; /* range of the features that may match one of the rows */
+    int first, end; /* features that may match one of the rows */
     unsigned long long least_key;
 };
 
@@ -552,8 +556,9 @@ static oj_status find_threshold_round(struct oj_cuda_work *work,
                                 n, kept, done);
 }
 
-/* Lowers the threshold from 0.9 by tenths. A row that has at least k pairs in a
- * round has its k most similar features among them. */
+/* Finds the k most similar features in rounds: lowers the threshold from 0.9 by
+ * tenths. A row that has at least k pairs in a round has its k most similar
+ * features among them. */
 static oj_status
 find_k_most_similar(struct oj_cuda_work *work, struct cuda_text_pairs *pairs,
                     int64_t n_rows, int64_t k, const int32_t *rank,

@@ -38,7 +38,8 @@ OJ_MUST_USE oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
                                              const struct oj_relation *relation,
                                              struct oj_cuda_text_side *out);
 
-/** Returns 1 for joins whose only condition is one on texts. */
+/** Returns 1 if the join's only condition is one on texts; this family answers
+ *  such joins. */
 int oj_cuda_texts_take(const struct oj_relation *relation,
                        const struct oj_flat *join_side,
                        const struct oj_flat *input);

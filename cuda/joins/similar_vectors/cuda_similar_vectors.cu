@@ -1,18 +1,17 @@
-/* Pairs of near vectors. A block takes a tile of rows and compares it with the
- * tiles of features whose boxes are near enough, in single precision; pairs
- * that may be near enough are then measured in double precision.
+/* Pairs of near vectors. A block compares one tile of rows with the tiles of
+ * features whose boxes are near enough, in single precision; pairs that may be
+ * near enough are then measured in double precision.
  *
  *  warp    32 rows   sums with 128 features in registers -> queue -> measured
  *
- * With k, a warp keeps the k nearest features of its rows, and pairs that
- * cannot be nearer than the k-th are not measured. These limits only decrease,
- * so the answer does not depend on the order of the tiles. The nearest tile of
- * features comes first, then tiles whose numbers differ from its number in low
- * bits only.
+ * For the k nearest, a warp keeps the k nearest features of its rows, and pairs
+ * that cannot be nearer than the k-th are not measured. These limits only
+ * decrease, so the answer does not depend on the order of the tiles. The
+ * nearest tile of features comes first, then tiles whose numbers differ from
+ * its number in low bits only.
  *
  * Source: products as a filter with a bound: ours (cuda_vector_side.cuh); LSS
- * (Lieberman, Sankaranarayanan, Samet 2008) for limits from near vectors
- * first.
+ * (Lieberman, Sankaranarayanan, Samet 2008) for limits from near vectors first.
  */
 #include "cuda_vector_tile.cuh"
 
@@ -69,7 +68,7 @@ struct cuda_vector_block
     uint4 rows[OJ_VECTOR_SLAB], features[OJ_VECTOR_SLAB];
     float size[TILE]; /* sizes of the features */
 
-    /* Members by row; only the row's warp changes them. */
+    /* Members by row; only the warp of a row changes them. */
     double most[TILE]; /* maximum difference of a match */
     int n_nearest[TILE];
     float threshold[TILE];
@@ -201,8 +200,8 @@ static __device__ void measure_queued_pairs(const struct cuda_vector_pairs &p,
     }
 }
 
-/* Queues the pairs of the sums 32 * group .. 32 * group + 31 of a lane, as far
- * as they pass. */
+/* Queues the pairs of sums 32 * group .. 32 * group + 31 of this lane whose bit
+ * in `passes` is set. Measures 32 pairs when that many wait. */
 template <int WAY>
 static __device__ __noinline__ void
 queue_passing_pairs(const struct cuda_vector_pairs &p,
@@ -246,10 +245,10 @@ struct cuda_vector_row
     /* Maximum difference from which the limits below were computed; below 0:
      * the thread has no row. */
     double most;
-    /* Maximum distance between the halves of a pair, without the lengths lost
-     * by rounding. */
+    /* Maximum distance between the halves of a pair that matches, without the
+     * lengths that rounding to halves has lost. */
     double reach;
-    float limit; /* maximum sum of differences, also between boxes */
+    float limit; /* maximum sum of differences of a match, also for boxes */
     float size, rest;
 };
 
@@ -304,7 +303,8 @@ static __device__ void set_row_limits(const struct cuda_vector_pairs &p,
         b->size[t] = p.features.size[tile * TILE + t];
 }
 
-/* Returns a mask of those sums 32 * group .. 32 * group + 31 that pass. */
+/* Returns a mask of the sums 32 * group .. 32 * group + 31 of this lane whose
+ * pairs may match. */
 template <int WAY>
 static __device__ __forceinline__ unsigned
 mask_of_passing_sums(const struct cuda_vector_block *b, const float *sum,

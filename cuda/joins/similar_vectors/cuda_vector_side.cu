@@ -14,12 +14,13 @@ enum
     SPLIT_KEYS = 65535
 };
 
-/* Vectors with fewer dimensions are compared by differences: this takes few
- * operations, and its error does not grow with the distance from the centre. */
+/* Vectors with fewer dimensions are compared by differences: they take few
+ * operations then, and the error does not grow with the distance from the
+ * centre. */
 static const int64_t least_product_dimensions = 17;
 
-/* Products are not used if vectors can pass that are this many times the
- * maximum distance apart. */
+/* Products are not used if their bound lets pairs pass that are this many times
+ * the maximum distance apart. */
 static const double most_excess = 1.25;
 
 /* --- rows with a vector --------------------------------------------------- */

@@ -21,8 +21,9 @@ static oj_status build_polygon_cells(struct oj_cuda_index *index,
                                     &self->cells);
 }
 
-/* Bytes per point: a rank or count, an offset, and some pairs; plus sums of
- * chunks and unsure points. */
+/* Returns the bytes that a batch of n points needs. Per point: a rank or count,
+ * an offset, and some pairs; in addition the sums of chunks and the unsure
+ * points. */
 static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 {
     (void)index;
@@ -45,10 +46,11 @@ make_query_of_batch(const struct oj_cuda_index *index,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Counts of the pairs of each chunk, made before the places of pairs are known.
- * some: a bit per point, set if it may have pairs. few: one entry per such
- * point, in order, from the chunk's first entry on: the rank of the only pair
- * (>= 0), or -1 - the number of pairs. */
+/* Numbers of pairs of each chunk of points; counted before the positions of the
+ * pairs in the result are known. some: a bit per point, 1 if it may have pairs.
+ * few: one entry per such point, in their order, from the chunk's first entry
+ * on: the rank of the feature (>= 0) if the point has a single pair, otherwise
+ * -1 - the number of its pairs. */
 struct chunk_pair_counts
 {
     uint32_t *some;          /* [ROUNDS] words per chunk, a bit per lane */
@@ -63,7 +65,8 @@ struct several
     unsigned *n;
 };
 
-/* Stands in place of a rank until the second pass decides the unsure point. */
+/* Marks an unsure point in place of a rank, until the second pass decides it.
+ */
 #define DOUBTED INT32_MIN
 
 struct few_answer
@@ -154,8 +157,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     }
 }
 
-/* Exclusive prefix sum, over the warp, of the pairs of each lane's two points;
- * *all becomes the total. */
+/* Returns the exclusive prefix sum, over the warp, of the pairs of each lane's
+ * two points; *all becomes the total. */
 static __device__ __forceinline__ int64_t prefix_sum_over_warp(int64_t first,
                                                                int64_t second,
                                                                int64_t *all)
@@ -196,7 +199,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
 {
     int64_t chunk = warp_in_grid(), at, few = chunk * CHUNK;
     uint32_t some[ROUNDS], shift = 2 * lane_in_warp() % LANES;
-    /* The entry of few; later the ordinal, if the entry is a rank. */
+    /* Entries of `few` of this lane's points; ranks are then replaced by
+     * ordinals. */
     int32_t known[ROUNDS];
     int has_several = 0;
     if (chunk >= n_chunks)
@@ -333,8 +337,9 @@ static oj_status list_pairs(const struct oj_cuda_index *index,
 
 /* --- pairs added up per feature, without writing them --------------------- */
 
-/* Base of answers that add pairs up. Own has add(q, i, rank), which all lanes
- * of a warp call (rank < 0: no pair), and add_one(q, i, rank). */
+/* Base class of answers that add up pairs. The derived class Own has add(q, i,
+ * rank), which all lanes of a warp call (rank < 0: no pair), and add_one(q, i,
+ * rank). */
 template <typename Own> struct adding_answer
 {
     __device__ __forceinline__ const Own &own() const
@@ -370,8 +375,9 @@ template <typename Own> struct adding_answer
     }
 };
 
-/* resident: minimum number of blocks per multiprocessor; it is lower here,
- * because adding values needs registers that the query does not. */
+/* Passes each point and the features that contain it to answer, which adds them
+ * up. resident: minimum number of blocks per multiprocessor; it is lower than
+ * for the query alone, because adding values needs further registers. */
 template <int resident, typename answer_t>
 static __global__ void __launch_bounds__(BLOCK, resident)
     add_pairs_by_feature(const __grid_constant__ struct points_in_rings_query q,
@@ -397,7 +403,8 @@ struct count_answer : adding_answer<count_answer<count_t>>
     {
     }
 
-    /* Lanes whose features are equal add their number at once. */
+    /* Counts the pairs of a warp: one addition for all lanes with equal
+     * features. */
     __device__ __forceinline__ void add(const struct points_in_rings_query &,
                                         int64_t, int32_t rank) const
     {
@@ -444,8 +451,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
     }
 }
 
-/* Minimum number of lanes with one feature that add up among themselves first.
- */
+/* Minimum number of lanes with equal features that the warp sums first, before
+ * one lane adds the sum. */
 #define TOGETHER 8
 
 #define SUMS_RESIDENT 4

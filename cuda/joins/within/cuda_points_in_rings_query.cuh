@@ -106,12 +106,12 @@ append_doubtful_point(const struct points_in_rings_query &q, int64_t i,
     q.doubt[atomicAdd(q.n_doubts, 1u)] = d;
 }
 
-/* Locates a chunk of points by a warp. Points whose bit states that they are in
- * no polygon are dropped. The others are collected and processed by full warps:
- * answer.sure(i, rank) if their cells decide (rank OJ_RING_NONE: no match),
- * otherwise answer.ask(i, place); all lanes call both, with i < 0 for no point.
- * keeps: 1: coordinates are read past the caches and kept in shared memory,
- * which is faster if much is written. */
+/* Locates a chunk of points by a warp. A point is dropped if its bit states
+ * that it is in no polygon. The others are collected and processed by full
+ * warps: answer.sure(i, rank) if their cells decide (rank OJ_RING_NONE: no
+ * match), otherwise answer.ask(i, place); all lanes call both, with i < 0 for
+ * no point. keeps: 1: coordinates are read past the caches and kept in shared
+ * memory, which is faster if much is written. */
 template <bool keeps = false, typename answer_t>
 static __device__ __forceinline__ void
 locate_chunk_of_points(const struct points_in_rings_query &q, int64_t chunk,
