@@ -225,8 +225,8 @@ oj_status oj_order_build_masked(struct oj_order *order, int n_threads,
     b.x = x;
     b.y = y;
     b.frame = oj_order_frame(n, x, y);
-    b.mask = mask != NULL && oj_reach_mask_may_exclude(mask, &b.frame) ? mask
-                                                                      : NULL;
+    b.mask =
+        mask != NULL && oj_reach_mask_may_exclude(mask, &b.frame) ? mask : NULL;
     b.scale = compute_morton_key_scale(&b.frame);
     /* Sort by as many key bits as give 16 times as many codes as points. More
      * bits would cost more time than they save. */
@@ -345,9 +345,10 @@ oj_status oj_order_sort(struct oj_order *order, int n_threads,
     return status;
 }
 
-oj_status oj_order_mark_crowded(int64_t n, const struct oj_ordered_point *run,
-                                uint32_t many, uint8_t *is_crowded,
-                                int64_t *n_crowded, struct oj_error *err)
+oj_status oj_order_mark_frequent_keys(int64_t n,
+                                      const struct oj_ordered_point *run,
+                                      uint32_t many, uint8_t *is_crowded,
+                                      int64_t *n_crowded, struct oj_error *err)
 {
     uint32_t *count;
     int bits = 6, any = 0;

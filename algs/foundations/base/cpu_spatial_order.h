@@ -109,11 +109,9 @@ static inline int64_t oj_order_run_end(const struct oj_order *order,
  * points; only such points can have more than `many` equal ones. Keys are
  * counted by hash, so collisions may mark a few others. *n_crowded: number of
  * marked points. is_crowded [n]: unchanged if *n_crowded is 0. O(n). */
-OJ_MUST_USE oj_status oj_order_mark_crowded(int64_t n,
-                                            const struct oj_ordered_point *run,
-                                            uint32_t many, uint8_t *is_crowded,
-                                            int64_t *n_crowded,
-                                            struct oj_error *err);
+OJ_MUST_USE oj_status oj_order_mark_frequent_keys(
+    int64_t n, const struct oj_ordered_point *run, uint32_t many,
+    uint8_t *is_crowded, int64_t *n_crowded, struct oj_error *err);
 
 void oj_order_free(struct oj_order *order);
 

@@ -52,7 +52,7 @@ struct oj_segments_class
 
 /** The run of a large exclude-class within an on-class. Rows of this
  * exclude-class skip it. */
-struct oj_segments_left_out
+struct oj_segments_exclude_class
 {
     int64_t first, end; /**< slots from first to end - 1 */
     int64_t n_features; /**< number of features of the run that have segments */
@@ -78,7 +78,7 @@ struct oj_segments
     int n_large;
     int32_t large[OJ_LARGE_CLASSES]; /**< [n_large] the large exclude-classes */
     int64_t n_left_out;
-    struct oj_segments_left_out *left_out; /**< [n_left_out] runs of large
+    struct oj_segments_exclude_class *left_out; /**< [n_left_out] runs of large
                                                 exclude-classes, sorted by
                                                 on_class, then in the order of
                                                 `large` */
@@ -98,7 +98,7 @@ int64_t oj_segments_count_features(const struct oj_flat *flat, int64_t most);
 /** The run of an on-class; empty if no feature has the class. O(log classes).
  */
 struct oj_segments_class
-oj_segments_find_class(const struct oj_segments *segments, int32_t on_class);
+oj_segments_find_on_class(const struct oj_segments *segments, int32_t on_class);
 
 /** Index of exclude_class in `large`; -1 if the class is not large. */
 static inline int oj_segments_find_large(const struct oj_segments *segments,
@@ -112,9 +112,9 @@ static inline int oj_segments_find_large(const struct oj_segments *segments,
 
 /** The run of large exclude-class i within an on-class (0 if the layer has
  * none); empty if no feature has both classes. O(log classes). */
-struct oj_segments_left_out
-oj_segments_find_left_out(const struct oj_segments *segments, int32_t on_class,
-                          int i);
+struct oj_segments_exclude_class
+oj_segments_find_exclude_class(const struct oj_segments *segments,
+                               int32_t on_class, int i);
 
 int64_t oj_segments_bytes(const struct oj_segments *segments);
 

@@ -171,7 +171,7 @@ OJ_MUST_USE oj_status oj_near_hood_add(struct oj_near_hood *hood,
 
 /** Ends the hood after the last points were added: appends OJ_NEAR_LANES points
  * with NaN. */
-void oj_near_hood_end(struct oj_near_hood *hood);
+void oj_near_hood_finish(struct oj_near_hood *hood);
 
 void oj_near_hood_free(struct oj_near_hood *hood);
 

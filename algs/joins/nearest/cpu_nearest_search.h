@@ -71,8 +71,9 @@ struct oj_cpu_index
  * without those of a large class that all points exclude. */
 struct oj_nearest_among
 {
-    const struct oj_segments_class *of;         /**< NULL: all features */
-    const struct oj_segments_left_out *without; /**< NULL: leaves out none */
+    const struct oj_segments_class *of; /**< NULL: all features */
+    const struct oj_segments_exclude_class
+        *without; /**< NULL: leaves out none */
 };
 
 /** Eight boxes near a patch of points. */
@@ -267,8 +268,8 @@ struct oj_nearest_output
 /** Returns 1 if the only condition is that each row excludes one class of
  * features. */
 static inline int
-oj_filter_leaves_out_one_class(const struct oj_cpu_index *index,
-                               const struct oj_pair_filter *filter)
+oj_filter_excludes_one_class(const struct oj_cpu_index *index,
+                             const struct oj_pair_filter *filter)
 {
     const struct oj_relation *relation = &index->relation;
     int by_class = filter->input->exclude_class != NULL;

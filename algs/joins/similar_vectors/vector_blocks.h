@@ -67,8 +67,8 @@ void oj_vector_blocks_free(struct oj_vector_blocks *blocks);
 
 /** Writes the coordinates of a vector to out [n_padded], in the order of
  * `dimension`. */
-void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
-                          const double *vector, float *out);
+void oj_vector_blocks_write_coordinates(const struct oj_vector_blocks *blocks,
+                                        const double *vector, float *out);
 
 /** Returns the limit for sums in single precision that no pair with a
  * difference of at most `most` exceeds. */

@@ -67,8 +67,9 @@ oj_equal_groups_count(const struct oj_equal_groups *groups, int64_t entry)
 
 /** Returns the first feature of an entry; its geometry equals that of the
  * others. */
-static inline int32_t oj_equal_groups_any(const struct oj_equal_groups *groups,
-                                          int64_t entry)
+static inline int32_t
+oj_equal_groups_first_feature(const struct oj_equal_groups *groups,
+                              int64_t entry)
 {
     return groups
         ->feature[groups->first != NULL ? groups->first[entry] : entry];
@@ -93,19 +94,17 @@ struct oj_equal_run
     int64_t first, end; /**< empty: first == end */
 };
 
-struct oj_equal_run oj_equal_groups_run(const struct oj_equal_groups *groups,
-                                        const struct oj_row_index *index,
-                                        int64_t row, int64_t entry,
-                                        struct oj_rank_range range);
+struct oj_equal_run
+oj_equal_groups_find_run(const struct oj_equal_groups *groups,
+                         const struct oj_row_index *index, int64_t row,
+                         int64_t entry, struct oj_rank_range range);
 
 /** Adds pairs of a row with those features of a run that pass the filter, all
  * with the measure `compared`: at most k in a join of the k nearest, all if
  * ties are kept. Increases *n_tried by the number of features tested. */
-OJ_MUST_USE oj_status oj_equal_groups_put(const struct oj_equal_groups *groups,
-                                          const struct oj_row_index *index,
-                                          struct oj_row_worker *worker,
-                                          int64_t row, struct oj_equal_run run,
-                                          double compared, int64_t *n_tried,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_equal_groups_add_pairs(
+    const struct oj_equal_groups *groups, const struct oj_row_index *index,
+    struct oj_row_worker *worker, int64_t row, struct oj_equal_run run,
+    double compared, int64_t *n_tried, struct oj_error *err);
 
 #endif

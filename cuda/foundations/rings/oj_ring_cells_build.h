@@ -57,7 +57,8 @@ OJ_FN void oj_ring_masks_add(struct oj_ring_masks *m,
 /** Returns the contribution of one record to a leaf's codes. Low half:
  *  sixteenths that its edges touch. High half: sixteenths whose middle is
  *  inside the unit according to this record's edges and bit alone. */
-OJ_FN uint32_t oj_ring_said_of(uint32_t unit, struct oj_ring_split sixteenths)
+OJ_FN uint32_t oj_ring_code_contribution(uint32_t unit,
+                                         struct oj_ring_split sixteenths)
 {
     uint32_t inside = sixteenths.toggled ^ (unit & 1u ? 0xffffu : 0u);
     return inside << 16 | sixteenths.touched;
@@ -142,7 +143,7 @@ OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
 }
 
 /** Adds the next record. said: its contribution, the result of
- *  oj_ring_said_of(). */
+ *  oj_ring_code_contribution(). */
 OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
                              uint32_t said)
 {

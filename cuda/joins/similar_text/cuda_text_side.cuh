@@ -40,9 +40,9 @@ OJ_MUST_USE oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
 
 /** Returns 1 if the join's only condition is one on texts; this family answers
  *  such joins. */
-int oj_cuda_texts_take(const struct oj_relation *relation,
-                       const struct oj_flat *join_side,
-                       const struct oj_flat *input);
+int oj_cuda_text_side_takes(const struct oj_relation *relation,
+                            const struct oj_flat *join_side,
+                            const struct oj_flat *input);
 
 /** Index of the join side. */
 struct oj_cuda_text_index
