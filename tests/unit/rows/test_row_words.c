@@ -106,8 +106,8 @@ TEST(unit_what_is_no_rule)
          "pick all: the rules are first, nearest, largest_overlap, "
          "smallest_area, largest_area, most_similar, max:FIELD and min:FIELD"},
         {"", "max:\"a",
-         "pick: the name of a field in double quotes must end with one, and a "
-         "double quote in it is written twice"},
+         "pick: a field name that begins with a double quote must end with one; "
+         "write a double quote inside it twice"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     {
