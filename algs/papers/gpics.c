@@ -204,7 +204,7 @@ static oj_status compare_with_points(const struct gpics_index *self,
         if ((query->by_distance
                  ? d2 <= query->most2 && d2 >= query->least2
                  : oj_box_contains_point(&query->box, x[i], y[i])) &&
-            oj_pair_may_count(filter, row, feature[i]))
+            oj_pair_filter_accepts(filter, row, feature[i]))
             worker->hit[worker->n_hits++] =
                 (struct gpics_hit){d2, (int32_t)row, feature[i]};
     }
@@ -226,7 +226,7 @@ static int is_cell_beyond_reach(const struct gpics_node *leaf,
 static oj_status put_hit(struct gpics_index *self, struct gpics_worker *worker,
                          const struct gpics_hit *hit, struct oj_error *err)
 {
-    return oj_row_put_pair(&self->shared, &worker->shared, hit->row,
+    return oj_row_add_pair(&self->shared, &worker->shared, hit->row,
                            hit->feature, sqrt(hit->d2), err);
 }
 

@@ -79,7 +79,7 @@ static oj_status search_row(struct oj_row_index *shared,
         if (o > 0 &&
             oj_text_is_similar(&shared->args.relation.similar[0], o,
                                in->size[row], sides->join_side.size[f]) &&
-            oj_pair_may_count(&shared->filter, row, f))
+            oj_pair_filter_accepts(&shared->filter, row, f))
             OJ_TRY(oj_ranking_add(
                 &worker->ranking, (int32_t)f,
                 oj_negated_text_similarity(shared, sides, row, f, o), err));

@@ -190,7 +190,7 @@ measure_feature_and_add_to_ranking(struct zlists_index *self,
 {
     const struct oj_relation *relation = &self->shared.args.relation;
     double difference;
-    if (!oj_pair_may_count(&self->shared.filter, row, feature))
+    if (!oj_pair_filter_accepts(&self->shared.filter, row, feature))
         return OJ_OK;
     worker->shared.n_candidates++;
     difference = oj_vector_difference(
@@ -199,7 +199,7 @@ measure_feature_and_add_to_ranking(struct zlists_index *self,
         oj_vector_at(&self->side.vectors, feature),
         self->side.vectors.n_dimensions);
     return difference <= max_difference_of_join(relation)
-               ? oj_row_put_pair(&self->shared, &worker->shared, row, feature,
+               ? oj_row_add_pair(&self->shared, &worker->shared, row, feature,
                                  difference, err)
                : OJ_OK;
 }

@@ -65,7 +65,7 @@ list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
     for (int64_t f = 0; f < boxes->n; f++)
     {
         if (oj_box_is_empty(&boxes->box[f]) ||
-            !oj_pair_may_count(&self->shared.filter, row, f))
+            !oj_pair_filter_accepts(&self->shared.filter, row, f))
             continue;
         bounded[n++] = (struct bounded_feature){
             oj_box_distance(&around, &boxes->box[f]),

@@ -211,7 +211,7 @@ static oj_status apply_to_part(struct oj_gpu_live *live, int number,
     if (status != OJ_OK && batch->has_work)
         status = oj_fail(err, status, "%s", batch->err.message);
     if (status == OJ_OK)
-        status = oj_cuda_peers_meet(&live->peers, err);
+        status = oj_cuda_peers_wait_for_all(&live->peers, err);
     finished = finish_part(&live->part[number], batch, status == OJ_OK,
                            status == OJ_OK ? err : &unwanted);
     return status == OJ_OK ? finished : status;

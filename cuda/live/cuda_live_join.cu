@@ -228,14 +228,14 @@ static oj_status ask_and_answer(struct oj_gpu_live *live, int number,
     struct asked_row *asked;
     oj_status status;
     int64_t n;
-    OJ_TRY(oj_cuda_peers_meet(&live->peers, work->err));
+    OJ_TRY(oj_cuda_peers_wait_for_all(&live->peers, work->err));
     for (int k = 0; k < live->n_parts; k++)
     {
         if (k != number)
             OJ_TRY(ask_part(&live->regions, k, &join[k], relation,
                             &mine->answer[0], work, &mine->asked[k]));
     }
-    OJ_TRY(oj_cuda_peers_meet(&live->peers, work->err));
+    OJ_TRY(oj_cuda_peers_wait_for_all(&live->peers, work->err));
     OJ_TRY(collect_asked(live, number, join, &n, &asked, work->err));
     status = n == 0 ? OJ_OK
                     : answer_asked(&live->part[number], relation, mine, n,
@@ -530,7 +530,7 @@ static oj_status join_rows(struct oj_gpu_live *live,
     for (int64_t first = 0; first < rows->n; first += n)
     {
         oj_status status;
-        n = oj_least(most, rows->n - first);
+        n = oj_min_int64(most, rows->n - first);
         status = join_chunk(live, rows, first, n, &all, err);
         if (status == OJ_ERR_NOMEM && n > 1)
         {

@@ -246,7 +246,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_size_blocks = {
     "blocks of sets by size, common tokens counted",
-    oj_cuda_texts_take,
+    oj_cuda_text_side_takes,
     sizeof(struct oj_cuda_text_index),
     oj_cuda_text_index_build,
     1,
@@ -255,7 +255,7 @@ const struct oj_cuda_family oj_cuda_size_blocks = {
 
 const struct oj_cuda_family oj_cuda_lists = {
     "inverted lists, common tokens counted",
-    oj_cuda_texts_take,
+    oj_cuda_text_side_takes,
     sizeof(struct oj_cuda_text_index),
     oj_cuda_text_index_build,
     1,

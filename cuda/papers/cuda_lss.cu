@@ -411,7 +411,7 @@ static oj_status find_k_nearest_in_zlists(struct oj_cuda_work *work,
     OJ_TRY(oj_cuda_keep_first_k(work, n_rows, rank, p->k, 1, &p->found, n,
                                 &kept, done));
     OJ_TRY(work->read(kept.n, &n_kept));
-    oj_cuda_share_take(work, 1, &kept, (int64_t)n_kept, share);
+    oj_cuda_share_move_pairs(work, 1, &kept, (int64_t)n_kept, share);
     return OJ_OK;
 }
 

@@ -241,7 +241,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
             find_pairs_of_row_run(&work, &r, index->rank, &kept, done, stats));
     }
     OJ_TRY(work.read(kept.n, &n_kept));
-    oj_cuda_share_take(&work, 1, &kept, (int64_t)n_kept, share);
+    oj_cuda_share_move_pairs(&work, 1, &kept, (int64_t)n_kept, share);
     return OJ_OK;
 }
 

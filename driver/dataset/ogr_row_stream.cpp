@@ -177,7 +177,7 @@ oj_status RowStream::Skip(int64_t n, bool *there, oj_error *err)
     while (n > 0 && has_answer)
     {
         const int64_t taken =
-            oj_row_cursor_take_places(cursor, places, n < most ? n : most);
+            oj_row_cursor_next_places(cursor, places, n < most ? n : most);
         n -= taken;
         position += taken;
         if (taken == 0)
@@ -194,7 +194,7 @@ oj_status RowStream::MakeRow(int64_t n, OGRFeatureUniquePtr &feature,
     oj_row_place place;
     int there = 1;
     for (; n > 0 && there; n--)
-        there = oj_row_cursor_take_places(cursor, &place, 1) > 0;
+        there = oj_row_cursor_next_places(cursor, &place, 1) > 0;
     return there ? MakeFeature(&there, feature, err) : OJ_OK;
 }
 

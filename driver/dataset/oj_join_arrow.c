@@ -392,7 +392,7 @@ static oj_status fetch_next_output_rows(struct oj_join_arrow *s, int64_t n,
     {
         int there = 1;
         s->at_place = 0;
-        s->n_places = oj_row_cursor_take_places(s->rows.cursor, s->place, n);
+        s->n_places = oj_row_cursor_next_places(s->rows.cursor, s->place, n);
         for (int64_t i = 0; i < s->n_places; i++)
             oj_row_cursor_prefetch(s->rows.cursor, &s->place[i]);
         if (s->n_places == 0)

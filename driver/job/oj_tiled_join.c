@@ -748,9 +748,9 @@ static oj_status append_matches_of_tile(struct oj_tiled_join *join,
         for (int64_t i = oj_matches_first(matches, row); i < end; i++)
         {
             int32_t feature = matches->join_row[i];
-            oj_answers_put(answers, (int32_t)row,
-                           number != NULL ? number[feature] : feature,
-                           matches->measure[i]);
+            oj_answers_append_pair(answers, (int32_t)row,
+                                   number != NULL ? number[feature] : feature,
+                                   matches->measure[i]);
         }
     }
     for (int64_t i = 0; i < matches->n_undecided; i++)

@@ -81,7 +81,7 @@ struct oj_aggregation
      * pairs are unused */
     struct oj_side_field *fields;
     int needs_overlap;
-    struct oj_held_files files;
+    struct oj_value_sort_files files;
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
     struct block *block;

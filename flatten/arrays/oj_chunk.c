@@ -446,7 +446,7 @@ oj_status oj_chunk_make(void *stream, struct oj_chunk **out, const char **text,
     *out = NULL;
     *text = NULL;
     if (maker->is_left)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     OJ_TRY(make_rows(maker, maker->request.batch_rows, &maker->rows, err));
     status = decode_rows_until_full(maker, maker->request.batch_rows, err);
     maker->is_left = status == OJ_ERR_UNSUPPORTED;

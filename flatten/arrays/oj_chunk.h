@@ -106,7 +106,7 @@ struct oj_lane
 
 /** Returns OJ_ERR_UNSUPPORTED: the lane cannot read this, so that GDAL has to.
  */
-static inline oj_status oj_leave_to_gdal(struct oj_error *err)
+static inline oj_status oj_lane_leave_to_gdal(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
 }

@@ -149,7 +149,7 @@ static void set_place_of_next_entry(struct oj_row_places *places,
         place->fid = places->number++;
 }
 
-int64_t oj_row_places_take(struct oj_row_places *places,
+int64_t oj_row_places_next(struct oj_row_places *places,
                            struct oj_row_place *out, int64_t n)
 {
     struct oj_row_places p = *places; /* a copy, which the compiler can keep in

@@ -100,7 +100,7 @@ void oj_row_places_end(struct oj_row_places *places);
 
 /** Returns the next at most n places and their number; 0 at the end of the
  *  answer. */
-int64_t oj_row_places_take(struct oj_row_places *places,
+int64_t oj_row_places_next(struct oj_row_places *places,
                            struct oj_row_place *out, int64_t n);
 
 /** Returns the number of output rows that remain; O(input rows). */

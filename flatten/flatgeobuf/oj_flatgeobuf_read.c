@@ -89,7 +89,7 @@ static oj_status ensure_bytes_in_block(struct oj_flatgeobuf_reader *r,
     if (n <= n_rest)
         return OJ_OK;
     if (n > n_rest + r->left)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     memmove(r->block, r->block + r->at, (size_t)n_rest);
     r->at = 0;
     r->n_block = n_rest;
@@ -98,7 +98,7 @@ static oj_status ensure_bytes_in_block(struct oj_flatgeobuf_reader *r,
     n_more = (int64_t)VSIFReadL(r->block + n_rest, 1, (size_t)n_more, r->file);
     r->n_block += n_more;
     r->left = n <= r->n_block ? r->left - n_more : 0;
-    return n <= r->n_block ? OJ_OK : oj_leave_to_gdal(err);
+    return n <= r->n_block ? OJ_OK : oj_lane_leave_to_gdal(err);
 }
 
 /* ---- header -------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
         *columns =
             oj_flatbuffer_vector(buffer, header, OJ_FGB_HEADER_COLUMNS, 4, &n);
     if (n != OGR_FD_GetFieldCount(defn))
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     r->n_columns = (int)n;
     OJ_NEW(r->column, n, err);
     for (int i = 0; i < n; i++)
@@ -135,14 +135,14 @@ static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
         struct oj_flat_table table;
         int64_t type;
         if (!oj_flatbuffer_element(buffer, columns, i, &table))
-            return oj_leave_to_gdal(err);
+            return oj_lane_leave_to_gdal(err);
         name = oj_flatbuffer_vector(buffer, &table, OJ_FGB_COLUMN_NAME, 1,
                                     &n_name);
         type = read_scalar_field(buffer, &table, OJ_FGB_COLUMN_TYPE, 1, 0);
         if (name == NULL || n_name != (int64_t)strlen(own) ||
             memcmp(name, own, (size_t)n_name) != 0 || type >= N_TYPES ||
             types[type].field != OGR_Fld_GetType(field))
-            return oj_leave_to_gdal(err);
+            return oj_lane_leave_to_gdal(err);
         r->column[i].type = (int)type;
         r->column[i].to = -1;
     }
@@ -152,7 +152,7 @@ static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
         if (from->formats[i] == 0)
             continue;
         if (*to >= 0)
-            return oj_leave_to_gdal(err);
+            return oj_lane_leave_to_gdal(err);
         *to = i;
     }
     return OJ_OK;
@@ -203,7 +203,7 @@ static oj_status check_box_has_many_rows(struct oj_flatgeobuf_reader *r,
     return is_read && VSIFSeekL(r->file, here, SEEK_SET) == 0 &&
                    SMALL_PART * n_met >= n
                ? OJ_OK
-               : oj_leave_to_gdal(err);
+               : oj_lane_leave_to_gdal(err);
 }
 
 /* Reads the header and positions the file at the first feature. */
@@ -217,13 +217,13 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r,
     int64_t n_index, n_skipped, node_size;
     OJ_TRY(ensure_bytes_in_block(r, 12, err));
     if (memcmp(r->block, magic, sizeof magic) != 0)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     buffer.size = oj_flatbuffer_le32(r->block + 8);
     r->at = 12;
     OJ_TRY(ensure_bytes_in_block(r, buffer.size, err));
     buffer.bytes = r->block + r->at;
     if (!oj_flatbuffer_root(&buffer, &header))
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     r->geometry_type = (int)read_scalar_field(
         &buffer, &header, OJ_FGB_HEADER_GEOMETRY_TYPE, 1, 0);
     r->has_z =
@@ -241,7 +241,7 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r,
     n_skipped = n_index - (r->n_block - r->at);
     if (buffer.is_broken || n_index < 0 || n_skipped > r->left ||
         r->geometry_type > OJ_FGB_COLLECTION)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     if (from->box != NULL && node_size == OJ_FGB_NODE_SIZE && n_index > 0)
         OJ_TRY(check_box_has_many_rows(
             r, from->box, 12 + buffer.size + n_index - 40 * r->n_features,
@@ -253,7 +253,7 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r,
     return VSIFSeekL(r->file, VSIFTellL(r->file) + (vsi_l_offset)n_skipped,
                      SEEK_SET) == 0
                ? OJ_OK
-               : oj_leave_to_gdal(err);
+               : oj_lane_leave_to_gdal(err);
 }
 
 /* ---- values -------------------------------------------------------------- */
@@ -333,16 +333,16 @@ static oj_status add_value(struct oj_chunk_rows *rows,
     struct oj_chunk_column *column = &rows->column[OJ_CHUNK_FIELDS + from->to];
     int64_t size = types[from->type].size, n_length = size > 0 ? 0 : 4;
     if (left < size + n_length)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     if (n_length > 0)
         size = oj_flatbuffer_le32(at);
     *n = n_length + size;
     if (*n > left || (from->type == TYPE_DATETIME && size > MOST_TIME))
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     if (from->to < 0)
         return OJ_OK;
     if (oj_chunk_has_value(column, row))
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     if (n_length == 0)
         add_number(column, row, from->type, at);
     else if (from->type == TYPE_DATETIME)
@@ -365,7 +365,7 @@ static oj_status add_properties(const struct oj_flatgeobuf_reader *r,
         int64_t n_value = 0;
         int column = n >= 2 ? oj_flatbuffer_le16(at) : r->n_columns;
         if (column >= r->n_columns)
-            return oj_leave_to_gdal(err);
+            return oj_lane_leave_to_gdal(err);
         OJ_TRY(add_value(rows, &r->column[column], row, at + 2, n - 2, &n_value,
                          err));
         at += 2 + n_value;
@@ -562,12 +562,12 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     int64_t room = 8 * feature->size + 64; /* enough for the WKB of a valid
                                               feature of this size */
     if (!oj_flatbuffer_table(feature, at, &geometry))
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     if (column->format == 'P')
     {
         if (r->geometry_type != OJ_FGB_POINT ||
             !find_coordinate_vectors(&w, &geometry, &point))
-            return oj_leave_to_gdal(err);
+            return oj_lane_leave_to_gdal(err);
         oj_chunk_add_point(column, row, point.xy);
         return OJ_OK;
     }
@@ -575,7 +575,7 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     w.to = (uint8_t *)column->bytes + column->n_bytes;
     w.end = w.to + room;
     if (!write_wkb(&w, &geometry, r->geometry_type, 0) || feature->is_broken)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     oj_chunk_end_bytes(column, row, room - (w.end - w.to));
     return OJ_OK;
 }
@@ -590,7 +590,7 @@ static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
     const uint8_t *properties;
     int64_t geometry, n;
     if (!oj_flatbuffer_root(&feature, &table))
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     geometry = oj_flatbuffer_target(
         &feature,
         oj_flatbuffer_field(&feature, &table, OJ_FGB_FEATURE_GEOMETRY, 4));
@@ -599,7 +599,7 @@ static oj_status add_feature(const struct oj_flatgeobuf_reader *r,
     if (feature.is_broken ||
         oj_flatbuffer_field(&feature, &table, OJ_FGB_FEATURE_COLUMNS, 4) !=
             NULL)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     if (geometry != 0)
         OJ_TRY(add_geometry(r, &rows->column[OJ_CHUNK_GEOMETRY], row, &feature,
                             geometry, err));
@@ -685,10 +685,10 @@ static oj_status open_file(struct oj_flatgeobuf_reader *r, const char *file,
 {
     r->file = VSIFOpenL(file, "rb");
     if (r->file == NULL || VSIFSeekL(r->file, 0, SEEK_END) != 0)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     r->left = (int64_t)VSIFTellL(r->file);
     if (VSIFSeekL(r->file, 0, SEEK_SET) != 0)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     return oj_reserve(&r->block, 0, r->maker.request.n_threads * BLOCK_BYTES,
                       &r->cap_block, 1, err);
 }
@@ -702,7 +702,7 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     struct oj_flatgeobuf_reader *r;
     *out = NULL;
     if (from->file == NULL)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     OJ_NEW_ZEROED(r, 1, err);
     *out = r;
     r->maker = maker;

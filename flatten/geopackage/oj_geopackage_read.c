@@ -164,7 +164,7 @@ static inline oj_status add_value(const struct stored_value *value,
                 return OJ_OK;
             break;
     }
-    return oj_leave_to_gdal(err);
+    return oj_lane_leave_to_gdal(err);
 }
 
 /* ---- geometries ---------------------------------------------------------- */
@@ -202,14 +202,14 @@ static inline oj_status add_geometry(const struct stored_value *value,
     if (is_blob(value))
         start = header_bytes(value->at, value->n);
     if (start == 0)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     wkb = value->at + start;
     n = value->n - start;
     point = oj_wkb_iso_point(wkb, (size_t)n);
     if (column->format == 'P')
     {
         if (point == NULL)
-            return oj_leave_to_gdal(err);
+            return oj_lane_leave_to_gdal(err);
         oj_chunk_add_point(column, row, point);
         return OJ_OK;
     }
@@ -217,7 +217,7 @@ static inline oj_status add_geometry(const struct stored_value *value,
         return oj_chunk_add_bytes(column, row, wkb, OJ_WKB_POINT_BYTES, err);
     return oj_wkb_is_iso(wkb, (size_t)n) || is_empty_non_point_wkb(wkb, n)
                ? oj_chunk_add_bytes(column, row, wkb, n, err)
-               : oj_leave_to_gdal(err);
+               : oj_lane_leave_to_gdal(err);
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -255,7 +255,7 @@ static oj_status add_value_to_layout(const struct oj_geopackage_reader *r,
     value->column = &r->column[c];
     if (value->type == 10 || value->type == 11 ||
         (value->column->to == OJ_CHUNK_FID && value->type != 0))
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     if (value->column->to >= 0 && value->type != 0)
         to->value[to->n_values++] = *value;
     return OJ_OK;
@@ -277,7 +277,7 @@ static oj_status find_values(const struct oj_geopackage_reader *r,
     to->n_head = 0;
     at += oj_sqlite_varint(at, at + n_record, &n_types);
     if (at > record && n_types == 0)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     if (n_types > (uint64_t)n_record || n_types > MOST_TYPE_BYTES ||
         n_types <= (uint64_t)(at - record))
         return oj_sqlite_fail_malformed(err);
@@ -299,7 +299,7 @@ static oj_status find_values(const struct oj_geopackage_reader *r,
         return oj_sqlite_fail_malformed(err);
     for (; c < r->n_columns; c++)
         if (r->column[c].has_default)
-            return oj_leave_to_gdal(err);
+            return oj_lane_leave_to_gdal(err);
     set_layout_head(to, record, at - record);
     return OJ_OK;
 }
@@ -469,7 +469,7 @@ static oj_status match_table_column(const struct oj_lane_request *from,
         if (column->to >= 0 ||
             (from->formats[i] == 'F' && column->type != OFTDate &&
              column->type != OFTDateTime))
-            return oj_leave_to_gdal(err);
+            return oj_lane_leave_to_gdal(err);
         column->subtype = OGR_Fld_GetSubType(field);
         column->to = OJ_CHUNK_FIELDS + i;
     }
@@ -496,11 +496,11 @@ static oj_status match_table_columns(struct oj_geopackage_reader *r,
         const char *name = (const char *)sqlite3_column_text(columns, 1);
         *root = sqlite3_column_int64(columns, 0);
         if (name == NULL || sqlite3_column_int(columns, 2) != 0)
-            return oj_leave_to_gdal(err);
+            return oj_lane_leave_to_gdal(err);
         OJ_TRY(match_table_column(from, name, &column, err));
         column.has_default = sqlite3_column_int(columns, 3);
         if (column.to == OJ_CHUNK_FID && sqlite3_column_int(columns, 4) == 0)
-            return oj_leave_to_gdal(err);
+            return oj_lane_leave_to_gdal(err);
         OJ_ROOM(r->column, n, n + 1, cap, err);
         r->column[n++] = column;
         if (column.to < 0)
@@ -508,7 +508,8 @@ static oj_status match_table_columns(struct oj_geopackage_reader *r,
         r->n_columns = n;
         n_missing--;
     }
-    return n_missing == 0 && n_geometries <= 1 ? OJ_OK : oj_leave_to_gdal(err);
+    return n_missing == 0 && n_geometries <= 1 ? OJ_OK
+                                               : oj_lane_leave_to_gdal(err);
 }
 
 /* Leaves the layer to GDAL and its R-tree if the box contains few rows. */
@@ -528,7 +529,7 @@ static oj_status check_box_has_many_rows(sqlite3 *db,
         "max(rowid) FROM \"%w\"",
         SMALL_PART, table, OGR_L_GetGeometryColumn(from->layer), box[0], box[1],
         box[2], box[3], table));
-    return is_small > 0 ? oj_leave_to_gdal(err) : OJ_OK;
+    return is_small > 0 ? oj_lane_leave_to_gdal(err) : OJ_OK;
 }
 
 /* Opens the table. The file cannot change until r->anchor is finalised. */
@@ -542,7 +543,7 @@ static oj_status open_table(struct oj_geopackage_reader *r, sqlite3 *db,
     OJ_TRY(
         oj_sqlite_prepare(db, &r->anchor, err, "SELECT 1 FROM sqlite_master"));
     if (sqlite3_step(r->anchor) != SQLITE_ROW)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     OJ_TRY(oj_sqlite_prepare(
         db, &columns, err,
         "SELECT rootpage, x.name, hidden, dflt_value IS NOT NULL, "
@@ -591,14 +592,14 @@ static oj_status open_reader(const struct oj_lane_request *from, void **out,
     /* A writable connection may have uncommitted changes, which the file does
      * not show. */
     if (db == NULL || sqlite3_db_readonly(db, "main") != 1)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     OJ_NEW_ZEROED(r, 1, err);
     *out = r;
     r->maker = maker;
     OJ_TRY(oj_chunk_maker_open(&r->maker, from, err));
     status = open_table(r, db, from, err);
     if (status != OJ_OK)
-        return status == OJ_ERR_IO ? oj_leave_to_gdal(err) : status;
+        return status == OJ_ERR_IO ? oj_lane_leave_to_gdal(err) : status;
     OJ_NEW_ZEROED(r->layout, r->maker.request.n_threads, err);
     for (int i = 0; i < r->maker.request.n_threads; i++)
         OJ_NEW(r->layout[i].value, r->n_columns, err);

@@ -46,7 +46,7 @@ static oj_status read_page(struct oj_sqlite_pages *pages, int64_t number,
     code = pages->file->pMethods->xRead(pages->file, to, (int)size,
                                         (number - 1) * size);
     pthread_mutex_unlock(&pages->mutex);
-    return code == SQLITE_OK ? OJ_OK : oj_leave_to_gdal(err);
+    return code == SQLITE_OK ? OJ_OK : oj_lane_leave_to_gdal(err);
 }
 
 /* Returns 1 if the write-ahead log is empty. What is added to it later does not
@@ -204,7 +204,7 @@ oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
     if (sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER,
                              &pages->file) != SQLITE_OK ||
         pages->file == NULL || !read_file_header(pages, connection))
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     pages->cap_leaves = n_bytes / pages->page_bytes + 1;
     OJ_NEW(pages->leaf, pages->cap_leaves * pages->page_bytes + 8,
            err); /* room for the bytes that are read behind the last leaf */

@@ -154,7 +154,7 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
     *out = NULL;
     if (from->box != NULL ||
         !OGR_L_TestCapability(from->layer, OLCFastGetArrowStream))
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     *out = stream = oj_calloc(1, size);
     if (stream == NULL)
         return oj_fail_nomem(err, 1, size);
@@ -164,7 +164,7 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
         stream->filtered = from->layer;
         if (OGR_L_SetAttributeFilter(from->layer, from->all_rows_filter) !=
             OGRERR_NONE)
-            return oj_leave_to_gdal(err);
+            return oj_lane_leave_to_gdal(err);
     }
     snprintf(rows, sizeof rows, "MAX_FEATURES_IN_BATCH=%lld",
              (long long)(from->batch_rows < MOST_ROWS ? from->batch_rows
@@ -172,7 +172,7 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
     return OGR_L_GetArrowStream(from->layer, &stream->stream, options) &&
                    has_stream_wanted_columns(stream, from)
                ? OJ_OK
-               : oj_leave_to_gdal(err);
+               : oj_lane_leave_to_gdal(err);
 }
 
 /* ---- chunks -------------------------------------------------------------- */

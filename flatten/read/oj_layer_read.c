@@ -276,7 +276,7 @@ static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
         return OJ_OK;
     if (isnan(walk.doubt) || n > INT_MAX ||
         OGR_G_CreateFromWkb(wkb, NULL, &geometry, (int)n) != OGRERR_NONE)
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     *is_met = OGR_G_Intersects(OGR_L_GetSpatialFilter(reader->layer), geometry);
     OGR_G_DestroyGeometry(geometry);
     return OJ_OK;

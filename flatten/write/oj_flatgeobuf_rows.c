@@ -46,7 +46,7 @@
 /* Rows per task: some hundred KB. */
 #define SLICE_ROWS 4096
 
-/* Slices per thread between two calls of oj_row_cursor_take_places(). */
+/* Slices per thread between two calls of oj_row_cursor_next_places(). */
 #define SLICES_AT_ONCE 4
 
 /* How GDAL writes a row without geometry. */
@@ -193,7 +193,7 @@ static oj_status parse_template_header(struct flatgeobuf_rows *w,
     if (n > 12 && bytes[3] == 3 && oj_flatbuffer_le32(bytes + 8) <= n - 12)
         header.size = oj_flatbuffer_le32(bytes + 8);
     if (!oj_flatbuffer_root(&header, &table))
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     envelope = oj_flatbuffer_vector(&header, &table, OJ_FGB_HEADER_ENVELOPE, 8,
                                     &n_envelope);
     count =
@@ -206,7 +206,7 @@ static oj_status parse_template_header(struct flatgeobuf_rows *w,
     if (header.is_broken || (n_rows != 1 && n_rows != 2) ||
         (node_size != NULL && w->has_index &&
          oj_flatbuffer_le16(node_size) != OJ_FGB_NODE_SIZE))
-        return oj_leave_to_gdal(err);
+        return oj_lane_leave_to_gdal(err);
     w->count_at = count - bytes;
     w->envelope_at = n_envelope == 4 ? envelope - bytes : 0;
     if (n_rows == 2)
@@ -232,7 +232,7 @@ static oj_status read_template(struct flatgeobuf_rows *w, OGRLayerH layer,
     CPLPopErrorHandler();
     CPLErrorReset();
     status = bytes != NULL ? parse_template_header(w, bytes, (int64_t)n, err)
-                           : oj_leave_to_gdal(err);
+                           : oj_lane_leave_to_gdal(err);
     VSIUnlink(path);
     return status;
 }
@@ -808,7 +808,7 @@ static oj_status encode_and_write_rows(void *of,
     if (sources->batch == NULL || sources->batch->n_rows == 0)
         return OJ_OK;
     n_threads = can_rows_be_encoded_in_parallel(rows) ? rows->n_threads : 1;
-    while ((rows->n_places = oj_row_cursor_take_places(
+    while ((rows->n_places = oj_row_cursor_next_places(
                 rows->cursor, rows->place,
                 rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS)) > 0)
     {
@@ -851,7 +851,7 @@ static oj_status plan_file_fields(struct flatgeobuf_rows *rows,
                                                                       : 8;
         else if (!oj_type_is_time(type) && type != OFTString &&
                  type != OFTBinary)
-            return oj_leave_to_gdal(err);
+            return oj_lane_leave_to_gdal(err);
     }
     for (int c = 0; c < sources->options->n_columns; c++)
         rows->field[sources->columns[c].target].column.number = c;

@@ -284,7 +284,7 @@ static oj_status fetch_next_row(struct geopackage_rows *rows, int *there,
 {
     *there = 0;
     rows->is_left = 0;
-    if (oj_row_cursor_take_places(rows->cursor, &rows->place, 1) == 0)
+    if (oj_row_cursor_next_places(rows->cursor, &rows->place, 1) == 0)
         return OJ_OK;
     oj_row_cursor_prefetch(rows->cursor, &rows->place);
     OJ_TRY(oj_row_wkb_make(&rows->work, rows->cursor, &rows->place, &rows->wkb,

@@ -287,10 +287,10 @@ void oj_row_cursor_prefetch(const struct oj_row_cursor *cursor,
     }
 }
 
-int64_t oj_row_cursor_take_places(struct oj_row_cursor *cursor,
+int64_t oj_row_cursor_next_places(struct oj_row_cursor *cursor,
                                   struct oj_row_place *places, int64_t n)
 {
-    return oj_row_places_take(&cursor->places, places, n);
+    return oj_row_places_next(&cursor->places, places, n);
 }
 
 const struct oj_row_sources *
@@ -613,7 +613,7 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
 {
     struct oj_row_place place;
     *there = 0;
-    if (oj_row_cursor_take_places(cursor, &place, 1) == 0)
+    if (oj_row_cursor_next_places(cursor, &place, 1) == 0)
         return OJ_OK;
     OJ_TRY(oj_check_cancel(cursor->options.cancel, err));
     oj_row_cursor_prefetch(cursor, &place);

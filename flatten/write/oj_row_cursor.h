@@ -92,7 +92,7 @@ OJ_MUST_USE oj_status oj_row_cursor_set_columns(
 
 /** Returns at most n further rows as places instead of features, and their
  *  number; 0 if there are no more. */
-int64_t oj_row_cursor_take_places(struct oj_row_cursor *cursor,
+int64_t oj_row_cursor_next_places(struct oj_row_cursor *cursor,
                                   struct oj_row_place *places, int64_t n);
 
 /** Fills feature with the row of a place, as oj_row_cursor_next() does. */

@@ -303,8 +303,8 @@ static oj_status screen_find(struct oj_gpu_screen *wrapped,
         {
             struct feature_box other = box_of(screen->join_side, f);
             out->feature[at] = (int32_t)f;
-            out->said[at] =
-                screen->rule.is_enough ? OJ_SAID_MEETS : OJ_SAID_NOTHING;
+            out->said[at] = screen->rule.is_enough ? OJ_VERDICT_INTERSECTS
+                                                   : OJ_VERDICT_OPEN;
             at += boxes_meet(&row, &other);
         }
     }

@@ -51,7 +51,7 @@ static inline int exact_holds(const struct oj_relation *relation,
 {
     struct oj_error err;
     int holds;
-    exact_must(oj_exact_decides_pair(relation, a, i, b, j, &holds, &err), &err);
+    exact_must(oj_exact_decide_pair(relation, a, i, b, j, &holds, &err), &err);
     return holds;
 }
 

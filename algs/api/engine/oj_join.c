@@ -796,7 +796,7 @@ static oj_status mark_overlapping_parts(struct oj_join *join,
     int asks_where = oj_point_locations_of_op(join->args.relation.op) !=
                      (1u << OJ_INSIDE | 1u << OJ_ON_BOUNDARY);
     if (must_find_overlapping_parts(join))
-        OJ_TRY(oj_overlapping_parts(&join->join_side, asks_where,
+        OJ_TRY(oj_self_overlap_find(&join->join_side, asks_where,
                                     options->n_threads, options->cancel,
                                     &join->overlaps, err));
     join->join_side.overlaps = join->overlaps;
@@ -1183,8 +1183,9 @@ static oj_status rank_found_pairs_by_similarity(const struct oj_join *join,
     for (int64_t row = 0; row < found->n_rows; row++)
     {
         for (int64_t i = found->offset[row]; i < found->offset[row + 1]; i++)
-            oj_answers_put(answers, (int32_t)row, found->join_row[i],
-                           oj_pair_rank(&join->ranked, input, row,
+            oj_answers_append_pair(
+                answers, (int32_t)row, found->join_row[i],
+                oj_pair_similar_measure(&join->ranked, input, row,
                                         &join->join_side, found->join_row[i]));
     }
     for (int64_t i = 0; i < found->n_undecided; i++)

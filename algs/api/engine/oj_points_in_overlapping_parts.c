@@ -141,7 +141,7 @@ static oj_status find_pairs(struct oj_overlapping_points *self,
         for (int64_t p = found->offset[i]; p < found->offset[i + 1]; p++)
         {
             pair.feature = found->join_row[p];
-            if (!oj_pair_may_count(&filter, pair.row, pair.feature))
+            if (!oj_pair_filter_accepts(&filter, pair.row, pair.feature))
                 continue;
             OJ_ROOM(self->pair, self->n_pairs, self->n_pairs + 1,
                     self->cap_pairs, err);

@@ -445,7 +445,7 @@ static void set_options(struct oj_index *wrapped,
                         const struct oj_options *options)
 {
     struct span_slices_index *self = (void *)wrapped;
-    oj_options_set_batches(&self->args.options, options);
+    oj_options_copy_per_batch(&self->args.options, options);
 }
 
 /* ---- a batch ------------------------------------------------------------- */
@@ -656,8 +656,8 @@ static oj_status add_pairs_of_row(const struct slices_batch *b, int thread,
     {
         OJ_TRY(oj_answers_reserve(answers, end - first, err));
         for (int64_t p = first; p < end; p++)
-            oj_answers_put(answers, row, feature_of[found->join_row[p]],
-                           found->measure[p]);
+            oj_answers_append_pair(answers, row, feature_of[found->join_row[p]],
+                                   found->measure[p]);
         return OJ_OK;
     }
     oj_ranking_start(&worker->ranking);

@@ -1152,7 +1152,7 @@ static oj_status find_places(struct rows_stream *s, struct oj_error *err)
 {
     int is_last = s->state == STREAM_OTHERS;
     s->first_place = 0;
-    s->n_places = oj_row_places_take(&s->places, s->place, MOST_PLACES);
+    s->n_places = oj_row_places_next(&s->places, s->place, MOST_PLACES);
     if (s->n_places > 0)
         return OJ_OK;
     oj_row_places_end(&s->places);

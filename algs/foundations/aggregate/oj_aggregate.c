@@ -76,7 +76,7 @@ struct store
     struct oj_value_sort *held;
     int column;
     int has_minority;
-    enum oj_held_order order;
+    enum oj_value_sort_order order;
     const char *separator; /* for concat; aggregates with another separator use
                               another store */
     int64_t row;           /* row for which the members below are valid; -1:
@@ -313,14 +313,14 @@ static void decode_sortable_number(enum oj_aggregate_type type, uint64_t number,
 /* Returns the index of the store for a column and order; adds it if there is
  * none. */
 static int find_or_add_value_store(struct oj_aggregates *a, int column,
-                                   enum oj_held_order order,
+                                   enum oj_value_sort_order order,
                                    const char *separator)
 {
     struct store *store = a->stores;
     for (int i = 0; i < a->n_stores; i++, store++)
     {
         if (store->column == column && store->order == order &&
-            (order != OJ_HELD_BY_PLACE ||
+            (order != OJ_VALUE_SORT_BY_PLACE ||
              strcmp(store->separator, separator) == 0))
             return i;
     }
@@ -431,9 +431,11 @@ static void assign_offsets_of_aggregate(struct oj_aggregates *a, int i)
     if (of & SINGLE)
         a->state[i] = assign_state_offset(a, words_of_own_state(what->kind));
     if (of & SORTED)
-        column->sorted = find_or_add_value_store(
-            a, what->column,
-            type == OJ_AGG_BYTES ? OJ_HELD_BY_BYTES : OJ_HELD_BY_NUMBER, NULL);
+        column->sorted = find_or_add_value_store(a, what->column,
+                                                 type == OJ_AGG_BYTES
+                                                     ? OJ_VALUE_SORT_BY_BYTES
+                                                     : OJ_VALUE_SORT_BY_NUMBER,
+                                                 NULL);
     if (what->kind == OJ_AGG_MINORITY)
         a->stores[column->sorted].has_minority = 1;
     if (what->kind == OJ_AGG_PERCENTILE)
@@ -443,8 +445,8 @@ static void assign_offsets_of_aggregate(struct oj_aggregates *a, int i)
         a->state[i] = a->n_percentiles++;
     }
     if (of & OF_TEXTS)
-        a->state[i] = find_or_add_value_store(a, what->column, OJ_HELD_BY_PLACE,
-                                              what->separator);
+        a->state[i] = find_or_add_value_store(
+            a, what->column, OJ_VALUE_SORT_BY_PLACE, what->separator);
 }
 
 static oj_status check_aggregate_columns(const struct oj_aggregate_plan *plan,
@@ -894,13 +896,13 @@ append_pair_values_to_stores(struct oj_aggregates *a,
         const struct oj_aggregate_value value =
             read_column_value(type, &pairs->columns[store->column],
                               find_value_of_pair(a, store->column, pairs, p));
-        struct oj_held_value held = {0};
+        struct oj_value_sort_value held = {0};
         if (value.is_null)
             continue;
         held.row = pairs->row[p];
-        if (store->order == OJ_HELD_BY_NUMBER)
+        if (store->order == OJ_VALUE_SORT_BY_NUMBER)
             held.number = encode_sortable_number(type, &value);
-        else if (store->order == OJ_HELD_BY_PLACE)
+        else if (store->order == OJ_VALUE_SORT_BY_PLACE)
         {
             held.fid = pairs->fid[at];
             held.place = pairs->place[at];
@@ -1267,9 +1269,10 @@ static oj_status append_text(struct text *text, const char *bytes, int64_t n,
 }
 
 /* The value at the cursor if it belongs to store->row; otherwise NULL. */
-static const struct oj_held_value *peek_row_value(const struct store *store)
+static const struct oj_value_sort_value *
+peek_row_value(const struct store *store)
 {
-    const struct oj_held_value *value = oj_value_sort_peek(store->held);
+    const struct oj_value_sort_value *value = oj_value_sort_peek(store->held);
     return value != NULL && value->row == store->row ? value : NULL;
 }
 
@@ -1309,7 +1312,7 @@ static oj_status summarize_numbers(struct oj_aggregates *a, int of,
                                    int64_t n_values, struct oj_error *err)
 {
     struct store *store = &a->stores[of];
-    const struct oj_held_value *value;
+    const struct oj_value_sort_value *value;
     int64_t i = 0, n_equal = 0, n_most = 0, n_least = INT64_MAX;
     uint64_t last = 0;
     find_places_of_percentiles(a, of, n_values);
@@ -1352,7 +1355,7 @@ static oj_status find_mode_and_minority_of_bytes(struct store *store,
     int64_t n_equal = 0, n_most = 0, n_least = INT64_MAX;
     for (;;)
     {
-        const struct oj_held_value *value = peek_row_value(store);
+        const struct oj_value_sort_value *value = peek_row_value(store);
         if (value == NULL || n_equal == 0 ||
             oj_bytes_compare(value->bytes, value->n_bytes, other->bytes,
                              other->n) != 0)
@@ -1384,7 +1387,7 @@ static oj_status find_mode_and_minority_of_bytes(struct store *store,
 
 static oj_status concat_held_texts(struct store *store, struct oj_error *err)
 {
-    const struct oj_held_value *value;
+    const struct oj_value_sort_value *value;
     struct text *text = &store->text;
     int64_t n_separator = (int64_t)strlen(store->separator);
     text->n = 0;
@@ -1407,7 +1410,7 @@ static oj_status summarize_stored_values(struct oj_aggregates *a, int of,
                                          struct oj_error *err)
 {
     struct store *store = &a->stores[of];
-    const struct oj_held_value *value;
+    const struct oj_value_sort_value *value;
     if (store->row == row)
         return OJ_OK;
     while ((value = oj_value_sort_peek(store->held)) != NULL &&
@@ -1415,9 +1418,9 @@ static oj_status summarize_stored_values(struct oj_aggregates *a, int of,
         OJ_TRY(oj_value_sort_skip(store->held, err));
     store->row = row;
     store->n_unique = 0;
-    if (store->order == OJ_HELD_BY_NUMBER)
+    if (store->order == OJ_VALUE_SORT_BY_NUMBER)
         return summarize_numbers(a, of, n_values, err);
-    if (store->order == OJ_HELD_BY_BYTES)
+    if (store->order == OJ_VALUE_SORT_BY_BYTES)
         return find_mode_and_minority_of_bytes(store, err);
     return concat_held_texts(store, err);
 }

@@ -92,8 +92,9 @@ struct oj_aggregate_plan
     int n_columns;
     int64_t memory; /**< maximum bytes of stored values in memory; 0: no
                          limit */
-    const struct oj_held_files *files; /**< files for values beyond `memory`;
-                                            may be NULL if memory is 0 */
+    const struct oj_value_sort_files
+        *files;                 /**< files for values beyond `memory`;
+                               may be NULL if memory is 0 */
     const uint8_t *is_of_pairs; /**< [n_columns] 1: element p of the column
                                      belongs to pair p; 0: element i belongs to
                                      join feature i. NULL: all are 0 */

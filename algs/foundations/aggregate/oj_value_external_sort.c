@@ -19,8 +19,8 @@ enum
 
 /* A value in memory: row, and the number or an offset in the pool. The pool
  * contains, for each value of bytes: FID and place (only with
- * OJ_HELD_BY_PLACE), length, and the bytes padded to whole words. Files contain
- * the row, then the number or these words. */
+ * OJ_VALUE_SORT_BY_PLACE), length, and the bytes padded to whole words. Files
+ * contain the row, then the number or these words. */
 struct entry
 {
     int64_t row;
@@ -34,14 +34,14 @@ struct run
     uint64_t *word;  /* [n_words] buffer; words before `next` have been
                         consumed */
     int64_t next, n_words, capacity;
-    struct oj_held_value value; /* current value; its bytes are in the buffer,
-                                   before `next` */
+    struct oj_value_sort_value value; /* current value; its bytes are in the
+                                   buffer, before `next` */
 };
 
 struct oj_value_sort
 {
-    enum oj_held_order order;
-    const struct oj_held_files *files;
+    enum oj_value_sort_order order;
+    const struct oj_value_sort_files *files;
     struct entry *entry;
     int64_t n, cap_entries;
     uint64_t *pool;
@@ -53,15 +53,15 @@ struct oj_value_sort
     struct run *run;   /* [n_runs] heap of runs, ordered by current value */
     int64_t n_runs, cap_runs;
 
-    int64_t next;               /* without runs: index of the entry after the
-                                   current value */
-    struct oj_held_value value; /* current value, returned by
+    int64_t next; /* without runs: index of the entry after the
+                     current value */
+    struct oj_value_sort_value value; /* current value, returned by
                                    oj_value_sort_peek() */
     int has_value;
 };
 
-oj_status oj_value_sort_open(enum oj_held_order order,
-                             const struct oj_held_files *files,
+oj_status oj_value_sort_open(enum oj_value_sort_order order,
+                             const struct oj_value_sort_files *files,
                              struct oj_value_sort **out, struct oj_error *err)
 {
     struct oj_value_sort *held;
@@ -75,7 +75,7 @@ oj_status oj_value_sort_open(enum oj_held_order order,
 /* Number of words that precede a value's bytes in the pool. */
 static int64_t count_header_words(const struct oj_value_sort *held)
 {
-    return held->order == OJ_HELD_BY_PLACE ? 3 : 1;
+    return held->order == OJ_VALUE_SORT_BY_PLACE ? 3 : 1;
 }
 
 static int64_t words_needed_for_bytes(int64_t n_bytes)
@@ -84,7 +84,7 @@ static int64_t words_needed_for_bytes(int64_t n_bytes)
 }
 
 oj_status oj_value_sort_add(struct oj_value_sort *held,
-                            const struct oj_held_value *value,
+                            const struct oj_value_sort_value *value,
                             struct oj_error *err)
 {
     struct entry *entry;
@@ -92,7 +92,7 @@ oj_status oj_value_sort_add(struct oj_value_sort *held,
     entry = &held->entry[held->n];
     entry->row = value->row;
     entry->at = value->number;
-    if (held->order != OJ_HELD_BY_NUMBER)
+    if (held->order != OJ_VALUE_SORT_BY_NUMBER)
     {
         int64_t body = words_needed_for_bytes(value->n_bytes);
         uint64_t *word;
@@ -101,7 +101,7 @@ oj_status oj_value_sort_add(struct oj_value_sort *held,
                           &held->cap_pool, WORD, err));
         word = held->pool + held->n_pool;
         entry->at = (uint64_t)held->n_pool;
-        if (held->order == OJ_HELD_BY_PLACE)
+        if (held->order == OJ_VALUE_SORT_BY_PLACE)
         {
             *word++ = (uint64_t)value->fid;
             *word++ = (uint64_t)value->place;
@@ -125,18 +125,18 @@ int64_t oj_value_sort_bytes(const struct oj_value_sort *held)
 
 /* Decodes a value from its words in the pool (in a file they follow the row).
  */
-static inline struct oj_held_value
+static inline struct oj_value_sort_value
 decode_held_value(const struct oj_value_sort *held, int64_t row,
                   const uint64_t *word)
 {
-    struct oj_held_value value = {0};
+    struct oj_value_sort_value value = {0};
     value.row = row;
-    if (held->order == OJ_HELD_BY_NUMBER)
+    if (held->order == OJ_VALUE_SORT_BY_NUMBER)
     {
         value.number = *word;
         return value;
     }
-    if (held->order == OJ_HELD_BY_PLACE)
+    if (held->order == OJ_VALUE_SORT_BY_PLACE)
     {
         value.fid = (int64_t)*word++;
         value.place = (int64_t)*word++;
@@ -149,8 +149,8 @@ decode_held_value(const struct oj_value_sort *held, int64_t row,
 static inline const uint64_t *
 entry_value_pointer(const struct oj_value_sort *held, const struct entry *entry)
 {
-    return held->order == OJ_HELD_BY_NUMBER ? &entry->at
-                                            : held->pool + entry->at;
+    return held->order == OJ_VALUE_SORT_BY_NUMBER ? &entry->at
+                                                  : held->pool + entry->at;
 }
 
 int oj_bytes_compare(const char *a, int64_t n_a, const char *b, int64_t n_b)
@@ -161,15 +161,15 @@ int oj_bytes_compare(const char *a, int64_t n_a, const char *b, int64_t n_b)
 }
 
 /* Compares a and b in the given order: < 0, 0 or > 0. */
-static int compare_held_values(enum oj_held_order order,
-                               const struct oj_held_value *a,
-                               const struct oj_held_value *b)
+static int compare_held_values(enum oj_value_sort_order order,
+                               const struct oj_value_sort_value *a,
+                               const struct oj_value_sort_value *b)
 {
     if (a->row != b->row)
         return a->row < b->row ? -1 : 1;
-    if (order == OJ_HELD_BY_NUMBER)
+    if (order == OJ_VALUE_SORT_BY_NUMBER)
         return (a->number > b->number) - (a->number < b->number);
-    if (order == OJ_HELD_BY_BYTES)
+    if (order == OJ_VALUE_SORT_BY_BYTES)
         return oj_bytes_compare(a->bytes, a->n_bytes, b->bytes, b->n_bytes);
     if (a->fid != b->fid)
         return a->fid < b->fid ? -1 : 1;
@@ -181,10 +181,10 @@ static int compare_held_values(enum oj_held_order order,
 static inline int comes_before(const struct oj_value_sort *held,
                                const struct entry *a, const struct entry *b)
 {
-    struct oj_held_value u, v;
+    struct oj_value_sort_value u, v;
     if (a->row != b->row)
         return a->row < b->row;
-    if (held->order == OJ_HELD_BY_NUMBER)
+    if (held->order == OJ_VALUE_SORT_BY_NUMBER)
         return a->at < b->at;
     u = decode_held_value(held, a->row, entry_value_pointer(held, a));
     v = decode_held_value(held, b->row, entry_value_pointer(held, b));
@@ -323,7 +323,7 @@ static oj_status read_next_of_run(const struct oj_value_sort *held,
     if (!*is_there)
         return OJ_OK;
     OJ_TRY(read_run_words_if_needed(held, run, n, err));
-    if (held->order != OJ_HELD_BY_NUMBER)
+    if (held->order != OJ_VALUE_SORT_BY_NUMBER)
     {
         n += words_needed_for_bytes((int64_t)run->word[run->next + n - 1]);
         OJ_TRY(read_run_words_if_needed(held, run, n, err));
@@ -404,7 +404,7 @@ oj_status oj_value_sort_spill(struct oj_value_sort *held, struct oj_error *err)
         const struct entry *entry = &held->entry[i];
         const uint64_t *word = entry_value_pointer(held, entry);
         size_t n = (size_t)count_header_words(held);
-        if (held->order != OJ_HELD_BY_NUMBER)
+        if (held->order != OJ_VALUE_SORT_BY_NUMBER)
             n += (size_t)words_needed_for_bytes((int64_t)word[n - 1]);
         if (fwrite(&entry->row, WORD, 1, held->file) != 1 ||
             fwrite(word, WORD, n, held->file) != n)
@@ -448,7 +448,8 @@ oj_status oj_value_sort_rewind(struct oj_value_sort *held, struct oj_error *err)
     return OJ_OK;
 }
 
-const struct oj_held_value *oj_value_sort_peek(const struct oj_value_sort *held)
+const struct oj_value_sort_value *
+oj_value_sort_peek(const struct oj_value_sort *held)
 {
     if (held->n_runs > 0)
         return &held->run[0].value;

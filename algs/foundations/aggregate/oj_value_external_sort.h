@@ -16,16 +16,16 @@
 
 #include <stdint.h>
 
-enum oj_held_order
+enum oj_value_sort_order
 {
-    OJ_HELD_BY_NUMBER, /**< by the number; 16 bytes per value */
-    OJ_HELD_BY_BYTES,  /**< by bytes as memcmp(), the shorter first */
-    OJ_HELD_BY_PLACE   /**< by (FID, reading position of the join feature),
-                            unique within a row */
+    OJ_VALUE_SORT_BY_NUMBER, /**< by the number; 16 bytes per value */
+    OJ_VALUE_SORT_BY_BYTES,  /**< by bytes as memcmp(), the shorter first */
+    OJ_VALUE_SORT_BY_PLACE /**< by (FID, reading position of the join feature),
+                          unique within a row */
 };
 
 /** Provides files for the sorted runs. */
-struct oj_held_files
+struct oj_value_sort_files
 {
     /** Opens an empty file for reading and writing that is deleted when it is
      * closed. Returns its descriptor; < 0 with errno on failure. */
@@ -34,13 +34,13 @@ struct oj_held_files
 };
 
 /** A value with its row, to be added or as read. */
-struct oj_held_value
+struct oj_value_sort_value
 {
     int64_t row;
-    uint64_t number;    /**< for OJ_HELD_BY_NUMBER */
-    int64_t fid, place; /**< for OJ_HELD_BY_PLACE */
-    const char *bytes;  /**< except for OJ_HELD_BY_NUMBER; when read, valid
-                             until the next value is read */
+    uint64_t number;    /**< for OJ_VALUE_SORT_BY_NUMBER */
+    int64_t fid, place; /**< for OJ_VALUE_SORT_BY_PLACE */
+    const char *bytes; /**< except for OJ_VALUE_SORT_BY_NUMBER; when read, valid
+                            until the next value is read */
     int64_t n_bytes;
 };
 
@@ -48,13 +48,12 @@ struct oj_value_sort;
 
 /** Makes an empty store. files must outlive it; NULL: all values stay in
  * memory. */
-OJ_MUST_USE oj_status oj_value_sort_open(enum oj_held_order order,
-                                         const struct oj_held_files *files,
-                                         struct oj_value_sort **out,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_value_sort_open(
+    enum oj_value_sort_order order, const struct oj_value_sort_files *files,
+    struct oj_value_sort **out, struct oj_error *err);
 
 OJ_MUST_USE oj_status oj_value_sort_add(struct oj_value_sort *held,
-                                        const struct oj_held_value *value,
+                                        const struct oj_value_sort_value *value,
                                         struct oj_error *err);
 
 /** Bytes of memory that the values use. */
@@ -70,7 +69,7 @@ OJ_MUST_USE oj_status oj_value_sort_rewind(struct oj_value_sort *held,
                                            struct oj_error *err);
 
 /** The value at the cursor; NULL at the end. */
-const struct oj_held_value *
+const struct oj_value_sort_value *
 oj_value_sort_peek(const struct oj_value_sort *held);
 
 /** Moves the cursor to the next value. */

@@ -343,9 +343,10 @@ oj_status oj_order_sort(struct oj_order *order, int n_threads,
     return status;
 }
 
-oj_status oj_order_mark_crowded(int64_t n, const struct oj_ordered_point *run,
-                                uint32_t many, uint8_t *is_crowded,
-                                int64_t *n_crowded, struct oj_error *err)
+oj_status oj_order_mark_frequent_keys(int64_t n,
+                                      const struct oj_ordered_point *run,
+                                      uint32_t many, uint8_t *is_crowded,
+                                      int64_t *n_crowded, struct oj_error *err)
 {
     uint32_t *count;
     int bits = 6, any = 0;

@@ -108,11 +108,9 @@ static inline int64_t oj_order_run_end(const struct oj_order *order,
  * than `many` of them share: the only ones of which so many can be equal.  A
  * few others may be marked, too. *n_crowded: how many are marked; is_crowded:
  * [n], of which nothing is set where it is 0.  O(n). */
-OJ_MUST_USE oj_status oj_order_mark_crowded(int64_t n,
-                                            const struct oj_ordered_point *run,
-                                            uint32_t many, uint8_t *is_crowded,
-                                            int64_t *n_crowded,
-                                            struct oj_error *err);
+OJ_MUST_USE oj_status oj_order_mark_frequent_keys(
+    int64_t n, const struct oj_ordered_point *run, uint32_t many,
+    uint8_t *is_crowded, int64_t *n_crowded, struct oj_error *err);
 
 void oj_order_free(struct oj_order *order);
 

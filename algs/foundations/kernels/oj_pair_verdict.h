@@ -4,14 +4,15 @@
 #define OJ_PAIR_VERDICT_H
 
 /** The verdict of a screen on a pair of features. */
-enum oj_said
+enum oj_pair_verdict
 {
-    OJ_SAID_APART = 0,      /**< the features are disjoint */
-    OJ_SAID_MEETS,          /**< they intersect; with bbox: their boxes do */
-    OJ_SAID_APART_IF_VALID, /**< disjoint if the pair's polygons are valid */
-    OJ_SAID_MEETS_IF_VALID, /**< intersecting if the pair's polygons are
+    OJ_VERDICT_DISJOINT = 0, /**< the features are disjoint */
+    OJ_VERDICT_INTERSECTS,   /**< they intersect; with bbox: their boxes do */
+    OJ_VERDICT_DISJOINT_IF_VALID, /**< disjoint if the pair's polygons are valid
+                                   */
+    OJ_VERDICT_INTERSECTS_IF_VALID, /**< intersecting if the pair's polygons are
                                  valid */
-    OJ_SAID_NOTHING         /**< not decided; only the boxes pass */
+    OJ_VERDICT_OPEN                 /**< not decided; only the boxes pass */
 };
 
 /** The test on the boxes of a pair: the box of the join feature must .. */

@@ -53,8 +53,8 @@ struct oj_options
 
 /** Copies the options that may differ between batches: cancel and
  * max_batch_pairs. */
-static inline void oj_options_set_batches(struct oj_options *options,
-                                          const struct oj_options *from)
+static inline void oj_options_copy_per_batch(struct oj_options *options,
+                                             const struct oj_options *from)
 {
     options->cancel = from->cancel;
     options->max_batch_pairs = from->max_batch_pairs;

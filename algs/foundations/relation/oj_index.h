@@ -104,7 +104,7 @@ struct oj_engine
     void (*free_batches)(struct oj_index *index);
 
     /** Sets the options of a copy that may differ between batches
-     * (oj_options_set_batches()). Set if free_batches is set. */
+     * (oj_options_copy_per_batch()). Set if free_batches is set. */
     void (*set_options)(struct oj_index *copy,
                         const struct oj_options *options);
 

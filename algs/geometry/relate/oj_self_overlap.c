@@ -123,7 +123,7 @@ static oj_status search_overlapping_features(struct overlap_search *s,
                            mark_one_feature_if_overlapping, s, err);
 }
 
-oj_status oj_overlapping_parts(const struct oj_flat *flat, int flat_too,
+oj_status oj_self_overlap_find(const struct oj_flat *flat, int flat_too,
                                int n_threads, const int *cancel, uint8_t **out,
                                struct oj_error *err)
 {

@@ -26,7 +26,7 @@ extern "C" {
  *  Cost: O(features), with flat_too O(vertices), and a call of
  *  oj_shape_is_valid() for features whose parts' boxes intersect.
  */
-OJ_MUST_USE oj_status oj_overlapping_parts(const struct oj_flat *flat,
+OJ_MUST_USE oj_status oj_self_overlap_find(const struct oj_flat *flat,
                                            int flat_too, int n_threads,
                                            const int *cancel, uint8_t **out,
                                            struct oj_error *err);

@@ -188,7 +188,8 @@ static oj_status list_crowded_segments(const struct segments_build *b,
     const struct oj_flat *flat = b->flat;
     int64_t at = 0;
     OJ_NEW(r->is_needed, n, err);
-    OJ_TRY(oj_order_mark_crowded(n, run, LONG_RUN, r->is_needed, &r->n, err));
+    OJ_TRY(oj_order_mark_frequent_keys(n, run, LONG_RUN, r->is_needed, &r->n,
+                                       err));
     if (r->n == 0)
         return OJ_OK;
     OJ_NEW(r->twin, r->n, err);
@@ -478,8 +479,8 @@ static oj_status list_left_out(struct segments_build *b, struct oj_error *err)
             continue;
         if (begins_large_class(b, i))
             segments->left_out[segments->n_left_out++] =
-                (struct oj_segments_left_out){i, i, 0, class_of_item(b, i),
-                                              segments->large[large - 1]};
+                (struct oj_segments_exclude_class){i, i, 0, class_of_item(b, i),
+                                                   segments->large[large - 1]};
         segments->left_out[segments->n_left_out - 1].end = i + 1;
     }
     return OJ_OK;
@@ -503,7 +504,7 @@ static struct oj_segments_class *find_class(const struct oj_segments *segments,
                : NULL;
 }
 
-static struct oj_segments_left_out *
+static struct oj_segments_exclude_class *
 find_left_out(const struct oj_segments *segments, int32_t on_class, int large)
 {
     int64_t low = 0, high = segments->n_left_out;
@@ -582,7 +583,7 @@ static void measure_left_out(struct segments_build *b)
     {
         int32_t feature = b->item[i].feature;
         int large = large_class_of_feature(b, feature);
-        struct oj_segments_left_out *of = NULL;
+        struct oj_segments_exclude_class *of = NULL;
         if (feature != last_feature && large > 0)
             of = find_left_out(
                 segments,
@@ -600,22 +601,22 @@ static void measure_left_out(struct segments_build *b)
 }
 
 struct oj_segments_class
-oj_segments_find_class(const struct oj_segments *segments, int32_t on_class)
+oj_segments_find_on_class(const struct oj_segments *segments, int32_t on_class)
 {
     const struct oj_segments_class *found = find_class(segments, on_class);
     return found != NULL ? *found
                          : (struct oj_segments_class){0, 0, 0, 0.0, on_class};
 }
 
-struct oj_segments_left_out
-oj_segments_find_left_out(const struct oj_segments *segments, int32_t on_class,
-                          int i)
+struct oj_segments_exclude_class
+oj_segments_find_exclude_class(const struct oj_segments *segments,
+                               int32_t on_class, int i)
 {
-    const struct oj_segments_left_out *found =
+    const struct oj_segments_exclude_class *found =
         find_left_out(segments, on_class, i);
     return found != NULL ? *found
-                         : (struct oj_segments_left_out){0, 0, 0, on_class,
-                                                         segments->large[i]};
+                         : (struct oj_segments_exclude_class){
+                               0, 0, 0, on_class, segments->large[i]};
 }
 
 /* --- bundles -------------------------------------------------------------- */

@@ -46,7 +46,7 @@ struct oj_segments_class
 
 /** The run of a large class that rows leave out, among all segments or those of
  * a class to be on. */
-struct oj_segments_left_out
+struct oj_segments_exclude_class
 {
     int64_t first, end; /**< slots */
     int64_t n_features; /**< features of it that have segments */
@@ -70,7 +70,7 @@ struct oj_segments
     int n_large;
     int32_t large[OJ_LARGE_CLASSES]; /**< [n_large] classes that have runs */
     int64_t n_left_out;
-    struct oj_segments_left_out *left_out; /**< [n_left_out] sorted by
+    struct oj_segments_exclude_class *left_out; /**< [n_left_out] sorted by
                                                 on_class, then as large */
 };
 
@@ -88,7 +88,7 @@ int64_t oj_segments_count_features(const struct oj_flat *flat, int64_t most);
 
 /** The run of a class; empty if no feature has the class. O(log classes). */
 struct oj_segments_class
-oj_segments_find_class(const struct oj_segments *segments, int32_t on_class);
+oj_segments_find_on_class(const struct oj_segments *segments, int32_t on_class);
 
 /** The place of a class to be left out in large, or -1. */
 static inline int oj_segments_find_large(const struct oj_segments *segments,
@@ -102,9 +102,9 @@ static inline int oj_segments_find_large(const struct oj_segments *segments,
 
 /** The run of large class i among the features of a class to be on (0 where
  * they have none); empty if no feature is of both.  O(log classes). */
-struct oj_segments_left_out
-oj_segments_find_left_out(const struct oj_segments *segments, int32_t on_class,
-                          int i);
+struct oj_segments_exclude_class
+oj_segments_find_exclude_class(const struct oj_segments *segments,
+                               int32_t on_class, int i);
 
 int64_t oj_segments_bytes(const struct oj_segments *segments);
 

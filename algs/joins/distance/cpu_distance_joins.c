@@ -106,7 +106,7 @@ static oj_status fill_entries_and_build_tree(struct distance_index *self,
     for (int64_t i = 0; i < n; i++)
     {
         box[i] = oj_distance_features_box(
-            &self->features, oj_equal_groups_any(&self->groups, i));
+            &self->features, oj_equal_groups_first_feature(&self->groups, i));
         if (self->x != NULL)
         {
             self->x[i] = box[i].x0;
@@ -287,16 +287,16 @@ measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
     double limit = max_distance_for_feature(s, feature), distance;
     if (!(limit >= 0.0))
         return OJ_OK;
-    if (self->x == NULL && !oj_pair_may_count(filter, s->row, feature))
+    if (self->x == NULL && !oj_pair_filter_accepts(filter, s->row, feature))
         return OJ_OK;
     distance = measure_row_to_feature(s, entry, feature, limit);
     /* an infinite distance has overflowed */
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
         return OJ_OK;
-    if (self->x != NULL && !oj_pair_may_count(filter, s->row, feature))
+    if (self->x != NULL && !oj_pair_filter_accepts(filter, s->row, feature))
         return OJ_OK;
-    OJ_TRY(oj_row_put_pair(&self->shared, &s->worker->shared, s->row, feature,
+    OJ_TRY(oj_row_add_pair(&self->shared, &s->worker->shared, s->row, feature,
                            distance, err));
     narrow_search(s);
     return OJ_OK;
@@ -309,8 +309,8 @@ static oj_status measure_equal_features(struct distance_row_search *s,
     const struct distance_index *self = s->self;
     const struct oj_relation *relation = &self->shared.args.relation;
     const struct oj_equal_groups *groups = &self->groups;
-    struct oj_equal_run run =
-        oj_equal_groups_run(groups, &self->shared, s->row, entry, s->ranks);
+    struct oj_equal_run run = oj_equal_groups_find_run(groups, &self->shared,
+                                                       s->row, entry, s->ranks);
     int32_t feature;
     double limit, distance;
     if (run.first >= run.end)
@@ -326,9 +326,9 @@ static oj_status measure_equal_features(struct distance_row_search *s,
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
         return OJ_OK;
-    OJ_TRY(oj_equal_groups_put(groups, &self->shared, &s->worker->shared,
-                               s->row, run, distance,
-                               &s->worker->scratch.n_refined, err));
+    OJ_TRY(oj_equal_groups_add_pairs(groups, &self->shared, &s->worker->shared,
+                                     s->row, run, distance,
+                                     &s->worker->scratch.n_refined, err));
     narrow_search(s);
     return OJ_OK;
 }
@@ -342,7 +342,8 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
     return oj_equal_groups_count(groups, entry) > 1
                ? measure_equal_features(s, entry, err)
                : measure_feature_and_add_to_ranking(
-                     s, entry, oj_equal_groups_any(groups, entry), err);
+                     s, entry, oj_equal_groups_first_feature(groups, entry),
+                     err);
 }
 
 /* 1 if no tie rank below a child can be in the answer; not for the root. */
@@ -389,7 +390,7 @@ OJ_INLINE oj_status walk(struct distance_row_search *s,
 /* 1 if the entry is within the maximum distance. */
 static int is_entry_in_reach(const struct distance_row_search *s, int64_t entry)
 {
-    int32_t feature = oj_equal_groups_any(&s->self->groups, entry);
+    int32_t feature = oj_equal_groups_first_feature(&s->self->groups, entry);
     double limit = max_distance_for_feature(s, feature);
     double distance = limit >= 0.0
                           ? measure_row_to_feature(s, entry, feature, limit)
@@ -408,8 +409,8 @@ OJ_INLINE oj_status rank_entry(struct distance_row_search *s, int64_t entry,
     int has_texts = shared->args.relation.n_similar > 0;
     int is_point = self->x != NULL && oj_flat_is_points(shared->input);
     int is_in_reach = 0;
-    struct oj_equal_run run =
-        oj_equal_groups_run(&self->groups, shared, s->row, entry, s->ranks);
+    struct oj_equal_run run = oj_equal_groups_find_run(&self->groups, shared,
+                                                       s->row, entry, s->ranks);
     for (int64_t i = run.first; i < run.end; i++)
     {
         int32_t feature = self->groups.feature[i];
@@ -417,18 +418,20 @@ OJ_INLINE oj_status rank_entry(struct distance_row_search *s, int64_t entry,
         if (has_texts && !oj_similarity_bound_allows(&s->worker->similarity,
                                                      &worker->ranking, feature))
             continue;
-        if (!is_point && !oj_pair_may_count(&shared->filter, s->row, feature))
+        if (!is_point &&
+            !oj_pair_filter_accepts(&shared->filter, s->row, feature))
             continue;
         if (!is_in_reach && !is_entry_in_reach(s, entry))
             return OJ_OK;
         is_in_reach = 1;
-        if (is_point && !oj_pair_may_count(&shared->filter, s->row, feature))
+        if (is_point &&
+            !oj_pair_filter_accepts(&shared->filter, s->row, feature))
             continue;
-        OJ_TRY(oj_row_put_pair(shared, worker, s->row, feature,
-                               oj_pair_rank(&shared->args.relation,
-                                            shared->input, s->row,
-                                            shared->args.join_side, feature),
-                               err));
+        OJ_TRY(oj_row_add_pair(
+            shared, worker, s->row, feature,
+            oj_pair_similar_measure(&shared->args.relation, shared->input,
+                                    s->row, shared->args.join_side, feature),
+            err));
     }
     return OJ_OK;
 }
@@ -503,7 +506,7 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
     struct distance_index *self = (void *)shared;
     OJ_TRY(build_features(shared, shared->input, &self->input, err));
-    return oj_row_order_input(shared, &self->input, middle_of, err);
+    return oj_row_sort_input(shared, &self->input, middle_of, err);
 }
 
 static void end_batch(struct oj_row_index *shared)
@@ -515,7 +518,7 @@ static void end_batch(struct oj_row_index *shared)
 static const struct oj_row_method plane = {.worker_size =
                                                sizeof(struct distance_worker),
                                            .start = start_batch,
-                                           .row_of = oj_row_in_order,
+                                           .row_of = oj_row_at_position,
                                            .search = search_row,
                                            .end = end_batch};
 

@@ -331,7 +331,7 @@ oj_status oj_near_hood_add(struct oj_near_hood *hood,
     return OJ_OK;
 }
 
-void oj_near_hood_end(struct oj_near_hood *hood)
+void oj_near_hood_finish(struct oj_near_hood *hood)
 {
     for (int64_t i = hood->n; hood->n > 0 && i < hood->n + OJ_NEAR_LANES; i++)
     {

@@ -170,7 +170,7 @@ OJ_MUST_USE oj_status oj_near_hood_add(struct oj_near_hood *hood,
                                        struct oj_error *err);
 
 /** Called after the last points were added. */
-void oj_near_hood_end(struct oj_near_hood *hood);
+void oj_near_hood_finish(struct oj_near_hood *hood);
 
 void oj_near_hood_free(struct oj_near_hood *hood);
 

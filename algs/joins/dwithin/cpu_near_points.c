@@ -290,10 +290,10 @@ add_pair_if_filter_passes(const struct near_points_batch *b,
 {
     struct oj_answers *answers = &b->self->answers[worker - b->self->worker];
     int32_t feature = feature_of_point_id(b->self, id);
-    if (!oj_pair_may_count(&b->filter, row, feature))
+    if (!oj_pair_filter_accepts(&b->filter, row, feature))
         return OJ_OK;
     OJ_TRY(oj_answers_reserve(answers, 1, err));
-    oj_answers_put(answers, (int32_t)row, feature, d2);
+    oj_answers_append_pair(answers, (int32_t)row, feature, d2);
     return OJ_OK;
 }
 
@@ -419,7 +419,7 @@ static oj_status move_hood_to_runs_of_span(const struct near_points_batch *b,
             OJ_TRY(oj_near_hood_add(&worker->hood, grid, first, last - first,
                                     err));
     }
-    oj_near_hood_end(&worker->hood);
+    oj_near_hood_finish(&worker->hood);
     return OJ_OK;
 }
 
@@ -498,8 +498,8 @@ static void write_pairs_of_row_to_own_block(struct near_points_batch *b,
         for (int64_t i = at; i < at + n; i++)
             out->join_row[i] = self->feature_of[out->join_row[i]];
     }
-    oj_list_places_put(&b->self->places, (int)(worker - self->worker), row, at,
-                       n);
+    oj_list_places_record(&b->self->places, (int)(worker - self->worker), row,
+                          at, n);
     worker->block_at = at + n;
     if (worker->block_at - worker->squares_from >= SQUARES_AT_ONCE)
         convert_squares_to_distances(b, worker);
@@ -1124,7 +1124,7 @@ static void set_options(struct oj_index *wrapped,
                         const struct oj_options *options)
 {
     struct close_points_index *self = (void *)wrapped;
-    oj_options_set_batches(&self->options, options);
+    oj_options_copy_per_batch(&self->options, options);
     if (self->general_copy != NULL)
         oj_cpu_distance.set_options(self->general_copy, options);
 }

@@ -66,8 +66,9 @@ void oj_list_places_flush_group(struct oj_list_places *places,
 
 /** Records that the list of row has n entries, from entry `first` on; at most
  *  once per row. */
-static inline void oj_list_places_put(struct oj_list_places *places, int thread,
-                                      int64_t row, int64_t first, int64_t n)
+static inline void oj_list_places_record(struct oj_list_places *places,
+                                         int thread, int64_t row, int64_t first,
+                                         int64_t n)
 {
     struct oj_list_notes *notes = &places->notes[thread];
     int64_t group = row >> places->group_bits;

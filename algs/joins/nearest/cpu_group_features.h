@@ -168,7 +168,7 @@ OJ_INLINE void oj_group_features_find(const struct oj_segments *segments,
         for (int64_t j = 0; j < n; j++)
         {
             struct oj_found_feature *found;
-            if (!oj_choice_takes(&s->choice, feature[j]))
+            if (!oj_choice_considers(&s->choice, feature[j]))
                 continue;
             found = &f->found[oj_group_table_find(f, feature[j])];
             found->inside |= 1u << i;

@@ -31,13 +31,13 @@ struct oj_group
 
 /* Takes points from the front of the n >= 1 points that are left; if more than
  * OJ_LANES, a multiple of that, so that no SIMD lane is idle. */
-OJ_INLINE void oj_group_take(struct oj_group *g, int64_t n, int most,
+OJ_INLINE void oj_group_form(struct oj_group *g, int64_t n, int most,
                              const struct oj_ordered_point *point, double limit)
 {
-    g->n = oj_place_take(&g->place, n, most, point, limit);
+    g->n = oj_place_set_to_leading_points(&g->place, n, most, point, limit);
     if (g->n > OJ_WIDE && g->n % OJ_WIDE != 0)
-        g->n = oj_place_take(&g->place, g->n / OJ_WIDE * OJ_WIDE, most, point,
-                             INFINITY);
+        g->n = oj_place_set_to_leading_points(
+            &g->place, g->n / OJ_WIDE * OJ_WIDE, most, point, INFINITY);
     g->point = point;
     for (int i = 0; i < g->n; i++)
     {

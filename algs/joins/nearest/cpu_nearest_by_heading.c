@@ -204,7 +204,7 @@ static oj_status measure_segment(struct heading_row_search *s, int64_t slot,
         oj_segment_distance(s->x, s->y, b->ax[c], b->ay[c], b->bx[c], b->by[c]);
     s->worker->shared.n_candidates++;
     if (!(distance <= limit && distance <= s->ranking->bound) ||
-        !oj_pair_may_count(&shared->filter, s->row, feature))
+        !oj_pair_filter_accepts(&shared->filter, s->row, feature))
         return OJ_OK;
     if (distance < s->ranking->bound || s->ranking->n == 0)
         s->worker->last_slot[s->sector] = slot;
@@ -314,7 +314,7 @@ static oj_status put_features_in_reach(const struct heading_row_search *s,
 {
     const struct oj_ranking *in_reach = s->ranking;
     for (int64_t i = 0; i < in_reach->n; i++)
-        OJ_TRY(oj_row_put_pair(&s->self->shared, &s->worker->shared, s->row,
+        OJ_TRY(oj_row_add_pair(&s->self->shared, &s->worker->shared, s->row,
                                in_reach->list[i].feature,
                                in_reach->list[i].distance, err));
     return OJ_OK;
@@ -330,7 +330,7 @@ static int choose_bundles(struct heading_row_search *s)
     s->last_bundle = (int32_t)segments->n_bundles - 1;
     if (segments->of_class == NULL || input->on_class == NULL)
         return 1;
-    run = oj_segments_find_class(segments, input->on_class[s->row]);
+    run = oj_segments_find_on_class(segments, input->on_class[s->row]);
     s->first_bundle = (int32_t)(run.first / OJ_BUNDLE);
     s->last_bundle = (int32_t)((run.end - 1) / OJ_BUNDLE);
     return run.first < run.end;
@@ -437,7 +437,7 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
         if (worker->in_reach.list == NULL)
             worker->in_reach = ranking_of_all(&shared->args);
     }
-    OJ_TRY(oj_row_order_input(
+    OJ_TRY(oj_row_sort_input(
         shared, shared->input,
         oj_flat_is_points(shared->input) ? NULL : first_vertex_of_row, err));
     OJ_NEW(self->heading, shared->n_rows, err);

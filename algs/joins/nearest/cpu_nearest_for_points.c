@@ -306,23 +306,23 @@ static oj_status join_points_of_class(const struct nearest_points_batch *b,
     int left_out = what_point_leaves_out(b, point);
     struct oj_nearest_output without_filter = *to;
     struct oj_segments_class of;
-    struct oj_segments_left_out without;
+    struct oj_segments_exclude_class without;
     struct oj_nearest_among among = {NULL, NULL};
     if (b->on_class != NULL)
     {
-        of = oj_segments_find_class(&index->segments, on_class);
+        of = oj_segments_find_on_class(&index->segments, on_class);
         among.of = &of;
     }
     if (left_out < OJ_LARGE_CLASSES)
     {
-        without =
-            oj_segments_find_left_out(&index->segments, on_class, left_out);
+        without = oj_segments_find_exclude_class(&index->segments, on_class,
+                                                 left_out);
         among.without = &without;
     }
     /* what is left of the conditions is fulfilled by all that is looked at */
     if (left_out != SMALL_CLASS_LEFT_OUT && to->filter != NULL &&
         !index->relation.exclude_self &&
-        oj_filter_leaves_out_one_class(index, to->filter))
+        oj_filter_excludes_one_class(index, to->filter))
         without_filter.filter = NULL;
     return oj_nearest_points(index, s, n, point, &among, &without_filter, err);
 }
@@ -598,7 +598,7 @@ static void set_options(struct oj_index *wrapped,
                         const struct oj_options *options)
 {
     struct nearest_points_index *self = (void *)wrapped;
-    oj_options_set_batches(&self->options, options);
+    oj_options_copy_per_batch(&self->options, options);
 }
 
 static const struct oj_engine_cost points_cost = {

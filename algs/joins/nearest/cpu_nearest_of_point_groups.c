@@ -70,13 +70,14 @@ static inline void oj_candidates_compact_by_feature(
 {
     struct oj_own_keep of = {-1, 0.0f};
     int64_t n = 0;
-    oj_own_begin(s);
+    oj_own_bounds_begin(s);
     for (int64_t i = 0; i < s->n_candidates; i++)
     {
         int64_t slot = s->candidate[i];
         float low = s->candidate_low[i];
         oj_candidate_move(s, n, i, 1);
-        n += oj_own_keeps(s, place, bound, segments->feature[slot], low, &of);
+        n += oj_own_bounds_keep(s, place, bound, segments->feature[slot], low,
+                                &of);
     }
     s->n_candidates = n;
 }
@@ -147,7 +148,7 @@ OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4],
     {
         struct oj_front_block *block = &front->block[i];
         oj_boxes_distance2(&block->box, q, block->d2);
-        oj_boxes_leave_out(&block->box, corners, reach2, block->d2);
+        oj_boxes_exclude_by_corners(&block->box, corners, reach2, block->d2);
         OJ_EIGHT
         {
             float d2 = block->d2[c];
@@ -312,7 +313,7 @@ OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
         for (int64_t k = 0; k < n; k++)
         {
             if (chooses &&
-                (!oj_choice_takes(&s->choice, feature[k]) ||
+                (!oj_choice_considers(&s->choice, feature[k]) ||
                  (excludes &&
                   oj_excluded_class(&s->choice, feature[k]) == g->excluded[i])))
                 continue;
@@ -649,7 +650,7 @@ static struct point_pairs filter_pairs(const struct nearest_search *search,
                                     distance[i] != distance[relation->k - 1]))
             break;
         if (distance[i] < relation->min_distance ||
-            !oj_pair_may_count(search->to->filter, row, feature[i]))
+            !oj_pair_filter_accepts(search->to->filter, row, feature[i]))
             continue;
         feature[kept] = feature[i];
         distance[kept++] = distance[i];
@@ -890,7 +891,7 @@ OJ_INLINE int find_few_within(const struct nearest_search *search,
         w->n[i] = 0;
         for (int64_t k = 0; k < n && reach[i] >= 0.0; k++)
         {
-            if (!chooses || oj_choice_takes(&s->choice, feature[k]))
+            if (!chooses || oj_choice_considers(&s->choice, feature[k]))
                 fits &= add_feature_within(index, w, i, feature[k], 0.0);
         }
     }
@@ -1096,7 +1097,7 @@ OJ_INLINE void find_few_nearest(const struct nearest_search *search,
         const int32_t *feature = oj_group_containing(s, g, i, &n);
         for (int64_t j = 0; j < n && reach[i] >= 0.0; j++)
         {
-            if (!chooses || oj_choice_takes(&s->choice, feature[j]))
+            if (!chooses || oj_choice_considers(&s->choice, feature[j]))
                 add_feature_nearest(index, w, i, k, feature[j], 0.0, -1);
         }
     }
@@ -1192,8 +1193,8 @@ OJ_INLINE oj_status put_nearest(struct nearest_search *search,
         else if (matched)
         {
             OJ_TRY(oj_answers_reserve(to->answers, 1, err));
-            oj_answers_put(to->answers, row, best->feature[i],
-                           best->distance[i]);
+            oj_answers_append_pair(to->answers, row, best->feature[i],
+                                   best->distance[i]);
         }
     }
     if (!marks_ties || tied == 0)
@@ -1368,7 +1369,7 @@ OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
     for (int at = 0; at < n;)
     {
         OJ_TRY(oj_check_cancel(s->cancel, err));
-        oj_group_take(&g, n - at, most, point + at, s->group_limit);
+        oj_group_form(&g, n - at, most, point + at, s->group_limit);
         g.first = at;
         OJ_TRY(answer_group(search, &g, answer, chooses, err));
         if (s->too_many)
@@ -1424,8 +1425,8 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
         int64_t expected = expected_features(search, answer);
         int64_t few = answer <= NEAREST_TIES ? 24 : 64 + 3 * expected;
         int64_t many = answer <= NEAREST_TIES ? 96 : 256 + 8 * expected;
-        int taken =
-            oj_place_take(&patch, n - at, most, point + at, s->patch_limit);
+        int taken = oj_place_set_to_leading_points(&patch, n - at, most,
+                                                   point + at, s->patch_limit);
         if (chooses)
             s->choice.row = input_row_of_point(search->to, point + at);
         if (answer == ONE_ALLOWED)
@@ -1713,7 +1714,7 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
                    : answer_one_nearest_of_class(&search, n, point, err);
     if (search.is_filtered && relation->k == 1 &&
         relation->ties != OJ_TIES_ALL &&
-        oj_filter_leaves_out_one_class(index, to->filter))
+        oj_filter_excludes_one_class(index, to->filter))
     {
         s->choice.excludes = 1;
         s->choice.excluded = index->exclude_class;

@@ -64,8 +64,9 @@ struct oj_cpu_index
  * equal, without those of a large class that all points leave out. */
 struct oj_nearest_among
 {
-    const struct oj_segments_class *of;         /**< NULL: all features */
-    const struct oj_segments_left_out *without; /**< NULL: leaves out none */
+    const struct oj_segments_class *of; /**< NULL: all features */
+    const struct oj_segments_exclude_class
+        *without; /**< NULL: leaves out none */
 };
 
 /** Eight boxes near a patch of points. */
@@ -254,8 +255,8 @@ struct oj_nearest_output
 
 /** 1 when each row leaves out one class of features, and nothing else. */
 static inline int
-oj_filter_leaves_out_one_class(const struct oj_cpu_index *index,
-                               const struct oj_pair_filter *filter)
+oj_filter_excludes_one_class(const struct oj_cpu_index *index,
+                             const struct oj_pair_filter *filter)
 {
     const struct oj_relation *relation = &index->relation;
     int by_class = filter->input->exclude_class != NULL;

@@ -66,8 +66,10 @@ OJ_INLINE void oj_place_set(struct oj_place *place, const struct oj_box *box)
 
 /* Returns how many of the n >= 1 points stay together: at most `most`, and only
  * while width + height is within limit.  Sets place to their box. */
-OJ_INLINE int oj_place_take(struct oj_place *place, int64_t n, int most,
-                            const struct oj_ordered_point *point, double limit)
+OJ_INLINE int
+oj_place_set_to_leading_points(struct oj_place *place, int64_t n, int most,
+                               const struct oj_ordered_point *point,
+                               double limit)
 {
     struct oj_box box = {point[0].x, point[0].y, point[0].x, point[0].y};
     int taken = 1;
@@ -118,8 +120,8 @@ static inline struct oj_own_slot *oj_own_slot(struct oj_own_bounds *own,
 
 /* Records that feature has a segment at d2. Returns 0 if a nearer one is
  * recorded already. */
-static inline int oj_own_lower(struct oj_own_bounds *own, int32_t feature,
-                               double d2)
+static inline int oj_own_bounds_lower(struct oj_own_bounds *own,
+                                      int32_t feature, double d2)
 {
     struct oj_own_slot *slot = oj_own_slot(own, feature);
     if (slot->stamp == own->stamp)
@@ -138,7 +140,8 @@ static inline int oj_own_lower(struct oj_own_bounds *own, int32_t feature,
 }
 
 /* Returns the smallest squared distance recorded for a feature, or INFINITY. */
-static inline double oj_own_least2(struct oj_own_bounds *own, int32_t feature)
+static inline double oj_own_bounds_least2(struct oj_own_bounds *own,
+                                          int32_t feature)
 {
     const struct oj_own_slot *slot = oj_own_slot(own, feature);
     return slot->stamp == own->stamp ? slot->d2 : INFINITY;
@@ -320,8 +323,8 @@ oj_choice_mask(const struct oj_segments *segments,
              oj_excluded_class(choice, segments->feature[slot]) !=
                  choice->left_out) &&
             (choice->filter == NULL || !(low[i] <= keep) ||
-             oj_pair_may_count(choice->filter, choice->row,
-                               segments->feature[slot])))
+             oj_pair_filter_accepts(choice->filter, choice->row,
+                                    segments->feature[slot])))
             continue;
         d2[i] = INFINITY;
         low[i] = NAN; /* NaN is within no bound, not even an infinite one */
@@ -330,8 +333,8 @@ oj_choice_mask(const struct oj_segments *segments,
 
 /* Returns 1 if the search considers a feature that contains a point.  Features
  * without a class have no run of segments. */
-OJ_INLINE int oj_choice_takes(const struct oj_segment_choice *choice,
-                              int32_t feature)
+OJ_INLINE int oj_choice_considers(const struct oj_segment_choice *choice,
+                                  int32_t feature)
 {
     return (choice->class_of == NULL ||
             (choice->end > choice->first &&
@@ -339,7 +342,7 @@ OJ_INLINE int oj_choice_takes(const struct oj_segment_choice *choice,
            (choice->skip_class == OJ_NO_CLASS ||
             choice->excluded[feature] != choice->skip_class) &&
            (choice->filter == NULL ||
-            oj_pair_may_count(choice->filter, choice->row, feature));
+            oj_pair_filter_accepts(choice->filter, choice->row, feature));
 }
 
 /* Returns the maximum distance of a point of the box from a segment. It is at a
@@ -371,8 +374,8 @@ OJ_INLINE double oj_box_reach_to(const struct oj_place *place,
 /* k > 1: inserts a segment of feature, at d2 from the centre, into the k best.
  * The loops have a form that compilers vectorise: the 1,000 nearest of 100,000
  * points or boxes took 2 to 3 times as long with loops that end early. */
-OJ_INLINE void oj_best_put(struct oj_nearest_scratch *s, int64_t k,
-                           int32_t feature, double d2)
+OJ_INLINE void oj_best_insert(struct oj_nearest_scratch *s, int64_t k,
+                              int32_t feature, double d2)
 {
     int32_t *best_feature = s->best_feature, n = (int32_t)s->n_best, last = n;
     double *best_d2 = s->best_d2;
@@ -405,7 +408,7 @@ OJ_INLINE void oj_best_put(struct oj_nearest_scratch *s, int64_t k,
     best_feature[last] = feature;
 }
 
-OJ_INLINE double oj_least8(const double *v)
+OJ_INLINE double oj_min_of_eight(const double *v)
 {
     double a = v[0] < v[1] ? v[0] : v[1], b = v[2] < v[3] ? v[2] : v[3];
     double c = v[4] < v[5] ? v[4] : v[5], d = v[6] < v[7] ? v[6] : v[7];
@@ -472,7 +475,7 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
         within = oj_bound_of_two_classes(segments, s, place, bundle, d2, bound);
     else if (k == 1)
     {
-        double least2 = oj_least8(d2);
+        double least2 = oj_min_of_eight(d2);
         int nearest = 0;
         if (!(least2 < bound->least2))
             return;
@@ -489,14 +492,14 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
             searches && s->n_best == k ? s->best_d2[k - 1] : INFINITY;
         int any = has_own;
         if (!has_own && searches)
-            any = oj_least8(d2) < most2;
+            any = oj_min_of_eight(d2) < most2;
         for (int i = 0; i < OJ_BUNDLE && any; i++)
         {
             if (!(d2[i] < INFINITY) ||
-                (has_own && !oj_own_lower(s->own, feature[i], d2[i])))
+                (has_own && !oj_own_bounds_lower(s->own, feature[i], d2[i])))
                 continue;
             if (searches && (s->n_best < k || d2[i] < s->best_d2[k - 1]))
-                oj_best_put(s, k, feature[i], d2[i]);
+                oj_best_insert(s, k, feature[i], d2[i]);
         }
         if (searches && any && s->n_best == k)
             within = sqrt(s->best_d2[k - 1]) + place->h;
@@ -598,9 +601,10 @@ oj_corner_boxes_make(const struct oj_tree *tree, int64_t k,
 
 /* Sets the squared distance of boxes within reach2 that are beyond the bounds
  * of all corners to infinity. */
-OJ_INLINE void oj_boxes_leave_out(const struct oj_tree_node *restrict box,
-                                  const struct oj_corner_boxes *of,
-                                  float reach2, float *restrict d2)
+OJ_INLINE void
+oj_boxes_exclude_by_corners(const struct oj_tree_node *restrict box,
+                            const struct oj_corner_boxes *of, float reach2,
+                            float *restrict d2)
 {
     int any = 0;
     float cx = of->cx, cy = of->cy, hx = of->hx, hy = of->hy;
@@ -664,7 +668,7 @@ OJ_INLINE int oj_bound_begin(const struct oj_tree *tree,
 
 /* Starts using the bounds of single features, with those of the k best, unless
  * the search uses them already; k > 1. */
-static inline void oj_own_begin(struct oj_nearest_scratch *s)
+static inline void oj_own_bounds_begin(struct oj_nearest_scratch *s)
 {
     struct oj_own_bounds *own = s->own;
     if (own->is_used)
@@ -678,16 +682,17 @@ static inline void oj_own_begin(struct oj_nearest_scratch *s)
     own->n = 0;
     own->is_used = 1;
     for (int64_t i = 0; i < s->n_best; i++)
-        (void)oj_own_lower(own, s->best_feature[i], s->best_d2[i]);
+        (void)oj_own_bounds_lower(own, s->best_feature[i], s->best_d2[i]);
 }
 
 /* Returns an upper bound of the distance from any point of the place to the
  * feature. */
-OJ_INLINE double oj_own_within(const struct oj_nearest_scratch *s,
-                               const struct oj_place *place,
-                               const struct oj_bound *bound, int32_t feature)
+OJ_INLINE double oj_own_bounds_within(const struct oj_nearest_scratch *s,
+                                      const struct oj_place *place,
+                                      const struct oj_bound *bound,
+                                      int32_t feature)
 {
-    double within = sqrt(oj_own_least2(s->own, feature)) + place->h;
+    double within = sqrt(oj_own_bounds_least2(s->own, feature)) + place->h;
     within = within * (1.0 + 1e-12) + bound->slack;
     return within < bound->within ? within : bound->within;
 }
@@ -703,14 +708,14 @@ struct oj_own_keep
 
 /* Returns 1 if a segment of feature may be needed whose distance is at least
  * low. */
-OJ_INLINE int oj_own_keeps(const struct oj_nearest_scratch *s,
-                           const struct oj_place *place,
-                           const struct oj_bound *bound, int32_t feature,
-                           float low, struct oj_own_keep *of)
+OJ_INLINE int oj_own_bounds_keep(const struct oj_nearest_scratch *s,
+                                 const struct oj_place *place,
+                                 const struct oj_bound *bound, int32_t feature,
+                                 float low, struct oj_own_keep *of)
 {
     if (feature != of->feature)
     {
-        double within = oj_own_within(s, place, bound, feature);
+        double within = oj_own_bounds_within(s, place, bound, feature);
         of->feature = feature;
         of->keep = oj_keep_within(within, bound->slack);
     }
@@ -846,7 +851,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
                 continue;
             }
             OJ_EIGHT d2[c] = 0.0f;
-            oj_boxes_leave_out(node, &corners, bound.reach2, d2);
+            oj_boxes_exclude_by_corners(node, &corners, bound.reach2, d2);
             OJ_EIGHT own_reach2[c] = d2[c] > 0.0f ? -1.0f : bound.reach2;
             oj_tree_descent_push(&descent, node, v, bound.reach2, own_reach2,
                                  0);
@@ -854,7 +859,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
         }
         OJ_TRY(oj_front_reserve(front, err));
         oj_boxes_distance2(node, descent.q, d2);
-        oj_boxes_leave_out(node, &corners, bound.reach2, d2);
+        oj_boxes_exclude_by_corners(node, &corners, bound.reach2, d2);
         for (int c = 0; !is_all && c < OJ_FANOUT; c++)
         {
             int32_t bundle = v.child * OJ_FANOUT + c;

@@ -175,8 +175,8 @@ static oj_status add_pairs_of_row(const struct equal_points_index *self,
         OJ_TRY(oj_row_poll_cancel(index, worker, err));
         worker->n_candidates++;
         if (are_equal(e, key) &&
-            oj_pair_may_count(&index->filter, row, e->feature))
-            OJ_TRY(oj_row_put_pair(index, worker, row, e->feature, NAN, err));
+            oj_pair_filter_accepts(&index->filter, row, e->feature))
+            OJ_TRY(oj_row_add_pair(index, worker, row, e->feature, NAN, err));
     }
     return OJ_OK;
 }

@@ -816,7 +816,7 @@ static oj_status put_pair(struct predicate_index *index,
                           int32_t feature, struct oj_error *err)
 {
     OJ_TRY(reserve_pair(index, w, err));
-    oj_answers_put(w->shared.answers, (int32_t)row, feature, NAN);
+    oj_answers_append_pair(w->shared.answers, (int32_t)row, feature, NAN);
     return OJ_OK;
 }
 
@@ -833,7 +833,7 @@ static oj_status add_disjoint_pairs(struct predicate_index *index,
         if (at % 65536 == 65535)
             OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
         if (!w->is_met[feature] &&
-            oj_pair_may_count(&index->shared.filter, row, feature))
+            oj_pair_filter_accepts(&index->shared.filter, row, feature))
             OJ_TRY(put_pair(index, w, row, feature, err));
     }
     for (int64_t i = 0; i < w->found.n; i++)
@@ -862,7 +862,7 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
         int32_t at = w->found.at[i];
         int32_t feature = oj_shape_side_feature(side, at);
         int holds;
-        if (!oj_pair_may_count(&index->shared.filter, row, feature))
+        if (!oj_pair_filter_accepts(&index->shared.filter, row, feature))
             continue;
         OJ_TRY(poll_cancel(&index->shared.args.options, w, err));
         w->shared.n_candidates++;
@@ -988,10 +988,10 @@ static int needs_decision_after_gpu_screen(const struct predicate_index *index,
                                            uint8_t said)
 {
     enum oj_op op = relation_of(index)->op;
-    if (said == OJ_SAID_MEETS)
+    if (said == OJ_VERDICT_INTERSECTS)
         return op != OJ_OP_INTERSECTS && op != OJ_OP_DISJOINT &&
                op != OJ_OP_BBOX;
-    return said != OJ_SAID_APART;
+    return said != OJ_VERDICT_DISJOINT;
 }
 
 /* Decides a pair whose verdict is only right if the polygons are topologically
@@ -1026,8 +1026,8 @@ needs_join_shape_after_gpu_screen(const struct predicate_index *index,
     enum oj_op op = relation_of(index)->op;
     int decides_meeting = op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT;
     return needs_decision_after_gpu_screen(index, said) &&
-           said != OJ_SAID_APART_IF_VALID &&
-           (said != OJ_SAID_MEETS_IF_VALID || !decides_meeting);
+           said != OJ_VERDICT_DISJOINT_IF_VALID &&
+           (said != OJ_VERDICT_INTERSECTS_IF_VALID || !decides_meeting);
 }
 
 /* --- a batch of pairs found by a screen ----------------------------------- */
@@ -1076,8 +1076,8 @@ static void filter_gpu_screened_rows(int64_t first, int64_t end, void *user)
     {
         for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
         {
-            if (!oj_pair_may_count(filter, row, pairs->feature[i]))
-                pairs->said[i] = OJ_SAID_APART;
+            if (!oj_pair_filter_accepts(filter, row, pairs->feature[i]))
+                pairs->said[i] = OJ_VERDICT_DISJOINT;
             open |= needs_decision_after_gpu_screen(index, pairs->said[i]);
             shapes |= needs_join_shape_after_gpu_screen(index, pairs->said[i]);
         }
@@ -1089,8 +1089,8 @@ static void filter_gpu_screened_rows(int64_t first, int64_t end, void *user)
 }
 
 /* Decides the pairs of a row that the screen left undecided. Afterwards the
- * verdict of a pair is OJ_SAID_MEETS if it is in the result and OJ_SAID_APART
- * if not; for OJ_OP_DISJOINT the reverse. */
+ * verdict of a pair is OJ_VERDICT_INTERSECTS if it is in the result and
+ * OJ_VERDICT_DISJOINT if not; for OJ_OP_DISJOINT the reverse. */
 static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
                                          struct oj_error *err)
 {
@@ -1125,11 +1125,11 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
                                &holds, err));
         else
             OJ_TRY(decide_gpu_screened_if_valid(
-                index, w, &shape, feature[i], said[i] == OJ_SAID_MEETS_IF_VALID,
-                &holds, err));
+                index, w, &shape, feature[i],
+                said[i] == OJ_VERDICT_INTERSECTS_IF_VALID, &holds, err));
         said[i] = holds != (relation_of(index)->op == OJ_OP_DISJOINT)
-                      ? OJ_SAID_MEETS
-                      : OJ_SAID_APART;
+                      ? OJ_VERDICT_INTERSECTS
+                      : OJ_VERDICT_DISJOINT;
     }
     return OJ_OK;
 }
@@ -1168,7 +1168,7 @@ static int64_t list_gpu_screened_pairs_of_row(const struct screened_batch *b,
         return 0;
     for (int64_t i = first; i < end; i++)
     {
-        if (pairs->said[i] != OJ_SAID_MEETS)
+        if (pairs->said[i] != OJ_VERDICT_INTERSECTS)
             continue;
         if (is_disjoint)
             is_met[pairs->feature[i]] = 1;
@@ -1182,7 +1182,7 @@ static int64_t list_gpu_screened_pairs_of_row(const struct screened_batch *b,
     for (int64_t f = 0; f < join_side->n_features; f++)
     {
         if (is_met[f] || !has_parts(join_side, f) ||
-            !oj_pair_may_count(&b->index->shared.filter, row, f))
+            !oj_pair_filter_accepts(&b->index->shared.filter, row, f))
             continue;
         if (out != NULL)
             out[n] = (int32_t)f;
@@ -1329,7 +1329,7 @@ static oj_status build_side_and_order_rows(struct oj_row_index *shared,
 {
     const struct oj_flat *input = shared->input;
     OJ_TRY(build_side_if_needed((void *)shared, err));
-    return oj_row_order_input(
+    return oj_row_sort_input(
         shared, input, oj_flat_is_points(input) ? NULL : first_vertex, err);
 }
 
@@ -1390,7 +1390,7 @@ static void free_worker(struct oj_row_worker *worker)
 static const struct oj_row_method by_candidates = {
     .worker_size = sizeof(struct predicate_worker),
     .start = build_side_and_order_rows,
-    .row_of = oj_row_in_order,
+    .row_of = oj_row_at_position,
     .search = search_row,
     .free_worker = free_worker};
 

@@ -326,7 +326,8 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
     if (oj_relation_is_nearest(relation) && worker->ranking.bound < limit)
         limit = worker->ranking.bound;
     OJ_TRY(oj_row_poll_cancel(index, worker, err));
-    if (!(limit >= 0.0) || !oj_pair_may_count(&index->filter, row, feature))
+    if (!(limit >= 0.0) ||
+        !oj_pair_filter_accepts(&index->filter, row, feature))
         return OJ_OK;
     OJ_TRY(squared_hausdorff_or_frechet(
         self, search, row, feature,
@@ -337,7 +338,7 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
         return OJ_OK;
-    OJ_TRY(oj_row_put_pair(index, worker, row, feature, distance, err));
+    OJ_TRY(oj_row_add_pair(index, worker, row, feature, distance, err));
     if (oj_relation_is_nearest(relation))
         sort_to_lower_kth_bound(&worker->ranking);
     return OJ_OK;
@@ -415,7 +416,7 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
     struct shape_index *self = (void *)shared;
     OJ_TRY(build_side(shared, shared->input, &self->input, err));
-    return oj_row_order_input(shared, &self->input, middle_of, err);
+    return oj_row_sort_input(shared, &self->input, middle_of, err);
 }
 
 static void end_batch(struct oj_row_index *shared)
@@ -433,7 +434,7 @@ static void free_worker(struct oj_row_worker *worker)
 static const struct oj_row_method shapes = {.worker_size =
                                                 sizeof(struct shape_worker),
                                             .start = start_batch,
-                                            .row_of = oj_row_in_order,
+                                            .row_of = oj_row_at_position,
                                             .search = search_row,
                                             .end = end_batch,
                                             .free_worker = free_worker};
@@ -441,7 +442,7 @@ static const struct oj_row_method shapes = {.worker_size =
 static const struct oj_row_method shapes_on_sphere = {
     .worker_size = sizeof(struct shape_worker),
     .start = start_batch,
-    .row_of = oj_row_in_order,
+    .row_of = oj_row_at_position,
     .search = search_row,
     .end = end_batch,
     .free_worker = free_worker,

@@ -97,8 +97,8 @@ OJ_INLINE struct oj_equal_run find_equal_sets(const struct similar_batch *b,
     int64_t group = side->group_of != NULL ? side->group_of[feature] : -1;
     if (group < 0 || oj_equal_groups_count(groups, group) == 1)
         return (struct oj_equal_run){
-            0, oj_pair_may_count(&shared->filter, row, feature)};
-    return oj_equal_groups_run(
+            0, oj_pair_filter_accepts(&shared->filter, row, feature)};
+    return oj_equal_groups_find_run(
         groups, shared, row, group,
         oj_equal_groups_ranks_of_row(groups, shared, row));
 }
@@ -118,8 +118,8 @@ OJ_INLINE oj_status add_pairs_of_set(struct similar_batch *b,
     if (side->group_of == NULL ||
         oj_equal_groups_count(&side->groups, side->group_of[feature]) == 1)
         return oj_ranking_add(&worker->ranking, feature, compared, err);
-    return oj_equal_groups_put(&side->groups, shared, worker, row, run,
-                               compared, &worker->n_candidates, err);
+    return oj_equal_groups_add_pairs(&side->groups, shared, worker, row, run,
+                                     compared, &worker->n_candidates, err);
 }
 
 /* Adds the pairs of row in a list, for classes first .. end - 1. */
@@ -152,7 +152,7 @@ OJ_INLINE oj_status add_pairs_from_list(
         run = find_equal_sets(b, row, feature);
         if (run.first >= run.end)
             continue;
-        common = oj_similar_common(in, row, join, feature, token);
+        common = oj_similar_count_common(in, row, join, feature, token);
         if (common >= needs->common[e->class])
             OJ_TRY(add_pairs_of_set(b, worker, row, feature, common, run, err));
     }
@@ -272,18 +272,18 @@ static oj_status put_pair(const struct similar_batch *b, int thread,
 {
     const struct oj_row_index *shared = &b->self->shared;
     struct oj_answers *answers = &shared->answers[thread];
-    if (!oj_pair_may_count(&shared->filter, row, feature))
+    if (!oj_pair_filter_accepts(&shared->filter, row, feature))
         return OJ_OK;
     OJ_TRY(oj_answers_reserve(answers, 1, err));
-    oj_answers_put(
+    oj_answers_append_pair(
         answers, (int32_t)row, (int32_t)feature,
         oj_negated_text_similarity(shared, &b->sides, row, feature, common));
     return OJ_OK;
 }
 
-oj_status oj_similar_put_both(struct similar_batch *b, int thread, int64_t row,
-                              int64_t feature, int64_t common,
-                              struct oj_error *err)
+oj_status oj_similar_store_both_pairs(struct similar_batch *b, int thread,
+                                      int64_t row, int64_t feature,
+                                      int64_t common, struct oj_error *err)
 {
     OJ_TRY(put_pair(b, thread, row, feature, common, err));
     return b->is_self && row != feature
@@ -455,8 +455,9 @@ static double estimate_list_entries(const struct oj_text_condition *condition,
     {
         int64_t first = sets->offset[row], size = sets->size[row];
         int64_t unknown = size - (sets->offset[row + 1] - first);
-        for (int64_t t = size > 0 ? oj_similar_prefix(condition, size) - unknown
-                                  : 0;
+        for (int64_t t =
+                 size > 0 ? oj_similar_prefix_length(condition, size) - unknown
+                          : 0;
              t > 0; t--)
         {
             /* each meets all earlier ones twice: as row and as feature */

@@ -60,8 +60,8 @@ struct similar_side
 
 /* Returns the length of the prefix for sets of this size: every partner has one
  * of its tokens. */
-int64_t oj_similar_prefix(const struct oj_text_condition *condition,
-                          int64_t size);
+int64_t oj_similar_prefix_length(const struct oj_text_condition *condition,
+                                 int64_t size);
 
 /* Groups the rows of the join side; before they are sorted. */
 OJ_MUST_USE oj_status oj_similar_side_group(struct similar_side *side,
@@ -196,9 +196,10 @@ oj_similar_find_class(const struct similar_entry *e, int64_t n, int64_t class)
 
 /* Returns the number of common tokens of two sets; 0 if their first common
  * token is not `token`. */
-OJ_INLINE int64_t oj_similar_common(const struct oj_token_sets *in, int64_t row,
-                                    const struct oj_token_sets *join,
-                                    int64_t feature, uint32_t token)
+OJ_INLINE int64_t oj_similar_count_common(const struct oj_token_sets *in,
+                                          int64_t row,
+                                          const struct oj_token_sets *join,
+                                          int64_t feature, uint32_t token)
 {
     const uint32_t *a = in->token + in->offset[row];
     const uint32_t *a_end = in->token + in->offset[row + 1];
@@ -225,9 +226,11 @@ OJ_INLINE int64_t oj_similar_common(const struct oj_token_sets *in, int64_t row,
 
 /* Adds the pair of row and feature with this number of common tokens, and also
  * the reverse pair if is_self. */
-OJ_MUST_USE oj_status oj_similar_put_both(struct similar_batch *b, int thread,
-                                          int64_t row, int64_t feature,
-                                          int64_t common, struct oj_error *err);
+OJ_MUST_USE oj_status oj_similar_store_both_pairs(struct similar_batch *b,
+                                                  int thread, int64_t row,
+                                                  int64_t feature,
+                                                  int64_t common,
+                                                  struct oj_error *err);
 
 /* Estimates the number of entries that the lists compare with rows, from rows
  * at equal intervals. */

@@ -185,9 +185,9 @@ join_tile(const struct bitmap_join *t, int thread, const struct bitmap_row *r,
             int64_t common = count_common_tokens(t, r, place);
             w->shared.n_candidates++;
             if (common >= r->needs->common[t->class[place]])
-                OJ_TRY(oj_similar_put_both(t->b, thread, r->row,
-                                           t->b->self->side.by_size[place],
-                                           common, err));
+                OJ_TRY(oj_similar_store_both_pairs(
+                    t->b, thread, r->row, t->b->self->side.by_size[place],
+                    common, err));
         }
     }
     return OJ_OK;

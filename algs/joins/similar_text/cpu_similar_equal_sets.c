@@ -83,7 +83,7 @@ static oj_status make_groups(struct similar_side *side,
     for (int64_t row = 0; row < sets->n_rows; row++)
         side->group_of[row] = -1;
     for (int64_t g = 0; g < n_groups; g++)
-        side->group_of[oj_equal_groups_any(groups, g)] = (int32_t)g;
+        side->group_of[oj_equal_groups_first_feature(groups, g)] = (int32_t)g;
     return OJ_OK;
 }
 

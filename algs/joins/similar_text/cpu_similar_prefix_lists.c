@@ -88,8 +88,8 @@ int64_t oj_similar_class_at(const struct similar_side *side, int64_t i)
 
 /* ---- by token ------------------------------------------------------------ */
 
-int64_t oj_similar_prefix(const struct oj_text_condition *condition,
-                          int64_t size)
+int64_t oj_similar_prefix_length(const struct oj_text_condition *condition,
+                                 int64_t size)
 {
     int64_t low = 1, high = size; /* finds the smallest possible partner */
     while (low < high)
@@ -138,7 +138,7 @@ static void list_all_prefix_tokens(struct similar_side *side,
     for (int64_t c = 0; c < side->n_classes; c++)
     {
         int64_t size = side->class_size[c],
-                prefix = oj_similar_prefix(condition, size);
+                prefix = oj_similar_prefix_length(condition, size);
         int64_t of_equals =
             size - oj_text_least_common(condition, size, size) + 1;
         for (int64_t i = side->class_start[c]; i < side->class_start[c + 1];

@@ -50,10 +50,10 @@ static oj_status count_tokens_of_pairs_in_doubt(struct similar_batch *b,
     {
         const struct similar_candidate *c = &w->open[i];
         int64_t common =
-            oj_similar_common(in, c->row, join, c->feature, c->token);
+            oj_similar_count_common(in, c->row, join, c->feature, c->token);
         if (common >= c->common)
-            OJ_TRY(oj_similar_put_both(b, thread, c->row, c->feature, common,
-                                       err));
+            OJ_TRY(oj_similar_store_both_pairs(b, thread, c->row, c->feature,
+                                               common, err));
     }
     return OJ_OK;
 }

@@ -24,7 +24,7 @@ static oj_status search_row(struct oj_row_index *index,
     {
         worker->n_candidates++;
         if (oj_feature_may_pair(join_side, f) &&
-            oj_pair_may_count(&index->filter, row, f))
+            oj_pair_filter_accepts(&index->filter, row, f))
             OJ_TRY(oj_ranking_add(&worker->ranking, (int32_t)f,
                                   oj_pair_difference(&index->args.relation,
                                                      index->input, row,

@@ -97,7 +97,7 @@ static oj_status measure_pair(const struct vectors_index *self,
     const struct oj_row_index *shared = &self->shared;
     const struct oj_relation *relation = &shared->args.relation;
     double difference;
-    if (!oj_pair_may_count(&shared->filter, row, feature))
+    if (!oj_pair_filter_accepts(&shared->filter, row, feature))
         return OJ_OK;
     worker->shared.n_candidates++;
     difference = oj_pair_difference(relation, shared->input, row,
@@ -197,7 +197,7 @@ static oj_status search_row(struct oj_row_index *shared,
 {
     const struct vectors_index *self = (void *)shared;
     struct vectors_worker *worker = (void *)of_row;
-    oj_vector_blocks_put(
+    oj_vector_blocks_write_coordinates(
         &self->blocks, oj_vector_at(&shared->input->vectors, row), worker->at);
     worker->least.n = 0;
     worker->limit = oj_vector_limit(
@@ -219,7 +219,7 @@ static oj_status find_nearest_leaf_block_of_row(int64_t i, int thread,
     float *at = worker[thread].at;
     struct oj_vector_node node = {0, blocks->n_blocks, 0};
     (void)err;
-    oj_vector_blocks_put(
+    oj_vector_blocks_write_coordinates(
         blocks,
         oj_vector_at(&self->shared.input->vectors, self->order[i].value), at);
     while (node.end - node.first > 1)

@@ -59,8 +59,8 @@ static void transform_vector(const struct oj_vector_blocks *b,
         out[p * step] = 0.0f;
 }
 
-void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
-                          const double *vector, float *out)
+void oj_vector_blocks_write_coordinates(const struct oj_vector_blocks *blocks,
+                                        const double *vector, float *out)
 {
     transform_vector(blocks, vector, blocks->n_padded, 1, out);
 }

@@ -66,8 +66,8 @@ void oj_vector_blocks_free(struct oj_vector_blocks *blocks);
 
 /** Writes the coordinates of a vector, in the order of dimension, to out
  * [n_padded]. */
-void oj_vector_blocks_put(const struct oj_vector_blocks *blocks,
-                          const double *vector, float *out);
+void oj_vector_blocks_write_coordinates(const struct oj_vector_blocks *blocks,
+                                        const double *vector, float *out);
 
 /** Returns the limit for sums in single precision of pairs whose difference is
  * at most `most`. */

@@ -92,7 +92,7 @@ static oj_status build_tree(struct sphere_index *self, struct oj_order *order,
     OJ_TRY(oj_sphere_tree3_reserve(&self->tree, self->groups.n, err));
     for (int64_t i = 0; i < self->groups.n; i++)
         self->tree.node[i] =
-            self->side.box[oj_equal_groups_any(&self->groups, i)];
+            self->side.box[oj_equal_groups_first_feature(&self->groups, i)];
     oj_sphere_tree3_fill(&self->tree);
     return OJ_OK;
 }
@@ -161,21 +161,21 @@ static void narrow_search(struct sphere_row_search *s)
 
 /* The features of an entry that can be pairs of the row, unless their distance
  * excludes them. An entry with several features still asks some conditions of
- * each: oj_equal_groups_put(). */
+ * each: oj_equal_groups_add_pairs(). */
 static struct oj_equal_run features_of_entry(const struct sphere_row_search *s,
                                              int64_t entry)
 {
     const struct sphere_index *self = s->self;
     const struct oj_row_index *shared = &self->shared;
-    int32_t feature = oj_equal_groups_any(&self->groups, entry);
+    int32_t feature = oj_equal_groups_first_feature(&self->groups, entry);
     struct oj_equal_run run = {entry, entry + 1};
     int is_left_out;
     if (oj_equal_groups_count(&self->groups, entry) == 1)
-        is_left_out = !oj_pair_may_count(&shared->filter, s->row, feature);
+        is_left_out = !oj_pair_filter_accepts(&shared->filter, s->row, feature);
     else
     {
-        run =
-            oj_equal_groups_run(&self->groups, shared, s->row, entry, s->ranks);
+        run = oj_equal_groups_find_run(&self->groups, shared, s->row, entry,
+                                       s->ranks);
         is_left_out = run.first < run.end &&
                       shared->args.relation.exclude_same_geometry &&
                       oj_flat_same_geometry(shared->input, s->row,
@@ -195,11 +195,12 @@ static oj_status put_features_of_entry(const struct sphere_row_search *s,
     const struct sphere_index *self = s->self;
     const struct oj_equal_groups *groups = &self->groups;
     if (oj_equal_groups_count(groups, entry) == 1)
-        return oj_row_put_pair(&self->shared, s->worker, s->row,
-                               oj_equal_groups_any(groups, entry), compared,
-                               err);
-    return oj_equal_groups_put(groups, &self->shared, s->worker, s->row, run,
-                               compared, &s->worker->n_candidates, err);
+        return oj_row_add_pair(&self->shared, s->worker, s->row,
+                               oj_equal_groups_first_feature(groups, entry),
+                               compared, err);
+    return oj_equal_groups_add_pairs(groups, &self->shared, s->worker, s->row,
+                                     run, compared, &s->worker->n_candidates,
+                                     err);
 }
 
 static oj_status measure_entry_and_add_to_ranking(struct sphere_row_search *s,
@@ -207,7 +208,7 @@ static oj_status measure_entry_and_add_to_ranking(struct sphere_row_search *s,
                                                   struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
-    int32_t feature = oj_equal_groups_any(&self->groups, entry);
+    int32_t feature = oj_equal_groups_first_feature(&self->groups, entry);
     double limit2 = squared_chord_limit_of_feature(s, feature), least;
     struct oj_equal_run run;
     OJ_TRY(oj_row_poll_cancel(&self->shared, s->worker, err));
@@ -260,7 +261,7 @@ static oj_status rank_chord_of_entry(struct sphere_row_search *s, int64_t entry,
                                      struct oj_equal_run run, double chord2,
                                      struct oj_error *err)
 {
-    int32_t feature = oj_equal_groups_any(&s->self->groups, entry);
+    int32_t feature = oj_equal_groups_first_feature(&s->self->groups, entry);
     if (!is_surely_within(s, feature, chord2))
         return OJ_OK;
     OJ_TRY(put_features_of_entry(s, entry, run, chord2, err));
@@ -276,7 +277,7 @@ static oj_status measure_entry_by_geodesics(struct sphere_row_search *s,
                                             struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
-    int32_t feature = oj_equal_groups_any(&self->groups, entry);
+    int32_t feature = oj_equal_groups_first_feature(&self->groups, entry);
     double limit2;
     double metres = oj_ellipsoid_nearest_points(
                         &self->ellipsoid, self->geodesic, self->shared.input,
@@ -297,7 +298,7 @@ static oj_status measure_entry_on_ellipsoid(struct sphere_row_search *s,
                                             int64_t entry, struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
-    int32_t feature = oj_equal_groups_any(&self->groups, entry);
+    int32_t feature = oj_equal_groups_first_feature(&self->groups, entry);
     struct oj_equal_run run;
     double chord2;
     OJ_TRY(oj_row_poll_cancel(&self->shared, s->worker, err));
@@ -415,8 +416,8 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
     OJ_TRY(oj_sphere_side_build(&self->input, shared->input,
                                 oj_relation_ellipsoid(&shared->args.relation),
                                 0, 0, shared->n_threads, err));
-    return oj_row_order_input(shared, &self->input, first_vertex_in_degrees,
-                              err);
+    return oj_row_sort_input(shared, &self->input, first_vertex_in_degrees,
+                             err);
 }
 
 static void end_batch(struct oj_row_index *shared)
@@ -427,7 +428,7 @@ static void end_batch(struct oj_row_index *shared)
 static const struct oj_row_method sphere = {.worker_size =
                                                 sizeof(struct oj_row_worker),
                                             .start = start_batch,
-                                            .row_of = oj_row_in_order,
+                                            .row_of = oj_row_at_position,
                                             .search = search_row,
                                             .end = end_batch,
                                             .measure_of = oj_sphere_metres_of};
@@ -435,7 +436,7 @@ static const struct oj_row_method sphere = {.worker_size =
 static const struct oj_row_method ellipsoid = {
     .worker_size = sizeof(struct oj_row_worker),
     .start = start_batch,
-    .row_of = oj_row_in_order,
+    .row_of = oj_row_at_position,
     .search = search_row_on_ellipsoid,
     .end = end_batch};
 

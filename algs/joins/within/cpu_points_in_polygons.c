@@ -329,8 +329,8 @@ static int64_t drop_pairs_excluded_by_filter(const struct point_query *q,
     {
         const struct point_candidate c = candidate[i];
         candidate[n_left] = c;
-        n_left += oj_pair_may_count(q->filter, first_row + c.point,
-                                    q->cells->ring[c.ring].feature) != 0;
+        n_left += oj_pair_filter_accepts(q->filter, first_row + c.point,
+                                         q->cells->ring[c.ring].feature) != 0;
     }
     return n_left;
 }
@@ -1107,7 +1107,7 @@ static void set_options(struct oj_index *wrapped,
                         const struct oj_options *options)
 {
     struct points_in_polygons_index *self = (void *)wrapped;
-    oj_options_set_batches(&self->options, options);
+    oj_options_copy_per_batch(&self->options, options);
 }
 
 static const struct oj_engine_cost points_cost = {.vertex_s = 28e-9,

@@ -141,8 +141,8 @@ static oj_status sort_long_run(const struct oj_flat *flat, int64_t n,
                                uint8_t *is_crowded, struct oj_error *err)
 {
     int64_t n_crowded, end;
-    OJ_TRY(
-        oj_order_mark_crowded(n, run, LONG_RUN, is_crowded, &n_crowded, err));
+    OJ_TRY(oj_order_mark_frequent_keys(n, run, LONG_RUN, is_crowded, &n_crowded,
+                                       err));
     if (n_crowded == 0)
         return OJ_OK;
     qsort(run, (size_t)n, sizeof *run, by_code_and_place);
@@ -287,10 +287,10 @@ static int64_t find_in_run(const struct oj_equal_groups *groups,
     return run.first;
 }
 
-struct oj_equal_run oj_equal_groups_run(const struct oj_equal_groups *groups,
-                                        const struct oj_row_index *index,
-                                        int64_t row, int64_t entry,
-                                        struct oj_rank_range range)
+struct oj_equal_run
+oj_equal_groups_find_run(const struct oj_equal_groups *groups,
+                         const struct oj_row_index *index, int64_t row,
+                         int64_t entry, struct oj_rank_range range)
 {
     const int32_t *on_class = index->input->on_class;
     int32_t of = on_class != NULL ? on_class[row] : 0;
@@ -319,11 +319,11 @@ static int is_left_out(const struct oj_row_index *index, int64_t row,
     return input->fid[row] == join_side->fid[feature];
 }
 
-oj_status oj_equal_groups_put(const struct oj_equal_groups *groups,
-                              const struct oj_row_index *index,
-                              struct oj_row_worker *worker, int64_t row,
-                              struct oj_equal_run run, double compared,
-                              int64_t *n_tried, struct oj_error *err)
+oj_status oj_equal_groups_add_pairs(const struct oj_equal_groups *groups,
+                                    const struct oj_row_index *index,
+                                    struct oj_row_worker *worker, int64_t row,
+                                    struct oj_equal_run run, double compared,
+                                    int64_t *n_tried, struct oj_error *err)
 {
     const struct oj_relation *relation = &index->args.relation;
     int64_t most = oj_relation_sorts_by_measure(relation) &&
@@ -341,9 +341,9 @@ oj_status oj_equal_groups_put(const struct oj_equal_groups *groups,
             continue;
         }
         i++;
-        if (!oj_pair_may_count(&index->filter, row, feature))
+        if (!oj_pair_filter_accepts(&index->filter, row, feature))
             continue;
-        OJ_TRY(oj_row_put_pair(index, worker, row, feature, compared, err));
+        OJ_TRY(oj_row_add_pair(index, worker, row, feature, compared, err));
         most--;
     }
     return OJ_OK;

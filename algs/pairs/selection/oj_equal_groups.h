@@ -64,8 +64,9 @@ oj_equal_groups_count(const struct oj_equal_groups *groups, int64_t entry)
 }
 
 /** The first feature of an entry, which stands for all. */
-static inline int32_t oj_equal_groups_any(const struct oj_equal_groups *groups,
-                                          int64_t entry)
+static inline int32_t
+oj_equal_groups_first_feature(const struct oj_equal_groups *groups,
+                              int64_t entry)
 {
     return groups
         ->feature[groups->first != NULL ? groups->first[entry] : entry];
@@ -90,19 +91,17 @@ struct oj_equal_run
     int64_t first, end; /**< empty: first == end */
 };
 
-struct oj_equal_run oj_equal_groups_run(const struct oj_equal_groups *groups,
-                                        const struct oj_row_index *index,
-                                        int64_t row, int64_t entry,
-                                        struct oj_rank_range range);
+struct oj_equal_run
+oj_equal_groups_find_run(const struct oj_equal_groups *groups,
+                         const struct oj_row_index *index, int64_t row,
+                         int64_t entry, struct oj_rank_range range);
 
 /** Puts the pairs of a row with the features of a run that pass the filter, at
  * one compared value: of k nearest no more than k, or all for ties.
  * *n_tried grows by the number of features that are looked at. */
-OJ_MUST_USE oj_status oj_equal_groups_put(const struct oj_equal_groups *groups,
-                                          const struct oj_row_index *index,
-                                          struct oj_row_worker *worker,
-                                          int64_t row, struct oj_equal_run run,
-                                          double compared, int64_t *n_tried,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_equal_groups_add_pairs(
+    const struct oj_equal_groups *groups, const struct oj_row_index *index,
+    struct oj_row_worker *worker, int64_t row, struct oj_equal_run run,
+    double compared, int64_t *n_tried, struct oj_error *err);
 
 #endif

@@ -375,7 +375,7 @@ oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
     return OJ_OK;
 }
 
-double oj_bearing(double ax, double ay, double bx, double by)
+double oj_planar_bearing(double ax, double ay, double bx, double by)
 {
     double dx = bx - ax, dy = by - ay, degrees;
     if (dx == 0.0 && dy == 0.0)

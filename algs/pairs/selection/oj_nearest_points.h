@@ -52,6 +52,6 @@ void oj_nearest_point_of_segment(double x, double y, double ax, double ay,
 
 /** Direction from point a to point b, degrees clockwise from north (+y), in [0,
  * 360); NaN if the points are equal. */
-double oj_bearing(double ax, double ay, double bx, double by);
+double oj_planar_bearing(double ax, double ay, double bx, double by);
 
 #endif

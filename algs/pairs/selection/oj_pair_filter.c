@@ -238,9 +238,9 @@ double oj_pair_similarity(const struct oj_relation *relation, int condition,
                               oj_token_sets_common(a, row, b, feature),
                               a->size[row], b->size[feature]);
 }
-double oj_pair_rank(const struct oj_relation *relation,
-                    const struct oj_flat *input, int64_t row,
-                    const struct oj_flat *join_side, int64_t feature)
+double oj_pair_similar_measure(const struct oj_relation *relation,
+                               const struct oj_flat *input, int64_t row,
+                               const struct oj_flat *join_side, int64_t feature)
 {
     return oj_relation_ranks_by_similarity(relation)
                ? -oj_pair_similarity(relation, 0, input, row, join_side,

@@ -46,8 +46,8 @@ OJ_MUST_USE oj_status oj_pair_filter_make(const struct oj_relation *relation,
 int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,
                           int64_t feature);
 
-static inline int oj_pair_may_count(const struct oj_pair_filter *filter,
-                                    int64_t row, int64_t feature)
+static inline int oj_pair_filter_accepts(const struct oj_pair_filter *filter,
+                                         int64_t row, int64_t feature)
 {
     return !filter->is_needed || oj_pair_filter_passes(filter, row, feature);
 }
@@ -72,9 +72,10 @@ double oj_pair_difference(const struct oj_relation *relation,
 
 /** Measure of a pair of op similar: the similarity of the first texts, negated;
  * without texts the difference of the vectors. */
-double oj_pair_rank(const struct oj_relation *relation,
-                    const struct oj_flat *input, int64_t row,
-                    const struct oj_flat *join_side, int64_t feature);
+double oj_pair_similar_measure(const struct oj_relation *relation,
+                               const struct oj_flat *input, int64_t row,
+                               const struct oj_flat *join_side,
+                               int64_t feature);
 
 /** 1 if the two features have equal parts, rings and vertices, in equal order
  * (0 and -0 are equal). */

@@ -28,7 +28,7 @@ void oj_row_set_options(struct oj_index *wrapped,
                         const struct oj_options *options)
 {
     struct oj_row_index *index = (void *)wrapped;
-    oj_options_set_batches(&index->args.options, options);
+    oj_options_copy_per_batch(&index->args.options, options);
 }
 
 void oj_row_batches_free(struct oj_index *wrapped)
@@ -91,8 +91,8 @@ oj_status oj_row_order(const struct oj_flat *flat, const void *side,
     return status;
 }
 
-oj_status oj_row_order_input(struct oj_row_index *index, const void *side,
-                             oj_row_locate place, struct oj_error *err)
+oj_status oj_row_sort_input(struct oj_row_index *index, const void *side,
+                            oj_row_locate place, struct oj_error *err)
 {
     OJ_TRY(oj_row_order(index->input, side, place, index->n_threads,
                         &index->order, err));
@@ -100,7 +100,7 @@ oj_status oj_row_order_input(struct oj_row_index *index, const void *side,
     return OJ_OK;
 }
 
-int64_t oj_row_in_order(const struct oj_row_index *index, int64_t i)
+int64_t oj_row_at_position(const struct oj_row_index *index, int64_t i)
 {
     return index->order.point[i].index;
 }

@@ -66,7 +66,7 @@ struct oj_row_method
     oj_status (*start)(struct oj_row_index *index, struct oj_error *err);
     /** Number of the i-th row to search; NULL: row i. */
     int64_t (*row_of)(const struct oj_row_index *index, int64_t i);
-    /** Finds the pairs of a row and adds them by oj_row_put_pair(). */
+    /** Finds the pairs of a row and adds them by oj_row_add_pair(). */
     oj_status (*search)(struct oj_row_index *index,
                         struct oj_row_worker *worker, int64_t row,
                         struct oj_error *err);
@@ -133,12 +133,12 @@ OJ_MUST_USE oj_status oj_row_order(const struct oj_flat *flat, const void *side,
                                    struct oj_order *order,
                                    struct oj_error *err);
 
-/** Sorts the rows of the batch in Morton order; oj_row_in_order() then returns
- * them. Called by start(). */
-OJ_MUST_USE oj_status oj_row_order_input(struct oj_row_index *index,
-                                         const void *side, oj_row_locate place,
-                                         struct oj_error *err);
-int64_t oj_row_in_order(const struct oj_row_index *index, int64_t i);
+/** Sorts the rows of the batch in Morton order; oj_row_at_position() then
+ * returns them. Called by start(). */
+OJ_MUST_USE oj_status oj_row_sort_input(struct oj_row_index *index,
+                                        const void *side, oj_row_locate place,
+                                        struct oj_error *err);
+int64_t oj_row_at_position(const struct oj_row_index *index, int64_t i);
 
 /** Number of candidates between two polls of the cancel flag. */
 #define OJ_CANDIDATES_PER_LOOK 512
@@ -155,7 +155,7 @@ static inline oj_status oj_row_poll_cancel(const struct oj_row_index *index,
 
 /** Adds a pair that meets all conditions and distance limits; a ranking may
  * still drop it. */
-static inline oj_status oj_row_put_pair(const struct oj_row_index *index,
+static inline oj_status oj_row_add_pair(const struct oj_row_index *index,
                                         struct oj_row_worker *worker,
                                         int64_t row, int32_t feature,
                                         double compared, struct oj_error *err)
@@ -163,7 +163,7 @@ static inline oj_status oj_row_put_pair(const struct oj_row_index *index,
     if (oj_relation_sorts_by_measure(&index->args.relation))
         return oj_ranking_add(&worker->ranking, feature, compared, err);
     OJ_TRY(oj_answers_reserve(worker->answers, 1, err));
-    oj_answers_put(worker->answers, (int32_t)row, feature, compared);
+    oj_answers_append_pair(worker->answers, (int32_t)row, feature, compared);
     return OJ_OK;
 }
 

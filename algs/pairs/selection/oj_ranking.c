@@ -201,8 +201,8 @@ oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
 {
     OJ_TRY(oj_answers_reserve(answers, ranking->n, err));
     for (int64_t i = 0; i < ranking->n; i++)
-        oj_answers_put(answers, (int32_t)row, ranking->list[i].feature,
-                       ranking->list[i].distance);
+        oj_answers_append_pair(answers, (int32_t)row, ranking->list[i].feature,
+                               ranking->list[i].distance);
     return OJ_OK;
 }
 

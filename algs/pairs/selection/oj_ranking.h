@@ -104,15 +104,17 @@ OJ_MUST_USE oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
                                      const struct oj_ranking *ranking,
                                      struct oj_error *err);
 
-/** Makes room for n pairs, which the caller then appends with oj_answers_put().
- * OJ_ERR_TOO_MANY_PAIRS if the budget of the batch is exceeded. */
+/** Makes room for n pairs, which the caller then appends with
+ * oj_answers_append_pair(). OJ_ERR_TOO_MANY_PAIRS if the budget of the batch is
+ * exceeded. */
 OJ_MUST_USE oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n,
                                          struct oj_error *err);
 
 /** Appends a pair; there must be room.  Not for nearest joins; each pair must
  * come only once. distance: NaN if the join has no measure. */
-static inline void oj_answers_put(struct oj_answers *answers, int32_t row,
-                                  int32_t feature, double distance)
+static inline void oj_answers_append_pair(struct oj_answers *answers,
+                                          int32_t row, int32_t feature,
+                                          double distance)
 {
     int64_t i = answers->n_entries++;
     answers->row[i] = row;

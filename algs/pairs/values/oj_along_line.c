@@ -446,7 +446,7 @@ static double bearing_of_segment(const struct place *q)
 {
     const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
     return q->side->is_on_sphere ? oj_sphere_bearing(a->x, a->y, b->x, b->y)
-                                 : oj_bearing(a->x, a->y, b->x, b->y);
+                                 : oj_planar_bearing(a->x, a->y, b->x, b->y);
 }
 
 /* Number, from 1, of the segment that starts at vertex v of this ring, counted

@@ -175,7 +175,7 @@ static oj_status score_features_by_union_area(struct oj_pair_stage *stage,
     oj_status status = OJ_OK;
     OJ_ROOM(stage->area_score, 0, n + 1, stage->cap_area_score, err);
     OJ_TRY(open_geos_for_worker(worker, err));
-    OJ_TRY(oj_overlapping_parts(flat, 1, stage->n_workers,
+    OJ_TRY(oj_self_overlap_find(flat, 1, stage->n_workers,
                                 stage->request.cancel, &overlaps, err));
     for (int64_t i = 0; status == OJ_OK && i < n; i++)
     {
@@ -713,7 +713,7 @@ static double bearing_between(const struct oj_pair_stage *stage,
     if (ellipsoid_of(stage) != NULL)
         return oj_geodesic_bearing(stage->geodesic, p->ax, p->ay, p->bx, p->by);
     return is_on_globe(stage) ? oj_sphere_bearing(p->ax, p->ay, p->bx, p->by)
-                              : oj_bearing(p->ax, p->ay, p->bx, p->by);
+                              : oj_planar_bearing(p->ax, p->ay, p->bx, p->by);
 }
 
 static oj_status set_closest_point_values(struct pair_stage_worker *worker,

@@ -957,11 +957,10 @@ oj_status oj_exact_matrix(const struct oj_flat *input, int64_t row,
     return status;
 }
 
-oj_status oj_exact_decides_pair(const struct oj_relation *relation,
-                                const struct oj_flat *input, int64_t row,
-                                const struct oj_flat *join_side,
-                                int64_t feature, int *holds,
-                                struct oj_error *err)
+oj_status oj_exact_decide_pair(const struct oj_relation *relation,
+                               const struct oj_flat *input, int64_t row,
+                               const struct oj_flat *join_side, int64_t feature,
+                               int *holds, struct oj_error *err)
 {
     struct oj_box box = oj_box_of_feature(input, row);
     struct oj_box other = oj_box_of_feature(join_side, feature);

@@ -24,12 +24,12 @@ OJ_MUST_USE oj_status oj_exact_matrix(const struct oj_flat *input, int64_t row,
 /** Sets *holds to 1 if the features are a pair of the join, a predicate or
  * bbox. Features without parts never are. Reads only op and mask of relation.
  * Errors: OJ_ERR_NOMEM; OJ_ERR_ARG for other joins. */
-OJ_MUST_USE oj_status oj_exact_decides_pair(const struct oj_relation *relation,
-                                            const struct oj_flat *input,
-                                            int64_t row,
-                                            const struct oj_flat *join_side,
-                                            int64_t feature, int *holds,
-                                            struct oj_error *err);
+OJ_MUST_USE oj_status oj_exact_decide_pair(const struct oj_relation *relation,
+                                           const struct oj_flat *input,
+                                           int64_t row,
+                                           const struct oj_flat *join_side,
+                                           int64_t feature, int *holds,
+                                           struct oj_error *err);
 
 /** Compares the exact planar distance of two features with limit (finite, >=
  * 0): *order is -1, 0 or 1 if it is less, equal or greater. The distance is 0

@@ -25,7 +25,7 @@ struct oj_geos_handle
                                    each call */
 };
 
-static inline void oj_geos_keep_message(const char *message, void *user)
+static inline void oj_geos_handle_keep_message(const char *message, void *user)
 {
     struct oj_geos_handle *handle = user;
     snprintf(handle->message, sizeof handle->message, "%s", message);
@@ -40,8 +40,8 @@ oj_geos_handle_open(struct oj_geos_handle *handle, struct oj_error *err)
     handle->geos = GEOS_init_r();
     if (handle->geos == NULL)
         return oj_fail(err, OJ_ERR_NOMEM, "GEOS could not be started");
-    GEOSContext_setErrorMessageHandler_r(handle->geos, oj_geos_keep_message,
-                                         handle);
+    GEOSContext_setErrorMessageHandler_r(handle->geos,
+                                         oj_geos_handle_keep_message, handle);
     return OJ_OK;
 }
 

@@ -333,7 +333,7 @@ static oj_status passes_pair_filter(const struct oj_validation *v,
     struct oj_pair_filter filter;
     OJ_TRY(
         oj_pair_filter_make(v->relation, v->input, v->join_side, &filter, err));
-    *may = oj_pair_may_count(&filter, v->reference.row, feature);
+    *may = oj_pair_filter_accepts(&filter, v->reference.row, feature);
     return OJ_OK;
 }
 
@@ -356,8 +356,8 @@ static oj_status prove_missing_or_extra_pair(
         return OJ_OK;
     if (!is_distance_join(v))
     {
-        OJ_TRY(oj_exact_decides_pair(v->relation, v->input, v->reference.row,
-                                     v->join_side, feature, &holds, err));
+        OJ_TRY(oj_exact_decide_pair(v->relation, v->input, v->reference.row,
+                                    v->join_side, feature, &holds, err));
         *is_proved = holds == (ours != NULL);
         return OJ_OK;
     }

@@ -17,8 +17,8 @@ static oj_status search_row(struct oj_row_index *index,
         OJ_TRY(oj_row_poll_cancel(index, worker, err));
         worker->n_candidates++;
         if (oj_feature_may_pair(join_side, f) &&
-            oj_pair_may_count(&index->filter, row, f))
-            OJ_TRY(oj_row_put_pair(index, worker, row, (int32_t)f, NAN, err));
+            oj_pair_filter_accepts(&index->filter, row, f))
+            OJ_TRY(oj_row_add_pair(index, worker, row, (int32_t)f, NAN, err));
     }
     return OJ_OK;
 }

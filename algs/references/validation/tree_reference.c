@@ -637,7 +637,8 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
                 return oj_ranking_add(&run->ranking, feature, distance,
                                       run->err);
             OJ_TRY(oj_answers_reserve(&run->answers, 1, run->err));
-            oj_answers_put(&run->answers, (int32_t)row, feature, distance);
+            oj_answers_append_pair(&run->answers, (int32_t)row, feature,
+                                   distance);
             return OJ_OK;
         case OJ_GEOS_CANNOT_SAY:
             return record_pair_refused_by_geos(run, row, feature, at_least);
@@ -669,7 +670,7 @@ static oj_status decide_features_found_in_window(struct box_batch *run,
             continue;
         at_least = oj_box_distance(&around, box);
         if ((at_least > run->ranking.bound && !is_plain) ||
-            !oj_pair_may_count(&run->filter, row, feature))
+            !oj_pair_filter_accepts(&run->filter, row, feature))
             continue;
         OJ_TRY(check_cancelled(run));
         run->n_candidates++;

@@ -42,7 +42,8 @@ oj_status oj_cuda_peers_check(const struct oj_cuda_peers *peers,
     return OJ_OK;
 }
 
-oj_status oj_cuda_peers_meet(struct oj_cuda_peers *peers, struct oj_error *err)
+oj_status oj_cuda_peers_wait_for_all(struct oj_cuda_peers *peers,
+                                     struct oj_error *err)
 {
     oj_status status;
     pthread_mutex_lock(&peers->lock);
@@ -98,9 +99,9 @@ oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
                            (const char *)from + first, end - first, err));
     OJ_CUDA_TRY(cudaStreamSynchronize(stream), "copying arrays", err);
     peers->of[i] = {(const char *)to, device->ordinal};
-    OJ_TRY(oj_cuda_peers_meet(peers, err));
+    OJ_TRY(oj_cuda_peers_wait_for_all(peers, err));
     OJ_TRY(copy_from_peers(device, stream, (char *)to, bytes, err));
-    return oj_cuda_peers_meet(peers, err);
+    return oj_cuda_peers_wait_for_all(peers, err);
 }
 
 void oj_cuda_peers_link(const struct oj_cuda_device *device, const int *ordinal,

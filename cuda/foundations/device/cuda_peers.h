@@ -50,8 +50,8 @@ OJ_MUST_USE oj_status oj_cuda_peers_check(const struct oj_cuda_peers *peers,
 
 /** Waits until all devices of a run have called this function. Fails if one of
  *  them has failed. */
-OJ_MUST_USE oj_status oj_cuda_peers_meet(struct oj_cuda_peers *peers,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_peers_wait_for_all(struct oj_cuda_peers *peers,
+                                                 struct oj_error *err);
 
 /** Like oj_cuda_copy_in(), for arrays that all devices of device->peers copy in
  *  one order. Waits for the stream if there are several devices and the array

@@ -116,7 +116,7 @@ static oj_status make_slot_arrays(struct oj_cuda_slot *slot, int64_t n,
     slot->open.n = 0;
     if (n <= slot->n_rows && n_open <= slot->open.capacity)
         return OJ_OK;
-    n = oj_most(n, slot->n_rows);
+    n = oj_max_int64(n, slot->n_rows);
     drop_slot_arrays(slot);
     OJ_TRY(work.make(2, &slot->d_matched));
     OJ_TRY(
@@ -643,7 +643,7 @@ int64_t oj_cuda_index_free_bytes(const struct oj_cuda_device *device)
         free_bytes += (size_t)(reserved - used);
     room = (int64_t)free_bytes;
     if (device->limit > 0)
-        room = oj_least(room, device->limit - device->used);
+        room = oj_min_int64(room, device->limit - device->used);
     return room;
 }
 
@@ -665,7 +665,7 @@ static int64_t least_free_memory(const struct oj_gpu_index *index)
                 room += index->slot[s].n_rows * SLOT_ROW_BYTES +
                         index->slot[s].open.capacity * OPEN_ROW_BYTES;
         }
-        least = oj_least(least, room);
+        least = oj_min_int64(least, room);
     }
     return least;
 }
@@ -675,11 +675,12 @@ static int64_t count_workers(const struct oj_gpu_index *index, int direct)
     int64_t n_threads = index->options.n_threads;
     int64_t n_places = index->n_places;
     if (direct)
-        return oj_least(n_places * pinned_workers, OJ_CUDA_MOST_SLOTS);
+        return oj_min_int64(n_places * pinned_workers, OJ_CUDA_MOST_SLOTS);
     if (n_threads < 1)
-        n_threads = oj_most(sysconf(_SC_NPROCESSORS_ONLN), 1);
-    n_threads = oj_least(n_threads, most_staging_workers * n_places);
-    return oj_least(oj_most(n_threads, 2 * n_places), OJ_CUDA_MOST_SLOTS);
+        n_threads = oj_max_int64(sysconf(_SC_NPROCESSORS_ONLN), 1);
+    n_threads = oj_min_int64(n_threads, most_staging_workers * n_places);
+    return oj_min_int64(oj_max_int64(n_threads, 2 * n_places),
+                        OJ_CUDA_MOST_SLOTS);
 }
 
 /* Chooses the number of rows per chunk. Small batches are divided, too, so that
@@ -691,13 +692,13 @@ static int64_t choose_rows_per_chunk(const struct cuda_join_batch *b,
     int64_t n = direct ? pinned_rows : staged_rows;
     int64_t even = n_rows / (4 * n_workers) / least_rows * least_rows;
     if (b->index->options.gpu_batch > 0)
-        return oj_least(b->index->options.gpu_batch, n_rows);
+        return oj_min_int64(b->index->options.gpu_batch, n_rows);
     if (b->lists && b->family->wants_large_chunks)
     {
         n = large_rows;
         even = n_rows / large_chunks;
     }
-    return oj_least(oj_most(oj_least(n, even), few_rows), n_rows);
+    return oj_min_int64(oj_max_int64(oj_min_int64(n, even), few_rows), n_rows);
 }
 
 static struct batch_sizes choose_sizes(const struct cuda_join_batch *b,
@@ -712,7 +713,7 @@ static struct batch_sizes choose_sizes(const struct cuda_join_batch *b,
     int64_t all = least_free_memory(index);
     int64_t room = (int64_t)((double)all * slots_share);
     struct batch_sizes sizes;
-    room = oj_least(room, most_slot_bytes);
+    room = oj_min_int64(room, most_slot_bytes);
     while (on_each > 1 || n > least_rows)
     {
         int64_t bytes =
@@ -722,12 +723,12 @@ static struct batch_sizes choose_sizes(const struct cuda_join_batch *b,
         if (on_each > 2 || n <= least_rows)
             on_each--;
         else
-            n = oj_most(n / 2, least_rows);
+            n = oj_max_int64(n / 2, least_rows);
     }
-    n_workers = oj_least(n_workers, on_each * n_places);
+    n_workers = oj_min_int64(n_workers, on_each * n_places);
     sizes.chunk_rows = n;
     sizes.spare_bytes = (int64_t)((double)all * spare_share);
-    sizes.n_workers = (int)oj_least(n_workers, (n_rows + n - 1) / n);
+    sizes.n_workers = (int)oj_min_int64(n_workers, (n_rows + n - 1) / n);
     return sizes;
 }
 
@@ -777,7 +778,7 @@ static oj_status upload_points(struct cuda_batch_worker *w, int64_t first,
     w->points.x = w->slot->d_x;
     w->points.y = w->slot->d_y;
     OJ_TRY(upload_coordinates(w, first, n));
-    if (w->batch->family->knows_columns)
+    if (w->batch->family->reads_columns)
         OJ_TRY(upload_point_columns(w->slot, w->batch->input,
                                     relation->exclude_self ||
                                         relation->unordered_pairs != 0,
@@ -855,7 +856,7 @@ static oj_status collect_tied_rows(struct tied_rows *tied, int64_t first,
     for (int64_t at = 0, end; at < n; at = end)
     {
         int64_t n_tied = 0;
-        end = oj_least(at + TIED_BLOCK, n);
+        end = oj_min_int64(at + TIED_BLOCK, n);
         for (int64_t i = at; i < end; i++)
             n_tied += row[i] == OJ_TIED_ROW;
         if (n_tied == 0)
@@ -980,7 +981,7 @@ static oj_status answer_open_rows_of_slot(struct cuda_batch_worker *w)
     {
         double start = oj_clock_seconds();
         n = oj_cuda_pace_next_rows(pace, n_rows - at);
-        n = oj_least(n, w->batch->chunk_rows);
+        n = oj_min_int64(n, w->batch->chunk_rows);
         OJ_TRY(answer_open_rows_or_their_halves(w, at, n));
         oj_cuda_pace_record(pace, n, oj_clock_seconds() - start);
     }
@@ -1020,7 +1021,7 @@ join_rows_with_lists_of_pairs(struct cuda_batch_worker *w,
     int64_t left = 0, n_found;
     oj_status status;
     if (b->most_pairs > 0)
-        left = oj_most(
+        left = oj_max_int64(
             b->most_pairs - __atomic_load_n(&b->n_pairs, __ATOMIC_RELAXED), 1);
     status = oj_cuda_list_pairs(index_on_device(b, w->place), slot->stream,
                                 points, left, &found, w->err);
@@ -1074,7 +1075,7 @@ static void reserve_result_pairs(struct cuda_join_batch *b)
         (b->n_counted < b->n_workers && b->n_counted < b->n_chunks))
         return;
     if (b->most_pairs > 0)
-        n = oj_least(n, b->most_pairs);
+        n = oj_min_int64(n, b->most_pairs);
     if (oj_matches_grow(b->out, b->n_before, b->n_before + n, &ignored) ==
         OJ_OK)
         b->room = n;

@@ -34,7 +34,7 @@ struct oj_cuda_points
     int64_t n;
     const double *x, *y; /**< [n] */
 
-    /* Columns [n], for families with knows_columns. NULL: the batch has no such
+    /* Columns [n], for families with reads_columns. NULL: the batch has no such
      * column, or the join does not need it. */
     const int64_t *fid;
     const int32_t *on_class, *exclude_class;
@@ -99,7 +99,7 @@ struct oj_cuda_family
     /** Returns 1 if this family answers relation for this join side and this
      *  batch; input NULL: for any layer of points. Called only for points in
      *  the plane if the family has no find_share(), and only for joins without
-     *  columns if it lacks knows_columns. */
+     *  columns if it lacks reads_columns. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
@@ -113,7 +113,7 @@ struct oj_cuda_family
     /** 1: the family evaluates columns of both sides (oj_cuda_needs_columns(),
      * a maximum distance per input feature); 0: it is not used for such joins.
      */
-    int knows_columns;
+    int reads_columns;
 
     /** Set by families that take features of any kinds: joins rows of the batch
      *  as they are. layer then holds only flat, which has features, and

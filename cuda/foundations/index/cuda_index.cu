@@ -38,7 +38,7 @@ int oj_cuda_index_choose(const struct oj_relation *relation,
     {
         if ((refused >> i & 1u) == 0 &&
             (points || family->find_share != NULL) &&
-            (!columns || family->knows_columns) &&
+            (!columns || family->reads_columns) &&
             family->takes(relation, join_side, input))
             return i;
     }

@@ -152,12 +152,12 @@ int oj_cuda_index_list_devices(uint64_t gpus, int *ordinal);
  *  Changes the current device. */
 int64_t oj_cuda_index_free_bytes(const struct oj_cuda_device *device);
 
-static inline int64_t oj_least(int64_t a, int64_t b)
+static inline int64_t oj_min_int64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static inline int64_t oj_most(int64_t a, int64_t b)
+static inline int64_t oj_max_int64(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }

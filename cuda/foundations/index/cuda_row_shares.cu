@@ -66,9 +66,9 @@ oj_status oj_cuda_share_fits(const struct oj_cuda_share *share, int64_t n_pairs,
     return oj_pairs_fit(share->most, share->n_other + n_pairs, err);
 }
 
-void oj_cuda_share_take(struct oj_cuda_work *work, int by_measure,
-                        const struct oj_cuda_found *found, int64_t n,
-                        struct oj_cuda_share *share)
+void oj_cuda_share_move_pairs(struct oj_cuda_work *work, int by_measure,
+                              const struct oj_cuda_found *found, int64_t n,
+                              struct oj_cuda_share *share)
 {
     share->found = *found;
     share->n_pairs = n;

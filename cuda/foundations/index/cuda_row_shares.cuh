@@ -49,9 +49,9 @@ OJ_MUST_USE oj_status oj_cuda_share_fits(const struct oj_cuda_share *share,
                                          int64_t n_pairs, struct oj_error *err);
 
 /** Moves the n pairs of found, which *work owns, to the share. */
-void oj_cuda_share_take(struct oj_cuda_work *work, int by_measure,
-                        const struct oj_cuda_found *found, int64_t n,
-                        struct oj_cuda_share *share);
+void oj_cuda_share_move_pairs(struct oj_cuda_work *work, int by_measure,
+                              const struct oj_cuda_found *found, int64_t n,
+                              struct oj_cuda_share *share);
 
 /** Joins a whole batch by find_share() of the family with that number, whose
  *  indexes must exist on all places. The caller must be a thread of the module.
@@ -165,7 +165,7 @@ OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
     struct oj_cuda_work own(work);
     int64_t n = 0;
     OJ_TRY(oj_cuda_find_and_grow(&own, found, room, share, find, &n));
-    oj_cuda_share_take(&own, by_measure, found, n, share);
+    oj_cuda_share_move_pairs(&own, by_measure, found, n, share);
     return OJ_OK;
 }
 

@@ -250,7 +250,7 @@ static oj_status make_window_level(const struct oj_cuda_ring_making *m,
 static __device__ uint32_t cells_of_fragment(const struct windows &v,
                                              uint32_t k)
 {
-    return oj_cuda_ring_there(v.marks, k, v.level.fragment[k].unit);
+    return oj_cuda_ring_receivers(v.marks, k, v.level.fragment[k].unit);
 }
 
 struct items_of

@@ -59,7 +59,7 @@ struct view
     /* [n_listed] fragments of nodes that are split; NULL: all fragments. */
     uint32_t *list;
     uint32_t n_listed;
-    uint32_t *said; /* [n_fragments] from oj_ring_said_of() */
+    uint32_t *said; /* [n_fragments] from oj_ring_code_contribution() */
     struct oj_cuda_ring_marks marks;
 };
 
@@ -117,8 +117,8 @@ static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
     return b.first + b.n - a.first;
 }
 
-/* Computes the code of a leaf. said: oj_ring_said_of() of each fragment; NULL:
- * none of the fragments has edges. */
+/* Computes the code of a leaf. said: oj_ring_code_contribution() of each
+ * fragment; NULL: none of the fragments has edges. */
 static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
                                                   uint32_t first, uint32_t end,
                                                   const uint32_t *said)
@@ -131,7 +131,8 @@ static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
         struct oj_ring_split none = {0, 0};
         uint32_t unit = v.level.fragment[k].unit;
         oj_ring_coder_add(&coder, unit >> 1,
-                          said != NULL ? said[k] : oj_ring_said_of(unit, none));
+                          said != NULL ? said[k]
+                                       : oj_ring_code_contribution(unit, none));
     }
     return oj_ring_coder_end(&coder);
 }
@@ -338,9 +339,10 @@ mark_unsure_fragments_exactly(const __grid_constant__ struct view v)
 /* --- leaves --------------------------------------------------------------- */
 
 /* Lists the fragments of nodes that are split. Turns the fragments of leaves
- * into records and short edges, and computes oj_ring_said_of() for them: first
- * a thread per fragment, then a thread per edge of the block. LEAF_BLOCKS
- * blocks per multiprocessor leave each thread the registers that it needs. */
+ * into records and short edges, and computes oj_ring_code_contribution() for
+ * them: first a thread per fragment, then a thread per edge of the block.
+ * LEAF_BLOCKS blocks per multiprocessor leave each thread the registers that it
+ * needs. */
 static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
     write_leaf_fragments_and_edges(
         const __grid_constant__ struct view v,
@@ -408,7 +410,7 @@ static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
     if (is == KIND_LEAF)
     {
         struct oj_ring_split all = {touched[mine], toggled[mine]};
-        v.said[k] = oj_ring_said_of(f.unit, all);
+        v.said[k] = oj_ring_code_contribution(f.unit, all);
     }
 }
 
@@ -469,7 +471,7 @@ count_fragments_per_child(const __grid_constant__ struct view v, uint8_t *count)
         return;
     f = load_listed_fragment(v, k);
     family = index_of_child_counts(v, f.node, k);
-    there = oj_cuda_ring_there(v.marks, k, f.unit);
+    there = oj_cuda_ring_receivers(v.marks, k, f.unit);
     for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
         count[family.at + (uint64_t)c * family.n] =
             (uint8_t)((there >> c & 1u) << 7 |
@@ -501,7 +503,7 @@ static __global__ void scatter_fragments_to_children(
     family = index_of_child_counts(v, f.node, k);
     split = node_prefix_sums(v, f.node).split;
     inside = oj_cuda_ring_inside(v.marks, k, f.unit);
-    for (uint32_t left = oj_cuda_ring_there(v.marks, k, f.unit); left != 0;
+    for (uint32_t left = oj_cuda_ring_receivers(v.marks, k, f.unit); left != 0;
          left &= left - 1)
     {
         uint32_t c = (uint32_t)__ffs((int)left) - 1;

@@ -64,8 +64,8 @@ OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
 }
 
 /** Returns the mask of children to which the fragment goes. */
-OJ_FN uint32_t oj_cuda_ring_there(const struct oj_cuda_ring_marks &marks,
-                                  uint32_t k, uint32_t unit)
+OJ_FN uint32_t oj_cuda_ring_receivers(const struct oj_cuda_ring_marks &marks,
+                                      uint32_t k, uint32_t unit)
 {
     uint32_t there = marks.masks[k].touched;
     return marks.head[k] == k ? there | oj_cuda_ring_inside(marks, k, unit)

@@ -57,7 +57,8 @@ OJ_FN void oj_ring_masks_add(struct oj_ring_masks *m,
 /** What one record contributes to a leaf's codes. Low half: sixteenths that its
  *  edges touch. High half: sixteenths whose middle is inside the unit, as far
  *  as this record's edges and bit decide. */
-OJ_FN uint32_t oj_ring_said_of(uint32_t unit, struct oj_ring_split sixteenths)
+OJ_FN uint32_t oj_ring_code_contribution(uint32_t unit,
+                                         struct oj_ring_split sixteenths)
 {
     uint32_t inside = sixteenths.toggled ^ (unit & 1u ? 0xffffu : 0u);
     return inside << 16 | sixteenths.touched;
@@ -140,7 +141,7 @@ OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
     c->decided |= inside;
 }
 
-/** Adds the next record; said: the result of oj_ring_said_of(). */
+/** Adds the next record; said: the result of oj_ring_code_contribution(). */
 OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
                              uint32_t said)
 {

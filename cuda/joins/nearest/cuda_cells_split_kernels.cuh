@@ -134,26 +134,26 @@ load_segment_as_piece(const struct oj_cells_round &r,
 }
 
 /* Result of comparing two segments with equal hashes. */
-enum oj_cells_kinship
+enum oj_cells_comparison
 {
-    OJ_CELLS_STRANGERS,
-    OJ_CELLS_FIRST_STANDS, /* the first segment is kept in place of both */
-    OJ_CELLS_SECOND_STANDS
+    OJ_CELLS_NOT_EQUAL,
+    OJ_CELLS_FIRST_KEPT, /* the first segment is kept in place of both */
+    OJ_CELLS_SECOND_KEPT
 };
 
 /* Compares two segments with equal hashes. end_i, end_j: results of
  * oj_near_end(). */
-static __device__ enum oj_cells_kinship
+static __device__ enum oj_cells_comparison
 compare_segments_as_duplicates(const struct oj_cells_round &r, uint32_t i,
                                int end_i, uint32_t j, int end_j)
 {
     struct oj_cuda_segment k = oj_near_key(end_i, r.segment[i]);
     struct oj_cuda_segment l = oj_near_key(end_j, r.segment[j]);
     if (!oj_near_same_key(&k, &l))
-        return OJ_CELLS_STRANGERS;
-    return oj_near_drops(r.rank[i], (int32_t)i, r.rank[j], (int32_t)j)
-               ? OJ_CELLS_FIRST_STANDS
-               : OJ_CELLS_SECOND_STANDS;
+        return OJ_CELLS_NOT_EQUAL;
+    return oj_near_replaces(r.rank[i], (int32_t)i, r.rank[j], (int32_t)j)
+               ? OJ_CELLS_FIRST_KEPT
+               : OJ_CELLS_SECOND_KEPT;
 }
 
 /* Returns 1 if a segment of a feature with this rank must be marked when it is
@@ -334,7 +334,7 @@ static __device__ uint32_t compute_child_masks_of_share(
             struct oj_cuda_segment s;
             struct oj_near_piece p = load_segment_as_piece(
                 r, frame, segment_id_at(r, node.first + i), &s);
-            mask = oj_near_mask(&p, bound);
+            mask = oj_near_sixteenth_mask(&p, bound);
             r.mask[node.first + i] = (uint16_t)mask;
         }
         votes += count_lanes_per_child(mask);
@@ -591,8 +591,8 @@ static __device__ void drop_duplicate_segments_of_node(
                 continue;
             }
             mark = seen & OJ_NEAR_SHARED;
-            if (!oj_near_drops(r.rank[mine], (int32_t)mine, r.rank[its],
-                               (int32_t)its))
+            if (!oj_near_replaces(r.rank[mine], (int32_t)mine, r.rank[its],
+                                  (int32_t)its))
             {
                 if (r.marks_ties &&
                     is_duplicate_of_other_feature(r, r.rank[its], id[i]))
@@ -871,7 +871,7 @@ static __device__ struct oj_near_piece piece_from_four_floats(float4 v)
     p.ay = v.y;
     p.dx = v.z;
     p.dy = v.w;
-    oj_near_know(&p);
+    oj_near_complete_piece(&p);
     return p;
 }
 
@@ -1077,15 +1077,15 @@ has_duplicate_kept_instead(const struct oj_cells_round &r,
         {
             uint32_t bit = (uint32_t)__ffs((int)like) - 1;
             uint32_t j = first + 4 * (7 - bit % 8) + bit / 8;
-            enum oj_cells_kinship to;
+            enum oj_cells_comparison to;
             if (j == i || j >= node.n || keys->hash[j] != mine)
                 continue;
             to = compare_segments_as_duplicates(
                 r, segment_id_at(r, node.first + j), keys->end[j], id,
                 keys->end[i]);
-            if (to == OJ_CELLS_FIRST_STANDS)
+            if (to == OJ_CELLS_FIRST_KEPT)
                 return 1;
-            if (r.marks_ties && to == OJ_CELLS_SECOND_STANDS)
+            if (r.marks_ties && to == OJ_CELLS_SECOND_KEPT)
                 ties |= is_duplicate_of_other_feature(r, r.rank[id],
                                                       r.id[node.first + j]);
         }
@@ -1145,7 +1145,8 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
     for (uint32_t i = lane, k = 0; i < node.n; i += LANES, k += 4)
     {
         struct oj_near_piece p = piece_from_four_floats(room->piece[i]);
-        uint32_t quarters = oj_near_quarters(oj_near_mask(&p, room->bound));
+        uint32_t quarters =
+            oj_near_quarter_mask(oj_near_sixteenth_mask(&p, room->bound));
         if (quarters != 0 &&
             has_duplicate_kept_instead(r, node, &room->keys, i))
             quarters = 0;

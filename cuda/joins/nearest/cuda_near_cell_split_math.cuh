@@ -78,7 +78,7 @@ struct oj_near_piece
 };
 
 /** Computes those members of *p that follow from the two ends. */
-OJ_NEAR_FN void oj_near_know(struct oj_near_piece *p)
+OJ_NEAR_FN void oj_near_complete_piece(struct oj_near_piece *p)
 {
     float qx = p->ax + p->dx, qy = p->ay + p->dy;
     float length2 = p->dx * p->dx + p->dy * p->dy;
@@ -97,7 +97,7 @@ OJ_NEAR_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
     p.ay = (float)(((s.ay - f->y0) - f->cy) * f->per_half);
     p.dx = (float)(((s.bx - f->x0) - f->cx) * f->per_half) - p.ax;
     p.dy = (float)(((s.by - f->y0) - f->cy) * f->per_half) - p.ay;
-    oj_near_know(&p);
+    oj_near_complete_piece(&p);
     return p;
 }
 
@@ -160,8 +160,8 @@ OJ_NEAR_FN float oj_near_bound(float upper2, float reach)
 }
 
 /** Returns a mask of the sixteenths, row by row, that may need the segment. */
-OJ_NEAR_FN uint32_t oj_near_mask(const struct oj_near_piece *p,
-                                 const float *bound)
+OJ_NEAR_FN uint32_t oj_near_sixteenth_mask(const struct oj_near_piece *p,
+                                           const float *bound)
 {
     float half = 1.0f / (float)OJ_NEAR_FAN;
     float ex = 0.5f * fabsf(p->dx) + half;
@@ -195,7 +195,7 @@ OJ_NEAR_FN uint32_t oj_near_mask(const struct oj_near_piece *p,
 }
 
 /** Returns a mask of the four children that may need the segment. */
-OJ_NEAR_FN uint32_t oj_near_quarters(uint32_t mask)
+OJ_NEAR_FN uint32_t oj_near_quarter_mask(uint32_t mask)
 {
     return (uint32_t)((mask & 0x33u) != 0) |
            ((uint32_t)((mask & 0xCCu) != 0) << 1) |
@@ -268,17 +268,17 @@ OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_cuda_segment *k)
 
 /** Returns 1 if j is dropped in favour of i, for equal keys: the lower tie rank
  *  stays, then the lower number. */
-OJ_NEAR_FN int oj_near_drops(int32_t rank_i, int32_t i, int32_t rank_j,
-                             int32_t j)
+OJ_NEAR_FN int oj_near_replaces(int32_t rank_i, int32_t i, int32_t rank_j,
+                                int32_t j)
 {
     return rank_i < rank_j || (rank_i == rank_j && i < j);
 }
 
 /** Returns the header of the smallest node that contains square ix, iy of a
  *  level and is not smaller than it; that is the directory's entry. */
-OJ_NEAR_FN struct oj_near_header oj_near_walk(const struct oj_near_header *tree,
-                                              uint32_t ix, uint32_t iy,
-                                              int level)
+OJ_NEAR_FN struct oj_near_header
+oj_near_smallest_node(const struct oj_near_header *tree, uint32_t ix,
+                      uint32_t iy, int level)
 {
     struct oj_near_header h = tree[0];
     uint32_t bits = (uint32_t)(OJ_NEAR_BITS - level);
@@ -337,7 +337,7 @@ OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
 
 /** Returns 1 if the squared length of a -> b underflows, or nearly does. Cells
  *  cannot be used then, because they rely on distances from the line. */
-OJ_FN int oj_near_is_lost(const struct oj_cuda_segment s)
+OJ_FN int oj_near_has_no_length(const struct oj_cuda_segment s)
 {
     double dx = s.bx - s.ax, dy = s.by - s.ay;
     return dx * dx + dy * dy < 1e-290 && (s.ax != s.bx || s.ay != s.by);

@@ -184,7 +184,7 @@ oj_near_load_segment(const struct oj_cuda_segment *segment, int32_t i)
 }
 
 /** Returns oj_segment_distance(), bit for bit, with one root and at most one
- *  division, for segments with oj_near_is_lost() == 0.
+ *  division, for segments with oj_near_has_no_length() == 0.
  *   - There the rounded quotient r is >= 1 exactly if dot >= length2: otherwise
  *     dot is at least one step below, and the quotient at most 1 - 2^-53. For
  *     dot > 0, r is 0 only by underflow, which is tested.
@@ -256,8 +256,8 @@ struct oj_near_best
 
 /** Adds a candidate: the smaller distance wins, then the smaller rank. NaN
  *  never wins. */
-OJ_NEAR_FN void oj_near_compete(struct oj_near_best *best, double distance,
-                                int32_t rank)
+OJ_NEAR_FN void oj_near_add_candidate(struct oj_near_best *best,
+                                      double distance, int32_t rank)
 {
     int wins = (distance < best->distance) |
                ((distance == best->distance) & (rank < best->rank));
@@ -267,8 +267,9 @@ OJ_NEAR_FN void oj_near_compete(struct oj_near_best *best, double distance,
 
 /** Adds a candidate and, if ties is 1, records ties; rank is then as in a leaf
  *  of a tree with ties. */
-OJ_NEAR_FN void oj_near_compete_as(struct oj_near_best *best, double distance,
-                                   int32_t rank, int ties)
+OJ_NEAR_FN void oj_near_add_candidate_with_ties(struct oj_near_best *best,
+                                                double distance, int32_t rank,
+                                                int ties)
 {
     if (ties)
     {
@@ -279,7 +280,7 @@ OJ_NEAR_FN void oj_near_compete_as(struct oj_near_best *best, double distance,
         else if (distance == best->distance)
             best->tied |= shared | (rank != best->rank);
     }
-    oj_near_compete(best, distance, rank);
+    oj_near_add_candidate(best, distance, rank);
 }
 
 /** A leaf, and the position of the query point in it. */
@@ -305,8 +306,9 @@ OJ_NEAR_FN void oj_near_measure_close(const struct oj_near_view *v,
                                       leaf->px, leaf->py) <= limit2))
             continue;
         pair = oj_near_load_pair(leaf->pair + i);
-        oj_near_compete_as(best, oj_near_exact(v->segment, pair.segment, x, y),
-                           pair.rank, ties);
+        oj_near_add_candidate_with_ties(
+            best, oj_near_exact(v->segment, pair.segment, x, y), pair.rank,
+            ties);
     }
 }
 
@@ -364,9 +366,10 @@ OJ_NEAR_FN void oj_near_see(struct oj_near_keys *keys, float distance2,
 }
 
 /** Adds entry i and, if it exists, entry i + 1. */
-OJ_NEAR_FN void oj_near_see_two(struct oj_near_keys *keys,
-                                const struct oj_near_two *two,
-                                const struct oj_near_leaf *leaf, uint32_t i)
+OJ_NEAR_FN void oj_near_add_two_entries(struct oj_near_keys *keys,
+                                        const struct oj_near_two *two,
+                                        const struct oj_near_leaf *leaf,
+                                        uint32_t i)
 {
     oj_near_see(
         keys, oj_near_entry_distance2(two->a0, two->b0, leaf->px, leaf->py), i);
@@ -392,9 +395,11 @@ OJ_NEAR_FN void oj_near_measure_two(const struct oj_near_view *v,
     t = s;
     if (n > 1)
         t = oj_near_load_segment(v->segment, two.segment);
-    oj_near_compete_as(best, oj_near_distance(s, x, y), one.rank, ties);
+    oj_near_add_candidate_with_ties(best, oj_near_distance(s, x, y), one.rank,
+                                    ties);
     if (n > 1)
-        oj_near_compete_as(best, oj_near_distance(t, x, y), two.rank, ties);
+        oj_near_add_candidate_with_ties(best, oj_near_distance(t, x, y),
+                                        two.rank, ties);
 }
 
 OJ_NEAR_FN void oj_near_measure_short(const struct oj_near_view *v,
@@ -420,7 +425,7 @@ OJ_NEAR_FN void oj_near_measure_short(const struct oj_near_view *v,
         for (k = 0; k < OJ_NEAR_STEP / 2; k++)
         {
             if (i + 2 * k < leaf->n)
-                oj_near_see_two(&keys, &two[k], leaf, i + 2 * k);
+                oj_near_add_two_entries(&keys, &two[k], leaf, i + 2 * k);
         }
     }
     /* if the point is in a polygon, only features at distance 0 matter */

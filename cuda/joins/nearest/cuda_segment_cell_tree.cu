@@ -85,7 +85,7 @@ mark_duplicate_segments(const __grid_constant__ struct oj_cells_round r,
             continue;
         }
         mark = r.marks_ties && rank[i] != rank[there] ? OJ_NEAR_SHARED : 0u;
-        if (!oj_near_drops(rank[i], (int32_t)i, rank[there], (int32_t)there))
+        if (!oj_near_replaces(rank[i], (int32_t)i, rank[there], (int32_t)there))
         {
             atomicOr(&table[at], mark);
             return;
@@ -230,7 +230,7 @@ static oj_status start_build_from_root(struct cuda_cells_build *b,
     OJ_TRY(work->each(b->layer->n_segments,
                       [=] __device__(int64_t i)
                       {
-                          if (oj_near_is_lost(segment[i]))
+                          if (oj_near_has_no_length(segment[i]))
                               counters->lost.n = 1;
                       }));
     OJ_TRY(work->each(n_roots,
@@ -287,7 +287,7 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
                                           fmax(g.ax, g.bx) - s.x0);
         y = start_level_cells_of_interval(s, fmin(g.ay, g.by) - s.y0,
                                           fmax(g.ay, g.by) - s.y0);
-        if (!fill && oj_near_is_lost(g))
+        if (!fill && oj_near_has_no_length(g))
             counters->lost.n = 1;
         n = (x.last - x.first + 1) * (y.last - y.first + 1);
         if (n > SEED_MOST_CELLS)
@@ -456,16 +456,15 @@ static oj_status make_directory(struct cuda_cells_build *b,
     n = (int64_t)1 << (2 * level);
     OJ_TRY(keep->make(n, &directory));
     cells->directory = directory;
-    return keep->each(n,
-                      [=] __device__(int64_t i)
-                      {
-                          uint32_t rest = (1u << level) - 1u;
-                          struct oj_near_header h =
-                              oj_near_walk(tree, (uint32_t)i & rest,
-                                           (uint32_t)i >> level, level);
-                          *(uint2 *)(directory + i) =
-                              make_uint2(h.first, h.info);
-                      });
+    return keep->each(
+        n,
+        [=] __device__(int64_t i)
+        {
+            uint32_t rest = (1u << level) - 1u;
+            struct oj_near_header h = oj_near_smallest_node(
+                tree, (uint32_t)i & rest, (uint32_t)i >> level, level);
+            *(uint2 *)(directory + i) = make_uint2(h.first, h.info);
+        });
 }
 
 /* --- the build ------------------------------------------------------------ */

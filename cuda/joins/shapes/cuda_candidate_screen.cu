@@ -31,8 +31,8 @@ struct screen_found
     int64_t n_pairs;
     int64_t *end;     /**< [n] number of pairs up to and including the row */
     int32_t *feature; /**< [n_pairs] ordinal */
-    /** [n_pairs] enum oj_said, or NULL: all pairs have one verdict:
-     *  OJ_SAID_MEETS if rule.is_enough, else OJ_SAID_NOTHING. */
+    /** [n_pairs] enum oj_pair_verdict, or NULL: all pairs have one verdict:
+     *  OJ_VERDICT_INTERSECTS if rule.is_enough, else OJ_VERDICT_OPEN. */
     uint8_t *said;
 };
 
@@ -98,7 +98,7 @@ struct is_kept
 
     __device__ int64_t operator()(ptrdiff_t i) const
     {
-        return i < n && said[i] != OJ_SAID_APART;
+        return i < n && said[i] != OJ_VERDICT_DISJOINT;
     }
 };
 
@@ -154,7 +154,7 @@ keep_pairs_not_surely_disjoint(struct oj_cuda_work *keep,
     OJ_TRY(work->each(pairs.n,
                       [=] __device__(int64_t i)
                       {
-                          if (said[i] == OJ_SAID_APART)
+                          if (said[i] == OJ_VERDICT_DISJOINT)
                               return;
                           to.feature[place[i]] = feature[i];
                           to.said[place[i]] = said[i];
@@ -326,7 +326,7 @@ static int64_t end_row_of_chunk(const struct cuda_screen_batch *b,
     int64_t low = first + 1, high = input->n_features;
     int64_t most = cumulative_row_weight(input, first) + most_chunk;
     if (b->screen->options.gpu_batch > 0)
-        return oj_least(first + b->screen->options.gpu_batch, high);
+        return oj_min_int64(first + b->screen->options.gpu_batch, high);
     while (low < high)
     {
         int64_t middle = low + (high - low + 1) / 2;
@@ -365,7 +365,8 @@ static oj_status copy_pairs_to_host(const struct cuda_screen_batch *b,
                                 found->said, n, err));
     else if (n > 0)
         memset(out->said + before,
-               rule->is_enough ? OJ_SAID_MEETS : OJ_SAID_NOTHING, (size_t)n);
+               rule->is_enough ? OJ_VERDICT_INTERSECTS : OJ_VERDICT_OPEN,
+               (size_t)n);
     out->n_pairs = all;
     return OJ_OK;
 }

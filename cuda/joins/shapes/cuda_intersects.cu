@@ -57,7 +57,7 @@ init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
     const struct oj_meet_feature &b = q.features.feature[q.feature[i]];
     if (stretch == NULL)
         q.said[i] = (uint8_t)oj_meet_initial_verdict(&a, &b);
-    if (oj_meet_initial_verdict(&a, &b) == OJ_SAID_NOTHING)
+    if (oj_meet_initial_verdict(&a, &b) == OJ_VERDICT_OPEN)
         return;
     n = count_segment_runs_of_pair(a, b);
     if (n == 0)
@@ -179,7 +179,8 @@ static __global__ void __launch_bounds__(BLOCK)
     if (i >= n)
         return;
     pair = stretch[i].pair;
-    if (__any_sync(ALL, *(volatile uint8_t *)&q.said[pair] != OJ_SAID_APART))
+    if (__any_sync(ALL,
+                   *(volatile uint8_t *)&q.said[pair] != OJ_VERDICT_DISJOINT))
         return;
     struct pair_by_size s = larger_and_smaller_of_pair(q, pair);
     first = s.of_large->first + (int64_t)stretch[i].number * STRETCH;
@@ -188,7 +189,7 @@ static __global__ void __launch_bounds__(BLOCK)
     if (segment_run_intersects_feature(*s.large, first, end, *s.small,
                                        *s.of_small, s.window, lane) &&
         lane == 0)
-        q.said[pair] = OJ_SAID_MEETS;
+        q.said[pair] = OJ_VERDICT_INTERSECTS;
 }
 
 /* Some lanes of a warp, which may diverge from the others. */
@@ -243,7 +244,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
     l.lane = (int)(threadIdx.x % LANES);
     l.shift = (int)(threadIdx.x % WARP) - l.lane;
     l.mask = ((1u << LANES) - 1u) << l.shift;
-    if (i >= q.n || q.said[i] != OJ_SAID_APART)
+    if (i >= q.n || q.said[i] != OJ_VERDICT_DISJOINT)
         return;
     struct pair_by_size s = larger_and_smaller_of_pair(q, i);
     if (s.of_large->end - s.of_large->first > FEW_SEGMENTS)
@@ -251,7 +252,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
     /* waits until all lanes have read the value that one of them may write */
     __syncwarp(l.mask);
     if (do_small_features_intersect(s, l) && l.lane == 0)
-        q.said[i] = OJ_SAID_MEETS;
+        q.said[i] = OJ_VERDICT_INTERSECTS;
 }
 
 /* --- containment ---------------------------------------------------------- */
@@ -260,7 +261,7 @@ static __global__ void __launch_bounds__(BLOCK)
     test_containment(const __grid_constant__ struct meet_query q)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= q.n || q.said[i] != OJ_SAID_APART)
+    if (i >= q.n || q.said[i] != OJ_VERDICT_DISJOINT)
         return;
     q.said[i] = (uint8_t)oj_meet_finish(
         &q.rows.rings, &q.rows.feature[q.row[i]], &q.features.rings,

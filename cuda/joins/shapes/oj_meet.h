@@ -277,30 +277,31 @@ OJ_FN int oj_meet_is_long(const struct oj_tree_rings *rings_a,
 
 /* --- a pair --------------------------------------------------------------- */
 
-/** Returns the verdict before any edge is tested: OJ_SAID_NOTHING for pairs
- *  that are left to the CPU, otherwise provisionally OJ_SAID_APART. */
-OJ_FN enum oj_said oj_meet_initial_verdict(const struct oj_meet_feature *a,
-                                           const struct oj_meet_feature *b)
+/** Returns the verdict before any edge is tested: OJ_VERDICT_OPEN for pairs
+ *  that are left to the CPU, otherwise provisionally OJ_VERDICT_DISJOINT. */
+OJ_FN enum oj_pair_verdict
+oj_meet_initial_verdict(const struct oj_meet_feature *a,
+                        const struct oj_meet_feature *b)
 {
     return (a->flags & b->flags & (uint32_t)OJ_MEET_PLAIN) != 0
-               ? OJ_SAID_APART
-               : OJ_SAID_NOTHING;
+               ? OJ_VERDICT_DISJOINT
+               : OJ_VERDICT_OPEN;
 }
 
 /** Returns the verdict of a pair of plain features whose edges do not
  *  intersect. */
-OJ_FN enum oj_said oj_meet_finish(const struct oj_tree_rings *rings_a,
-                                  const struct oj_meet_feature *a,
-                                  const struct oj_tree_rings *rings_b,
-                                  const struct oj_meet_feature *b)
+OJ_FN enum oj_pair_verdict oj_meet_finish(const struct oj_tree_rings *rings_a,
+                                          const struct oj_meet_feature *a,
+                                          const struct oj_tree_rings *rings_b,
+                                          const struct oj_meet_feature *b)
 {
     int many = ((a->flags | b->flags) & (uint32_t)OJ_MEET_MANY) != 0;
     if (oj_meet_is_long(rings_a, a, rings_b, b))
-        return OJ_SAID_NOTHING;
+        return OJ_VERDICT_OPEN;
     if (oj_meet_starts_in_polygon(rings_a, a, rings_b, b) ||
         oj_meet_starts_in_polygon(rings_b, b, rings_a, a))
-        return many ? OJ_SAID_MEETS_IF_VALID : OJ_SAID_MEETS;
-    return many ? OJ_SAID_APART_IF_VALID : OJ_SAID_APART;
+        return many ? OJ_VERDICT_INTERSECTS_IF_VALID : OJ_VERDICT_INTERSECTS;
+    return many ? OJ_VERDICT_DISJOINT_IF_VALID : OJ_VERDICT_DISJOINT;
 }
 
 #endif

@@ -243,8 +243,8 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
     trial.n_pairs = *n_pairs;
     *words = LEAST_WORDS;
     *room = 64 * p.rows.n + (1 << 16);
-    *room =
-        oj_least(*room, oj_cuda_index_free_bytes(work->device) / room_share);
+    *room = oj_min_int64(*room,
+                         oj_cuda_index_free_bytes(work->device) / room_share);
     if (*n_pairs == 0)
         return OJ_OK;
     OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));
@@ -584,7 +584,7 @@ find_k_most_similar(struct oj_cuda_work *work, struct cuda_text_pairs *pairs,
         work->drop(order);
     }
     OJ_TRY(work->read(kept.n, &n));
-    oj_cuda_share_take(work, 1, &kept, (int64_t)n, share);
+    oj_cuda_share_move_pairs(work, 1, &kept, (int64_t)n, share);
     return OJ_OK;
 }
 
@@ -619,7 +619,7 @@ static int takes_similar_text(const struct oj_relation *relation,
                               const struct oj_flat *join_side,
                               const struct oj_flat *input)
 {
-    return oj_cuda_texts_take(relation, join_side, input) &&
+    return oj_cuda_text_side_takes(relation, join_side, input) &&
            (relation->k >= OJ_EVERY_PAIR ||
             (relation->k <= MOST_BEST && relation->ties == OJ_TIES_FIRST));
 }

@@ -50,9 +50,9 @@ oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-int oj_cuda_texts_take(const struct oj_relation *relation,
-                       const struct oj_flat *join_side,
-                       const struct oj_flat *input)
+int oj_cuda_text_side_takes(const struct oj_relation *relation,
+                            const struct oj_flat *join_side,
+                            const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;

@@ -39,9 +39,9 @@ OJ_MUST_USE oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
                                              struct oj_cuda_text_side *out);
 
 /** Returns 1 for joins whose only condition is one on texts. */
-int oj_cuda_texts_take(const struct oj_relation *relation,
-                       const struct oj_flat *join_side,
-                       const struct oj_flat *input);
+int oj_cuda_text_side_takes(const struct oj_relation *relation,
+                            const struct oj_flat *join_side,
+                            const struct oj_flat *input);
 
 /** Index of the join side. */
 struct oj_cuda_text_index

@@ -112,8 +112,8 @@ static int open_nothing(void *user)
     return -1;
 }
 
-static const struct oj_held_files files = {open_file, NULL};
-static const struct oj_held_files no_files = {open_nothing, NULL};
+static const struct oj_value_sort_files files = {open_file, NULL};
+static const struct oj_value_sort_files no_files = {open_nothing, NULL};
 
 static void must(oj_status status)
 {

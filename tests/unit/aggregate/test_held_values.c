@@ -22,7 +22,7 @@ static int open_file(void *user)
     return file;
 }
 
-static const struct oj_held_files files = {open_file, NULL};
+static const struct oj_value_sort_files files = {open_file, NULL};
 
 static void must(oj_status status)
 {
@@ -36,12 +36,12 @@ TEST(large_many_runs)
     int64_t n = 0, last = -1;
     uint64_t sum = 0;
     n_open = 0;
-    must(oj_value_sort_open(OJ_HELD_BY_PLACE, &files, &held, NULL));
+    must(oj_value_sort_open(OJ_VALUE_SORT_BY_PLACE, &files, &held, NULL));
     random_state = 5;
     for (int i = 0; i < 20000; i++)
     {
         char text[40];
-        struct oj_held_value value = {0};
+        struct oj_value_sort_value value = {0};
         value.row = pick(3);
         value.fid = pick(1000);
         value.place = i;
@@ -56,7 +56,7 @@ TEST(large_many_runs)
     ck_assert_int_eq(n_open, 1);
     while (oj_value_sort_peek(held) != NULL)
     {
-        const struct oj_held_value *v = oj_value_sort_peek(held);
+        const struct oj_value_sort_value *v = oj_value_sort_peek(held);
         int64_t key = (v->row * 1000 + v->fid) * 20000 + v->place;
         char text[40];
         expect(key > last, "order");
@@ -78,19 +78,19 @@ TEST(large_values)
 {
     static char text[300000];
     struct oj_value_sort *held;
-    must(oj_value_sort_open(OJ_HELD_BY_BYTES, &files, &held, NULL));
+    must(oj_value_sort_open(OJ_VALUE_SORT_BY_BYTES, &files, &held, NULL));
     memset(text, 'x', sizeof text);
     for (int i = 0; i < 9; i++)
     {
-        const struct oj_held_value value = {1, 0,    0,
-                                            0, text, (int64_t)sizeof text - i};
+        const struct oj_value_sort_value value = {
+            1, 0, 0, 0, text, (int64_t)sizeof text - i};
         must(oj_value_sort_add(held, &value, NULL));
         must(oj_value_sort_spill(held, NULL));
     }
     must(oj_value_sort_rewind(held, NULL));
     for (int i = 8; i >= 0; i--)
     {
-        const struct oj_held_value *value = oj_value_sort_peek(held);
+        const struct oj_value_sort_value *value = oj_value_sort_peek(held);
         ck_assert_int_eq(value->n_bytes, (int64_t)sizeof text - i);
         ck_assert(memcmp(value->bytes, text, sizeof text - 9) == 0);
         must(oj_value_sort_skip(held, NULL));
@@ -107,10 +107,10 @@ TEST(degenerate_orders)
         struct oj_value_sort *held;
         uint64_t last = 0;
         int n = 100000;
-        must(oj_value_sort_open(OJ_HELD_BY_NUMBER, NULL, &held, NULL));
+        must(oj_value_sort_open(OJ_VALUE_SORT_BY_NUMBER, NULL, &held, NULL));
         for (int i = 0; i < n; i++)
         {
-            struct oj_held_value value = {0};
+            struct oj_value_sort_value value = {0};
             value.number = kind == 0   ? 7u
                            : kind == 1 ? (uint64_t)i
                            : kind == 2 ? (uint64_t)(n - i)

@@ -113,7 +113,7 @@ static int64_t take_all(struct oj_row_places *places, int64_t at_once,
     do
     {
         left = oj_row_places_count(places);
-        more = oj_row_places_take(places, out + n, at_once);
+        more = oj_row_places_next(places, out + n, at_once);
         ck_assert_int_eq(more, left < at_once ? left : at_once);
         n += more;
     } while (more > 0);
@@ -196,7 +196,7 @@ TEST(truth_unmatched_join_rows)
     oj_row_places_set_first_fid(&places, 40);
     oj_row_places_begin_unmatched(&places, 5, is_matched);
     ck_assert_int_eq(oj_row_places_count(&places), 3);
-    ck_assert_int_eq(oj_row_places_take(&places, out, 6), 3);
+    ck_assert_int_eq(oj_row_places_next(&places, out, 6), 3);
     for (int i = 0; i < 3; i++)
     {
         ck_assert_int_eq(out[i].row, i == 0 ? 0 : i + 1);
@@ -207,7 +207,7 @@ TEST(truth_unmatched_join_rows)
         ck_assert_int_eq(out[i].fid, 40 + i);
     }
     oj_row_places_end(&places);
-    ck_assert_int_eq(oj_row_places_take(&places, out, 6), 0);
+    ck_assert_int_eq(oj_row_places_next(&places, out, 6), 0);
 }
 
 /* Right and full joins: of input rows as inner and left. */
@@ -242,7 +242,7 @@ TEST(truth_spread_fids)
     {
         struct oj_row_place out[3];
         oj_row_places_begin(&places, &m, &m, 0, &fids[i]);
-        ck_assert_int_eq(oj_row_places_take(&places, out, 3), 3);
+        ck_assert_int_eq(oj_row_places_next(&places, out, 3), 3);
         for (int p = 0; p < 3; p++)
         {
             int64_t n, feature;
@@ -275,7 +275,7 @@ TEST(truth_spread_fids_at_the_ends)
         set_entry(&m, i, i);
     oj_row_places_set_fid_stride(&places, 3);
     oj_row_places_begin(&places, &m, &m, 0, &fid);
-    ck_assert_int_eq(oj_row_places_take(&places, out, 3), 3);
+    ck_assert_int_eq(oj_row_places_next(&places, out, 3), 3);
     ck_assert_int_eq(out[0].fid, OJ_NO_FID);
     ck_assert_int_eq(out[1].fid, INT64_MIN);
     ck_assert_int_eq(out[2].fid, INT64_MIN + 1);

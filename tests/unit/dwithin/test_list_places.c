@@ -25,7 +25,7 @@ static void note(struct oj_list_places *places, int64_t *offset, int64_t n_rows,
         at = (at + stride) % n_rows;
         if (left_out > 0 && at % left_out == 0)
             continue;
-        oj_list_places_put(places, pick(n_threads), at, 3 * at + 1, at % 5);
+        oj_list_places_record(places, pick(n_threads), at, 3 * at + 1, at % 5);
     }
     oj_list_places_end(places);
 }

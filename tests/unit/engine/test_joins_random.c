@@ -149,7 +149,7 @@ static void join_row(struct oj_geos_pairs *pairs, const struct join_trial *t,
     {
         double distance;
         enum oj_geos_verdict verdict;
-        if (!oj_pair_may_count(filter, row, feature))
+        if (!oj_pair_filter_accepts(filter, row, feature))
             continue;
         verdict = ask(pairs, t, by_even_odd, row, feature, &distance);
         ck_assert_int_ne(verdict, OJ_GEOS_OUT_OF_MEMORY);
@@ -164,7 +164,7 @@ static void join_row(struct oj_geos_pairs *pairs, const struct join_trial *t,
         if (t->relation.op == OJ_OP_NEAREST)
             must(oj_ranking_add(ranking, feature, distance, &error));
         else
-            oj_answers_put(answers, (int32_t)row, feature, distance);
+            oj_answers_append_pair(answers, (int32_t)row, feature, distance);
     }
     if (t->relation.op == OJ_OP_NEAREST)
     {

@@ -259,8 +259,8 @@ TEST(predicates_of_a_pair)
     {
         relation.op = (enum oj_op)i;
         if ((oj_op_get(relation.op)->takes & OJ_TAKES_SHAPES) == 0)
-            ck_assert_int_eq(oj_exact_decides_pair(&relation, &view_a, 0,
-                                                   &view_b, 0, &holds, &error),
+            ck_assert_int_eq(oj_exact_decide_pair(&relation, &view_a, 0,
+                                                  &view_b, 0, &holds, &error),
                              OJ_ERR_ARG);
     }
 }

@@ -43,7 +43,7 @@ TEST(one_distance)
             px = nudge(e.ax + t * (e.bx - e.ax), 2);
             py = nudge(e.ay + t * (e.by - e.ay), 2);
         }
-        if (oj_near_is_lost(e))
+        if (oj_near_has_no_length(e))
         {
             n_lost++;
             continue;
@@ -67,8 +67,8 @@ TEST(refused)
     ck_assert(oj_near_square(0, 0, 0, 0, 0, 0.0, 1, &square));
     ck_assert(oj_near_square(0, 0, 9, 9, 9, INFINITY, 1, &square));
     ck_assert(square.has_outside);
-    ck_assert(oj_near_is_lost({0.0, 0.0, 1e-160, 0.0}));
-    ck_assert(!oj_near_is_lost({1.0, 0.0, 1.0, 0.0}));
+    ck_assert(oj_near_has_no_length({0.0, 0.0, 1e-160, 0.0}));
+    ck_assert(!oj_near_has_no_length({1.0, 0.0, 1.0, 0.0}));
 }
 
 int main(void)

@@ -164,7 +164,7 @@ static void check_mark(const char *text, int is_marked)
         add_text(&buf, text);
         must(oj_flat_buf_add_null(&buf, 9, &error));
         flat = oj_flat_buf_view(&buf);
-        must(oj_overlapping_parts(&flat, 1, n_threads, NULL, &mark, &error));
+        must(oj_self_overlap_find(&flat, 1, n_threads, NULL, &mark, &error));
         ck_assert_msg((mark != NULL) == is_marked, "%s", text);
         if (mark != NULL)
             ck_assert_msg(mark[0] == 0 && mark[1] == 1 && mark[2] == 0, "%s",
@@ -249,7 +249,7 @@ TEST(coasts)
         add_coast(&buf, 5000, 0);
         add_coast(&buf, 5000, extra);
         flat = oj_flat_buf_view(&buf);
-        must(oj_overlapping_parts(&flat, 1, 2, NULL, &mark, &error));
+        must(oj_self_overlap_find(&flat, 1, 2, NULL, &mark, &error));
         ck_assert_int_eq(mark != NULL, extra > 0);
         ck_assert(mark == NULL || (mark[0] == 0 && mark[1] == 1));
         oj_free(mark);
@@ -269,7 +269,7 @@ TEST(locations)
         make_layers(&join_buf, &input_buf);
         join = oj_flat_buf_view(&join_buf);
         input = oj_flat_buf_view(&input_buf);
-        must(oj_overlapping_parts(&join, 1, 1 + pick(3), NULL, &mark, &error));
+        must(oj_self_overlap_find(&join, 1, 1 + pick(3), NULL, &mark, &error));
         for (int64_t f = 0; f < join.n_features; f++)
         {
             int is_marked = mark != NULL && mark[f];

@@ -131,13 +131,13 @@ TEST(areas_and_lengths)
 
 TEST(bearings)
 {
-    ck_assert(oj_bearing(1, 1, 1, 9) == 0.0);
-    ck_assert(oj_bearing(1, 1, 9, 1) == 90.0);
-    ck_assert(oj_bearing(1, 1, 1, -9) == 180.0);
-    ck_assert(oj_bearing(1, 1, -9, 1) == 270.0);
-    ck_assert(isnan(oj_bearing(1, 1, 1, 1)));
-    ck_assert(oj_bearing(0, 0, -1e-300, 1) < 360.0);
-    ck_assert(oj_bearing(0, 0, -1e-300, 1) >= 0.0);
+    ck_assert(oj_planar_bearing(1, 1, 1, 9) == 0.0);
+    ck_assert(oj_planar_bearing(1, 1, 9, 1) == 90.0);
+    ck_assert(oj_planar_bearing(1, 1, 1, -9) == 180.0);
+    ck_assert(oj_planar_bearing(1, 1, -9, 1) == 270.0);
+    ck_assert(isnan(oj_planar_bearing(1, 1, 1, 1)));
+    ck_assert(oj_planar_bearing(0, 0, -1e-300, 1) < 360.0);
+    ck_assert(oj_planar_bearing(0, 0, -1e-300, 1) >= 0.0);
 }
 
 /* ---- nearest points ----------------------------------------------------- */
