@@ -397,7 +397,7 @@ static int ranks_within_distance(const struct oj_relation *relation)
            relation->max_distance < INFINITY;
 }
 
-/* 1 for conditions that no kernel asks. */
+/* 1 if the join has conditions that no kernel tests. */
 static int has_conditions_for_cpu_only(const struct oj_relation *relation)
 {
     return relation->n_spans > 0 || relation->heading.is_asked;

@@ -353,7 +353,8 @@ static const struct oj_parameter *setting_at(int i)
                               : oj_parameter_at(i - n_own - n_rows);
 }
 
-/* Words of other libraries for a setting, whose names are not spelled alike. */
+/* Parameters of other libraries and our setting that corresponds, whose
+ * spelling is too different for closest_setting(). */
 static const struct
 {
     const char *word, *setting;
@@ -371,7 +372,8 @@ static const struct
     {"n_neighbors", "k"},
 };
 
-/* Words of other libraries that no setting stands for, and what to do. */
+/* Parameters of other libraries without a corresponding setting, and what to do
+ * instead. */
 static const struct
 {
     const char *word, *instead;
@@ -392,8 +394,9 @@ static const char *find_instead(const char *name)
     return NULL;
 }
 
-/* Name of the setting that a wrong name stands for elsewhere or, without one,
- * the most similar name, the shortest of several; NULL: there is none. */
+/* Suggests a setting for a wrong name: the synonym of another library,
+ * otherwise the most similar name (the shortest if several are equally
+ * similar). NULL if no name is similar. */
 static const char *closest_setting(const char *name)
 {
     const struct oj_parameter *setting;
@@ -1116,7 +1119,8 @@ static oj_status check_beside_each_other(const struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
-/* Settings that only kept indexes have; list: those without effect here. */
+/* Fails if a setting of `list` was set: these settings of kept indexes have no
+ * effect here. what: the kind of join, for the message. */
 static oj_status check_settings_of_kept_index(const struct ogrjoin_settings *s,
                                               const char *list,
                                               const char *what,
@@ -1216,15 +1220,16 @@ static oj_status check_no_settings_of_rows(const struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
-/* Values of pairs that have gone are not known. */
+/* Fails if `changes` and a value of pairs are both set: values of removed pairs
+ * are not available. */
 static oj_status check_values_of_changes(const struct ogrjoin_settings *s,
                                          struct oj_error *err)
 {
     int value = s->changes ? find_given(s, VALUE_SETTINGS) : -1;
     if (value >= 0 && !is_switched_off(s, value))
         return oj_fail(err, OJ_ERR_ARG,
-                       "%s and changes do not go together: pairs that have "
-                       "gone have no values",
+                       "%s and changes do not go together, because pairs that "
+                       "have gone have no values: leave out one of them",
                        setting_at(value)->name);
     return OJ_OK;
 }

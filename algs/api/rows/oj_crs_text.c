@@ -801,8 +801,9 @@ static int is_definition_of_wgs84(const struct crs_definition *d,
            are_close(text->unit, oj_units[OJ_UNIT_DEG].size);
 }
 
-/* Of a rotated pole the ellipsoid stays unstated: its coordinates are no
- * longitudes and latitudes of the ellipsoid. */
+/* Sets the ellipsoid of a geographic CRS. A derived CRS (rotated pole) gets
+ * none, because its coordinates are not longitudes and latitudes on the
+ * ellipsoid. */
 static void describe_ellipsoid(const struct crs_definition *definition,
                                struct oj_crs_text *text)
 {
