@@ -99,11 +99,10 @@ static oj_status build(struct oj_index *wrapped,
     if (are_fids_consecutive(side))
         self->first_id = side->fid[0];
     else if (args->relation.exclude_self || args->relation.unordered_pairs != 0)
-        return oj_fail(
-            err, OJ_ERR_UNSUPPORTED,
-            "the backend \"%s\" needs FIDs without gaps for the pairs "
-            "of a layer with itself",
-            args->engine->name);
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the backend \"%s\" can join a layer with itself only "
+                       "if its FIDs have no gaps: use the backend cpu",
+                       args->engine->name);
     if (args->tie_rank != NULL)
     {
         OJ_NEW(self->feature, side->n_features, err);

@@ -528,7 +528,7 @@ static oj_status set_op(struct ogrjoin_settings *s, const char *value,
     oj_op_names(", ", names, sizeof names);
     if (op < 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "there is no join \"%.40s\": op is one of %s", value,
+                       "there is no op \"%.40s\": write one of %s", value,
                        names);
     s->relation.op = (enum oj_op)op;
     return OJ_OK;
@@ -667,7 +667,9 @@ static struct oj_distance *distance_of_setting(struct ogrjoin_settings *s,
 
 static oj_status fail_word(const char *name, struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_ARG, "%s is a number, not a word", name);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "the value of the setting %s must be a number, not a word",
+                   name);
 }
 
 /* Sets a distance such as "100ft". A number with a unit is converted later,
@@ -771,7 +773,7 @@ static oj_status set_threshold(const char *name, double value, int64_t *to,
     double n = nearbyint(value * (double)most);
     if (!(value > 0.0 && value <= 1.0) || n / (double)most != value)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%s is above 0 and at most 1, a number of up to 9 "
+                       "%s must be above 0 and at most 1, a number of up to 9 "
                        "digits or a text as 2/3, not %.17g",
                        name, value);
     to[0] = (int64_t)n;
@@ -791,13 +793,15 @@ static oj_status set_number_of(struct ogrjoin_settings *settings,
     if (setting->kind == OJ_PARAMETER_THRESHOLD)
         return set_threshold(name, value, at, err);
     if (!is_whole && setting->kind != OJ_PARAMETER_DISTANCE)
-        return oj_fail(err, OJ_ERR_ARG, "%s is a word, not a number", name);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "the value of the setting %s must be a word, not a number", name);
     if (!(value >= setting->least && value <= setting->most) ||
         (is_whole && value != floor(value)))
         return oj_fail(err, OJ_ERR_ARG,
-                       "%s is a %snumber from %.16g to %.16g, not %.15g", name,
-                       is_whole ? "whole " : "", setting->least, setting->most,
-                       value);
+                       "%s must be a %snumber from %.16g to %.16g, not %.15g",
+                       name, is_whole ? "whole " : "", setting->least,
+                       setting->most, value);
     settings->has_k |= at == (void *)&settings->relation.k;
     if (setting->kind == OJ_PARAMETER_INT)
         *(int *)at = (int)value;
@@ -995,8 +999,8 @@ oj_status api_settings_check_units(const struct ogrjoin_settings *settings,
     {
         if (distances[i]->unit != OJ_UNIT_CRS)
             return oj_fail(err, OJ_ERR_ARG,
-                           "%s %s: a layer has no CRS that says how long a "
-                           "unit is: write a number in units of the "
+                           "%s %s: layers have no CRS, so a unit cannot be "
+                           "converted: write a number in units of the "
                            "coordinates, or join rows (ogrjoin_rows_open)",
                            names[i], api_setting_given(settings, names[i]));
     }
@@ -1078,9 +1082,11 @@ static const struct
                                            no effect unless one of `others`
                                            is set */
 } beside[] = {
-    {"unordered", "unordered_pairs", "they are one setting"},
-    {"left_column", "left_x|left_y", "both say where the input is"},
-    {"right_column", "right_x|right_y", "both say where the join side is"},
+    {"unordered", "unordered_pairs", "they are two names of one setting"},
+    {"left_column", "left_x|left_y",
+     "both name the columns with the geometries of the input"},
+    {"right_column", "right_x|right_y",
+     "both name the columns with the geometries of the join side"},
     {"min_similarity", "similar", NULL},
     {"measure", "similar", NULL},
     {"tokens", "similar", NULL},
@@ -1108,13 +1114,15 @@ static oj_status check_beside_each_other(const struct ogrjoin_settings *s,
         if (find_given(s, beside[i].setting) < 0)
             continue;
         if (beside[i].why == NULL && other < 0)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "%s has no effect without %s: leave it out",
-                           beside[i].setting, beside[i].others);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "%s has no effect without %s: leave it out, or set both",
+                beside[i].setting, beside[i].others);
         if (beside[i].why != NULL && other >= 0)
-            return oj_fail(err, OJ_ERR_ARG, "%s and %s do not go together: %s",
-                           beside[i].setting, setting_at(other)->name,
-                           beside[i].why);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "%s and %s do not go together: leave one out, because %s",
+                beside[i].setting, setting_at(other)->name, beside[i].why);
     }
     return OJ_OK;
 }
@@ -1131,7 +1139,8 @@ static oj_status check_settings_of_kept_index(const struct ogrjoin_settings *s,
     if (place >= 0 && !is_switched_off(s, place))
         return oj_fail(
             err, OJ_ERR_ARG,
-            "%s has no effect on %s: it goes with %s a kept index", name, what,
+            "%s has no effect on %s, only on %s a kept index: leave it out",
+            name, what,
             strcmp(name, "tree") == 0 ? "the points of" : "the near pairs of");
     return OJ_OK;
 }
@@ -1145,9 +1154,10 @@ static oj_status check_settings_fit_op(const struct ogrjoin_settings *s,
     {
         if (s->given[i] != NULL && !is_switched_off(s, i) &&
             setting->ops != NULL && oj_words_find(setting->ops, op->name) < 0)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "%s has no effect on op %s: it goes with op %s",
-                           setting->name, op->name, setting->ops);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "%s has no effect on op %s, only on op %s: leave it out",
+                setting->name, op->name, setting->ops);
     }
     return OJ_OK;
 }
@@ -1159,13 +1169,14 @@ static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
         find_given(s, "max_distance_field|join_max_distance_field") >= 0;
     if (has_field && !oj_relation_is_dwithin(&s->relation))
         return oj_fail(err, OJ_ERR_ARG,
-                       "columns of distances have no effect on op %s: they go "
-                       "with op dwithin",
+                       "columns of distances have no effect on op %s, only on "
+                       "op dwithin: leave them out",
                        oj_op_get(s->relation.op)->name);
     if (oj_relation_is_dwithin(&s->relation) && !has_field &&
         isinf(s->rows.max_distance.value))
         return oj_fail(err, OJ_ERR_ARG,
-                       "op dwithin takes a max_distance, as 100 or \"100ft\"");
+                       "op dwithin needs a maximum distance: set max_distance, "
+                       "as 100 or \"100ft\"");
     return OJ_OK;
 }
 
@@ -1213,8 +1224,8 @@ static oj_status check_no_settings_of_rows(const struct ogrjoin_settings *s,
         if (s->given[n_own + i] != NULL &&
             oj_words_find(of_pairs_too, name) < 0)
             return oj_fail(err, OJ_ERR_ARG,
-                           "%s has no effect on pairs: leave it out, or join "
-                           "rows, which have it",
+                           "%s has no effect on pairs, only on rows: leave it "
+                           "out, or join rows (ogrjoin_rows_open)",
                            name);
     }
     return OJ_OK;

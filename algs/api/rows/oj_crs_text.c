@@ -881,8 +881,9 @@ static oj_status read_json_string(const struct oj_crs_tree *tree,
     oj_status status;
     OJ_TRY(copy_content(tree, 0, &content, err));
     if (content[strspn(content, " \t\r\n")] == '"')
-        status = oj_fail(err, OJ_ERR_DATA,
-                         "%s is a text in quotes within quotes", whose);
+        status = oj_fail(
+            err, OJ_ERR_DATA,
+            "%s is in quotes twice: write it with one pair of quotes", whose);
     else
         status = read_text(content, whose, callbacks, out, err);
     oj_free(content);

@@ -1030,7 +1030,7 @@ TEST_LOOP(bad_streams, 0, sizeof bad_streams / sizeof *bad_streams)
     ends_as(bad, status, err.message);
     ogrjoin_layer_free(layer);
     fails(ogrjoin_layer_from_stream(&stream, NULL, NULL, &layer, &err),
-          OGRJOIN_ERR_ARG, "the Arrow stream is released");
+          OGRJOIN_ERR_ARG, "the Arrow stream has been released");
     cancel_flag = 0;
     layer = points_at(lines.x, lines.y, 3);
     must(ogrjoin_index_new(layer, settings, &index, &err));
@@ -1083,7 +1083,7 @@ TEST(arrays)
           "must be 0 or more");
     a.part_kind = NULL;
     fails(ogrjoin_layer_from_arrays(&a, &layer, &err), OGRJOIN_ERR_ARG,
-          "without part_kind");
+          "part_kind is missing");
     a.size = 8;
     fails(ogrjoin_layer_from_arrays(&a, &layer, &err), OGRJOIN_ERR_ARG, "size");
 }

@@ -499,7 +499,7 @@ TEST(unit_given_columns)
                                   release_stream, &batches};
     struct ArrowArrayStream out;
     fails(join_layers("vector", "u", layer, layer, NULL), OGRJOIN_ERR_ARG,
-          "no vectors");
+          "needs numbers in both layers");
     fails(ogrjoin_layer_set_vectors(layer, down, numbers, &err),
           OGRJOIN_ERR_ARG,
           "offsets of vectors must be 0 or more and never decrease");
@@ -624,7 +624,7 @@ static int read_bad_arrow(const struct bad_arrow *bad,
 #define BAD_VIEW                                                               \
     OGRJOIN_ERR_DATA,                                                          \
         "a view of an Arrow array lies outside of its data buffers", 0
-#define NULL_PART OGRJOIN_ERR_DATA, "a part of a geometry is NULL", 0
+#define NULL_PART OGRJOIN_ERR_DATA, "of a geometry is NULL", 0
 #define ROW_0 OGRJOIN_ERR_DATA, "row 0: broken WKB", 0
 #define MORE_BYTES OGRJOIN_ERR_DATA, "bytes follow after its end", 0
 #define NOT_READ OGRJOIN_ERR_DATA, "row 0: ", 0

@@ -470,7 +470,7 @@ TEST(settings)
     struct ogrjoin_pairs *pairs = NULL;
     ck_assert(ogrjoin_live_new(s, &live, &live_error) ==
                   OGRJOIN_ERR_UNSUPPORTED &&
-              strstr(live_error.message, "has no kdtree") != NULL);
+              strstr(live_error.message, "kdtree is not available") != NULL);
     ogrjoin_settings_free(s);
     s = settings_of("backend=cuda gpus=1");
     must(ogrjoin_live_new(s, &live, &live_error));

@@ -220,7 +220,7 @@ static const char *const refused[][2] = {
     {",count", "a function is missing" THERE_ARE},
     {"summe(i)", "there is no function 'summe'" THERE_ARE},
     {"sum", "sum needs a field, as in sum(F)"},
-    {"sum()", "sum() names no field"},
+    {"sum()", "sum() needs the name of a field between its brackets"},
     {"sum(i", "the bracket of sum is not closed in sum(i"},
     {"sum(\"i)", "the quote \" is not closed in sum(\"i)"},
     {"sum(i, r)", "sum takes one field; a field whose name has a comma goes in "
@@ -250,7 +250,7 @@ static const char *const refused[][2] = {
     {"percentile(i, 1", "the bracket of percentile is not closed in "
                         "percentile(i, 1"},
     {"covered_area(i)",
-     "covered_area takes no field: it is of the input feature"},
+     "covered_area takes no field, because it measures the input feature"},
     {"q1(i, 1)", "q1 takes one field; a field whose name has a comma goes in "
                  "double quotes"},
     {"weighted_mean(i,)", "weighted_mean names no column after the comma; "

@@ -261,7 +261,7 @@ static const char *const refused[][2] = {
     {"{\"type\":\"CompoundCRS\"}", "describes no CRS"},
     {"{\"type\":\"BoundCRS\",\"source_crs\":7}", "describes no CRS"},
     {"[1]", "describes no CRS"},
-    {"\"\\\"EPSG:4326\\\"\"", "quotes within quotes"},
+    {"\"\\\"EPSG:4326\\\"\"", "is in quotes twice"},
     {"PROJCS[\"x\"", "no comma or closing bracket"},
     {"PROJCS[\"x\")", "no comma or closing bracket"},
     {"PROJCS[\"x\"]]", "more text"},

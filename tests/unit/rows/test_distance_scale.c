@@ -424,8 +424,8 @@ TEST(unit_distances_that_match_nothing)
     struct oj_error err;
     ck_assert_int_eq(convert(&feet, OJ_OP_NEAREST, "1", "2", &r, &err),
                      OJ_ERR_ARG);
-    ck_assert_str_eq(err.message, "-min_distance is greater than "
-                                  "-max_distance: nothing could match");
+    ck_assert_str_eq(err.message, "-min_distance must not be greater than "
+                                  "-max_distance: no feature would match");
     ck_assert_int_eq(convert(&feet, OJ_OP_NEAREST, NULL, "inf", &r, &err),
                      OJ_ERR_ARG);
     ck_assert_str_eq(err.message, "-min_distance must be a number");

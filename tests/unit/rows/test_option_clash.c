@@ -79,35 +79,37 @@ TEST(words_of_the_command)
         {"", &nearest, ""},
         {"pick=first;", &meets, ""},
         {"pick=first;agg=count;", &meets,
-         "-pick and -agg do not go together: each makes one row of an input "
-         "row's pairs"},
+         "-pick and -agg do not go together: leave one out, because each "
+         "reduces the pairs of an input row to one row"},
         {"how=semi;", &meets, ""},
         {"how=semi;prefix=p;", &meets,
-         "-prefix and -how semi do not go together: only the input layer's "
-         "geometry and fields are written"},
+         "-prefix and -how semi do not go together: leave one out, because "
+         "only the input layer's geometry and fields are written"},
         {"agg=count;how=inner;", &meets, ""},
         {"agg=count;how=full;", &meets,
-         "-agg gives one row for each input row: -how can be left, or inner "
-         "for those with pairs only"},
+         "-agg gives one row for each input row: write -how left, or -how "
+         "inner for the rows with pairs only"},
         {"agg=count;name_count=n;", &meets,
-         "-agg names its columns itself: write \"count as n\""},
+         "-agg names its own columns: leave -name_count out and write \"count "
+         "as n\" in -agg"},
         {"explain=;validate=geos;", &meets,
-         "-explain and -validate do not go together: -explain only says what "
-         "would be done"},
+         "-explain and -validate do not go together: leave one out, because "
+         "-explain only shows the plan, and nothing is joined"},
         {"name_rank=r;", &three, ""},
         {"name_rank=r;", &ties, ""},
         {"name_rank=;", &nearest, ""},
         {"name_rank=r;", &nearest,
-         "-name_rank: there is a rank only with -op nearest or similar, and "
-         "several join features to an input row (-k, -ties all), of which none "
-         "is picked"},
+         "-name_rank needs several pairs per input row that are ordered by "
+         "distance or similarity: -op nearest or similar with -k above 1 or "
+         "-ties all, and without -pick"},
         {"name_rank=r;pick=first;", &three,
-         "-name_rank: there is a rank only with -op nearest or similar, and "
-         "several join features to an input row (-k, -ties all), of which none "
-         "is picked"},
+         "-name_rank needs several pairs per input row that are ordered by "
+         "distance or similarity: -op nearest or similar with -k above 1 or "
+         "-ties all, and without -pick"},
         {"name_rank=r;pick=ALL;", &three, ""},
         {"name_distance=d;", &meets,
-         "-name_distance: -op intersects has no distance"},
+         "-name_distance: -op intersects measures no distance; leave the "
+         "option out"},
         {"name_distance=d;", &nearest, ""},
         {"pick=most_similar;", &meets,
          "-pick most_similar needs -similar or -vector"},
@@ -115,23 +117,24 @@ TEST(words_of_the_command)
         {"pick=most_similar;vector=v;", &meets, ""},
         {"in_place=;", &nearest, ""},
         {"in_place=;how=inner;", &nearest,
-         "-in_place keeps every row of the layer: -how can only be left"},
+         "-in_place keeps every row of the layer: write -how left, or leave "
+         "-how out"},
         {"in_place=;", &meets,
          "-in_place has room for one join feature per row, and -op intersects "
          "can find several: choose one with -pick, for example -pick first, or "
          "with -one_to_one, or add them up with -agg"},
         {"in_place=;pick=all;", &three,
-         "-in_place has room for one join feature per row: -k can only be 1, "
-         "unless -pick, -one_to_one or -agg makes one of them"},
+         "-in_place has room for one join feature per row: write -k 1, or "
+         "reduce several to one with -pick, -one_to_one or -agg"},
         {"in_place=;", &ties,
-         "-in_place has room for one join feature per row: -ties can only be "
-         "first, unless -pick, -one_to_one or -agg makes one of them"},
+         "-in_place has room for one join feature per row: write -ties first, "
+         "or reduce several to one with -pick, -one_to_one or -agg"},
         {"in_place=;one_to_one=;", &meets, ""},
         {"in_place=;agg=count;", &ties, ""},
         {"centroid_of=input;point_on_surface_of=join;", &meets, ""},
         {"centroid_of=both;point_on_surface_of=join;", &meets,
-         "-centroid_of and -point_on_surface_of both say what the join side "
-         "is joined by: leave it out of one of them"},
+         "-centroid_of and -point_on_surface_of both replace the features of "
+         "the join side by points: name this side in one of them only"},
         {"distance_to=boundary;metric=sphere;", &nearest,
          "-distance_to boundary is possible with -metric planar only"},
         {"distance_to=interior;metric=sphere;", &nearest, ""},
@@ -152,8 +155,8 @@ TEST(words_of_the_command)
          "-validate ellipsoid: this reference is for -metric ellipsoid; in the "
          "plane it is -validate geos"},
         {"distance=hausdorff;bearing_field=;", &nearest,
-         "-bearing_field and -distance hausdorff do not go together: nearest "
-         "points are those of the least distance"},
+         "-bearing_field and -distance hausdorff do not go together: leave one "
+         "out, because only -distance least has nearest points"},
         {"distance=least;bearing_field=;", &nearest, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -166,15 +169,16 @@ TEST(words_of_another_caller)
     const struct oj_relation nearest =
         relation_of(OJ_OP_NEAREST, 1, OJ_TIES_FIRST);
     check("pick=first;one_to_one=;", &nearest, 1,
-          "pick and one_to_one do not go together: each makes one row of an "
-          "input row's pairs");
+          "pick and one_to_one do not go together: leave one out, because each "
+          "reduces the pairs of an input row to one row");
     check("how=anti;agg=count;", &nearest, 1,
-          "agg and how='anti' do not go together: only the input layer's "
-          "geometry and fields are written");
+          "agg and how='anti' do not go together: leave one out, because only "
+          "the input layer's geometry and fields are written");
     check("pick=most_similar;", &nearest, 1,
           "pick='most_similar' needs similar or vector");
     check("agg=sum(a);name_count=n;", &nearest, 1,
-          "agg names its columns itself: write \"count as n\"");
+          "agg names its own columns: leave name_count out and write \"count "
+          "as n\" in agg");
     check("metric=sphere;validate=geos;", &nearest, 1,
           "validate='geos': this reference measures in the plane, as GEOS "
           "does; that of metric='sphere' is validate='sphere'");

@@ -288,14 +288,16 @@ TEST(truth_aggregates_that_are_refused)
          "input_area, join_area, nearest_x, nearest_y, join_bearing"},
         {1, "max(join_rank)", NULL, "no field 'join_rank'; pairs have: "},
         {1, "count(distinct v)", NULL,
-         "-agg: different values are counted by unique(v)"},
+         "-agg: write unique(v) to count different values"},
         {1, "mean(join_distance)", "d", "no field 'join_distance'; pairs"},
         {1, "mean(v)", "d",
-         "-name_distance: no aggregate names 'd', as in \"mean(d)\""},
+         "-name_distance has no effect, because no aggregate uses 'd': write "
+         "for example \"mean(d)\", or leave the option out"},
         {1, "mean(v)", "V",
          "-name_distance: the join layer has a field 'V' already"},
         {1, "mean(v)", "",
-         "-name_distance: aggregates have no such column to leave out"},
+         "-name_distance: rows of aggregates have no such column; leave the "
+         "option out"},
         {1, "sum(join_fid)", NULL,
          "-agg: sum(join_fid) needs numbers; the field is String"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
