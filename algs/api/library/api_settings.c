@@ -31,7 +31,8 @@ static const struct oj_parameter own_settings[] = {
     {"exclude_same_geometry", .help = "1: no pairs of equal vertices (0)",
      VALUE(INT, relation.exclude_same_geometry), .most = 1},
     {"backend",
-     .help = "auto (default), cpu, cuda, or another: ogrjoin_backend_name()",
+     .help = "auto (default), cpu, cuda, or another name that "
+             "ogrjoin_backend_name() lists",
      VALUE(BACKEND, backend)},
     {"threads", .help = "threads to use; 0: all (default)",
      VALUE(INT, options.n_threads), .most = 4096},
@@ -44,24 +45,22 @@ static const struct oj_parameter own_settings[] = {
     {"max_pairs", .help = "a join with more pairs fails; 0: no bound (0)",
      VALUE(COUNT, options.max_batch_pairs), .most = MOST_WHOLE},
     {"pick", API_PICK_NAMES,
-     .help =
-         "one pair of each row: first, nearest, "
-         "largest_overlap, smallest_area, largest_area, most_similar, "
-         "score (of "
-         "struct ogrjoin_columns), of rows max:COLUMN and min:COLUMN of the "
-         "join side, or all (default)",
+     .help = "one pair of each row: first, nearest, largest_overlap, "
+             "smallest_area, largest_area, most_similar, score (of struct "
+             "ogrjoin_columns), for rows also max:COLUMN and min:COLUMN of the "
+             "join side, or all (default)",
      VALUE(CHOICE, pairs.pick)},
     {"one_to_one", "none|" OJ_ONE_TO_ONE_WORDS,
-     .help = "1 or greedy: each feature in one pair at most, best pairs first, "
-             "by similarity, then distance, then the order of the sides; 2 or "
-             "best: as many pairs as there can be and, of these, those of the "
-             "least sum (0)",
+     .help = "1 or greedy: each feature in one pair at most; pairs are taken "
+             "in the order of similarity, distance, and features; 2 or best: "
+             "the maximum number of pairs, with the least sum of measures (0)",
      VALUE(INT, pairs.one_to_one), .most = OJ_ONE_TO_ONE_BEST},
     {"overlap_area", .help = "1: area of the intersection (0)",
      VALUE(INT, pairs.overlap_area), .most = 1},
     {"overlap_length", .help = "1: length of the intersection's lines (0)",
      VALUE(INT, pairs.overlap_length), .most = 1},
-    {"overlap_percent", .help = "1: overlap, of the left feature (0)",
+    {"overlap_percent",
+     .help = "1: part of the left feature that overlaps, in percent (0)",
      VALUE(INT, pairs.overlap_percent), .most = 1},
     {"nearest_point",
      .help = "1: nearest_x and nearest_y, the point of the right feature that "
@@ -74,31 +73,33 @@ static const struct oj_parameter own_settings[] = {
     {"intersection", .help = "1: what both features have in common, as WKB (0)",
      VALUE(INT, pairs.intersection), .most = 1},
     {"bearing",
-     .help = "1: direction to that point, degrees clockwise from north (0)",
+     .help = "1: direction from the left feature to the nearest point of the "
+             "right one, degrees clockwise from north (0)",
      VALUE(INT, pairs.bearing), .most = 1},
     {"line_along",
      .help = "1: measure along the right feature, a line or rings, from its "
              "start to the place nearest to the left one (0)",
      VALUE(INT, pairs.named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
-    {"line_along_percent",
-     .help = "1: that measure, in percent of the length (0)",
+    {"line_along_percent", .help = "1: line_along in percent of the length (0)",
      VALUE(INT, pairs.named[OJ_PAIR_ALONG_PERCENT - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
     {"line_offset",
-     .help = "1: distance from that place, above 0 on the left of the line, "
-             "below 0 on the right (0)",
+     .help = "1: distance from the line, above 0 on its left, below 0 on its "
+             "right (0)",
      VALUE(INT, pairs.named[OJ_PAIR_OFFSET - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
-    {"line_side", .help = "1: that side: 1 left, -1 right, 0 on the line (0)",
+    {"line_side",
+     .help = "1: side of the line: 1 left, -1 right, 0 on the line (0)",
      VALUE(INT, pairs.named[OJ_PAIR_SIDE - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
     {"line_segment",
-     .help = "1: number of the segment with that place, from 1 on (0)",
+     .help = "1: number of the nearest segment of the line, from 1 on (0)",
      VALUE(INT, pairs.named[OJ_PAIR_SEGMENT - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
     {"line_bearing",
-     .help = "1: direction of that segment, degrees clockwise from north (0)",
+     .help = "1: direction of the nearest segment of the line, degrees "
+             "clockwise from north (0)",
      VALUE(INT, pairs.named[OJ_PAIR_LINE_BEARING - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
     {"matrix",
@@ -108,48 +109,51 @@ static const struct oj_parameter own_settings[] = {
      .most = 1},
     {"relation",
      .help = "1: the first of equals, contains, within, touches, crosses, "
-             "overlaps, intersects, disjoint that holds, as such a number (0)",
+             "overlaps, intersects, disjoint that holds, as a number for "
+             "ogrjoin_pairs_word() (0)",
      VALUE(INT, pairs.named[OJ_PAIR_RELATION - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1},
     {"share",
-     .help = "1: weighted_sum is to be asked of the pairs, which needs their "
-             "overlaps (0)",
+     .help = "1: compute the overlaps that the aggregates weighted_sum and "
+             "weighted_mean need (0)",
      VALUE(INT, pairs.share), .most = 1},
     {"similar",
-     .help = "only pairs with similar texts: the least similarity of each "
+     .help = "only pairs with similar texts: the minimum similarity of each "
              "column of texts, as 0.6 or 3/4,0.5, or with the names of columns "
              "LEFT[=RIGHT][:T], as name=NAME:0.6,street+town:0.5",
      VALUE(THRESHOLDS, similar)},
-    {"min_similarity", .help = "the T of each LEFT[=RIGHT] that has none",
+    {"min_similarity",
+     .help = "minimum similarity of the columns in similar that are written "
+             "without one",
      VALUE(THRESHOLD, min_similarity)},
     {"vector",
-     .help = "only pairs with like numbers: columns with weights, "
-             "F[:WEIGHT]+..[=..], as price:0.001+area, or one of lists",
+     .help = "only pairs with similar numbers: columns with weights, "
+             "F[:WEIGHT]+..[=..], as price:0.001+area, or one column of lists",
      VALUE(VECTOR, vector)},
     {"max_difference",
-     .help = "the greatest difference of vectors; default: any, with k",
+     .help = "maximum difference of vectors; without it k is needed",
      VALUE(DISTANCE, relation.vector.max_difference), .most = INFINITY},
     {"norm", OJ_NORM_NAMES,
-     .help = "difference of two vectors: l2 (default), l1, linf, or 1 less "
-             "their cosine",
+     .help = "difference of two vectors: l2 (default), l1, linf, or cosine: 1 "
+             "minus their cosine",
      VALUE(CHOICE, relation.vector.norm)},
     {"side", "none|left|right",
-     .help = "which side a layer that is read from Arrow is: the columns that "
-             "similar and vector name are read with it (none)",
+     .help = "side of the join for which layers are read from Arrow: left and "
+             "right read the columns named in similar and vector, too (none)",
      VALUE(CHOICE, side)},
     {"measure", OJ_TEXT_MEASURE_NAMES,
      .help = "how similar two sets of tokens are: jaccard (default), dice, "
              "cosine, overlap",
      VALUE(CHOICE, measure)},
     {"tokens", OJ_TOKEN_NAMES,
-     .help = "what a text is cut into: trgm (default), words, 1grams to 8grams",
+     .help = "how a text is split into tokens: trgm (default), words, 1grams "
+             "to 8grams",
      VALUE(CHOICE, rules.tokens)},
     {"fold", OJ_FOLD_NAMES,
      .help = "which texts count as equal: full (default), case, none",
      VALUE(CHOICE, rules.fold)},
     {"word_map",
-     .help =
-         "words that stand for others in texts: lines of two, \"st,street\"",
+     .help = "words to replace in texts: lines of two words, as \"st,street\"",
      VALUE(TEXT, word_map)},
     {"tree", OJ_LIVE_TREE_WORDS,
      .help = "of a kept index: quadtree, kdtree (not on GPUs), or auto "
@@ -167,14 +171,16 @@ static const struct oj_parameter own_settings[] = {
  * known. */
 static const struct oj_parameter row_settings[] = {
     {"how", OJ_HOW_WORDS,
-     .help = "rows: left (default), every input row; inner, one for each pair; "
-             "semi, anti, input rows that match, or do not, once each; right, "
-             "full, inner or left and then every join row that matches nothing",
+     .help = "rows: left (default): one for each pair, and input rows without "
+             "a pair; inner: one for each pair; semi, anti: each input row "
+             "with, or without, a pair once; right, full: like inner, left, "
+             "and then join rows without a pair",
      VALUE(CHOICE, rows.how)},
     {"agg",
-     .help = "rows: one for each input row, with aggregates of its pairs, of "
-             "their join rows' columns or their own, as \"count, mean(fare), "
-             "concat(name, '; ') as names, mean(join_distance)\"",
+     .help =
+         "rows: one for each input row, with aggregates over its pairs, as "
+         "\"count, mean(fare), concat(name, '; ') as names, "
+         "mean(join_distance)\": of columns of the join side or of the pairs",
      .kind = OJ_PARAMETER_KEPT},
     {"on",
      .help = "rows: LEFT=RIGHT,..., only pairs with equal values in these "
@@ -225,19 +231,19 @@ static const struct oj_parameter row_settings[] = {
      .help = "rows: as along_field, in percent of the length",
      .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"offset_field",
-     .help = "rows: name of a column with the distance from that place, above "
-             "0 on the left of the line, below 0 on the right",
+     .help = "rows: name of a column with the distance from the line, above 0 "
+             "on its left, below 0 on its right",
      .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"side_field",
      .help = "rows: name of a column with left, right or on (the line)",
      .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"segment_field",
-     .help = "rows: name of a column with the number of the segment with that "
-             "place, from 1 on",
+     .help = "rows: name of a column with the number of the nearest segment of "
+             "the line, from 1 on",
      .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"line_bearing_field",
-     .help = "rows: name of a column with the direction of that segment, "
-             "degrees clockwise from north",
+     .help = "rows: name of a column with the direction of the nearest segment "
+             "of the line, degrees clockwise from north",
      .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"matrix_field",
      .help = "rows: name of a column with the DE-9IM matrix of the features",
@@ -248,16 +254,18 @@ static const struct oj_parameter row_settings[] = {
              "holds",
      .kind = OJ_PARAMETER_KEPT},
     {"geometry", API_GEOMETRY_WORDS,
-     .help = "rows: the geometry of a row: that of the input (default), of the "
-             "join side, its nearest point, the line to that, what both have "
-             "in common, or none",
+     .help = "rows: geometry of a row: input (default), join, nearest_point of "
+             "the join feature, connection (the line to it), intersection of "
+             "both features, or none",
      VALUE(CHOICE, rows.geometry)},
     {"nlt", "AS_IS|" OJ_ROW_PART_WORDS,
-     .help = "rows: of geometry intersection only the polygons, lines or "
-             "points, as multi-geometries; pairs without are dropped",
+     .help = "rows: keep only the polygons, lines or points of geometry "
+             "intersection, as multi-geometries; pairs without such parts are "
+             "dropped",
      VALUE(CHOICE, rows.parts)},
     {"prefix",
-     .help = "rows: put before names of the join side that are taken (join_)",
+     .help = "rows: prefix of columns of the join side whose names are in use "
+             "(join_)",
      .kind = OJ_PARAMETER_KEPT},
     {"name_fid",
      .help = "rows: name of the column join_fid; \"\": no such column",
@@ -275,13 +283,16 @@ static const struct oj_parameter row_settings[] = {
      .kind = OJ_PARAMETER_KEPT},
     {"left_column", .help = "rows: the column of geometries of the input",
      .kind = OJ_PARAMETER_KEPT},
-    {"right_column", .help = "rows: that of the join side",
+    {"right_column", .help = "rows: the column of geometries of the join side",
      .kind = OJ_PARAMETER_KEPT},
     {"left_x",
-     .help = "rows: the input is points, and this their column of x; with "
-             "left_y",
+     .help =
+         "rows: column of x of the input, which is then points; needs left_y",
      .kind = OJ_PARAMETER_KEPT},
-    {"left_y", .help = "rows: and this that of y", .kind = OJ_PARAMETER_KEPT},
+    {"left_y",
+     .help =
+         "rows: column of y of the input, which is then points; needs left_x",
+     .kind = OJ_PARAMETER_KEPT},
     {"right_x", .help = "rows: as left_x, of the join side",
      .kind = OJ_PARAMETER_KEPT},
     {"right_y", .help = "rows: as left_y, of the join side",
@@ -290,44 +301,47 @@ static const struct oj_parameter row_settings[] = {
      .help = "rows: the columns of the input that rows have, with commas "
              "between them; \"\": none; default: all",
      .kind = OJ_PARAMETER_KEPT},
-    {"right_select", .help = "rows: those of the join side",
+    {"right_select",
+     .help =
+         "rows: the columns of the join side that rows have, as left_select",
      .kind = OJ_PARAMETER_KEPT},
     {"left_fid",
      .help = "rows: a column of whole numbers that are the input's FIDs, for "
              "exclude self and unordered_pairs",
      .kind = OJ_PARAMETER_KEPT},
     {"right_fid",
-     .help = "rows: that of the join side, which becomes join_fid; ties are in "
-             "its order",
+     .help = "rows: as left_fid, of the join side; it becomes join_fid and "
+             "decides ties",
      .kind = OJ_PARAMETER_KEPT},
     {"left_crs",
      .help = "rows: the CRS of the input: PROJJSON, WKT or authority:code; "
              "default: that of its column of geometries",
      .kind = OJ_PARAMETER_KEPT},
-    {"right_crs", .help = "rows: that of the join side",
+    {"right_crs", .help = "rows: the CRS of the join side, as left_crs",
      .kind = OJ_PARAMETER_KEPT},
     {"crs", "check|ignore",
      .help = "rows: check (default): two CRS are an error, and so are plain "
              "distances in degrees; ignore: coordinates are taken as they are",
      VALUE(CHOICE, rows.crs)},
     {"max_distance_field",
-     .help = "rows: op dwithin: the column of the input that holds each row's "
-             "distance, F or F:km",
+     .help = "rows: op dwithin: the column of the input with the maximum "
+             "distance of each row, F or F:km",
      .kind = OJ_PARAMETER_KEPT},
-    {"join_max_distance_field", .help = "rows: that of the join side",
+    {"join_max_distance_field",
+     .help = "rows: as max_distance_field, of the join side",
      .kind = OJ_PARAMETER_KEPT},
     {"events",
-     .help = "rows: changes, or all: a row for each right feature that a key "
-             "of the input has come to or left since its last row, with a "
-             "column event (enter, exit; of nearest change; all: stay, too)",
+     .help = "rows: changes: a row for each right feature that a key of the "
+             "input has entered or left since its last row, with a column "
+             "event: enter, exit, or change with op nearest; all: also stay",
      .kind = OJ_PARAMETER_KEPT},
     {"key",
-     .help = "rows: with events: the column of the input that names what moves",
+     .help = "rows: with events: the column of the input that identifies what "
+             "moves",
      .kind = OJ_PARAMETER_KEPT},
     {"state",
-     .help = "rows: with events: a file; the first row follows on the last one "
-             "of the stream that wrote it, and it is written behind the last "
-             "row",
+     .help = "rows: with events: a file that keeps the features of each key: "
+             "read before the first row and written after the last",
      .kind = OJ_PARAMETER_KEPT},
     {"batch_rows",
      .help = "rows: rows of the input that are read and joined at once; 0: up "
