@@ -1,5 +1,5 @@
-/* Random pairs of rows with features, and their aggregates computed in a plain
- * way: pairs sorted, one aggregate after the other. */
+/* Random pairs of rows with features, and a plain computation of their
+ * aggregates: pairs are sorted, and aggregates computed one after the other. */
 #ifndef PLAIN_AGGREGATES_H
 #define PLAIN_AGGREGATES_H
 
@@ -18,7 +18,8 @@ enum
 {
     ROWS = 9,
     MOST_PAIRS = 4000,
-    COLUMNS = 4 /* an integer, a real, a text, a real of pairs */
+    COLUMNS = 4 /* an integer, a real and a text column, and a real column of
+                   pairs */
 };
 
 static const enum oj_aggregate_type types[COLUMNS] = {
@@ -152,8 +153,8 @@ static void make_pairs(void)
     }
 }
 
-/* Adds pairs first to first + n - 1, whose features are somewhere else in the
- * columns. */
+/* Adds pairs first .. first + n - 1 from columns in which the features have
+ * been moved to other places. */
 static oj_status add_pairs(struct oj_aggregates *a, int first, int n,
                            struct oj_error *err)
 {
@@ -193,7 +194,7 @@ static oj_status add_pairs(struct oj_aggregates *a, int first, int n,
     return oj_aggregates_add(a, &block, err);
 }
 
-/* All pairs, in blocks of any length. */
+/* Adds all pairs, in blocks of random length. */
 static oj_status add_all_pairs(struct oj_aggregates *a, struct oj_error *err)
 {
     for (int first = 0; first < n_pairs;)
@@ -291,7 +292,8 @@ static double add_up(int c, int n, int what)
     return what == OJ_AGG_MEAN ? result / n : result;
 }
 
-/* is_minority: the rarest value instead. */
+/* Computes the most frequent value, or the least frequent if is_minority is 1.
+ */
 static struct oj_aggregate_value mode_of(int c, int n, int is_minority,
                                          int64_t *n_unique)
 {

@@ -1,6 +1,6 @@
-/* Kinds: unit, memory. What is made of pairs: values, picks, intersections and
- * aggregates; settings that clash; and points on a device where there is none.
- */
+/* Values, picks, intersections and aggregates of pairs; settings that clash;
+ * and points in device memory on a machine without a device.
+ * Kinds: unit, memory. */
 #include "../../../algs/ogrjoin.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -55,7 +55,7 @@ static struct ogrjoin_settings *settings_of(const char *words)
 static const double three[] = {0, 1, 2};
 static const int64_t text_offset[] = {0, 2, 4, 6};
 
-/* Joins with three settings, and concatenates the texts. */
+/* Joins with three settings and writes the results as one text. */
 static int make_of_pairs(const char *words, int as_lists, int64_t fails_at,
                          struct ogrjoin_pairs **pairs,
                          struct ogrjoin_results *results)
@@ -121,7 +121,8 @@ TEST_LOOP(made_of_pairs, 0, 10)
     ck_assert(ogrjoin_pairs_value(pairs, "overlap_area") == NULL);
     ck_assert(ogrjoin_pairs_value(pairs, "similarity_2") == NULL);
     ck_assert(ogrjoin_pairs_undecided(pairs) == 0);
-    if (_i / 2 == 0) /* from 0 to 1 and back; NaN where they are one point */
+    if (_i / 2 == 0) /* bearing from 0 to 1 and back; NaN for coincident points
+                      */
     {
         const double *bearing = ogrjoin_pairs_value(pairs, "bearing");
         ck_assert(isnan(bearing[0]) && bearing[1] == 45 && bearing[2] == 225);
@@ -191,7 +192,8 @@ static int join_shapes(const char *words, int64_t fails_at,
     return status;
 }
 
-/* "intersection": the type and the bytes of each WKB. */
+/* Writes a value of all pairs. For "intersection": the type and number of bytes
+ * of each WKB. */
 static void write_values(const struct ogrjoin_pairs *pairs, const char *name,
                          char *out)
 {
@@ -296,7 +298,7 @@ TEST_LOOP(conflicts, 0, sizeof conflicts / sizeof *conflicts)
     ck_assert_ptr_null(pairs);
 }
 
-/* Values of the right features, of which number 1 has none. */
+/* Values of the right features; feature 1 has none. */
 static const int64_t integers[] = {160, 16, 4, 1},
                      huge[] = {INT64_MAX, 0, 1, 1},
                      byte_offset[] = {0, 1, 3, 3, 4};
@@ -314,7 +316,8 @@ static const struct aggregated
 {
     const char *share, *function;
     const struct ogrjoin_values *values;
-    const char *results; /* -: NULL; or a part of the message */
+    const char *results; /* expected results, - for NULL; or a part of the error
+                            message */
     int status;
 } aggregated[] = {
     {"0", "count", NULL, "3 3 0 ", 0},
@@ -401,7 +404,8 @@ TEST(device_points)
         size_t size;
         int64_t n, stride;
         const char *message;
-        int status; /* 0: no device, or x is not there */
+        int status; /* expected status; 0: no device, or x is not in device
+                       memory */
     } bad[] = {
         {"backend=cpu", 0, 1, 1, "auto, not cpu", OGRJOIN_ERR_ARG},
         {"pick=first", 0, 1, 1, "distances only", OGRJOIN_ERR_UNSUPPORTED},

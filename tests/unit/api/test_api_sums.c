@@ -1,5 +1,5 @@
-/* Kinds: unit, memory. Exact sums of groups: parts as words, errors, failing
- * allocations. */
+/* Exact sums of groups: export as words, errors, and failing allocations.
+ * Kinds: unit, memory. */
 #include "../../../algs/ogrjoin.h"
 
 #include "../../../flatten/base/oj_alloc.h"

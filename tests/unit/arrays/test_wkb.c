@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The bytes in memory of exactly their size, so that a sanitizer sees a read
- * past their end. */
+/* Copies the bytes to memory of exactly their size, so that a sanitizer reports
+ * a read beyond the end. */
 static oj_status add(struct oj_flat_buf *buf, const struct wkb *w, size_t n,
                      struct oj_error *err)
 {

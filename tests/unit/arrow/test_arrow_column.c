@@ -1,6 +1,7 @@
-/* Kinds: unit, property, memory. Columns of every type that is built, filled
- * with random values, read as what was put; rows that are given up and put
- * again; limits; types that are not built; failing allocations. */
+/* Columns of every supported type are filled with random values and read back;
+ * rows are discarded and written again; limits, unsupported types, and failing
+ * allocations.
+ * Kinds: unit, property, memory. */
 #include "../../../algs/api/arrow/oj_arrow_column.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../random_numbers.h"
@@ -24,7 +25,7 @@ static void must(oj_status status)
 static const struct
 {
     const char *format;
-    int size; /* bytes of a value; 0: bits; -4, -8: of an offset */
+    int size; /* bytes of a value; 0: bits; -4, -8: bytes of an offset */
 } cases[] = {{"b", 0},    {"c", 1},  {"S", 2},  {"s", 2},      {"i", 4},
              {"l", 8},    {"f", 4},  {"g", 8},  {"tdD", 4},    {"ttm", 4},
              {"tsm:", 8}, {"u", -4}, {"Z", -8}, {"tsm:UTC", 8}};
@@ -117,8 +118,8 @@ static void expect_value(const struct ArrowArray *array, int i, int64_t row,
     ck_assert_int_eq(read_integer(array, i, row), integer);
 }
 
-/* Fills a column, gives up some rows and puts them again, and takes it twice.
- */
+/* Fills a column, discards some rows and writes them again; makes an array of
+ * it twice. */
 static void fill_and_read(int i, int is_nullable, int nulls, int n_expected)
 {
     const struct ArrowSchema schema = {
@@ -160,7 +161,8 @@ TEST_LOOP(values, 0, N_CASES)
         fill_and_read(_i, pick(4) > 0, pick(3) * 30, pick(2) * pick(400));
 }
 
-/* Lists of texts: the rows of the item column are the values. */
+/* A list of texts: the rows of the item column are the elements of the lists.
+ */
 TEST(lists)
 {
     struct ArrowSchema schema;
@@ -208,7 +210,7 @@ TEST(lists)
     oj_arrow_schema_release(&schema);
 }
 
-/* A value beyond the limit is not stored, and a shorter one can follow. */
+/* A value beyond the limit is not stored; a shorter one can still be stored. */
 TEST(limits)
 {
     struct oj_arrow_column column;

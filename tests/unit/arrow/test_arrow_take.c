@@ -1,6 +1,6 @@
-/* Kinds: property, degenerate, memory. Rows taken of random arrays of every
- * type, nested in each other, in several chunks, read as the rows that they
- * came from. */
+/* Rows are taken from random arrays of every type, nested and in several
+ * chunks, and compared with the original rows.
+ * Kinds: property, degenerate, memory. */
 #include "../../../algs/api/arrow/oj_arrow_plain_values.h"
 #include "../../../algs/api/arrow/oj_arrow_take.h"
 #include "../../../flatten/base/oj_alloc.h"
@@ -101,7 +101,7 @@ static void *random_bytes(int64_t n)
     return bytes;
 }
 
-/* Offsets of n elements, of which the first does not begin at 0. */
+/* Makes offsets of n elements; the first offset is not 0. */
 static void *random_offsets(int64_t n, int is_large, int64_t *end)
 {
     int64_t at = pick(3);
@@ -183,7 +183,7 @@ static int n_buffers_of(const char *format)
                                                                         : 2;
 }
 
-/* Elements 0 to n - 1 of the buffers. */
+/* Fills the buffers of elements 0 to n - 1. */
 static void fill_array(const struct ArrowSchema *schema, int64_t n,
                        struct ArrowArray *out)
 {
@@ -435,7 +435,7 @@ static void check_taken(const struct take_trial *t,
     }
 }
 
-/* fails_at 0: no allocation fails. */
+/* Takes random rows. fails_at 0: no allocation fails. */
 static void take_random_rows(int keeps, int64_t fails_at, oj_status *status)
 {
     struct take_trial t;
@@ -466,7 +466,7 @@ TEST_LOOP(random_types, 0, 4)
     {
         random_state = (unsigned)(_i * 1000 + i + 1);
         take_random_rows(_i % 2, 0, &status);
-        /* places of several dictionaries may be too many for one */
+        /* dictionaries of several chunks may have too many values together */
         ck_assert(status == OJ_OK || status == OJ_ERR_LIMIT);
         n_taken += status == OJ_OK;
     }
@@ -508,7 +508,8 @@ TEST(no_chunks)
     }
 }
 
-/* A view outlives the array that it is a part of, and each child its parent. */
+/* A view stays valid after its array was released, and a child after its
+ * parent. */
 TEST(views_keep_what_they_show)
 {
     struct ArrowSchema schema;
@@ -553,7 +554,7 @@ TEST(unions_and_broken_schemas)
     }
 }
 
-/* Offsets and views that point outside. */
+/* Offsets and views that lie outside of the data are refused. */
 TEST(broken_arrays)
 {
     static const char *const formats[] = {"u", "vu", "+l"};

@@ -1,4 +1,4 @@
-/* Arrays, matches and errors: what everything else allocates and fails with.
+/* Growing arrays, matches and errors.
  * Kind: unit, memory. */
 #include "../run_tests.h"
 
@@ -89,7 +89,8 @@ TEST(the_nth_allocation_fails)
     oj_free(arrays[1]);
 }
 
-/* Another's arrays are written while they are large enough, and never freed. */
+/* Arrays lent by a caller are used while they are large enough, and are never
+ * freed. */
 TEST(matches_in_lent_arrays)
 {
     struct oj_error err = {OJ_OK, ""};

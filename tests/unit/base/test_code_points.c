@@ -1,4 +1,5 @@
-/* What is UTF-8, by blocks of bytes, against one code point after the other.
+/* The check for valid UTF-8 that reads blocks of bytes is compared with one
+ * that reads one code point at a time.
  * Kind: truth cases, random against the reference. */
 #include "../random_numbers.h"
 #include "../run_tests.h"
@@ -24,7 +25,8 @@ static int is_valid_plainly(const unsigned char *s, int64_t n)
     return 1;
 }
 
-/* In memory of just that size, where sanitizers see what lies beyond. */
+/* Copies the bytes to memory of exactly their size, so that sanitizers report
+ * reads beyond it. */
 static void same_as_plain(const void *bytes, int64_t n)
 {
     char *copy = malloc(n > 0 ? (size_t)n : 1);
@@ -78,7 +80,8 @@ TEST(truth_code_points)
     }
 }
 
-/* Any three bytes, wherever blocks end. */
+/* Tests all triples of bytes at all positions relative to the end of a block.
+ */
 TEST(truth_three_bytes_at_the_ends_of_blocks)
 {
     static const unsigned char some[] = {

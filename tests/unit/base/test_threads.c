@@ -12,11 +12,12 @@ struct ordered
 {
     int made_by[N_TASKS]; /* thread + 1 */
     int64_t n_ended;
-    int64_t first_bad; /* task that fails, as all after it */
+    int64_t first_bad; /* number of the first task that fails; all later tasks
+                          fail, too */
     int64_t last;      /* whose end fails */
 };
 
-/* Tasks take longer and longer, and then short again. */
+/* A task whose duration first grows and then drops with its number. */
 static oj_status make(int64_t task, int thread, void *user,
                       struct oj_error *err)
 {
@@ -51,7 +52,7 @@ TEST_LOOP(ends_come_in_order_from_who_made_the_task, 1, 9)
     ck_assert_int_eq(o.n_ended, N_TASKS);
 }
 
-/* In a task, and in what ends one. */
+/* Fails in a task, or in the function that ends a task. */
 TEST_LOOP(the_first_failure_in_order_is_the_last_end, 1, 9)
 {
     struct ordered o = {{0}, 0, 77, N_TASKS};

@@ -1,5 +1,6 @@
-/* Kind: unit. The parser of the command: a truth table of words and what they
- * mean, the errors and their texts, and which options go together. */
+/* The parser of the command: a table of command lines and their meaning, errors
+ * and their texts, and combinations of options.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_option_clash.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The words of line are parted as in a shell. */
+/* Splits the line into words as a shell does, and parses them. */
 static oj_status parse(const char *line, struct oj_command *command,
                        struct oj_error *err)
 {
@@ -62,8 +63,8 @@ static void put_numbers(char *out, size_t size, const double *number, int64_t n)
         oj_message_append(out, size, "%s%g", i > 0 ? " " : "", number[i]);
 }
 
-/* What the command has for an option, or for dst, input and join, as a text;
- * "-" for NULL. */
+/* Writes the value of an option, or of dst, input and join, as a text; "-" for
+ * NULL. */
 static void put_value(const struct oj_command *c, const char *name, char *out,
                       size_t size)
 {
@@ -112,7 +113,7 @@ static void put_value(const struct oj_command *c, const char *name, char *out,
     snprintf(out, size, "%s", text != NULL ? text : "-");
 }
 
-/* Lines, and what they make of some options. */
+/* Command lines, and the resulting values of some options. */
 TEST(words_and_what_they_mean)
 {
     static const char *const cases[][2] = {
@@ -142,7 +143,7 @@ TEST(words_and_what_they_mean)
          "-explain a b c",
          "exclude=self,field=a=b;on=x=y,z;invalid=fix;centroid_of=both;"
          "min_distance=3m;max_pairs=9;explain=1"},
-        /* Each side has its own kind of point; flags and lists may come again.
+        /* each side has its own kind of point; flags and lists may be repeated
          */
         {"-centroid_of input -point_on_surface_of join -q -q -exclude self "
          "-exclude field=f -lco A=1 -lco B=2 a b c",
@@ -175,7 +176,7 @@ TEST(words_and_what_they_mean)
         {"-memory 7b a b c", "memory=7"},
         {"-memory 64\\ M a b c", "memory=67108864"},
 
-        /* Which join the options mean, where -op does not say it. */
+        /* the join that follows from the options if -op is missing */
         {"a b c", "op=intersects;how=left"},
         {"-relate T*F**F*** a b c", "op=relate;how=left"},
         {"-k 3 a b c", "op=nearest;how=left"},
@@ -204,7 +205,8 @@ TEST(words_and_what_they_mean)
          "validate=spatialindex;dst=a"},
         {"a b c -op nearest -validate", "validate=geos"},
 
-        /* Options of some backends: of the one that joins, or joins again. */
+        /* options of some backends, given for the joining or the validating
+         * backend */
         {"-gpu 1 a b c", ""},
         {"-backend CUDA -gpu_memory 1G a b c", "gpu_memory=1073741824"},
         {"-backend cpu -validate cuda -gpu_batch 5 a b c", "gpu_batch=5"},
@@ -263,7 +265,7 @@ TEST(a_condition_can_come_from_a_file)
     unlink(name);
 }
 
-/* Words that must fail, and what the text must name. */
+/* Lines that must fail, and a part of the expected message. */
 TEST(errors_say_what_is_wrong)
 {
     static const struct
@@ -470,7 +472,8 @@ TEST(names_are_unique)
     }
 }
 
-/* Words that make the shortest command with option; the value need not fit. */
+/* Writes the shortest command line with this option; the value may be invalid.
+ */
 static void write_option(const struct oj_option *option, char *line,
                          size_t size)
 {
@@ -504,9 +507,9 @@ static int is_word_of(const char *list, const char *name)
     return 0;
 }
 
-/* Every option is either read in such a run or an error: none is without
- * effect. Parameters of joins are read in both; any other new option has to be
- * put into one of the two lists. */
+/* In each of the two kinds of run an option is either read or refused: none is
+ * ignored. Parameters of joins are read in both; any new option must be added
+ * to one of the two lists. */
 TEST(no_option_is_without_effect)
 {
     static const struct
@@ -570,7 +573,7 @@ TEST(no_option_is_without_effect)
     }
 }
 
-/* What clashes is written in the names of the table of options. */
+/* The table of clashes only uses names from the table of options. */
 TEST(clashes_name_options)
 {
     const char *names, *at;
