@@ -1,8 +1,9 @@
-/* Nothing of a device is left behind, whatever failed: each taking of device
- * memory, pinned memory, streams and events, and each allocation of the
- * module's own, fails in its turn.  The join then ends with "out of memory" or
- * has the answer of cpu, and when it is closed nothing is held.  Needs the
- * emulated device; skipped on others.  Kind: memory. */
+/* No memory of a device leaks, whatever fails: each allocation of device memory
+ * and pinned memory, each creation of a stream or event, and each allocation in
+ * the module fails in turn. The join then ends with "out of memory" or has the
+ * answer of the backend cpu; after it was closed, nothing is allocated. Needs
+ * the emulated device; skipped on others.
+ * Kind: memory. */
 #include "../references.h"
 
 #include "../../cuda_host/host_held.h"
@@ -24,7 +25,7 @@ static int64_t (*pinned)(void);
 static int64_t (*held)(char[OJ_HOST_HELD_TEXT]);
 static int64_t (*module_fail_at)(int64_t); /* allocations of the module's */
 
-/* 0 where the module is for real devices. */
+/* 0 if the module is for real devices. */
 static int find_emulator(void)
 {
     void *library = dlopen(getenv("OGRJOIN_CUDA_MODULE"), RTLD_NOW);
@@ -77,7 +78,7 @@ struct memory_trial
     double reach;
     int64_t k;
     enum oj_distance_to distance_to;
-    int counts; /* 1: pairs are counted and not made */
+    int counts; /* 1: pairs are counted, not stored */
 };
 
 static const struct memory_trial trials[] = {
@@ -155,7 +156,8 @@ static oj_status ask(const struct memory_trial *t, struct oj_join *join,
     return status;
 }
 
-/* Opens, asks and closes once. What failed is asked again, with memory. */
+/* Opens a join, joins and closes it. A batch that failed is joined again, with
+ * enough memory. */
 static oj_status run_once(const struct memory_trial *t, const char *backend,
                           struct memory_answer *out)
 {
@@ -216,7 +218,8 @@ static void must_hold_nothing(const struct memory_trial *t, const char *what,
 
 enum way
 {
-    ONCE, /* a taking and the next: the module asks again when one fails */
+    ONCE, /* one allocation and the next one fail: the module tries again after
+             a failure */
     ON,   /* a taking and all that follow */
     OWN   /* an allocation of the module's */
 };
@@ -224,7 +227,7 @@ enum way
 static const char *const ways[] = {"takings at", "all takings from",
                                    "allocation"};
 
-/* The number of failures; 0: no join got so far. */
+/* Returns the number of failures; 0 if no join had this many allocations. */
 static int64_t fail_in_turn(const struct memory_trial *t, enum way way,
                             const struct memory_answer *truth)
 {
@@ -255,7 +258,7 @@ static int64_t fail_in_turn(const struct memory_trial *t, enum way way,
     return n_failed;
 }
 
-/* What is kept of pinned memory after a join is enough for the next. */
+/* Pinned memory that is kept after a join is sufficient for the next join. */
 static void try_all(const struct memory_trial *t)
 {
     struct memory_answer truth = {0}, ours = {0};
@@ -285,8 +288,7 @@ TEST(nothing_is_left)
         oj_flat_buf_free(&layers[i]);
 }
 
-/* A join side that cannot be prepared once more has no answers, and none that
- * are wrong. */
+/* A join side that cannot be rebuilt gives an error and no wrong answers. */
 TEST(rebuilt_in_part)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -334,14 +336,15 @@ static void make_halves(struct oj_flat_buf *join, struct oj_flat_buf *input)
     random_state = 11;
     for (int i = 0; i < 600; i++)
         add_point(join, pick(300), pick(300));
-    for (int i = 0; i < 8500; i++) /* a little more than what is halved */
+    for (int i = 0; i < 8500; i++) /* slightly more points than are split into
+                                      halves */
         add_point(input, pick(300), pick(300));
 }
 
-/* Points with every column, by the module alone: the first batch goes in
- * pieces, since its pace is not known; then a taking and the next fail, and
- * what there is no memory for is joined by halves. As many pairs are allowed as
- * there are. */
+/* The module joins points with every column. The first batch is joined in
+ * pieces, because its speed is not known; then an allocation and the next one
+ * fail, and batches without enough memory are joined in halves. The limit of
+ * pairs equals their number. */
 TEST(pieces_and_halves)
 {
     const struct memory_trial t = {.name = "pieces and halves"};

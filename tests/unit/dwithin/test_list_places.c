@@ -1,5 +1,6 @@
-/* Kind: unit, memory. Places of lists noted in any order of the rows, by some
- * threads: every row has its own, rows that were left out have none. */
+/* Positions of lists are recorded by several threads in any order of the rows:
+ * every row has its own list, and rows that were left out have none.
+ * Kind: unit, memory. */
 #include "../../../algs/joins/dwithin/cpu_scattered_list_offsets.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -11,7 +12,8 @@
 
 static struct oj_error error;
 
-/* One row in left_out has no list; n_threads take turns at random. */
+/* Records the lists of all rows but left_out, in random order of n_threads
+ * threads. */
 static void note(struct oj_list_places *places, int64_t *offset, int64_t n_rows,
                  int n_threads, int left_out)
 {

@@ -1,5 +1,5 @@
 /* Pairs of points within a distance: scattered lists, threads and batches; data
- * that cells serve badly; counts that do not fit; parts.
+ * for which cells are inefficient; counts beyond the limit; parts.
  * Kind: property, degenerate. */
 #include "../references.h"
 
@@ -36,7 +36,8 @@ static int compare_entries(const void *left, const void *right)
     return (a->feature > b->feature) - (a->feature < b->feature);
 }
 
-/* Into list, which grows: the pairs of a row by feature. Returns how many. */
+/* Writes the pairs of a row, sorted by feature, to list, which grows. Returns
+ * their number. */
 static int64_t sort_row(const struct oj_matches *m, int64_t row,
                         struct pair_entry **list, int64_t *capacity)
 {
@@ -51,7 +52,7 @@ static int64_t sort_row(const struct oj_matches *m, int64_t row,
     return n;
 }
 
-/* The same pairs in each row, whatever their order. */
+/* Checks that each row has equal pairs, in any order. */
 static void check_same_sets(const struct oj_matches *one,
                             const struct oj_matches *any)
 {
@@ -74,8 +75,9 @@ static void check_same_sets(const struct oj_matches *one,
     oj_free(b);
 }
 
-/* Spread evenly (the estimate holds), or the pairs in one place (it does not);
- * with FIDs in order or not; with a filter or without. */
+/* Points that are evenly distributed (the estimate of pairs is right), or in
+ * one place (it is wrong); with FIDs in order or not; with a filter or without.
+ */
 TEST_LOOP(scattered, 0, 8)
 {
     LAYER a = {0}, b = {0};
@@ -118,8 +120,8 @@ TEST_LOOP(scattered, 0, 8)
     }
 }
 
-/* A layer with itself: the very same arrays, copies of them, and batches give
- * the same. */
+/* A layer is joined with itself: the same arrays, copies of them, and batches
+ * give equal pairs. */
 TEST_LOOP(self_join, 0, 2)
 {
     LAYER a = {0}, copy = {0};
@@ -202,12 +204,13 @@ TEST(odd_data)
     count_is(&view, nextafter(1.0, 0.0), 0);
     count_is(&view, 1999.0, 2000 * 1999 / 2);
     count_is(&view, 1e200, 2000 * 1999 / 2);
-    for (int i = 0; i < 2000; i++) /* the ends of the numbers that join */
+    for (int i = 0; i < 2000; i++) /* minimum and maximum coordinates that joins
+                                      accept */
         add_point(&far, i % 2 ? 1e150 : -1e150, i % 4 < 2 ? 1e150 : -1e150);
     view = oj_flat_buf_view(&far);
     count_is(&view, 1.0, 4 * (500 * 499 / 2));
     count_is(&view, 1e149, 4 * (500 * 499 / 2));
-    /* half of them dense, half of them far away and dense, too */
+    /* one half dense, the other half far away and also dense */
     for (int i = 0; i < 20000; i++)
         add_point(&uneven, (i % 2 ? 1e12 : 0.0) + i, 0.0);
     view = oj_flat_buf_view(&uneven);
@@ -219,7 +222,8 @@ TEST(odd_data)
     count_is(&view, 2.5, n);
 }
 
-/* A million points in one place have 10^12 pairs: found out soon. */
+/* A million points in one place have 10^12 pairs: the error is returned early.
+ */
 TEST_LOOP(too_many, 0, 2)
 {
     LAYER same = {0};
