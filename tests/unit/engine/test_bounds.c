@@ -1,7 +1,7 @@
-/* What every backend keeps to, however it finds its pairs: a batch of more
- * pairs than max_batch_pairs is refused, one of as many is not, whatever the
- * number of threads; a single row never is; a raised cancel
- * flag ends a batch, also one that has no candidates at all or a single pair.
+/* Rules for every backend: a batch with more than max_batch_pairs pairs is
+ * refused, one with exactly as many is not, for any number of threads; a batch
+ * of one row is never refused; a cancel flag ends a batch, even without
+ * candidates or within one pair.
  * Kind: unit, degenerate. */
 #include "../references.h"
 
@@ -24,7 +24,7 @@ struct bounded_join
     struct oj_options options;
 };
 
-/* Squares of a tenth or of their whole size, on one meridian. */
+/* Makes squares on one meridian, of their full size or a tenth of it. */
 static struct oj_flat make_squares(struct oj_flat_buf *buf, int n, double x,
                                    double size)
 {
@@ -43,7 +43,7 @@ static struct oj_flat make_points(struct oj_flat_buf *buf, int n)
     return oj_flat_buf_view(buf);
 }
 
-/* Opens the join and asks for the first n_rows rows. */
+/* Opens the join and joins the first n_rows rows. */
 static oj_status ask_rows(const struct bounded_join *q, int64_t n_rows,
                           struct oj_matches *out)
 {
@@ -76,8 +76,8 @@ static struct bounded_join make_question(const struct oj_backend *backend,
     return q;
 }
 
-/* Asks test of each backend that needs no device and is there for op; returns
- * how many there were. */
+/* Calls test for each backend that needs no device and supports op; returns the
+ * number of backends. */
 static int for_all_backends(enum oj_op op, const struct oj_flat *join,
                             const struct oj_flat *input,
                             void (*test)(struct bounded_join *))
@@ -142,8 +142,8 @@ TEST_LOOP(bounds, 0, 3)
 
 static int n_copies;
 
-/* A copy keeps to the bound that it is taken with, and the next one that is
- * taken has none again. */
+/* A copy of a join has the limit that it was acquired with; the next copy has
+ * no limit again. */
 static void copies_keep_to_bound(struct bounded_join *q)
 {
     struct oj_join *join, *taken;
@@ -191,8 +191,8 @@ TEST_LOOP(bounds_of_copies, 0, 3)
     ck_assert_int_ge(n_copies, ops[_i] == OJ_OP_INTERSECTS ? 6 : 9);
 }
 
-/* The bound is one on the pairs of all threads together: a few rows that have
- * nearly all pairs are found by few of many threads. */
+/* The limit is for the pairs of all threads together: here few rows, joined by
+ * few of the threads, have nearly all pairs. */
 static void counts_all_threads_together(struct bounded_join *q)
 {
     static const int threads[] = {1, 2, 7, 16, 128};
@@ -299,8 +299,8 @@ static void *raise_late(void *seconds)
     return NULL;
 }
 
-/* However late the flag goes up, the answer is whole or there is none: circles
- * in one another are the pair that takes longest. */
+/* Whenever the flag is set, the answer is complete or there is none. Circles
+ * inside one another are the pair that takes longest. */
 TEST(cancelled_in_a_pair)
 {
     LAYER join_buf = {0}, input_buf = {0};

@@ -1,6 +1,6 @@
-/* The backends cuda and auto with a module that is missing, broken, or fake:
- * what they say, who answers, and which joins of lines and polygons with one
- * another go to a GPU. Each test is a process of its own, since a module is
+/* The backends cuda and auto with a module that is missing, broken or fake:
+ * their messages, the backend that answers, and which joins between lines and
+ * polygons use a GPU. Each test is a process of its own, because a module is
  * loaded once. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr() */
@@ -62,7 +62,7 @@ static void free_layers(void)
     oj_flat_buf_free(&places);
 }
 
-/* The join that was opened last. */
+/* the join that was opened last */
 static struct join_trial asked;
 
 static struct oj_join *open_asked(const struct oj_flat_buf *side, enum oj_op op,
@@ -106,8 +106,8 @@ static void says(const char *text)
                   error.message, text);
 }
 
-/* The answers of join, opened last, for a layer are those of the backend cpu.
- */
+/* Asserts that join, the one opened last, has the answers of the backend cpu
+ * for a layer. */
 static void same_as_cpu(struct oj_join *join, const struct oj_flat_buf *layer)
 {
     MATCHES a = {0}, b = {0};
@@ -140,7 +140,8 @@ static void set(const char *module, const char *how)
     setenv("FAKE_GPU", how, 1);
 }
 
-/* cuda says why it cannot, and auto does without, saying the same. */
+/* Asserts that cuda is refused with this message, and that auto uses the CPU
+ * and gives the message as its reason. */
 static void refuses(const char *text)
 {
     struct oj_join *join;
@@ -152,7 +153,7 @@ static void refuses(const char *text)
     oj_join_close(join);
 }
 
-/* A folder of this user for a copy of the module. */
+/* Paths of a folder of this user and of a copy of the module in it. */
 static char place[40], copy[60];
 
 static void make_place(void)
@@ -168,7 +169,7 @@ static void remove_place(void)
     ck_assert_int_eq(rmdir(place), 0);
 }
 
-/* The first n bytes of the module; -1: all. */
+/* Copies the first n bytes of the module; -1: all. */
 static void copy_module(long n)
 {
     char command[4096];
@@ -182,7 +183,7 @@ static void copy_module(long n)
     ck_assert_int_eq(chmod(copy, 0644), 0);
 }
 
-/* A module of which a part is missing: one line, wherever it ends. */
+/* A truncated module gives one line of error, wherever it was cut. */
 TEST_LOOP(truncated, 0, 33)
 {
     struct stat info;
@@ -194,9 +195,9 @@ TEST_LOOP(truncated, 0, 33)
     remove_place();
 }
 
-/* A module runs in this process: it is taken only from where no other user
- * could have put it. The private group of a user is no other one, so only root
- * sees its group refused for certain. */
+/* A module runs in this process, so it is only loaded if no other user can have
+ * written it. The private group of a user counts as this user; therefore only
+ * root is certain to have its group refused. */
 TEST_LOOP(writable_by_others, 0, 9)
 {
     static const struct
@@ -223,7 +224,7 @@ TEST_LOOP(writable_by_others, 0, 9)
     remove_place();
 }
 
-/* Of the file, and of its folder. */
+/* The file, or its folder, belongs to another user. */
 TEST_LOOP(of_another_user, 0, 2)
 {
     if (geteuid() != 0)
@@ -239,7 +240,7 @@ TEST_LOOP(of_another_user, 0, 2)
     remove_place();
 }
 
-/* The folder of a link decides, too, where it leads. */
+/* If the module is a link, the folder that it points to is checked, too. */
 TEST_LOOP(links, 0, 2)
 {
     char target[4096];
@@ -255,7 +256,7 @@ TEST_LOOP(links, 0, 2)
     remove_place();
 }
 
-/* No file, and none that is waited for. */
+/* A missing file, and a file whose opening would block (a FIFO). */
 TEST_LOOP(no_file, 0, 2)
 {
     make_place();
@@ -294,7 +295,7 @@ TEST(answers)
     ck_assert_str_eq(oj_join_method(join, NULL), "fake loops");
     ck_assert_str_eq(oj_join_method(join, &view), "fake loops");
     same_as_cpu(join, &points);
-    /* what the module does not take goes to the CPU */
+    /* if the module refuses the input, the CPU joins */
     view = oj_flat_buf_view(&lines);
     ck_assert_str_ne(oj_join_method(join, &view), "fake loops");
     same_as_cpu(join, &lines);
@@ -318,7 +319,8 @@ TEST(all_devices)
     oj_join_close(join);
 }
 
-/* The CPU answers, and why is said; at_once: before the first batch. */
+/* Asserts that the CPU answers and that the reason is reported. at_once: the
+ * CPU is chosen before the first batch. */
 static void left_to_cpu(const char *why, int at_once)
 {
     struct oj_join *join = open_join("cuda", 0, 0, OJ_OK);
@@ -353,12 +355,12 @@ TEST_LOOP(left_to_the_cpu, 0, 4)
                  {"held", "others hold it; end one of them", 1}};
     set(OJ_TEST_FAKE_MODULE, cases[_i].how);
     left_to_cpu(cases[_i].why, cases[_i].at_once);
-    /* One advice is enough: tiles need no less when others have the memory. */
+    /* -memory is not suggested: if others use the memory, tiles need no less */
     ck_assert(_i != 3 || strstr(last_reason, "-memory") == NULL);
 }
 
-/* The module has another method: the answers are a GPU's, and why it is that
- * one can be asked. */
+/* The module uses a slower method: a GPU answers, and the reason for the method
+ * is available. */
 TEST(second_method)
 {
     struct oj_join *join;
@@ -383,7 +385,7 @@ static struct oj_join *open_equals(const char *backend)
     return open_asked(&join_side, OJ_OP_EQUALS, backend, &options, OJ_OK);
 }
 
-/* count holds n times the pairs of each join feature. */
+/* Asserts that count holds n times the number of pairs of each join feature. */
 static void check_counts(struct oj_join *join, const struct oj_flat *input,
                          const int64_t *count, int64_t n)
 {
@@ -415,7 +417,8 @@ TEST(counts)
     }
 }
 
-/* What cannot be counted leaves the counts alone, and join() has an answer. */
+/* If pairs cannot be counted, the counts are unchanged, and oj_join_batch()
+ * gives the answer. */
 TEST(no_counts)
 {
     static const char *const hows[] = {"crowded", "full", "lost"};
@@ -454,8 +457,8 @@ enum
     MANY = 400
 };
 
-/* Rows at the places of the join side, with a column of reals with NULLs and
- * one of integers. */
+/* Rows at the places of the join side, with a column of reals that has NULLs
+ * and a column of integers. */
 static struct oj_flat_buf rows;
 static double reals[MANY];
 static int64_t integers[MANY];
@@ -484,7 +487,8 @@ static struct oj_aggregates *open_sums(void)
     return sums;
 }
 
-/* sums holds n times what the pairs of each join feature have. */
+/* Asserts that sums holds n times the sums over the pairs of each join feature.
+ */
 static void check_sums(struct oj_join *join, const struct oj_flat *input,
                        struct oj_aggregates *sums, int n)
 {
@@ -545,7 +549,8 @@ TEST(sums_of_pairs)
     }
 }
 
-/* What cannot be summed leaves the sums alone, and join() has an answer. */
+/* If pairs cannot be summed, the sums are unchanged, and oj_join_batch() gives
+ * the answer. */
 TEST(no_sums)
 {
     static const char *const hows[] = {"plain", "crowded", "full", "lost"};
@@ -576,7 +581,8 @@ TEST(no_sums)
     oj_flat_buf_free(&rows);
 }
 
-/* How the module's joins end: cuda says so, and auto goes on without it. */
+/* Joins of the module fail: cuda returns the error, and auto continues on the
+ * CPU. */
 TEST_LOOP(failing_joins, 0, 2)
 {
     const char *how = _i == 0 ? "lost" : "broken";
@@ -595,7 +601,7 @@ TEST_LOOP(failing_joins, 0, 2)
     oj_join_close(join);
 }
 
-/* Nobody goes on with a join that is cancelled. */
+/* After a cancelled join neither backend continues. */
 TEST(stopped_device)
 {
     static const char *const backends[] = {"cuda", "auto"};
@@ -646,7 +652,7 @@ TEST(devices)
 
 /* --- shapes --------------------------------------------------------------- */
 
-/* The device decides nearly all of these. */
+/* Joins in which the device decides nearly all pairs use the GPU. */
 TEST(shapes_taken)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_DISJOINT,
@@ -666,7 +672,8 @@ TEST(shapes_taken)
     }
 }
 
-/* The CPU decides what a device finds: nothing is gained. */
+/* Joins in which the CPU must decide the device's candidates do not use the
+ * GPU. */
 TEST(shapes_left)
 {
     static const enum oj_op ops[] = {OJ_OP_TOUCHES, OJ_OP_WITHIN,
@@ -698,7 +705,7 @@ TEST(few_shapes)
     oj_join_close(join);
 }
 
-/* How many vertices rows have is known with the first of them. */
+/* The number of vertices per row is not known before the first batch. */
 TEST(known_by_batch)
 {
     LAYER large = {0};
@@ -712,7 +719,7 @@ TEST(known_by_batch)
     oj_join_close(join);
 }
 
-/* Kinds are not known, or both come. */
+/* The kinds of input are not known, or both occur. */
 TEST(any_kinds)
 {
     struct oj_join *join;
@@ -726,7 +733,7 @@ TEST(any_kinds)
     oj_join_close(join);
 }
 
-/* A process that has used a device does not start it again. */
+/* A process that has used a device need not start CUDA again. */
 TEST(started_device)
 {
     static const char estimate[] = "1000000 rows, ";
@@ -752,7 +759,7 @@ TEST(started_device)
     oj_join_close(join);
 }
 
-/* A device that cannot be used, or no more. */
+/* The device fails at once, or later. */
 TEST(shapes_of_a_failing_device)
 {
     static const char *const hows[] = {"none", "refuse", "full", "lost"};
@@ -772,7 +779,7 @@ TEST(shapes_of_a_failing_device)
     }
 }
 
-/* Memory may be enough for the next batch. */
+/* The device lacks memory for one batch, but may have enough for the next. */
 TEST(shapes_of_a_crowded_device)
 {
     struct oj_join *join;

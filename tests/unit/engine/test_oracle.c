@@ -1,7 +1,7 @@
-/* The answers of the test suites of GEOS and JTS, by the exact reference and on
- * the backends in both argument orders: 561 pairs of geometries, 5,159
- * questions about them. Kind: unit, degenerate. Needs oracle_cases.csv and
- * oracle_tests.csv. */
+/* The answers of the test suites of GEOS and JTS are compared with the exact
+ * reference and with all backends in both argument orders: 561 pairs of
+ * geometries, 5,159 questions. Needs oracle_cases.csv and oracle_tests.csv.
+ * Kind: unit, degenerate. */
 #include "../../../algs/api/engine/oj_join.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 static struct oj_error error;
 
-/* Whether GEOS is the version of the column geos3111. */
+/* 1 if GEOS has the version of the column geos3111 */
 static int is_geos_311;
 
 static void must(oj_status status)
@@ -31,25 +31,26 @@ static void must(oj_status status)
 
 /* --- exceptions ----------------------------------------------------------- */
 
-/* What is not equal, one by one, and why. An exception holds for every backend
- * and both orders; with GEOS 3.11 each must be needed. */
+/* Expected differences from the suites, with their reasons. An exception is
+ * valid for every backend and both orders; with GEOS 3.11 each exception must
+ * occur. */
 
-/* In 3.11 relate of collections is undefined where members touch or overlap:
- * it raises, or takes shared borders for boundaries. The patterns expected are
- * those of the relate that GEOS has since 3.13. */
+/* GEOS 3.11 does not define relate of collections whose members touch or
+ * overlap: it raises an error or takes shared borders for boundaries. The
+ * expected patterns are those of GEOS since 3.13. */
 #define COLLECTION "relate of collections before GEOS 3.13"
 
-/* The crossing of the lines is rounded and then lies beside the node. */
+/* The crossing of the lines is rounded and then does not lie on the node. */
 #define NODE "GEOS before 3.13 misses a node"
 
-/* Two polygons of a multipolygon with an edge in common: invalid. */
+/* Two polygons of a multipolygon share an edge, which is invalid. */
 #define COMMON_EDGE "an invalid multipolygon, for relate before GEOS 3.13"
 
-/* The file means decimal fractions; the doubles nearest to them lie otherwise,
- * as GEOS says, too. */
+/* The suite means decimal fractions; for the nearest doubles the answer
+ * differs, also in GEOS. */
 #define DECIMALS "meant for decimal fractions"
 
-/* A point, and a line of no length there: equal in the copy that GEOS has. */
+/* A point and a line without length at this point: equal in GEOS's copy. */
 #define POINT_LINE "the suites contradict each other"
 
 static const struct oracle_exception
@@ -88,7 +89,7 @@ static int is_exception(const char *case_id, const char *op, int exactly)
 
 /* --- asking --------------------------------------------------------------- */
 
-/* One question: does op hold between a and b? */
+/* A question: does op hold between a and b? */
 struct oracle_case
 {
     const char *case_id, *op;
@@ -145,8 +146,8 @@ static const char *name_of(enum oracle_answer answer)
     return names[answer];
 }
 
-/* What is ours has to answer as the suites expect; of a reference GEOS's own
- * answer is as good. */
+/* 1 if an answer is right: our backends must answer as the suite expects; a
+ * reference may also give GEOS's own answer. */
 static int is_right(const struct oracle_case *q, int is_ours,
                     enum oracle_answer answer, double distance)
 {
@@ -229,7 +230,7 @@ static int is_beyond(const struct oracle_case *q, double limit)
     return exact_order(&q->a, 0, &q->b, 0, OJ_TO_INTERIOR, limit) > 0;
 }
 
-/* What the exact reference has to say; distances expected are rounded. */
+/* Compares the exact reference with the suite, whose distances are rounded. */
 static void compare_exact(const struct oracle_case *q, int both_empty)
 {
     struct oj_matrix matrix = exact_matrix(&q->a, 0, &q->b, 0);
@@ -241,7 +242,8 @@ static void compare_exact(const struct oracle_case *q, int both_empty)
     else if (q->relation.op == OJ_OP_DWITHIN)
         is_right = q->is_empty ||
                    is_beyond(q, q->relation.max_distance) != q->expected;
-    else /* two empty ones are equal for the suites, and no pair of a join */
+    else /* two empty geometries are equal in the suites, but not a pair of a
+            join */
         is_right = (q->relation.op == OJ_OP_EQUALS && both_empty) ||
                    oj_matrix_decides_pair(&matrix, &q->relation) == q->expected;
     counts.n_asked++;

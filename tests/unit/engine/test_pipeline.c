@@ -1,5 +1,6 @@
-/* Kind: unit. The pipeline with a fake source, joiner and sink: order, errors
- * in every stage, cancel, empty input, no thread left behind. */
+/* The pipeline with a fake reader, joiner and writer: order, errors in every
+ * stage, cancelling, empty input, and no thread left over.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/engine/oj_pipeline.h"
@@ -21,10 +22,13 @@ struct fake
     int64_t fail_read, fail_join, fail_write, cancel_at, stop_at; /* or -1 */
     int slow; /* 1: the reader is slow, 2: the joiner, 3: the writer */
     int cancel;
-    int64_t max_pairs;    /* of the run; 0: any */
-    int64_t most_rows;    /* of a part; more have too many pairs. 0: any */
-    int64_t any_after;    /* > 0: no longer so after so many parts */
-    int hangs, hangs_end; /* 1: the joiner does not end before that */
+    int64_t max_pairs; /* of the run; 0: any */
+    int64_t most_rows; /* maximum rows of a part, more have too many pairs; 0:
+                          no limit */
+    int64_t any_after; /* > 0: most_rows has no effect after this number of
+                          parts */
+    int hangs, hangs_end; /* hangs 1: the joiner does not return before
+                             hangs_end is set */
     int late_join;        /* 1: the joiner waits until others have failed */
     int n_slots;          /* as the first read() sets it */
     int most_slots;       /* what it sets */
@@ -36,7 +40,8 @@ struct fake
     double y[ROWS];
     pthread_t caller;
     int n_threads;  /* that have ended */
-    int most_ahead; /* batches read and not written, at most */
+    int most_ahead; /* maximum number of batches that were read but not written
+                     */
 };
 
 static void sleep_ms(long ms)
@@ -81,7 +86,7 @@ static oj_status fake_read(void *user, int slot, struct oj_flat *flat,
     return OJ_OK;
 }
 
-/* Even rows match the join row of their number. */
+/* Joins even rows with the join row of their own number. */
 static oj_status fake_join(void *user, const struct oj_pipeline_part *part,
                            struct oj_matches *out, struct oj_error *err)
 {
@@ -213,7 +218,7 @@ TEST_LOOP(all_batches_arrive_in_order, 0, 4)
     }
 }
 
-/* Nothing is read before the batch before is written. */
+/* With one slot, a batch is only read after the previous one was written. */
 TEST_LOOP(one_batch_at_a_time, 0, 4)
 {
     struct fake fake = make_fake(50);
@@ -228,8 +233,8 @@ TEST_LOOP(one_batch_at_a_time, 0, 4)
     ck_assert_int_le(fake.most_ahead, 1);
 }
 
-/* What does not fit one answer comes in parts, in order, and nothing is read
- * over before its last part is written. */
+/* A batch with too many pairs for one answer is returned in parts, in order,
+ * and its slot is not overwritten before its last part was written. */
 TEST(too_many_pairs_come_in_parts)
 {
     for (int64_t most = 1; most <= ROWS; most++)
@@ -273,7 +278,7 @@ TEST(empty_input)
     ck_assert_int_eq(counts.n_rows, 0);
 }
 
-/* An error at batch n in each stage, whichever stage is slow. */
+/* Batch n fails in each stage, for each stage being slow. */
 TEST_LOOP(errors_end_the_run, 0, 4)
 {
     static const oj_status expected[] = {OJ_ERR_DATA, OJ_ERR_NOMEM, OJ_ERR_IO};
@@ -304,7 +309,7 @@ TEST_LOOP(errors_end_the_run, 0, 4)
     }
 }
 
-/* What fails later fails because of it, or would have. */
+/* The first error is returned: later ones may be its consequences. */
 TEST(the_first_error_is_told)
 {
     struct fake fake = make_fake(20);
@@ -317,7 +322,7 @@ TEST(the_first_error_is_told)
     ck_assert_str_eq(err.message, "read 1");
 }
 
-/* A few rows of very many pairs do not make all later parts small. */
+/* A few rows with very many pairs do not make all later parts small. */
 TEST(parts_grow_again)
 {
     struct fake fake = make_fake(40);
@@ -409,8 +414,8 @@ TEST(answers_are_asked_for)
     ck_assert_int_eq(fake.n_threads, 2);
 }
 
-/* No more is read than fits the slots, and what was not let go does not count.
- */
+/* The reader stops when all slots are full. Answers that were not released are
+ * not counted. */
 TEST(answers_need_not_be_taken)
 {
     for (int n = 0; n < 6; n++)
@@ -434,8 +439,8 @@ TEST(answers_need_not_be_taken)
     }
 }
 
-/* An error comes in its place, again if asked again, and is what close gives.
- */
+/* An error is returned in its place in the order of answers, again by each
+ * further call, and by the function that closes the pipeline. */
 TEST(an_error_is_asked_for)
 {
     struct fake fake = make_fake(20);
@@ -465,7 +470,7 @@ static void *raise_soon(void *user)
     return NULL;
 }
 
-/* Whoever waits stops, whatever the stages are at. */
+/* A waiting caller can be cancelled in any state of the stages. */
 TEST(waiting_is_cancelled)
 {
     struct fake fake = make_fake(20);
@@ -501,6 +506,6 @@ TEST(without_memory)
 int main(void)
 {
     tests_open("pipeline");
-    /* The loop variable says which stage is slow; 0: none. */
+    /* the loop variable selects the slow stage; 0: none */
     return tests_run();
 }

@@ -1,5 +1,6 @@
-/* Kind: unit, memory. The public functions for events: batches, states in
- * files, errors, and the n-th allocation that fails. */
+/* The public functions for events: batches, states in files, errors, and
+ * failing allocations.
+ * Kind: unit, memory. */
 #include "../../../algs/ogrjoin.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -18,7 +19,8 @@ static void must(int status)
     ck_assert_msg(status == OGRJOIN_OK, "%s", error.message);
 }
 
-/* Unit squares from (0, 0) and from (0.5, 0), with the ids 20 and 10. */
+/* Makes an index of two unit squares, from (0, 0) and (0.5, 0), with the ids 20
+ * and 10. */
 static struct ogrjoin_index *make_index(const char *op, const char *name,
                                         double value)
 {
@@ -52,7 +54,7 @@ static struct ogrjoin_index *make_index(const char *op, const char *name,
     return index;
 }
 
-/* Reports of one key at these places of y 0.5; NaN: none. */
+/* Adds reports of one key at x[i], y = 0.5; x[i] NaN: no geometry. */
 static int add(struct ogrjoin_events *events, const double *x, int64_t n,
                struct ogrjoin_event_rows *rows)
 {
@@ -74,7 +76,8 @@ static int add(struct ogrjoin_events *events, const double *x, int64_t n,
     return status;
 }
 
-/* "0+1 1-0": report 0 enters feature 1, report 1 leaves feature 0. */
+/* Checks events; "0+1 1-0": report 0 enters feature 1, report 1 leaves feature
+ * 0. */
 static void expect(const struct ogrjoin_event_rows *rows, const char *words)
 {
     static const char signs[] = "+-=~";
@@ -88,7 +91,7 @@ static void expect(const struct ogrjoin_event_rows *rows, const char *words)
 
 static const double way[] = {-1, 0.25, 0.75, (double)NAN, 1.25, 2};
 
-/* Of one report features come in the order of their ids. */
+/* Events of one report are sorted by the ids of their features. */
 TEST(events_of_a_way)
 {
     struct ogrjoin_index *index = make_index("within", NULL, 0);
@@ -118,7 +121,7 @@ TEST(changes_of_the_nearest)
     struct ogrjoin_event_rows rows;
     must(ogrjoin_events_new(index, NULL, 0, &events, &error));
     must(add(events, way, 6, &rows));
-    expect(&rows, "1~0 2~1"); /* at 2 it is as near as it may be */
+    expect(&rows, "1~0 2~1"); /* at x 2 it is exactly at the maximum distance */
     ck_assert(rows.measure[0] == 0);
     must(add(events, way, 1, &rows));
     expect(&rows, "0~-1");
@@ -149,7 +152,7 @@ TEST(states)
     must(ogrjoin_events_load(later, path, &error));
     ck_assert_int_eq(ogrjoin_events_inside(later), 1);
     ogrjoin_events_free(later);
-    /* Another join, other keys, no file. */
+    /* a state of another join, of other keys, and a missing file */
     must(ogrjoin_events_new(other, NULL, 0, &later, &error));
     ck_assert_int_eq(ogrjoin_events_load(later, path, &error), OGRJOIN_ERR_ARG);
     ogrjoin_events_free(later);
@@ -185,7 +188,8 @@ TEST(what_makes_no_sense)
     ogrjoin_events_free(NULL);
 }
 
-/* What has failed can be done once more, with the answer of the first time. */
+/* A call that failed can be repeated and gives the answer of an undisturbed
+ * call. */
 TEST(no_memory)
 {
     struct ogrjoin_index *index = make_index("within", NULL, 0);
