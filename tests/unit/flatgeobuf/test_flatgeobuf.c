@@ -1,5 +1,5 @@
-/* Kinds: unit, property (GDAL's own reading of the same file), memory. Files of
- * FlatGeobuf as a lane. */
+/* The lane of FlatGeobuf: reading and writing its files.
+ * Kinds: unit, property (compared with GDAL's reading of the file), memory. */
 #include "../layer_copy.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -13,7 +13,7 @@
 
 enum
 {
-    N_FGB_FIELDS = 11 /* of the test fields, those that the driver takes */
+    N_FGB_FIELDS = 11 /* number of test fields that the driver supports */
 };
 
 static const char *const index_options[][2] = {{"SPATIAL_INDEX=NO", NULL},
@@ -33,8 +33,8 @@ static GDALDatasetH make_file(const char *wkt, OGRwkbGeometryType type,
 
 static int n_read_threads = 1;
 
-/* Rows by the lane, or by the feature loop; *by_lane is 1 when all came by the
- * lane. */
+/* Reads rows by the lane or by OGR features; *by_lane is 1 if the lane has read
+ * all of them. */
 static oj_status read_rows(OGRLayerH layer, int use_lane, int64_t batch_rows,
                            GDALDatasetH *out, int *by_lane,
                            struct oj_error *err)
@@ -68,8 +68,8 @@ static void compare(OGRLayerH layer, int64_t batch_rows, int expect_lane)
     GDALClose(out[1]);
 }
 
-/* Every shape, in a layer of its type and of any type, with and without an
- * index. Curves, surfaces and what is empty are left to GDAL. */
+/* Every shape, in a layer of its type and in one of any type, with and without
+ * an index. Curves, surfaces and empty geometries are left to GDAL. */
 TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
 {
     const char *wkt = test_shapes[_i / 4];
@@ -98,7 +98,8 @@ TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
     CPLFree(text);
 }
 
-/* Points without their geometries, one of which joins do not take. */
+/* Points without OGR geometries; one of them has coordinates that joins do not
+ * accept. */
 TEST_LOOP(property_points_alone, 0, 4)
 {
     GDALDatasetH file = make_layer("FlatGeobuf", FILE_NAME, N_FGB_FIELDS,
@@ -116,8 +117,8 @@ TEST_LOOP(property_points_alone, 0, 4)
     VSIUnlink(FILE_NAME);
 }
 
-/* Blocks of the file are cut into pieces, for one thread each; the last file
- * has a row among them that is left to GDAL. */
+/* Blocks of the file are divided between threads; the last file has a row that
+ * is left to GDAL. */
 TEST_LOOP(property_large_files_on_threads, 0, 4)
 {
     static const char *const wkt[] = {
@@ -151,7 +152,7 @@ TEST(unit_rows_from_a_curve_on_are_left_to_gdal)
     VSIUnlink(FILE_NAME);
 }
 
-/* Fewer fields, in any order, and some that nobody looks at. */
+/* Fewer fields, in any order, some of which are not read. */
 TEST(unit_wanted_fields)
 {
     static const int wanted[] = {10, 5, 0};
@@ -207,9 +208,8 @@ TEST(unit_wanted_fields)
 
 /* ---- bytes that are not trusted ------------------------------------------ */
 
-/* Both ways of whatever the bytes of the file are now: they give rows, which
- * are equal, where GDAL does, whose verifier looks at more than what is read.
- */
+/* Reads the current bytes by both ways. If GDAL reads them, the rows must be
+ * equal. GDAL's verifier also checks bytes that are not read. */
 static void compare_bytes(int *n_read)
 {
     GDALDatasetH file, out[2];
@@ -253,8 +253,8 @@ enum
     N_BROKEN = sizeof broken_shapes / sizeof broken_shapes[0]
 };
 
-/* Every length of a file, and bytes of it changed, one or four at a time; in
- * layers of any type and of the shape's own. */
+/* The file is cut at every length, and single or groups of four bytes are
+ * changed; in layers of any type and of the shape's own type. */
 TEST_LOOP(property_broken_bytes, 0, 2 * N_BROKEN)
 {
     const char *wkt = broken_shapes[_i % N_BROKEN];
@@ -302,8 +302,8 @@ TEST_LOOP(property_broken_bytes, 0, 2 * N_BROKEN)
 
 #define OUT_FOLDER "test_flatgeobuf_out"
 
-/* The layer to a file, by GDAL or by rows of our own; opened again. NULL where
- * the driver refuses a row, or the file cannot be opened. */
+/* Writes the layer to a file, by GDAL or by our lane, and opens it. NULL if the
+ * driver refuses a row, or if the file cannot be opened. */
 static GDALDatasetH write_file(OGRLayerH from, OGRwkbGeometryType type,
                                int has_index, int by_rows, oj_status *status)
 {
@@ -348,7 +348,7 @@ static GDALDatasetH write_file(OGRLayerH from, OGRwkbGeometryType type,
     return GDALOpenEx(path[by_rows], GDAL_OF_VECTOR, NULL, NULL, NULL);
 }
 
-/* Rows that meet a box, and a sum over them. */
+/* Counts the rows that intersect a box, and adds up a field over them. */
 static int count_in_box(OGRLayerH layer, double x0, double y0, double x1,
                         double y1, GIntBig *sum)
 {
@@ -367,8 +367,8 @@ static int count_in_box(OGRLayerH layer, double x0, double y0, double x1,
     return n;
 }
 
-/* The files say the same: rows in the same order where nothing sorts them, and
- * the same rows in every box. */
+/* Both files must have equal contents: rows in equal order if they are not
+ * sorted, and equal rows in every box. */
 static void same_files(OGRLayerH gdal, OGRLayerH ours, int has_index)
 {
     OGREnvelope a, b;
@@ -393,7 +393,7 @@ static void same_files(OGRLayerH gdal, OGRLayerH ours, int has_index)
         same_layers(gdal, ours, 1, 1);
 }
 
-/* Moved, so that rows lie at places of their own, if the type is plain. */
+/* Moves a geometry of a simple type, so that rows lie in different places. */
 static OGRGeometryH shifted(const char *wkt, int i)
 {
     char *text = CPLStrdup(wkt), *at = text;
@@ -411,8 +411,8 @@ static OGRGeometryH shifted(const char *wkt, int i)
     return geometry;
 }
 
-/* Every shape in a layer of its type and of any type, some rows without
- * geometry: the file of rows of our own and GDAL's say the same, and both
+/* Every shape, in a layer of its type and in one of any type, some rows without
+ * geometry: the files of GDAL and of our lane have equal contents, and both
  * refuse the same layers. */
 TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
 {
@@ -444,8 +444,8 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
         out[by_rows] = write_file(first_layer(in), type, has_index, by_rows,
                                   &status[by_rows]);
     ck_assert_int_eq(status[0], status[1]);
-    /* Empty geometries alone: GDAL 3.6 writes none, 3.10 a file whose extent is
-     * (0 0, 0 0). */
+    /* with only empty geometries GDAL 3.6 writes no file, and 3.10 one with the
+     * extent (0 0, 0 0) */
     if (!OGR_G_IsEmpty(geometry))
         ck_assert_int_eq(status[0] == OJ_OK,
                          out[1] != NULL || _i / 4 >= FIRST_CURVE);
@@ -465,8 +465,8 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
 /* ---- order -----------------------------------------------------------------
  */
 
-/* More rows than a block has, of sizes of their own, every third with a head;
- * some at one place, or all at one. */
+/* Adds more rows than a block has, of different sizes, every third with a
+ * header; some of them, or all, in one place. */
 static void add_rows(struct oj_flatgeobuf_unsorted *rows, int crowd, int64_t n)
 {
     uint8_t *bytes = calloc(1000, 200);
@@ -536,7 +536,7 @@ static uint32_t code_of(const double *all, const double *box)
     return hilbert(65536, cell[0], cell[1]);
 }
 
-/* In a temporary file, there after some are in memory, in memory. */
+/* Rows are kept in a temporary file, in both memory and file, or in memory. */
 TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
 {
     static const int64_t most_kept[] = {0, 4 << 20, 32 << 20};

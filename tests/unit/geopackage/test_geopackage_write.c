@@ -1,5 +1,5 @@
-/* Kinds: unit, property (GDAL's own writing of the same rows), large.
- * Rows of a GeoPackage past OGR's features. */
+/* The lane of GeoPackage writes rows without OGR features.
+ * Kinds: unit, property (compared with GDAL's writing of the rows), large. */
 #include "../layer_copy.h"
 
 #include <sqlite3.h>
@@ -12,7 +12,7 @@
 
 enum
 {
-    N_GPKG_FIELDS = 11, /* of the test fields; GDAL makes a text of a time */
+    N_GPKG_FIELDS = 11, /* number of test fields; GDAL writes a time as text */
     GDAL_WRITES = 0,
     LANE_WRITES = 1
 };
@@ -49,7 +49,8 @@ static void add(struct dumped *text, const char *bytes, size_t n)
     text->at[text->n] = '\0';
 }
 
-/* All rows, each value by its kind and its bytes in hexadecimal digits. */
+/* Writes all rows of a query, each value by its type and its bytes as
+ * hexadecimal digits. */
 static void add_rows(struct dumped *text, sqlite3 *db, const char *query)
 {
     sqlite3_stmt *statement = NULL;
@@ -87,7 +88,8 @@ static void add_rows(struct dumped *text, sqlite3 *db, const char *query)
     add(text, "\n", 1);
 }
 
-/* Everything in the file but times and how the index is built. */
+/* Writes the whole contents of the file, except times and the structure of the
+ * spatial index. */
 static char *dump(const char *path, const char *layer)
 {
     static const char *const queries[] = {
@@ -149,7 +151,7 @@ static void same_files(const char *layer)
 
 /* ---- writing ------------------------------------------------------------- */
 
-/* An empty layer with the fields of another one, in a transaction. */
+/* Makes an empty layer with the fields of another, in a transaction. */
 static GDALDatasetH make_output(const char *path, OGRLayerH like,
                                 OGRwkbGeometryType type,
                                 const char *const *options)
@@ -169,7 +171,7 @@ static GDALDatasetH make_output(const char *path, OGRLayerH like,
     return dataset;
 }
 
-/* All rows to the layer, which is completed. */
+/* Copies all rows to the layer and completes it. */
 static oj_status copy_rows(OGRLayerH from, GDALDatasetH to, int by_lane,
                            struct oj_error *err)
 {
@@ -228,8 +230,8 @@ static oj_status write_file(OGRLayerH from, OGRwkbGeometryType type,
     return status;
 }
 
-/* Both ways: they end alike, and so do the files. An extent that is not finite
- * has another message: GDAL's is SQLite's. */
+/* Writes by both ways: status and files must be equal. If the extent is not
+ * finite the messages differ, because GDAL's is that of SQLite. */
 static void compare(OGRLayerH from, OGRwkbGeometryType type,
                     const char *const *options)
 {
@@ -249,8 +251,8 @@ static void compare(OGRLayerH from, OGRwkbGeometryType type,
     VSIRmdirRecursive(FOLDER);
 }
 
-/* A layer in memory of n rows: wkt, and now and then no geometry or one of
- * another shape. */
+/* Makes a layer in memory of n rows with the geometry wkt; a few have no
+ * geometry, or one of another type. */
 static GDALDatasetH make_input(const char *wkt, OGRwkbGeometryType type, int n)
 {
     GDALDatasetH in = make_layer("Memory", "", N_GPKG_FIELDS, type, NULL);
@@ -274,8 +276,8 @@ static OGRwkbGeometryType type_of(const char *wkt)
     return type;
 }
 
-/* Every shape, in a layer of its type and of any type, with and without
- * index. */
+/* Every shape, in a layer of its type and in one of any type, with and without
+ * a spatial index. */
 TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
 {
     const char *wkt = test_shapes[_i / 4];
@@ -285,7 +287,7 @@ TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
     GDALClose(in);
 }
 
-/* 777 becomes NaN, 888 infinite. */
+/* Geometries in which 777 is replaced by NaN and 888 by infinity. */
 static const char *const odd_shapes[] = {
     "POINT (777 1)",
     "POINT (888 1)",
@@ -431,7 +433,7 @@ TEST_LOOP(property_names_texts_and_times, 0, 2)
     GDALClose(in);
 }
 
-/* A row that the table refuses is refused alike. */
+/* If the table refuses a row, both ways return an error. */
 TEST_LOOP(unit_refused_rows, 0, 2)
 {
     GDALDatasetH in = make_named("things");
@@ -464,7 +466,7 @@ static GDALDatasetH make_scattered(int n)
                           (double)((state * 7u) >> 8) / 777.0);
         OGR_F_SetGeometryDirectly(feature, point);
         OGR_F_SetFieldInteger(feature, 0, i);
-        /* upwards, downwards, and all over */
+        /* ascending, descending, and random */
         OGR_F_SetFID(feature, n % 3 == 0   ? i
                               : n % 3 == 1 ? n - i
                                            : (long long)i * 7919 % n);
@@ -486,7 +488,7 @@ static int64_t ask(sqlite3 *db, const char *query)
     return value;
 }
 
-/* Searches find what a look at all entries finds. */
+/* Searches by the index must find what a scan of all entries finds. */
 static void check_searches(const char *path)
 {
     sqlite3 *db;
@@ -526,7 +528,7 @@ static void execute(GDALDatasetH dataset, const char *statement)
     GDALDatasetReleaseResultSet(dataset, result);
 }
 
-/* So many nodes has an index whose nodes are all full. */
+/* Number of nodes of an index in which all nodes are full. */
 static int64_t count_nodes(int64_t n)
 {
     int64_t n_nodes = 0;
@@ -547,7 +549,8 @@ static void check_packed(const char *path, int64_t n)
     sqlite3_close(db);
 }
 
-/* GDAL changes a file of ours: rows come, go and move. */
+/* GDAL changes a file that the lane has written: it adds, deletes and moves
+ * rows. */
 TEST_LOOP(large_gdal_goes_on_with_the_file, 0, 7)
 {
     static const int sizes[] = {50, 51, 52, 2601, 2602, 20000, 20002};

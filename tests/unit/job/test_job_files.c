@@ -1,5 +1,6 @@
-/* Kind: unit. Jobs that share join sides, when files change, when
- * nothing is kept, when reading fails or is cancelled. */
+/* Jobs that share join sides, when files change, when nothing is kept in the
+ * cache, and when reading fails or is cancelled.
+ * Kind: unit. */
 #include "shared_jobs.h"
 
 #include "../../../driver/base/oj_cancel.h"
@@ -31,7 +32,7 @@ TEST(changed_file)
         ck_assert(!is_found(line, "points.gpkg", name));
         ck_assert(join_shared(&before, line, "points.gpkg", name));
         ck_assert_int_eq(oj_join_cache_counts().n_entries, n_entries);
-        /* Other content, by the same name; the first keeps what it has. */
+        /* another file with this name; the first job keeps its join side */
         make_file(i == 0 ? "GPKG" : "ESRI Shapefile", name, 1, N_JOIN, 50,
                   32632);
         settle();
@@ -61,7 +62,7 @@ TEST(changed_while_open)
     prepare(&t, NULL);
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     must(&t, stream(&t));
-    /* Nobody finds it, but it can be shared. */
+    /* the side has no key in the cache, but it can be shared explicitly */
     open_job(&other, line, "points.gpkg", "zones.gpkg");
     prepare(&other, &t);
     must(&other, stream(&other));
@@ -72,7 +73,7 @@ TEST(changed_while_open)
     remove_folder();
 }
 
-/* Times that are too young cannot tell the next change. */
+/* If a file was just modified, its time cannot show the next change. */
 TEST(files_too_young)
 {
     struct job_trial t;
@@ -91,7 +92,7 @@ TEST(files_too_young)
     ck_assert_ptr_nonnull(files.paths);
     ck_assert(oj_join_files_are_unchanged(&files));
     ck_assert(!oj_join_files_may_have_changed(&files));
-    /* A journal with something in it is part of the database. */
+    /* a journal that is not empty is part of the database */
     {
         VSILFILE *f = VSIFOpenL(path_of("zones.gpkg-wal"), "wb");
         ck_assert_ptr_nonnull(f);
@@ -114,7 +115,7 @@ static void write_text(const char *name, const char *text)
     VSIFCloseL(f);
 }
 
-/* A VRT file "zones.vrt" with a layer of that source. */
+/* Writes a VRT file "zones.vrt" with a layer of that source. */
 static void write_vrt(const char *source, const char *layer)
 {
     char text[1000];
@@ -134,7 +135,8 @@ static const char by_chance[] =
     "<SrcSQL>SELECT * FROM things ORDER BY random()</SrcSQL>";
 static const char ever_the_same[] = "<SrcSQL>SELECT * FROM things</SrcSQL>";
 
-/* How often the second of two jobs on zones.vrt finds the first one's. */
+/* Counts how often the second of two jobs on zones.vrt uses the join side of
+ * the first. */
 static int is_found_again(void)
 {
     is_found("-op nearest", "points.gpkg", "zones.vrt");
@@ -158,7 +160,7 @@ TEST(vrt)
     ck_assert(is_found_again());
     touch("zones.gpkg");
     ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
-    /* A view of views, or of what chance gives. */
+    /* a VRT with random SQL, and a VRT whose source is a VRT */
     oj_join_cache_clear();
     write_vrt("zones.gpkg", by_chance);
     ck_assert(!is_found_again());
@@ -186,7 +188,7 @@ TEST(no_cache)
     close_job(&t);
     close_job(&other);
     close_job(&alone);
-    /* Under -memory each has its own. */
+    /* with -memory each job reads its own join side */
     open_job(&t, "-op intersects -memory 1G", "points.gpkg", "zones.gpkg");
     prepare(&t, NULL);
     ck_assert_ptr_eq(t.pass.job.join_side, &t.pass.job.own_join_side);
@@ -237,7 +239,7 @@ TEST(cancelled)
     ck_assert_int_eq(oj_job_prepare(&t.pass.job, NULL, &t.error),
                      OJ_ERR_CANCELLED);
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
-    /* The same job may try again, and counts nothing twice. */
+    /* the job can be run again, and counts nothing twice */
     __atomic_store_n(&flag, 0, __ATOMIC_RELAXED);
     prepare(&t, NULL);
     must(&t, stream(&t));

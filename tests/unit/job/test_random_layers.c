@@ -1,18 +1,18 @@
-/* Random layers of every geometry type, valid and invalid, joined by every join
- * as the command does it, with -validate: on the CPU, on the emulated CUDA
- * device where OGRJOIN_CUDA_MODULE names its module, and by GEOS.
+/* Random layers of every geometry type, valid and invalid, with every join, as
+ * the command runs it with -validate: on the CPU, on the emulated CUDA device
+ * if OGRJOIN_CUDA_MODULE names its module, and by GEOS.
  *
- *    cpu, cuda   against geos: no difference, and what is set aside (pairs on
- *                which GEOS errs, pairs that it cannot decide) is all proved by
- *                exact arithmetic; the files of both are equal, byte by byte
- *    geos        against cpu: it differs only in pairs for which cpu is proved
- *                to be right
+ *    cpu, cuda   against geos: no difference; excluded pairs (on which GEOS is
+ *                wrong, or which it cannot decide) are all proved by exact
+ *                arithmetic; the output files of both are equal byte for byte
+ *    geos        against cpu: differs only in pairs for which cpu is proved to
+ *                be right
  *
- * Then layers whose shapes nearly touch, in both orders of the two, by the
- * backends as above, cpu and cuda against another reference of GEOS's, too.
+ * Then layers whose shapes nearly touch, in both orders, on all backends; cpu
+ * and cuda also against another reference based on GEOS.
  *
- * What fails is reduced to the fewest features and printed.
- * Kind: property.  OGRJOIN_TEST_LONG=1 runs fifty times as long,
+ * A failure is reduced to few features and printed.
+ * Kind: property. OGRJOIN_TEST_LONG=1 runs fifty times as long,
  * OGRJOIN_TEST_ROUNDS=n joins n pairs of layers, OGRJOIN_TEST_SEED=n begins
  * with the round that failed. */
 #include "../random_numbers.h"
@@ -85,7 +85,7 @@ static void pick_mask(char *mask)
         mask[pick(9)] = "TF*012"[pick(6)];
 }
 
-/* A distance that many pairs have exactly. */
+/* Returns a distance that many pairs have exactly. */
 static double pick_distance(const struct wkt_lattice *l)
 {
     int n = pick(1 + l->size / 2);
@@ -137,7 +137,7 @@ static void pick_words(struct random_layers_trial *t,
     static const char *const hows[] = {"left", "inner", "semi",
                                        "anti", "right", "full"};
     t->words[0] = '\0';
-    /* each in turn, and more often by distance */
+    /* each join in turn, and joins by distance more often */
     t->op = one_in(8) ? pick(2) : (int)((uint64_t)seed % N_OPS);
     add_op(t, l);
     if (pick(2))
@@ -179,7 +179,7 @@ static void write_layer(const struct wkt_layer *layer, const char *name)
     ck_assert_int_eq(VSIFCloseL(file), 0);
 }
 
-/* NULL where there is no such file. */
+/* Reads a file; NULL if it does not exist. */
 static char *read_file(const char *name, int64_t *n)
 {
     GByte *bytes = NULL;
@@ -203,7 +203,7 @@ enum backend
 
 static const char *const backends[N_BACKENDS] = {"cpu", "cuda", "geos"};
 
-/* What the summary says of a run. */
+/* The counts in the summary of a run. */
 struct result
 {
     oj_status status;
@@ -283,7 +283,7 @@ static struct result run(const struct random_layers_trial *t,
 /* ---- what GEOS errs in ----------------------------------------------------
  */
 
-/* A row of a report of -validate_report. */
+/* A row of the report written by -validate_report. */
 struct difference
 {
     GIntBig input, ours, reference;
@@ -331,10 +331,10 @@ static int read_report(const char *name, struct difference *list)
     return n;
 }
 
-/* Whether each difference of GEOS from cpu is one in which cpu was proved. A
- * line in which exact arithmetic confirms GEOS is no difference: there cpu is
- * within its rounding, of shapes 1e-322 apart with 0, and its own report need
- * not have the line. */
+/* 1 if each difference of GEOS from cpu is proved in favour of cpu. A line in
+ * which exact arithmetic confirms GEOS is no difference: cpu is then within its
+ * rounding (shapes 1e-322 apart with distance 0), and its own report may lack
+ * the line. */
 static int are_errors_of_geos(void)
 {
     static struct difference of_geos[MOST_DIFFERENCES],
@@ -399,7 +399,7 @@ static int has_cuda(void)
     return getenv("OGRJOIN_CUDA_MODULE") != NULL;
 }
 
-/* What is wrong with our answer, or NULL. */
+/* Returns what is wrong with the answer of cpu or cuda, or NULL. */
 static const char *judge_ours(const struct result *r)
 {
     if (r->status != OJ_OK)
@@ -413,7 +413,7 @@ static const char *judge_ours(const struct result *r)
     return NULL;
 }
 
-/* What is wrong with GEOS's, beside what is right with cpu's. */
+/* Returns what is wrong with GEOS's answer, in pairs for which cpu is right. */
 static const char *judge_geos(const struct result *r, const struct result *cpu)
 {
     int is_plain = r->different == 0 && r->pairs_left_out == 0 &&
@@ -430,7 +430,7 @@ static const char *judge_geos(const struct result *r, const struct result *cpu)
     return NULL;
 }
 
-/* Joins on all backends; what is wrong, or NULL. */
+/* Joins on all backends; returns what is wrong, or NULL. */
 static const char *judge(const struct random_layers_trial *t,
                          enum backend *backend)
 {
@@ -444,7 +444,8 @@ static const char *judge(const struct random_layers_trial *t,
         *backend = (enum backend)b;
         if (b == CUDA && !has_cuda())
             continue;
-        /* GEOS's three ways round and fail in different pairs. */
+        /* the three references based on GEOS round and fail in different pairs
+         */
         if (b == GEOS && t->reference != backends[GEOS])
         {
             r[CPU] = run(t, CPU, backends[GEOS]);
@@ -466,7 +467,7 @@ static const char *judge(const struct random_layers_trial *t,
 /* ---- failures -------------------------------------------------------------
  */
 
-/* Leaves out features of a layer while the same is wrong. */
+/* Leaves out features of a layer as long as the failure remains. */
 static void reduce_layer(struct random_layers_trial *t, struct wkt_layer *layer,
                          const char *wrong)
 {
