@@ -1,5 +1,6 @@
-/* Directions that fit a heading: against angles in long double, exact bounds at
- * multiples of 45 degrees, and the unit vectors against the C library.
+/* Whether directions fit a heading is compared with angles in long double;
+ * bounds at multiples of 45 degrees must be exact; unit vectors are compared
+ * with the C library.
  * Kind: property, degenerate. */
 #include "../random_numbers.h"
 #include "../run_tests.h"
@@ -38,8 +39,8 @@ TEST(unit_vectors_at_eighths)
     }
 }
 
-/* Degrees between the heading and (dx, dy); with both ways the lesser of both.
- */
+/* Angle in degrees between the heading and (dx, dy); with both_ways that to the
+ * nearer of both directions. */
 static long double apart(double heading, double dx, double dy, int both_ways)
 {
     long double d =
@@ -73,8 +74,7 @@ TEST(property_fits_by_the_angle)
             continue;
         }
         n_fit += fits;
-        /* multiples of 45 degrees are exact; others are as near as a rounded
-         * bound allows */
+        /* bounds at multiples of 45 degrees are exact; others are rounded */
         if (fabsl(over) < 1e-12L)
         {
             n_close++;

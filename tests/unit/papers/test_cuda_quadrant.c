@@ -1,7 +1,8 @@
-/* The backend cuda_quadrant gives the answers of cpu, to the last bit: random
- * layers, quadrants of every size, batches, little memory; what it does not
- * answer it refuses.  Skipped where no GPU can be used.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+/* The backend cuda_quadrant has the answers of the backend cpu, bit for bit:
+ * random layers, quadrants of every size, batches, little memory. It refuses
+ * joins that it does not support. Skipped if no GPU can be used.
+ * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
+ */
 #include "../references.h"
 
 #include "../join_trial.h"

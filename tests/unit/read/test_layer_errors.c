@@ -1,6 +1,7 @@
-/* Kinds: degenerate, memory. What the layer reader and writer do with broken
- * files, rows that cannot be written, places that a CRS does not have, too
- * little memory, and batches that another thread frees. */
+/* The layer reader and writer with broken files, rows that cannot be written,
+ * places outside of a CRS, too little memory, and batches that another thread
+ * frees.
+ * Kinds: degenerate, memory. */
 #include "../layers.h"
 #include "../run_tests.h"
 
@@ -31,7 +32,7 @@ static struct oj_read_options reading(int use_lanes, int64_t batch_rows)
     return options;
 }
 
-/* Reads to the end or to an error; *n_rows: rows that came before. */
+/* Reads until the end or an error; *n_rows: number of rows read before. */
 static oj_status read_layer(OGRLayerH layer,
                             const struct oj_read_options *options,
                             int64_t *n_rows, struct oj_error *err)
@@ -66,7 +67,8 @@ static GDALDatasetH make_points(const char *driver, const char *path, int n)
 
 /* ---- broken files ------------------------------------------------------- */
 
-/* Blobs in a GeoPackage: "GP", version, flags, SRS, then WKB. */
+/* Invalid blobs of geometries in a GeoPackage: "GP", version, flags, SRS, then
+ * WKB. */
 TEST_LOOP(degenerate_broken_geometry_names_its_feature, 0, 16)
 {
     static const char *const blobs[] = {
@@ -91,15 +93,15 @@ TEST_LOOP(degenerate_broken_geometry_names_its_feature, 0, 16)
     ck_assert_int_eq(read_layer(first_layer(in), &options, &n, &err),
                      OJ_ERR_DATA);
     ck_assert_msg(strstr(err.message, "feature 33") != NULL, "%s", err.message);
-    /* rows from 21 on come with a batch that may be handed out before the
-     * broken row is looked at a second time */
+    /* rows from 21 on are in a batch that may be returned before the broken row
+     * is read again */
     ck_assert_int_ge(n, 20);
     GDALClose(in);
     VSIUnlink(path);
 }
 
-/* kind 0: bytes missing at the end, 1: zeros, 2: noise in the middle, without
- * the star that marks a deleted row in a DBF file. */
+/* Damages a file. kind 0: truncates it; 1: zeros, 2: noise in the middle,
+ * without the asterisk that marks a deleted row in a DBF file. */
 static void damage(const char *path, int kind)
 {
     VSILFILE *file = VSIFOpenL(path, "r+b");
@@ -146,8 +148,8 @@ TEST_LOOP(degenerate_broken_files_are_never_short_layers, 0, 24)
     if (in != NULL && GDALDatasetGetLayerCount(in) > 0)
     {
         oj_status status = read_layer(first_layer(in), &options, &n, &err);
-        /* zeros and noise may be rows like others in formats that have no
-         * structure there; but rows are never missing without a word */
+        /* in formats without structure, zeros and noise may be valid rows; but
+         * no row may be missing without an error */
         ck_assert_msg(status == OJ_ERR_IO || status == OJ_ERR_DATA ||
                           (status == OJ_OK && n == 20000),
                       "%s: %lld rows", files[f].damaged, (long long)n);
@@ -185,7 +187,8 @@ TEST_LOOP(degenerate_layers_without_rows_geometry_or_fields, 0, 2)
 
 /* ---- filters ------------------------------------------------------------ */
 
-/* A box that only the boxes of two lines touch: not their rows. */
+/* Only the bounding boxes of two lines touch the filter, so their rows are not
+ * read. */
 TEST_LOOP(unit_spatial_filter_is_exact, 0, 2)
 {
     const char *path = "/vsimem/lines.gpkg";
@@ -223,7 +226,7 @@ TEST_LOOP(degenerate_refused_rows_say_why, 0, 2)
     int32_t none[3] = {-1, -1, -1};
     add_points(first_layer(in), 3, 0);
     add_points(first_layer(out), 3, 0);
-    if (_i == 0) /* a layer that is open for reading */
+    if (_i == 0) /* a layer that is open for reading only */
         out = reopen(out, path);
     options.columns = &column;
     options.n_columns = 1;
@@ -267,7 +270,7 @@ static OGRSpatialReferenceH crs(int code)
     return srs;
 }
 
-/* Row 2 is no place on Earth, row 3 has no geometry, row 4 an empty one. */
+/* Row 2 is not a place on Earth, row 3 has no geometry, row 4 an empty one. */
 TEST_LOOP(degenerate_reprojection, 0, 4)
 {
     static const char *const shapes[] = {"POINT (10 50)",
@@ -357,7 +360,7 @@ static void *free_batches(void *batches)
     return NULL;
 }
 
-/* Slices of the same chunk end on two threads at once. */
+/* Two slices of one chunk are freed on two threads at once. */
 TEST_LOOP(unit_batches_end_on_other_threads, 0, 4)
 {
     static const char *const drivers[] = {"GPKG", "FlatGeobuf"};

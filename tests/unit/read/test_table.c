@@ -1,5 +1,5 @@
-/* Kinds: unit, degenerate. Columns in memory, and values that go to fields of
- * another type. */
+/* Columns in memory, and values that are stored in fields of another type.
+ * Kinds: unit, degenerate. */
 #include "../layers.h"
 #include "../run_tests.h"
 
@@ -27,7 +27,7 @@ static struct oj_read_options reading(int use_lanes)
     return options;
 }
 
-/* Every value comes out of the table as it was in the feature. */
+/* Every value is read from the table as it was in the feature. */
 TEST_LOOP(unit_tables_give_back_what_they_got, 0, 3)
 {
     GDALDatasetH in =
@@ -86,8 +86,8 @@ TEST_LOOP(unit_tables_give_back_what_they_got, 0, 3)
     VSIUnlink("/vsimem/table.gpkg");
 }
 
-/* A value of one type into a field of another; the answer as OGR's text, NULL
- * as "-". The field held something before. */
+/* Stores a value of one type in a field of another type, which has another
+ * value before. Returns the result as OGR writes it; NULL as "-". */
 static const char *convert(OGRFieldType from, const OGRField *raw,
                            OGRFieldType to, OGRFieldSubType subtype)
 {
