@@ -1,6 +1,7 @@
-/* Kinds: unit, memory. The words of -agg: what they mean, which fields they
- * take, how results are called, and the messages, which the command and the
- * library have in common but for the dash. */
+/* The text of -agg: its meaning, accepted types of fields, names of results,
+ * and messages, which are equal for the command and the library except for the
+ * dash.
+ * Kinds: unit, memory. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_aggregate_words.h"
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The join side: a field of each kind, and odd names. */
+/* Fields of the join side: one of each kind, and odd names. */
 static const struct oj_field_description side[] = {
     {"b", OJ_FIELD_BOOLEAN, 1},      {"h", OJ_FIELD_INT16, 1},
     {"i", OJ_FIELD_INT32, 1},        {"l", OJ_FIELD_INT64, 1},
@@ -68,7 +69,8 @@ static oj_status read_words(const char *dash, const char *text,
     return status;
 }
 
-/* Each as "name=kind of aggregate:kind of column[:place of its values]". */
+/* Describes each aggregate as "name=kind of aggregate:kind of column[:index of
+ * its values]". */
 static void describe(const struct oj_aggregate_words *words, char *out,
                      size_t size)
 {
@@ -178,7 +180,8 @@ TEST(unit_what_pairs_need)
     oj_aggregate_words_free(&words);
 }
 
-/* Which kinds each function takes: y, by field of side. */
+/* Kinds of fields that each function accepts: a y for each accepted field of
+ * `side`. */
 static const char *const takes[][2] = {
     {"count", "yyyyyyyyyyyyyyyyy"},    {"sum", "yyyyyy.........y."},
     {"mean", "yyyyyy.........y."},     {"median", "yyyyyy.........y."},

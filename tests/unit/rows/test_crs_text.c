@@ -1,6 +1,7 @@
-/* Kinds: unit, degenerate, memory. CRS that are given as text: what they state,
- * which are one, and that no text, however broken, crashes the reader. Against
- * GDAL: unit/source/test_crs_text_osr. */
+/* CRS given as text: their properties, which of them are equal, and that no
+ * invalid text crashes the reader. unit/source/test_crs_text_osr compares with
+ * GDAL.
+ * Kinds: unit, degenerate, memory. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_crs_text.h"
@@ -135,7 +136,7 @@ static const struct
      OJ_CRS_KIND_GEOGRAPHIC, 1, DEGREE, "degree", "OGC:CRS84", "OGC:CRS84"},
     {WGS84_JSON "}", OJ_CRS_KIND_GEOGRAPHIC, 1, DEGREE, "degree", "",
      "WGS 84 (CRS84)"},
-    /* another sphere, meridian or unit, and one that is derived of it */
+    /* another sphere, meridian or unit, and a CRS derived from it */
     {"GEOGCS[\"x\",DATUM[\"WGS_1984\",SPHEROID[\"s\",6371000,0]],PRIMEM["
      "\"Greenwich\",0],UNIT[\"degree\",0.0174532925199433]]",
      OJ_CRS_KIND_GEOGRAPHIC, 0, DEGREE, "degree", "", "x"},
@@ -154,7 +155,7 @@ static const struct
      OJ_CRS_KIND_GEOGRAPHIC, 0, DEGREE, "degree", "", "rotated"},
     {GRADS, OJ_CRS_KIND_GEOGRAPHIC, 0, 0.0157079632679489, "grad", "EPSG:4807",
      "EPSG:4807"},
-    /* three dimensions: the height has another unit */
+    /* three dimensions: the unit of the height differs */
     {"GEODCRS[\"x\",DATUM[\"d\",ELLIPSOID[\"e\",6378137,298]],CS[ellipsoidal,3]"
      ",AXIS[\"lat\",north,ANGLEUNIT[\"degree\",0.0174532925199433]],AXIS["
      "\"lon\",east,ANGLEUNIT[\"degree\",0.0174532925199433]],AXIS[\"h\",up,"
@@ -180,7 +181,7 @@ static const struct
     {"PROJCS[\"x\"," WGS84_ESRI ",PROJECTION[\"p\"]]", OJ_CRS_KIND_PROJECTED, 0,
      0, "", "", "x"},
 
-    /* compound, bound, at an epoch, and as ESRI writes two */
+    /* compound, bound, with an epoch, and two CRS as ESRI writes them */
     {"COMPD_CS[\"both\"," GRADS ",VERT_CS[\"v\",VERT_DATUM[\"d\",2005],UNIT["
      "\"metre\",1],AUTHORITY[\"EPSG\",\"5720\"]],AUTHORITY[\"EPSG\",\"7400\"]]",
      OJ_CRS_KIND_GEOGRAPHIC, 0, 0.0157079632679489, "grad", "EPSG:7400",
@@ -240,7 +241,7 @@ TEST_LOOP(unit_what_texts_state, 0, sizeof stated / sizeof *stated)
                       stated[_i].text);
 }
 
-/* Texts that are refused, and a part of the reason. */
+/* Texts that are refused, and a part of the message. */
 static const char *const refused[][2] = {
     {"4326", "write EPSG:4326"},
     {"WGS84", "for example EPSG:2263"},
@@ -326,7 +327,7 @@ TEST(unit_wgs84_in_all_spellings_is_one)
     }
 }
 
-/* Two texts, and whether they are one. */
+/* Two texts, and whether their CRS are equal. */
 static const struct
 {
     const char *a, *b;
@@ -340,13 +341,13 @@ static const struct
     {"EPSG:4807", GRADS, OJ_CRS_EQUAL},
     {"EPSG:4269", GRADS, OJ_CRS_DIFFERENT},
     {"ESRI:4269", CUSTOM_WKT2("-70.5"), OJ_CRS_NOT_KNOWN},
-    /* a custom CRS: names aside, in another syntax, its parameters in another
-     * order and with other units */
+    /* a custom CRS with other names, in another syntax, with parameters in
+     * another order and in other units */
     {CUSTOM_WKT2("-70.5"), CUSTOM_JSON "}", OJ_CRS_EQUAL},
     {CUSTOM_WKT2("-70.5"), CUSTOM_WKT2("-70.50"), OJ_CRS_EQUAL},
     {CUSTOM_WKT2("-70.5"), CUSTOM_WKT2("-70.6"), OJ_CRS_DIFFERENT},
     {CUSTOM_WKT2("-70.6"), CUSTOM_JSON "}", OJ_CRS_DIFFERENT},
-    /* WKT 1 has other names for methods and parameters, ESRI for more */
+    /* WKT 1 and ESRI have other names for methods and parameters */
     {CUSTOM_WKT1("Transverse_Mercator", "-70.5"), CUSTOM_JSON "}",
      OJ_CRS_EQUAL},
     {CUSTOM_WKT1("Transverse_Mercator", "-70.5"), CUSTOM_WKT2("-70.6"),
@@ -358,7 +359,7 @@ static const struct
      CUSTOM_WKT1("Polar_Stereographic", "-70.6"), OJ_CRS_DIFFERENT},
     {CUSTOM_WKT1("Polar_Stereographic", "1"),
      CUSTOM_WKT1("Polar_Stereographic", "1.0"), OJ_CRS_EQUAL},
-    /* a height more is no other plane */
+    /* a height does not change the horizontal CRS */
     {"COMPOUNDCRS[\"both\"," CUSTOM_WKT2(
          "-70.5") ",VERTCRS[\"v\",VDATUM["
                   "\"d\"],CS[vertical,1],AXIS[\"up\",up],LENGTHUNIT[\"metre\","
@@ -425,7 +426,8 @@ TEST(unit_callbacks_know_more)
         oj_crs_text_read("EPSG:4326", "it", &callbacks, &text, &err), OJ_OK);
     ck_assert_int_eq(known.n_expanded, 0);
 
-    known.text = "EPSG:2"; /* which helps nothing, and is asked once */
+    known.text = "EPSG:2"; /* a callback that returns only another code is
+                              called once and ignored */
     ck_assert_int_eq(oj_crs_text_read("EPSG:1", "it", &callbacks, &text, &err),
                      OJ_OK);
     ck_assert_int_eq((int)text.kind, OJ_CRS_KIND_UNKNOWN);
@@ -446,7 +448,7 @@ TEST(unit_callbacks_know_more)
                      OJ_CRS_EQUAL);
 }
 
-/* A text that has no room at first. */
+/* The first buffer is too small for the text. */
 TEST(unit_long_texts_are_expanded)
 {
     static char text[20000];
@@ -493,7 +495,7 @@ TEST(unit_crs_of_metadata)
 
 /* ---- any text ------------------------------------------------------------ */
 
-/* Reads text, which has an end but no room behind it, and compares it. */
+/* Reads and compares a zero-terminated text, in memory of exactly its size. */
 static void try_text(const char *text, size_t n)
 {
     struct oj_error err = {OJ_OK, ""};
@@ -574,7 +576,7 @@ TEST(degenerate_texts_that_are_changed)
     }
 }
 
-/* Brackets in brackets, open and closed, are refused without a deep stack. */
+/* Deeply nested brackets, closed or not, are refused without deep recursion. */
 TEST(degenerate_deep_texts)
 {
     static char text[1 << 20];

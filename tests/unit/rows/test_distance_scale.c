@@ -1,6 +1,7 @@
-/* Kind: unit. Distances as they are written, and what they are in the unit of
- * the join: the table of oj_distance_scale.h, each cell; the messages of the
- * command and of the library. */
+/* Parsing of distances, and their conversion to the unit of the join: every
+ * cell of the table of oj_distance_scale.h; messages of the command and of the
+ * library.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_distance_scale.h"
@@ -129,7 +130,7 @@ static struct oj_distance_frame frame_of(const char *dash,
         .dash = dash, .kind = kind, .unit = unit, .crs = "EPSG:1"};
 }
 
-/* The scale, or NaN where the distance is refused, with the reason in err. */
+/* Returns the scale; NaN if the distance is refused, with the reason in err. */
 static double scale_of(const struct oj_distance_frame *frame, enum oj_unit unit,
                        struct oj_error *err)
 {
@@ -145,8 +146,8 @@ static double scale_of(const struct oj_distance_frame *frame, enum oj_unit unit,
 
 #define NONE (-1.0)
 
-/* By unit: that of the CRS, m, km, ft, us-ft, mi, deg; NONE: refused. Two rows:
- * of plain numbers as they are, too, or not. */
+/* Expected scales by unit: CRS unit, m, km, ft, us-ft, mi, deg; NONE: refused.
+ * Two rows: plain numbers are accepted, or not. */
 static const struct
 {
     enum oj_crs_kind kind;
@@ -260,7 +261,8 @@ TEST_LOOP(unit_the_table, 0, sizeof table / sizeof *table)
     }
 }
 
-/* 100us-ft in a CRS of US feet stays 100, however its foot is written. */
+/* 100us-ft in a CRS of US survey feet stays 100, whatever the factor of its
+ * unit is. */
 TEST(unit_units_of_the_crs_are_exact)
 {
     static const double feet[] = {1200.0 / 3937.0, 12.0 / 39.37,
@@ -386,7 +388,7 @@ TEST(unit_distances_of_a_join)
     ck_assert_int_eq(convert(&feet, OJ_OP_NEAREST, NULL, NULL, &r, &err),
                      OJ_OK);
     ck_assert(isinf(r.max_distance) && r.min_distance == 0.0);
-    /* joins by what shapes have in common take degrees */
+    /* joins without distances accept degrees */
     ck_assert_int_eq(convert(&degrees, OJ_OP_INTERSECTS, NULL, NULL, &r, &err),
                      OJ_OK);
     ck_assert_int_eq(convert(&unknown, OJ_OP_INTERSECTS, NULL, NULL, &r, &err),
@@ -431,7 +433,7 @@ TEST(unit_distances_that_match_nothing)
     ck_assert_str_eq(err.message, "-min_distance must be a number");
 }
 
-/* Without -max_distance -metric sphere asks for degrees all the more. */
+/* Without -max_distance, -metric sphere still requires degrees. */
 TEST(unit_the_sphere_without_a_distance)
 {
     struct oj_distance_frame frame = frame_of("-", OJ_CRS_KIND_PROJECTED, 1.0);
@@ -448,7 +450,7 @@ TEST(unit_the_sphere_without_a_distance)
     ck_assert_str_eq(oj_distance_unit_name(&frame), "metre");
 }
 
-/* From the text of a CRS to a distance in it. */
+/* Reads a CRS and converts a distance to its unit. */
 TEST(unit_frames_of_crs_texts)
 {
     static const char text[] =

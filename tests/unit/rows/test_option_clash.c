@@ -1,5 +1,6 @@
-/* Kind: unit. Options that clash, in the words of the command and of callers
- * that spell options in another way; and how many rows an input row gives. */
+/* Options that clash, in the syntax of the command and of callers with another
+ * syntax; and the number of rows per input row.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_option_clash.h"
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Options as "name=word;name=word;". */
+/* Looks up an option in "name=word;name=word;". */
 static const char *word_in_list(const void *user, const char *name)
 {
     static char word[64];
@@ -24,7 +25,7 @@ static const char *word_in_list(const void *user, const char *name)
     return NULL;
 }
 
-/* As a call of Python would have them. */
+/* Writes an option as an argument of Python. */
 static void spell_as_argument(const void *user, const char *name,
                               const char *word, char *text, size_t size)
 {
@@ -45,7 +46,7 @@ static struct oj_relation relation_of(enum oj_op op, int64_t k,
     return relation;
 }
 
-/* expected: "" where nothing clashes. */
+/* Checks the message for a list of options; expected "": there is none. */
 static void check(const char *list, const struct oj_relation *relation,
                   int as_arguments, const char *expected)
 {
@@ -184,7 +185,7 @@ TEST(words_of_another_caller)
           "does; that of metric='sphere' is validate='sphere'");
 }
 
-/* A message that is longer than its room is cut. */
+/* A message that is longer than its buffer is truncated. */
 TEST(long_words)
 {
     const struct oj_relation meets =

@@ -1,6 +1,6 @@
-/* Kinds: truth cases, property, memory. Classes of equal values, compared with
- * the values themselves; tests/unit/source/test_classes.c has those of layers.
- */
+/* Classes of equal values are compared with the values themselves.
+ * tests/unit/source/test_classes.c tests classes of layers.
+ * Kinds: truth cases, property, memory. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_value_classes.h"
@@ -64,7 +64,8 @@ TEST(truth_kinds_and_comparisons)
                      OJ_COMPARE_TEXTS);
 }
 
-/* 1 and 1.0 are equal; beyond 2^53 integers stay apart; NaN equals nothing. */
+/* 1 and 1.0 are equal; integers beyond 2^53 differ from each other; NaN equals
+ * nothing. */
 TEST(truth_numbers)
 {
     const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
@@ -108,7 +109,8 @@ TEST(truth_numbers)
     oj_value_classes_free(&classes);
 }
 
-/* A number among texts is the text that OGR writes, in any locale. */
+/* A number that is compared with texts is written as OGR does, in any locale.
+ */
 TEST(truth_numbers_as_texts)
 {
     const enum oj_value_comparison texts = OJ_COMPARE_TEXTS;
@@ -124,7 +126,8 @@ TEST(truth_numbers_as_texts)
         text("nan")};
     struct oj_value_classes classes = {0};
     int32_t a[7], b[7];
-    setlocale(LC_ALL, "de_DE.UTF-8"); /* with a comma, where it is there */
+    setlocale(LC_ALL, "de_DE.UTF-8"); /* a locale with a decimal comma, if it is
+                                         installed */
     find(&classes, &texts, 1, in, 7, 1, a);
     setlocale(LC_ALL, "C");
     find(&classes, &texts, 1, of, 7, 0, b);
@@ -138,7 +141,7 @@ TEST(truth_numbers_as_texts)
     oj_value_classes_free(&classes);
 }
 
-/* Rows are equal when all fields are; where one ends counts. */
+/* Rows are equal if all fields are; the boundaries of values matter. */
 TEST(truth_several_fields)
 {
     const enum oj_value_comparison both[] = {OJ_COMPARE_TEXTS,
@@ -181,7 +184,7 @@ static struct oj_plain_value random_value(int kind, char *memory)
     }
 }
 
-/* 1 when both are there and equal as texts or, of numbers, as numbers. */
+/* 1 if both values exist and are equal: numbers as numbers, others as texts. */
 static int are_equal(const struct oj_plain_value *a,
                      const struct oj_plain_value *b)
 {

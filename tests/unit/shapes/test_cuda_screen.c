@@ -1,16 +1,18 @@
-/* Lines and polygons with lines and polygons: the backend cuda, which finds
- * pairs of boxes and decides most of them on a device, gives the answers of
+/* Lines and polygons on both sides: the backend cuda, which finds pairs of
+ * boxes and decides most of them on a device, has the answers of the backend
  * cpu: random layers, large features, little memory, chunks of all sizes, all
- * devices.  And points with very many lines and polygons.  Skipped where no GPU
- * can be used.  Kind: property, degenerate, memory, large.
- * OGRJOIN_TEST_ROUNDS=n for more. */
+ * devices. Also points with very many lines and polygons. Skipped if no GPU can
+ * be used.
+ * Kind: property, degenerate, memory, large. OGRJOIN_TEST_ROUNDS=n runs more
+ * rounds. */
 #include "../references.h"
 
 #include "../join_trial.h"
 #include "../predicate/random_shapes.h"
 #include "../run_device_tests.h"
 
-/* The GPU, once or twice with what it has kept, against what cpu said. */
+/* Compares the GPU, once or again with its cached data, with the answer of cpu.
+ */
 static void check_again(struct join_trial *t, int64_t gpu_memory,
                         const struct oj_matches *truth)
 {
@@ -53,7 +55,7 @@ static unsigned some_kinds(void)
     return kinds[pick(5)];
 }
 
-/* Random features, or those of a lattice, where all touch. */
+/* Makes random features, or features of a lattice, which all touch. */
 static void make_layers(struct join_trial *t, int most, int on_lattice)
 {
     do
@@ -84,7 +86,7 @@ TEST(random_layers)
         make_layers(&t, one_in(5) ? 250 : 60, one_in(3));
         check(&t, OJ_OP_INTERSECTS);
         check(&t, OJ_OP_BBOX);
-        /* GEOS takes its time over the others */
+        /* GEOS is slow for more pairs */
         if (t.join.n_features * t.input.n_features < 4000)
             check(&t, (enum oj_op)(OJ_OP_INTERSECTS +
                                    pick(OJ_OP_SIMILAR - OJ_OP_INTERSECTS)));
@@ -92,7 +94,7 @@ TEST(random_layers)
     }
 }
 
-/* Enough for the index alone, for some rows at a time, for none. */
+/* Memory for the index alone, for some rows at a time, or for neither. */
 TEST(little_memory)
 {
     EACH_ROUND(2)
@@ -109,7 +111,7 @@ TEST(little_memory)
     }
 }
 
-/* Numbers at the ends of what is exact, and beyond. */
+/* Coordinates at the limits of exact arithmetic and beyond. */
 TEST(odd_numbers)
 {
     static const double sizes[] = {1e-300, 1e-120, 1e-99, 1.0,
@@ -138,7 +140,7 @@ TEST(odd_numbers)
     }
 }
 
-/* A ring of n vertices around (x, y), ragged so that it meets others. */
+/* Adds a ring of n vertices around (x, y), jagged so that it crosses others. */
 static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
                        double reach, int is_line)
 {
@@ -158,7 +160,7 @@ static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
     oj_free(xy);
 }
 
-/* Features of very different sizes, inside one another, too. */
+/* Features of very different sizes, also inside one another. */
 TEST(large_features)
 {
     static const int sizes[] = {4, 40, 400, 3000, 20000};
@@ -181,8 +183,8 @@ TEST(large_features)
     }
 }
 
-/* More features within reach of a point than one thread sorts, many of them at
- * one distance. */
+/* More features in reach of a point than one thread can sort; many at one
+ * distance. */
 TEST(long_rows)
 {
     static const struct
@@ -210,7 +212,7 @@ TEST(long_rows)
     }
     for (int i = 0; i < 300; i++)
     {
-        if (i % 10 == 0) /* where a third of the features begin */
+        if (i % 10 == 0) /* a third of the features begin here */
             add_point(&t.input_buf, 5.0, 5.0);
         else
             add_point(&t.input_buf, pick(40), pick(40));

@@ -1,6 +1,7 @@
-/* nearest and dwithin by distances of shapes on a GPU: the answers of cpu, to
- * the last bit.  Skipped where no GPU can be used.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+/* nearest and dwithin by distances of shapes on a GPU have the answers of cpu,
+ * bit for bit. Skipped if no GPU can be used.
+ * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
+ */
 #include "../references.h"
 
 #include "../join_trial.h"
@@ -24,7 +25,7 @@ static void ask(struct oj_relation *r, double scale, int extent)
         r->ties = OJ_TIES_ALL;
 }
 
-/* Where the papers' method knows the join. */
+/* Compares with the method of the paper, if it supports the join. */
 static void compare_cut_points(const struct join_trial *t,
                                const struct oj_options *given,
                                const struct oj_matches *truth)
@@ -50,7 +51,7 @@ static void compare(const struct join_trial *t, const struct oj_options *given)
     compare_cut_points(t, given, &truth);
 }
 
-/* A walk in steps that are much smaller than it is. */
+/* Adds a random walk whose steps are much smaller than its extent. */
 static void add_walk(struct oj_flat_buf *buf, int64_t n, double scale)
 {
     double *x, *y, at_x = scale * pick(40), at_y = scale * pick(40);
@@ -66,7 +67,8 @@ static void add_walk(struct oj_flat_buf *buf, int64_t n, double scale)
     end(buf);
 }
 
-/* Most of any kind, some of them long. */
+/* Makes both sides, with at most `most` features of any kind, some of them
+ * long. */
 static double make_sides(struct join_trial *t, int most)
 {
     static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
@@ -129,7 +131,7 @@ TEST_LOOP(random_sides, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
     ck_assert_int_eq(n_by_cut_points > 0, _i == OJ_DISTANCE_HAUSDORFF_POINTS);
 }
 
-/* All bounds are equal, and more features than a block holds at a time. */
+/* All bounds are equal, and there are more features than a block can hold. */
 TEST(all_alike)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -186,7 +188,8 @@ TEST(degenerate_sides)
     trial_free(&t);
 }
 
-/* They are the pairs' limits, of rows as of features. */
+/* Distances per feature limit the pairs, whether they belong to rows or to
+ * features. */
 TEST(one_side_has_distances)
 {
     const struct oj_options options = {.n_threads = 1};

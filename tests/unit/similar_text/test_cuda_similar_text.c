@@ -1,6 +1,7 @@
-/* Similar texts on a GPU: the answers of cpu, to the last bit.  Skipped where
- * no GPU can be used.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+/* Similar texts on a GPU have the answers of cpu, bit for bit. Skipped if no
+ * GPU can be used.
+ * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
+ */
 #include "../references.h"
 
 #include "../join_trial.h"
@@ -9,8 +10,8 @@
 
 static int64_t n_pairs_seen, n_exact_seen;
 
-/* Sets of up to most of n_tokens tokens: most are copies of one before with
- * some tokens put in and others left out. */
+/* Makes sets of up to `most` of n_tokens tokens; many are copies of earlier
+ * sets with a few tokens added and removed. */
 static void pick_sets(int64_t n, uint32_t n_tokens, int most,
                       struct oj_token_sets_buf *s)
 {
@@ -83,7 +84,8 @@ static void make_job(struct join_trial *t, int most_rows)
         t->relation.k = 1 + pick(one_in(3) ? 40 : 4);
 }
 
-/* An answer, or a clear error where there is little memory. */
+/* Compares with the methods of the papers; with little memory an error is
+ * accepted. */
 static void compare_papers(const struct join_trial *t,
                            const struct oj_options *given,
                            const struct oj_matches *truth)
@@ -141,7 +143,7 @@ TEST(random_sides)
     ck_assert_int_gt(n_exact_seen, 0);
 }
 
-/* One text in every row: more pairs than there is room for at first. */
+/* Every row has one text: more pairs than are allocated at first. */
 TEST(all_alike)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -194,7 +196,7 @@ TEST(little_memory)
     trial_free(&job);
 }
 
-/* The CPU answers what no kernel takes. */
+/* The CPU answers joins without a kernel. */
 TEST(left_to_the_cpu)
 {
     const struct oj_options options = {.n_threads = 1};

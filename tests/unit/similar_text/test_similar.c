@@ -1,5 +1,6 @@
-/* Kind: property, degenerate. Similar texts: the engine against the plain
- * reference, and against answers that other programs agree on. */
+/* Similar texts: the engine is compared with the plain reference, and with
+ * answers on which other programs agree.
+ * Kind: property, degenerate. */
 #include "../../../algs/foundations/base/cpu_token_bitmaps.h"
 #include "../../../algs/pairs/selection/oj_pair_filter.h"
 #include "../join_trial.h"
@@ -18,8 +19,8 @@ enum
     MOST_PICKED = 100 /* tokens of a set */
 };
 
-/* Sets whose tokens are common and rare ones, with many near copies, so that
- * many pairs are exactly at the threshold. */
+/* Makes sets of frequent and rare tokens with many near copies, so that many
+ * pairs are exactly at the threshold. */
 static void pick_sets(int64_t n, uint32_t n_tokens, struct oj_token_sets_buf *s)
 {
     s->n_rows = n;
@@ -50,7 +51,8 @@ static void pick_sets(int64_t n, uint32_t n_tokens, struct oj_token_sets_buf *s)
     }
 }
 
-/* By one of the ways, whatever they cost; equals in the order of ordinals. */
+/* Joins with a fixed method, whatever its estimated cost. The answer must be in
+ * the order of ordinals. */
 static void answer_by(const struct oj_engine *engine,
                       const struct join_trial *t, int n_threads,
                       struct oj_matches *out)
@@ -120,7 +122,7 @@ TEST(property_prefixes_and_lists)
         answer_by(&oj_lists_engine, &t, 1, &batch);
         same_matches("similar texts", &fast, &batch);
         count_exact(&t, &plain);
-        /* part of it is the answer of a slice */
+        /* a slice of the input must give its part of the answer */
         first = n_input > 0 ? pick((int)n_input) : 0;
         if (plain.offset != NULL)
         {
@@ -144,8 +146,8 @@ TEST(property_prefixes_and_lists)
     ck_assert_int_gt(n_exact_seen, 300);
 }
 
-/* Points near points, of similar texts, some of them long ones: all pairs, one
- * by one. */
+/* Points near points, with similar texts, some of them long: all pairs one by
+ * one. */
 TEST(property_near_points)
 {
     int64_t n_found = 0, n_long = 0;
@@ -203,7 +205,7 @@ TEST(property_near_points)
     ck_assert_int_gt(n_long, 10000);
 }
 
-/* Every bit of the answers, by both kernels. */
+/* Both kernels are compared in every bit of their results. */
 TEST(property_planes)
 {
     oj_token_planes_near *const kernels[] = {oj_token_planes_plain,
@@ -246,7 +248,7 @@ TEST(property_planes)
 
 /* --- names of places ------------------------------------------------------ */
 
-/* One layer of texts as both sides. */
+/* Reads one layer of texts that is used as both sides. */
 static int open_names(struct join_trial *t, struct text_column *names,
                       struct oj_dictionary **dictionary)
 {
@@ -311,7 +313,7 @@ TEST(real_names)
     close_names(&t, &names, dictionary);
 }
 
-/* Without a threshold, by rounds. */
+/* The most similar texts without a threshold, which are searched in rounds. */
 TEST(real_most_similar)
 {
     struct join_trial t;

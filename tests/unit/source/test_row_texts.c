@@ -1,6 +1,7 @@
-/* Kind: unit. Fields of rows put together, and their sets: of one side
- * that makes the dictionary and of batches that are looked up, by a second user
- * of it, too. */
+/* Fields of rows are concatenated and made into token sets: of one side, which
+ * makes the dictionary, and of batches, which are looked up in it; also by a
+ * second user of the dictionary.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../driver/source/oj_side_compared_columns.h"
@@ -78,7 +79,7 @@ static void free_places(struct place_rows *p)
     GDALClose(p->dataset);
 }
 
-/* The name alone, and name and number; words. */
+/* Makes token sets of the name, of name and number, and of words. */
 static oj_status new_texts(const char *word_map, struct oj_side_columns *out,
                            struct oj_error *err)
 {
@@ -120,7 +121,7 @@ static int64_t common(const struct oj_flat *a, int64_t i,
                                 j);
 }
 
-/* Both sides by one dictionary, and by another user of it. */
+/* Both sides use one dictionary; a second user shares it. */
 TEST(unit_sets_of_both_sides)
 {
     struct place_rows p = read_places();

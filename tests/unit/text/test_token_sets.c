@@ -1,5 +1,5 @@
-/* Kind: unit, property, degenerate, large. Folding, tokens, their
- * numbers, and what sets have in common. */
+/* Folding, tokens, their numbering, and intersections of token sets.
+ * Kind: unit, property, degenerate, large. */
 #include "../../../algs/foundations/relation/oj_text_similarity_condition.h"
 #include "../../../flatten/text/oj_fold.h"
 #include "../../../flatten/text/oj_fold_table.h"
@@ -50,7 +50,7 @@ static int encode(uint32_t c, char *out)
     return 4;
 }
 
-/* Between two letters, so that spaces are kept. */
+/* The code point is put between two letters, so that spaces are kept. */
 TEST_LOOP(unit_all_code_points, OJ_FOLD_FULL, OJ_FOLD_CASE + 1)
 {
     struct oj_folded folded = {0};
@@ -101,7 +101,7 @@ TEST(unit_folding)
     expect_fold(OJ_FOLD_NONE, "\xed\xa0\x80\xc0\x80\xf5", "      ");
 }
 
-/* Sets of texts by rules; the dictionary too, unless out is NULL. */
+/* Makes token sets of texts by rules, and the dictionary unless out is NULL. */
 static void make(const struct text_column *texts, int fold, int tokens,
                  struct oj_dictionary **out, struct oj_token_sets_buf *sets)
 {
@@ -203,8 +203,8 @@ static int64_t bound_of(const struct oj_token_sets *a, int64_t i,
            2;
 }
 
-/* Sets found in a dictionary have in common what they have when both sides are
- * in it, on any number of threads. */
+/* Sets that were looked up in a dictionary have equal intersections as if both
+ * sides had made it, for any number of threads. */
 TEST_LOOP(property_found_sets, 0, 10)
 {
     struct text_column join = {0}, input = {0}, both = {0};
@@ -263,7 +263,8 @@ TEST_LOOP(property_found_sets, 0, 10)
     free_column(&both);
 }
 
-/* All pairs that fulfil a condition, and those exactly at it. */
+/* Counts all pairs that fulfil a condition, and those exactly at the threshold.
+ */
 static int64_t count_pairs(const struct oj_token_sets *a,
                            const struct oj_token_sets *b, int is_self,
                            const struct oj_text_condition *condition,

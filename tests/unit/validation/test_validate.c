@@ -1,4 +1,5 @@
-/* Planted differences between two answers are found, counted and told apart.
+/* Differences between two answers are planted, and must be found, counted and
+ * classified.
  * Kind: unit. */
 #include "../references.h"
 #include "../run_tests.h"
@@ -8,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Two answers and their comparison, empty before each test. */
+/* two answers and their comparison; empty before each test */
 static struct oj_matches a, b;
 static struct oj_validation v;
 
@@ -25,8 +26,8 @@ static void compare(void)
     must(oj_validation_compare(&v, &a, &b, &error));
 }
 
-/* A one-to-one answer of n rows: row i has feature 10 i at distance i + 0.5,
- * but for row 3, which has none. */
+/* Makes a one-to-one answer of n rows: row i has feature 10 i at distance i +
+ * 0.5, except row 3, which has no pair. */
 static void make_single(struct oj_matches *m, int64_t n)
 {
     must(oj_matches_reserve(m, n, n, 0, &error));
@@ -37,7 +38,7 @@ static void make_single(struct oj_matches *m, int64_t n)
     }
 }
 
-/* A list answer of 3 rows with 3, 0 and 2 pairs. */
+/* Makes an answer of 3 rows with lists of 3, 0 and 2 pairs. */
 static void make_lists(struct oj_matches *m)
 {
     static const int64_t offset[] = {0, 3, 3, 5};
@@ -130,7 +131,8 @@ TEST(extra_pair)
 TEST(other_feature)
 {
     make_both(6);
-    a.join_row[1] = 11; /* at the same distance: a tie broken otherwise */
+    a.join_row[1] = 11; /* another feature at this distance: a tie decided
+                           differently */
     compare();
     ck_assert_int_eq(v.n_differences, 2);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
@@ -150,7 +152,8 @@ TEST(last_bit_of_distance)
 TEST(lists_differ)
 {
     make_both_lists();
-    swap_pairs(&a, 1, 2); /* the two at distance 2: order only */
+    swap_pairs(&a, 1, 2); /* the two pairs at distance 2 are exchanged: only the
+                             order differs */
     compare();
     ck_assert_int_eq(v.n_differences, 1);
     check_first(OJ_DIFFERENCE_ORDER, 0, 9, 3);
@@ -162,7 +165,7 @@ TEST(lists_differ)
     ck_assert_int_eq(v.n_rows, 6);
 }
 
-/* A join without a measure: only the sets count, and NaN equals NaN. */
+/* In a join without a measure only the sets of pairs count; NaN equals NaN. */
 TEST(no_measure)
 {
     make_both_lists();
@@ -178,7 +181,7 @@ TEST(no_measure)
     ck_assert_int_eq(v.n_differences, 2);
 }
 
-/* A row that either of the two could not decide is no row that differs. */
+/* A row that one of the two could not decide is no difference. */
 TEST(undecided_on_either_side)
 {
     make_both(6);
@@ -198,7 +201,7 @@ TEST(undecided_on_either_side)
     ck_assert_int_eq(v.n_rows, 8);
 }
 
-/* List form: three rows of two pairs, 10 to 15. */
+/* Makes three rows with lists of two pairs, features 10 to 15. */
 static void make_pairs(struct oj_matches *m)
 {
     memset(m, 0, sizeof *m);
@@ -222,26 +225,26 @@ static void set_undecided(struct oj_matches *m, int64_t n, int64_t *rows,
     m->undecided_join = features;
 }
 
-/* A pair that either could not decide is left out, and no other of its row; a
- * feature of -1 stands for all of the row. */
+/* A pair that one of the two could not decide is excluded, but no other of its
+ * row. A feature of -1 excludes the whole row. */
 TEST(undecided_pairs)
 {
     static int64_t rows_a[] = {0, 1, 1}, rows_b[] = {0, 1, 2};
     static int32_t features_a[] = {10, 12, 40}, features_b[] = {10, 41, -1};
     make_pairs(&a);
     make_pairs(&b);
-    a.join_row[0] = 9; /* sorts before the pair that is left out */
+    a.join_row[0] = 9; /* sorts before the excluded pair */
     b.join_row[0] = 9;
     set_undecided(&a, 3, rows_a, features_a);
     set_undecided(&b, 3, rows_b, features_b);
-    a.join_row[4] = 70; /* of the row that is left out as a whole */
+    a.join_row[4] = 70; /* in the row that is excluded as a whole */
     compare();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_undecided, 1);
     ck_assert_int_eq(v.n_undecided_pairs, 4); /* 10; 12, 40, 41 */
     ck_assert_int_eq(v.n_rows, 2);
     ck_assert_int_eq(v.n_pairs, 3); /* 9, 11; 13 */
-    /* 12 is left out, whatever the reference says; 13 is not */
+    /* 12 is excluded, whatever the reference has; 13 is not */
     b.join_row[2] = 8;
     b.join_row[3] = 12;
     compare();
@@ -253,7 +256,7 @@ TEST(undecided_pairs)
     set_undecided(&b, 0, NULL, NULL);
 }
 
-/* The reference may answer a part of the rows. */
+/* The reference may answer only some of the rows. */
 TEST(part_of_the_rows)
 {
     static int64_t rows_a[] = {0, 1}, rows_b[] = {0, 1};
@@ -277,8 +280,8 @@ TEST(part_of_the_rows)
     set_undecided(&b, 0, NULL, NULL);
 }
 
-/* Distances between lines may be two ulps off, and a pair at a bound may be on
- * either side of it; those of points may not. */
+/* Distances between lines may differ by two ulps, and a pair at a limit may be
+ * on either side of it; both is not allowed for points. */
 TEST(some_ulps_between_lines)
 {
     LAYER lines = {0}, ends = {0};
@@ -301,7 +304,8 @@ TEST(some_ulps_between_lines)
     compare();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_within_ulps, 1);
-    a.join_row[1] = -1; /* at 8, as far as may be, or just beyond */
+    a.join_row[1] = -1; /* a pair at distance 8, exactly at the limit or just
+                           beyond */
     b.measure[1] = 8.0;
     compare();
     ck_assert_int_eq(v.n_differences, 0);
@@ -317,7 +321,7 @@ TEST(some_ulps_between_lines)
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
 }
 
-/* The two forms of one answer are the same answer. */
+/* Both forms of an answer compare as equal. */
 TEST(forms_mix)
 {
     static const int64_t offset[] = {0, 1, 2, 3, 3, 4};
@@ -380,8 +384,8 @@ TEST(every_difference_is_reported)
     ck_assert_str_eq(error.message, "the report is full");
 }
 
-/* The point lies exactly on the slanted edge; in double-double arithmetic it
- * does not, so GEOS has it in the hole. */
+/* The point lies exactly on the slanted edge, but not in double-double
+ * arithmetic, so GEOS locates it in the hole. */
 TEST(rounding_of_geos)
 {
     static const double hole[] = {-0.40000010000000003,    0.40000000000000002,
@@ -418,16 +422,16 @@ TEST(rounding_of_geos)
     relation.distance_to = OJ_TO_BOUNDARY;
     compare();
     ck_assert_int_eq(v.n_rows_proved, 2);
-    a.measure[0] = 1e-17; /* and now it is ours that is wrong */
+    a.measure[0] = 1e-17; /* now our distance is wrong */
     b.measure[0] = 0.0;
     compare();
     ck_assert_int_eq(v.n_rows_proved, 2);
     ck_assert_int_eq(v.n_differences, 1);
 }
 
-/* A slanted edge and a line miss each other by 7e-18.  GEOS's rounded crossing
- * has them meet, at 0; the formula of the distance gives 1.2e-16, which is
- * within its rounding. */
+/* A slanted edge and a line are 7e-18 apart. GEOS's rounded crossing lies on
+ * both, so its distance is 0; our formula gives 1.2e-16, which is within its
+ * rounding. */
 TEST(rounding_of_our_formula)
 {
     static const double triangle[] = {
@@ -458,14 +462,14 @@ TEST(rounding_of_our_formula)
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_ROUNDING], 1);
     ck_assert_str_eq(oj_validation_difference_name(v.first[0].kind),
                      "rounding");
-    /* a greatest distance between the two: the pair is missing */
+    /* the maximum distance is between the two: the pair is missing */
     relation.op = OJ_OP_DWITHIN;
     relation.max_distance = 5e-17;
     a.join_row[0] = -1;
     a.measure[0] = NAN;
     compare();
     ck_assert_int_eq(v.n_rows_rounding, 2);
-    /* a least distance: only we have it */
+    /* the minimum distance is between the two: only we have the pair */
     relation.max_distance = 1.0;
     relation.min_distance = 5e-17;
     a.join_row[0] = 0;
@@ -475,8 +479,8 @@ TEST(rounding_of_our_formula)
     compare();
     ck_assert_int_eq(v.n_rows_rounding, 3);
     ck_assert_int_eq(v.n_differences, 0);
-    /* what is off by more than rounding is a difference, and so is a distance
-     * that we lack, and a 0 of ours, which must be exact */
+    /* differences: an error larger than rounding, a missing distance, and a
+     * wrong 0 of ours, which must be exact */
     relation.min_distance = 0.0;
     b.join_row[0] = 0;
     a.measure[0] = 1e-13;
@@ -495,7 +499,8 @@ TEST(rounding_of_our_formula)
     ck_assert_int_eq(v.n_within_ulps, 0);
 }
 
-/* That shapes meet is exact: no rounding excuses the lack of such a pair. */
+/* Intersection is decided exactly: rounding does not excuse a missing pair of
+ * intersecting shapes. */
 TEST(missing_pair_of_shapes_that_meet)
 {
     LAYER lines = {0}, others = {0};
@@ -521,8 +526,8 @@ TEST(missing_pair_of_shapes_that_meet)
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
 }
 
-/* The reference errs in the nearest feature and so has another one, which is as
- * near and comes after it: ours, which has the first of them, is right. */
+/* The reference has a wrong nearest feature, equally near but later in tie
+ * order. Our answer, the first of these features, is right. */
 TEST(ties_after_an_error)
 {
     static const double at[] = {0, 0, 0}, origin[] = {0};

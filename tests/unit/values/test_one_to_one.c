@@ -1,5 +1,6 @@
-/* Kind: property, unit, memory, large. One-to-one pairs are those of a plain
- * greedy choice over all pairs in their order, or the best of all choices. */
+/* One-to-one pairs are those of a plain greedy choice over all pairs in order,
+ * or of the best of all possible choices.
+ * Kind: property, unit, memory, large. */
 #include "../../../algs/pairs/values/oj_one_to_one.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -12,19 +13,20 @@
 
 static struct oj_error error;
 
-/* A pair, as the plain choice sorts it. */
+/* A pair with its sort key for the plain choice. */
 struct ranked_pair
 {
     double similarity, measure;
     int64_t row, place, join;
 };
 
-/* Random pairs, as the answers of a join. */
+/* random pairs, as the answers of a join */
 struct trial
 {
     int64_t n_rows, n_join, n_pairs;
     int64_t *label;    /* [n_rows] or NULL */
-    int64_t *ordinal;  /* [n_join]: join_row is a number among shuffled ones */
+    int64_t *ordinal;  /* [n_join] ordinals; join_row is an index of this
+                          shuffled array */
     int64_t *first;    /* [n_rows + 1] */
     int32_t *join_row; /* [n_pairs] */
     double *measure;
@@ -62,7 +64,8 @@ static int compare_plain(const void *left, const void *right)
     return a->place < b->place ? -1 : 1;
 }
 
-/* All pairs from the first to the last: taken when both features are free. */
+/* Chooses from all pairs in order: a pair is chosen if both features are free.
+ */
 static void choose_plainly(struct trial *t)
 {
     struct ranked_pair *pair = room(t->n_pairs, sizeof *pair);
@@ -93,9 +96,9 @@ static void choose_plainly(struct trial *t)
 /* ---- all choices ----------------------------------------------------------
  */
 
-/* The search through all choices, of at most MOST_TRIED rows. Rows take their
- * pairs in their order, none at last, so that the first of equal choices is
- * found first. */
+/* Exhaustive search over all choices, for at most MOST_TRIED rows. A row tries
+ * its pairs in order and last no pair, so that the first of equally good
+ * choices is found first. */
 enum
 {
     MOST_TRIED = 8
@@ -154,7 +157,7 @@ static void try_pairs_of_row(struct all_choices *all, int row)
     try_pairs_of_row(all, row + 1);
 }
 
-/* Replaces the truth by the best of all choices. */
+/* Replaces the expected pairs by the best of all choices. */
 static void choose_best_of_all(struct trial *t)
 {
     struct all_choices all = {.t = t, .n_best = -1.0};
@@ -180,7 +183,8 @@ static void choose_best_of_all(struct trial *t)
     }
 }
 
-/* Of few different measures many are equal; 0: none has one. */
+/* Makes random pairs with few different measures, so that many are equal. 0:
+ * the join has no measure. */
 static void make_trial(struct trial *t, int n_rows, int n_join, int most_pairs,
                        int n_measures)
 {
@@ -231,7 +235,8 @@ static void free_trial(struct trial *t)
     free(t->truth_measure);
 }
 
-/* In answers of a few rows; in one-to-one form where that can hold them. */
+/* Adds all pairs as answers of at most most_rows rows, in one-to-one form if
+ * possible. */
 static oj_status add_all(const struct trial *t, int most_rows,
                          struct oj_one_to_one *choice)
 {
@@ -291,7 +296,8 @@ static void compare(const struct trial *t, const struct oj_one_to_one *choice)
         const struct oj_one_pair *of_row =
             oj_one_to_one_find(choice, label, &hint);
         if (one_in(50))
-            other = pick((int)t->n_rows); /* any place is no more than a hint */
+            other = pick((int)t->n_rows); /* the expected position is only a
+                                             hint, so any number is allowed */
         ck_assert_ptr_eq(oj_one_to_one_find(choice, label, &other), of_row);
         if (t->truth[row] < 0)
         {
@@ -315,8 +321,8 @@ static void try_choice(const struct trial *t, int most_rows, int64_t most_held)
     oj_one_to_one_close(choice);
 }
 
-/* Replaces the truth by the best choice, all rows in one answer and all lists
- * in memory. */
+/* Replaces the expected pairs by those of our best choice with all rows in one
+ * answer and all lists in memory. */
 static void choose_again_by_best(struct trial *t)
 {
     struct oj_one_to_one *choice = NULL;
@@ -396,8 +402,8 @@ TEST_LOOP(best_in_memory_and_in_a_file, 0, 8)
     free_trial(&t);
 }
 
-/* A group that is one pair too large keeps its greedy pairs; another one beside
- * it does not. */
+/* A group with one pair too many keeps its greedy pairs; another group does
+ * not. */
 TEST(large_groups_are_chosen_greedily)
 {
     enum
@@ -498,7 +504,7 @@ TEST_LOOP(lists_in_memory_and_in_a_file, 0, 12)
     free_trial(&t);
 }
 
-/* Every row asks for all that come before its own feature. */
+/* Every row has pairs with all features up to its own. */
 TEST(long_chains)
 {
     enum
