@@ -77,7 +77,7 @@ static const char *const test_shapes[] = {
     "((0 0 0,0 1 0,0 1 1,0 0 1,0 0 0)))",
     "GEOMETRYCOLLECTION (POINT (3 3),GEOMETRYCOLLECTION (TIN Z "
     "(((0 0 0,0 0 1,0 1 0,0 0 0)))))",
-    "CURVEPOLYGON ((0 0,4 0,4 4,0 4))", /* not closed */
+    "CURVEPOLYGON ((0 0,4 0,4 4,0 4))", /* a ring that is not closed */
     "MULTISURFACE (((0 0,4 0,4 4,0 0)),CURVEPOLYGON ((0 0,4 0,4 4,0 4)))"};
 
 enum

@@ -43,7 +43,7 @@ static inline int plain_between(double u, double a, double b)
     return (a <= u && u <= b) || (b <= u && u <= a);
 }
 
-/* c on the segment a -> b */
+/* 1 if c is on the segment a -> b. */
 static inline int plain_on(const double *a, const double *b, const double *c)
 {
     return plain_between(c[0], a[0], b[0]) && plain_between(c[1], a[1], b[1]) &&
@@ -54,7 +54,7 @@ static inline int plain_meet(const double *a, const double *b, const double *c,
                              const double *d)
 {
     int abc, abd, cda, cdb;
-    /* most are far apart */
+    /* most segments are far apart */
     if (fmax(a[0], b[0]) < fmin(c[0], d[0]) ||
         fmax(c[0], d[0]) < fmin(a[0], b[0]) ||
         fmax(a[1], b[1]) < fmin(c[1], d[1]) ||
@@ -70,7 +70,7 @@ static inline int plain_meet(const double *a, const double *b, const double *c,
 
 static inline double plain_least(double a, double b)
 {
-    return b < a ? b : a; /* NaN never is */
+    return b < a ? b : a; /* NaN is never the minimum */
 }
 
 static inline double plain_segments(const double *a, const double *b,

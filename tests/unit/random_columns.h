@@ -40,7 +40,8 @@ static inline void pick_token_sets(int64_t n, struct oj_token_sets_buf *out)
             out->bits[i].word[t % 2] ^= UINT64_C(1) << t / 4;
         }
         out->size[i] = (int32_t)(at - out->offset[i]);
-        out->size[i] += out->size[i] > 0 ? pick(2) : 0; /* not in common */
+        /* tokens that no other set has */
+        out->size[i] += out->size[i] > 0 ? pick(2) : 0;
         out->offset[i + 1] = at;
     }
 }

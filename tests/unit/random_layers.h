@@ -12,9 +12,10 @@
  * steps. */
 struct scene
 {
-    double origin_x, origin_y, scale; /* of a step, CRS units */
+    double origin_x, origin_y, scale; /* position of step 0; size of a step in
+                                         CRS units */
     int extent;                       /* steps */
-    int on_lattice;                   /* 0: anywhere between, too */
+    int on_lattice;                   /* 0: also coordinates between steps */
     double outlier; /* distance of a few outlying features, in steps */
 };
 
@@ -43,7 +44,7 @@ static inline double place_y(const struct scene *s, double steps)
     return s->origin_y + s->scale * steps;
 }
 
-/* A step near middle. */
+/* Returns a step near middle. */
 static inline double near_step(const struct scene *s, double middle, int reach)
 {
     double v = middle + pick(2 * reach + 1) - reach;
@@ -104,7 +105,7 @@ static inline void add_wild(struct oj_flat_buf *buf, const struct scene *s,
     add_ring(buf, n + 1, xy);
 }
 
-/* Enough vertices for a grid. */
+/* Adds a ring with enough vertices for a grid. */
 static inline void add_large(struct oj_flat_buf *buf, const struct scene *s,
                              const double *m, double reach)
 {
@@ -200,7 +201,7 @@ static inline void add_some_line(struct oj_flat_buf *buf, const struct scene *s,
     for (int i = 0; i < n; i++)
     {
         put(s, xy, i, x, y);
-        if (one_in(6)) /* the next is the same vertex */
+        if (one_in(6)) /* the next vertex repeats this one */
             continue;
         x = near_step(s, x, pick(3) ? reach : 0);
         y = near_step(s, y, pick(3) ? reach : 0);

@@ -28,7 +28,7 @@ enum ring_kind
     RING_WALK,       /* many short edges and one long edge */
     RING_FLAT,       /* a million times wider than high */
     RING_SPIKE,      /* one vertex far away */
-    RING_ONE_POINT,  /* all vertices the same */
+    RING_ONE_POINT,  /* all vertices are equal */
     RING_GRID, /* the boundary of every cell of a lattice; edges are shared */
     RING_N_KINDS
 };

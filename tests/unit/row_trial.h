@@ -21,11 +21,11 @@ static inline void trial_ok(oj_status status)
         ck_abort_msg("%s: %s", oj_status_name(status), trial_error.message);
 }
 
-/* How answers look. */
+/* Forms of answers. */
 enum trial_form
 {
     FORM_ONE,       /* one-to-one */
-    FORM_LISTS,     /* up to 3 pairs a row */
+    FORM_LISTS,     /* up to 3 pairs per row */
     FORM_SCATTERED, /* like FORM_LISTS, in any order of the arrays */
     FORM_PICKED     /* lists of which one pair is picked */
 };
@@ -63,9 +63,9 @@ struct row_trial
     struct oj_column columns[TRIAL_COLUMNS];
     struct oj_write_options options;
     enum trial_form form;
-    int with_join_rows; /* after the answers */
+    int with_join_rows; /* 1: join rows without pairs follow the answers */
     struct trial_answer answer[MOST_ANSWERS];
-    int n_answers, at; /* the next one */
+    int n_answers, at; /* number of answers; the next to return */
 };
 
 /* ---- layers ------------------------------------------------------------- */
@@ -424,7 +424,7 @@ struct trial_stream
 {
     struct row_trial *trial;
     struct oj_row_cursor *cursor;
-    GDALDatasetH generic; /* of Arrow streams; or NULL */
+    GDALDatasetH generic; /* GDAL's stream for the schema; or NULL */
     int n_closed;
 };
 
@@ -444,7 +444,7 @@ static inline oj_status trial_advance(void *user, int *there,
                                &a->matches, &a->values, err);
 }
 
-/* All rows to the output layer. */
+/* Writes all rows to the output layer. */
 static inline void trial_write(struct row_trial *t)
 {
     struct oj_layer_writer *writer;

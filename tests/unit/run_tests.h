@@ -54,7 +54,7 @@ static inline TCase *tests_open(const char *name)
     return tcase;
 }
 
-/* What main() returns. */
+/* Runs all tests; returns the exit code of main(). */
 static inline int tests_run(void)
 {
     SRunner *runner = srunner_create(listed_tests.suite);

@@ -133,7 +133,7 @@ static void make_pairs(void)
     {
         struct aggregated_pair *p = &pairs[i];
         memset(p, 0, sizeof *p);
-        p->row = pick(ROWS - 1); /* the last has none */
+        p->row = pick(ROWS - 1); /* the last row has no pairs */
         p->fid = pick(50);
         p->place = i;
         p->share = one_in(2) ? 1.0 : unit();

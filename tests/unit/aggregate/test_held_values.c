@@ -30,7 +30,7 @@ static void must(oj_status status)
     ck_assert_int_eq(status, OJ_OK);
 }
 
-/* Very many runs, in one file. */
+/* Very many sorted runs in one file. */
 TEST(large_many_runs)
 {
     struct oj_value_sort *held;

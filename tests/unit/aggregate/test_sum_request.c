@@ -58,9 +58,9 @@ static double real_of_kind(int kind)
             return special[pick((int)(sizeof special / sizeof *special))];
         case 7:
             return one_in(50) ? odd[pick(3)] : value;
-        case 8: /* nothing but one of them */
+        case 8: /* only one special value */
             return one_in(20) ? odd[1] : pick(2) ? 0.0 : -0.0;
-        case 9: /* much goes away again */
+        case 9: /* large values that cancel each other */
             return pick(2) ? 1e300 : -1e300;
         default:
             return pick(2) ? 0.0 : -0.0;
@@ -210,7 +210,7 @@ TEST(property_sums_of_pairs)
             make_rows(&rows);
             pairs.n = rows.n_pairs;
             must(oj_aggregates_add(by_pairs, &pairs, NULL));
-            if (one_in(4)) /* some batches go as pairs */
+            if (one_in(4)) /* some batches are added as pairs */
                 must(oj_aggregates_add(by_sums, &pairs, NULL));
             else
                 sum_rows(&rows, by_sums, 1 + pick(2));

@@ -342,7 +342,7 @@ static inline void set_nulls(const struct arrow_rows *rows,
             valid[row / 8] |= (uint8_t)(1 << row % 8);
     }
     array->buffers[0] = valid;
-    array->null_count = -1; /* not counted */
+    array->null_count = -1; /* -1: not computed, as Arrow allows */
 }
 
 static inline void make_array(const struct arrow_rows *rows,
@@ -482,11 +482,12 @@ static inline void make_schema(const struct arrow_rows *rows,
 
 enum
 {
-    CHILD = sizeof(struct ArrowArray), /* number at is NULL */
-    BUFFER,                            /* number at is NULL */
-    NULL_BIT,                          /* of element at; -1: of none */
-    NUMBER,                            /* at of buffer 1, int32, is value */
-    BYTE                               /* at of buffer 2 */
+    CHILD = sizeof(struct ArrowArray), /* pointer `at` of children becomes NULL
+                                        */
+    BUFFER,   /* pointer `at` of buffers becomes NULL */
+    NULL_BIT, /* bit of element `at` is cleared; -1: no bit */
+    NUMBER,   /* element `at` of buffer 1 (int32) becomes value */
+    BYTE      /* byte `at` of buffer 2 becomes value */
 };
 
 /* A change to one field of an array: a count becomes `value`; a pointer becomes
@@ -495,7 +496,8 @@ struct array_spoil
 {
     const char *path; /* path of the array to change, as "10d": the dictionary
                          of child 0 of child 1; NULL: none */
-    size_t field;     /* its offset, or what is above */
+    size_t field; /* offset of the field in its struct, or one of the enum above
+                   */
     int64_t at, value;
 };
 
@@ -504,7 +506,7 @@ struct array_spoil
         path, offsetof(struct ArrowArray, field), 0, value                     \
     }
 
-/* What release() gives back. */
+/* Memory that release() frees. */
 static struct
 {
     struct ArrowArray *node, was, top, *child[8];
@@ -575,8 +577,8 @@ static inline void spoil_array(struct ArrowArray *array,
  */
 struct schema_spoil
 {
-    int number;   /* of a node, from 1 on; 0: none */
-    size_t field; /* its offset */
+    int number;   /* number of the node, from 1 on; 0: none */
+    size_t field; /* offset of the field in struct ArrowSchema */
     const void *value;
 };
 

@@ -59,7 +59,7 @@ static void same_feature(const struct oj_flat *a, int64_t row,
     oj_flat_vertices(a, row, &v, &v_end);
     oj_flat_vertices(b, other, &w, &w_end);
     ck_assert_int_eq(v_end - v, w_end - w);
-    ck_assert_int_eq(v_end - v, n); /* a point, or nothing */
+    ck_assert_int_eq(v_end - v, n); /* the feature is one point, or empty */
     same_vertices(a, v, b, w, n);
 }
 
@@ -191,8 +191,8 @@ struct bad_stream
     int schema_code, code; /* what get_schema() and get_next() return; code
                               counts from the second array on */
     const char *says;
-    struct array_spoil array; /* of the second */
-    int cancels;              /* when the second is asked for */
+    struct array_spoil array; /* change to the second array */
+    int cancels;       /* 1: cancelled when the second array is requested */
     int status, error; /* expected status of a layer; expected errno of a stream
                           of pairs */
     const char *text;
@@ -203,7 +203,8 @@ static int cancel_flag;
 /* A stream that returns the same rows several times. */
 struct arrow_rows_stream
 {
-    const struct arrow_rows *rows, *first; /* first: of the first, or NULL */
+    const struct arrow_rows *rows, *first; /* rows of all arrays; rows of the
+                                              first, NULL: like the others */
     struct arrow_options options;
     int n;
     const struct bad_stream *bad; /* or NULL */
@@ -366,7 +367,7 @@ TEST_LOOP(pairs, 0, 4)
         options.form = FORM_INTERLEAVED;
         join_side = layer_of(&right, &options);
         must(ogrjoin_index_new(join_side, settings, &index, &err));
-        ogrjoin_layer_free(join_side); /* the index has it */
+        ogrjoin_layer_free(join_side); /* the index holds a reference to it */
         ogrjoin_settings_free(settings);
         ck_assert_str_eq(ogrjoin_index_backend(index), "cpu");
         must(ogrjoin_join(index, input, &found, &err));
@@ -843,7 +844,8 @@ static void fails(int status, int expected, const char *text)
 
 static const struct
 {
-    const char *name, *text; /* text NULL: a number */
+    const char *name, *text; /* setting and its text; text NULL: set as a number
+                              */
     double number;
     const char *message;
 } bad_settings[] = {

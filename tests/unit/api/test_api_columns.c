@@ -14,7 +14,7 @@
 enum
 {
     N = 6,  /* rows of a side */
-    G = 10, /* rows of geometries */
+    G = 10, /* rows with geometries */
     D = 2,
     N_COLUMNS = 8
 };
@@ -164,7 +164,8 @@ static struct ogrjoin_settings *settings_of(const char *setting,
     return s;
 }
 
-static const struct schema_spoil *schema_spoil; /* of each schema, or NULL */
+/* change of each schema, or NULL */
+static const struct schema_spoil *schema_spoil;
 
 static int layer_of(const char *setting, const char *words, const char *side,
                     struct ArrowArray *batch, struct ogrjoin_layer **out)
@@ -571,7 +572,7 @@ static int64_t count_geometries(struct ogrjoin_layer *layer)
 
 struct bad_arrow
 {
-    int line; /* of this file */
+    int line; /* line number in this file */
     enum arrow_form form;
     enum oj_part_kind kind;
     const char *traits; /* m: multi, c: column of a struct, c?: unnamed column,
@@ -579,7 +580,7 @@ struct bad_arrow
     struct schema_spoil schema;
     struct array_spoil array;
     int status;
-    const char *text; /* a part of the message */
+    const char *text; /* expected part of the message */
     int64_t n;        /* if OGRJOIN_OK: number of rows with geometries */
 };
 

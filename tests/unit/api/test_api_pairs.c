@@ -32,7 +32,7 @@ static struct ogrjoin_layer *points_at(const double *x, int64_t n)
     return layer;
 }
 
-/* words: "op=intersects k=2". */
+/* Makes settings from words such as "op=intersects k=2". */
 static struct ogrjoin_settings *settings_of(const char *words)
 {
     struct ogrjoin_settings *settings = ogrjoin_settings_new();
@@ -100,7 +100,7 @@ static const struct made
             {DWITHIN "pick=score", "ababcd", 3, {0, 0, 2}},
             {DWITHIN "pick=most_similar", "ababcd", 3, {0, 0, 2}}};
 
-/* As columns, and as lists. */
+/* Pairs as columns, and as lists. */
 TEST_LOOP(made_of_pairs, 0, 10)
 {
     const struct made *want = &made[_i / 2];
@@ -141,7 +141,7 @@ TEST_LOOP(made_of_pairs, 0, 10)
         pairs = NULL;
         status = make_of_pairs(want->words, as_lists, i, &pairs, &results);
         (void)oj_alloc_fail_at(0);
-        if (status == OGRJOIN_OK) /* what failed was not needed */
+        if (status == OGRJOIN_OK) /* the failed allocation was not needed */
             ogrjoin_results_free(&results);
         else
             ck_assert_int_eq(status, OGRJOIN_ERR_NOMEM);
@@ -218,7 +218,8 @@ static void write_values(const struct ogrjoin_pairs *pairs, const char *name,
 
 static const struct measured
 {
-    const char *words, *pairs, *name, *values; /* name NULL: no values */
+    /* name NULL: no values are compared */
+    const char *words, *pairs, *name, *values;
 } measured[] = {
     {"op=intersects overlap_area=1", ALL, "overlap_area", "4 0 0 2 2 0 "},
     {"op=intersects overlap_length=1", ALL, "overlap_length", "0 2 0 0 0 1 "},

@@ -17,7 +17,7 @@
 enum
 {
     MOST_ROWS = 8,
-    N_COLUMNS = 4, /* id x y name */
+    N_COLUMNS = 4, /* columns id, x, y, name */
     TEXT = 2000
 };
 
@@ -27,7 +27,7 @@ struct point_side
     int n;
     double x[MOST_ROWS];
     const char *name[MOST_ROWS];
-    int at_once;  /* rows of an array; 0: all */
+    int at_once;  /* rows per array; 0: all rows */
     int fails_at; /* number of the array that fails; 0: none */
 };
 

@@ -170,7 +170,7 @@ TEST(degenerate_empty_members_and_open_rings)
     ck_assert_int_eq(oj_flat_buf_vertices(&buf, 1, &x, &y, NULL), OJ_OK);
     *x = *y = NAN;
     part(&buf, OJ_PART_LINE);
-    add_ring(&buf, 2, 30); /* a line is never closed */
+    add_ring(&buf, 2, 30); /* lines are not closed */
     end(&buf);
     flat = oj_flat_buf_view(&buf);
     ck_assert_int_eq(flat.n_parts, 2);
@@ -266,7 +266,7 @@ TEST(unit_drop_not_finite)
     for (int i = 0; i < 4; i++)
         point(&buf, i, i, i);
     ck_assert_int_eq(oj_flat_buf_add_null(&buf, 4, NULL), OJ_OK);
-    buf.x[0] = INFINITY; /* before first: not looked at */
+    buf.x[0] = INFINITY; /* vertices before first are not checked */
     buf.y[2] = NAN;
     buf.y[1] = -1e151;
     ck_assert_int_eq(oj_flat_buf_drop_not_finite(&buf, 1, &n, NULL), OJ_OK);
@@ -422,7 +422,7 @@ TEST(unit_check_finds_what_is_wrong)
     ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_ERR_ARG);
     y[2] = 1e151;
     ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_ERR_ARG);
-    x[2] = NAN; /* no geometry */
+    x[2] = NAN; /* NaN: no geometry */
     ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_OK);
 }
 

@@ -188,7 +188,7 @@ static inline int wkb_seed(struct wkb *w, int i, uint32_t flags, int big_endian)
         case 16:
             wkb_point(w, flags, 1, none);
             return 0;
-        case 17: /* a member that does not belong */
+        case 17: /* a member of a wrong type */
             wkb_header_count(w, flags + 4, 2);
             wkb_point(w, flags, 1, 1);
             wkb_line(w, flags, 2, 1, 1);

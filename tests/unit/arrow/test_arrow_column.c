@@ -32,7 +32,7 @@ static const struct
 
 #define N_CASES (int)(sizeof cases / sizeof *cases)
 
-/* What a row was filled with. */
+/* The value that was stored in a row. */
 struct row_value
 {
     int is_null;
@@ -136,7 +136,7 @@ static void fill_and_read(int i, int is_nullable, int nulls, int n_expected)
         {
             values[row] = make_value(nulls);
             put_value(&column, i, row, &values[row]);
-            if (pick(20) == 0) /* up to eight rows are given up */
+            if (pick(20) == 0) /* discards up to eight rows */
                 row -= pick(row < 8 ? row + 1 : 8);
         }
         must(oj_arrow_column_finish(&column, n, &array, &err));
@@ -200,7 +200,7 @@ TEST(lists)
     ck_assert_int_eq(array.children[0]->null_count, 0);
     ck_assert_int_eq(memcmp(array.children[0]->buffers[2], "aababcd", 3), 0);
     oj_arrow_array_release(&array);
-    must(oj_arrow_column_put_null(&column, 0, &err)); /* no values at all */
+    must(oj_arrow_column_put_null(&column, 0, &err)); /* only NULLs */
     must(oj_arrow_column_finish(&column, 1, &array, &err));
     ck_assert_int_eq(array.children[0]->length, 0);
     ck_assert_ptr_nonnull(array.children[0]->buffers[1]);

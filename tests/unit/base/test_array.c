@@ -151,7 +151,7 @@ TEST(matches_in_both_forms)
     ck_assert_int_eq(
         oj_matches_end(&matches, 1) - oj_matches_first(&matches, 1), 3);
     oj_matches_free(&matches);
-    oj_matches_free(&matches); /* a freed one is an empty one */
+    oj_matches_free(&matches); /* freed matches are valid and empty */
     for (int64_t n = 1; n < 8; n++)
     {
         oj_status status;

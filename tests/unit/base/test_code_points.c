@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The reference. */
+/* Reference: decodes one code point after the other. */
 static int is_valid_plainly(const unsigned char *s, int64_t n)
 {
     int64_t at = 0;
@@ -52,14 +52,14 @@ TEST(truth_code_points)
                  {"\x7F", 1},
                  {"\x80", 0},
                  {"\xC2\x80", 1},
-                 {"\xC1\xBF", 0}, /* longer than needed */
+                 {"\xC1\xBF", 0}, /* overlong encodings */
                  {"\xC3", 0},
                  {"Z\xFCrich", 0}, /* Latin-1 */
                  {"Z\xC3\xBCrich", 1},
                  {"\xE0\xA0\x80", 1},
                  {"\xE0\x9F\xBF", 0},
                  {"\xED\x9F\xBF", 1},
-                 {"\xED\xA0\x80", 0}, /* half of a pair */
+                 {"\xED\xA0\x80", 0}, /* one half of a surrogate pair */
                  {"\xEF\xBF\xBF", 1},
                  {"\xF0\x90\x80\x80", 1},
                  {"\xF0\x8F\xBF\xBF", 0},

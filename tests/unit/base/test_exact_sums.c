@@ -298,7 +298,7 @@ TEST(degenerate_deviations)
         must(oj_exact_sum_add_square(&squares, 0.1, NULL));
     }
     ck_assert(oj_exact_sum_deviation(&sum, &squares, 1000) == 0.0);
-    for (int i = 0; i < 1000; i++) /* the largest there is */
+    for (int i = 0; i < 1000; i++) /* the maximum double */
     {
         must(oj_exact_sum_add(
             &sum, i % 2 ? 0x1.fffffffffffffp1023 : -0x1.fffffffffffffp1023,

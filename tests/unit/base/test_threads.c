@@ -10,11 +10,11 @@ enum
 
 struct ordered
 {
-    int made_by[N_TASKS]; /* thread + 1 */
+    int made_by[N_TASKS]; /* thread that ran each task, plus 1 */
     int64_t n_ended;
     int64_t first_bad; /* number of the first task that fails; all later tasks
                           fail, too */
-    int64_t last;      /* whose end fails */
+    int64_t last;      /* task whose end function fails */
 };
 
 /* A task whose duration first grows and then drops with its number. */

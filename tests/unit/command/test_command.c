@@ -40,7 +40,7 @@ static struct oj_command must_parse(const char *line)
     return command;
 }
 
-/* A choice as its word. */
+/* Returns the word of a choice. */
 static const char *choice_text(const struct oj_option *option, int value)
 {
     const char *choice = oj_option_choices(option);

@@ -57,7 +57,7 @@ static void free_columns(struct value_columns *columns)
     oj_free(columns->is_null);
 }
 
-/* The pairs of truth, n times. */
+/* Adds the pairs of truth n times. */
 static void add_pairs(const struct oj_matches *truth,
                       const struct value_columns *columns, int n,
                       struct oj_aggregates *to)

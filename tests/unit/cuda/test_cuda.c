@@ -151,7 +151,7 @@ TEST(random_layers)
         trial_free(&job);
     }
     printf("%lld pairs of random features\n", (long long)n_compared);
-    if (rounds(150) < 10) /* there need not be such */
+    if (rounds(150) < 10) /* short runs may lack such cases */
         return;
     ck_assert_int_gt(n_counted, 0);
     ck_assert_int_gt(n_summed, 0);
@@ -443,7 +443,7 @@ TEST(resident)
         make_job(&job, 300, 3000);
         job.relation.any_order = 0;
         for (int64_t i = 0; job.fid != NULL && i < job.join.n_features; i++)
-            job.fid[i] = i; /* the order of ties */
+            job.fid[i] = i; /* FIDs give the order of ties */
         n = job.input.n_features;
         if (!may_stay(&job) ||
             !module->takes(&job.relation, &job.join, &job.input) || n == 0 ||
@@ -455,7 +455,7 @@ TEST(resident)
         trial_truth(&job, &truth);
         status = module->index(&job.join, NULL, &job.relation, &options, &index,
                                &stats, &error);
-        if (status == OJ_ERR_UNSUPPORTED) /* the CPU's */
+        if (status == OJ_ERR_UNSUPPORTED) /* the CPU joins */
         {
             oj_matches_free(&truth);
             trial_free(&job);

@@ -80,7 +80,7 @@ static double patience(void)
 struct stopper
 {
     int cancel;
-    double at; /* when the flag was raised */
+    double at; /* time at which the flag was set */
     pthread_t thread;
 };
 

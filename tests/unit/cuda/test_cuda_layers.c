@@ -122,7 +122,7 @@ static const struct
     void (*ask)(struct oj_relation *, const struct scene *,
                 const struct oj_flat *);
     unsigned (*kinds)(void);
-    int n_few, n_many; /* features, now and then many */
+    int n_few, n_many; /* usual and large numbers of features */
     int conditions;    /* each condition occurs once in this number of joins; 0:
                           never */
     int64_t n_rounds;
@@ -383,7 +383,7 @@ static void add_others(struct oj_flat_buf *buf, int kind, double x, double y)
         case 1:
             add_hub(buf, x, y);
             break;
-        case 2: /* long and short, side by side */
+        case 2: /* long and short segments side by side */
             for (int i = 0; i < 400; i++)
                 add_line(buf, x, y + i * 1e-3, x + (i % 7 ? 30.0 : 1e5),
                          y + i * 1e-3 + pick(2));
@@ -397,7 +397,7 @@ static void add_others(struct oj_flat_buf *buf, int kind, double x, double y)
             for (int i = 0; i < 500; i++)
                 add_line(buf, x + pick(100), y, x + pick(100), y);
             break;
-        default: /* hardly apart */
+        default: /* nearly in one place */
             for (int i = 0; i < 500; i++)
                 add_point(buf, nudge(x, 1000), nudge(y, 1000));
             break;

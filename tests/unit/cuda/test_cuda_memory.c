@@ -23,7 +23,8 @@ static void (*fail_at)(int64_t, int64_t);
 static int64_t (*takings)(void);
 static int64_t (*pinned)(void);
 static int64_t (*held)(char[OJ_HOST_HELD_TEXT]);
-static int64_t (*module_fail_at)(int64_t); /* allocations of the module's */
+static int64_t (*module_fail_at)(int64_t); /* makes an allocation in the module
+                                              fail */
 
 /* 0 if the module is for real devices. */
 static int find_emulator(void)
@@ -113,7 +114,7 @@ static const struct memory_trial trials[] = {
 struct memory_answer
 {
     struct oj_matches matches;
-    int64_t *count, n_pairs; /* where pairs are counted */
+    int64_t *count, n_pairs; /* for counted pairs: count of each feature */
     int is_there;
 };
 
@@ -150,7 +151,8 @@ static oj_status ask(const struct memory_trial *t, struct oj_join *join,
                                     &error);
     if (status != OJ_ERR_UNSUPPORTED)
         return status;
-    status = oj_join_batch(join, &input, &out->matches, &error); /* the CPU's */
+    /* the CPU joins */
+    status = oj_join_batch(join, &input, &out->matches, &error);
     if (status == OJ_OK)
         count_pairs(&out->matches, out);
     return status;
@@ -220,8 +222,8 @@ enum way
 {
     ONCE, /* one allocation and the next one fail: the module tries again after
              a failure */
-    ON,   /* a taking and all that follow */
-    OWN   /* an allocation of the module's */
+    ON,   /* one allocation and all later ones fail */
+    OWN   /* one allocation in the module's code fails */
 };
 
 static const char *const ways[] = {"takings at", "all takings from",

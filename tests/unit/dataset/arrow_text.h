@@ -132,7 +132,7 @@ static inline void say_value(struct arrow_text *text,
     }
 }
 
-/* What every array must hold. */
+/* Checks the properties of every array. */
 static inline void check_array(const struct ArrowSchema *s,
                                const struct ArrowArray *a, int64_t length)
 {
@@ -152,7 +152,7 @@ static inline void check_array(const struct ArrowSchema *s,
                     ((const int32_t *)a->buffers[1])[length]);
 }
 
-/* Batches of the latest stream. */
+/* number of batches of the latest stream */
 static int n_batches_said;
 
 /* Writes the schema and the rows of a stream. All batches except the last must

@@ -184,7 +184,7 @@ TEST(truth_fids)
     }
 }
 
-/* It outlives the stream. */
+/* The schema outlives the stream. */
 TEST(truth_schema)
 {
     struct row_trial t;
@@ -719,12 +719,13 @@ int main(void)
 {
     tests_open("join as an Arrow stream");
     GDALAllRegister();
-    CPLSetErrorHandler(CPLQuietErrorHandler); /* conversions lose something */
+    CPLSetErrorHandler(CPLQuietErrorHandler); /* conversions that lose digits
+                                                 warn */
     return tests_run();
 }
 #else
 int main(void)
 {
-    return 77; /* GDAL has no Arrow streams */
+    return 77; /* this GDAL has no Arrow streams: skipped */
 }
 #endif

@@ -12,7 +12,7 @@
 #include <ogr_recordbatch.h>
 #endif
 
-void RegisterOGRJOIN(void); /* of the driver, which the test links */
+void RegisterOGRJOIN(void); /* defined in the driver, which the test links */
 
 static struct
 {
@@ -159,7 +159,7 @@ TEST(left_at_any_point)
     expect_error(NULL);
 }
 
-/* The first share of a file. */
+/* Copies the first part of a file. */
 static void cut(const char *name, const char *to, double share)
 {
     VSILFILE *file = VSIFOpenL(to, "wb");
@@ -330,7 +330,7 @@ TEST(features_while_a_stream_is_open)
     int n = read_all(layer);
     int64_t n_streamed;
     OGR_L_ResetReading(layer);
-    ck_assert_int_eq(read_rows(layer, 50), 50); /* a stream begins anew */
+    ck_assert_int_eq(read_rows(layer, 50), 50); /* reading restarts */
     open_stream(layer, &stream);
     n_streamed = read_batches(&stream, 2);
     ck_assert_ptr_null(OGR_L_GetNextFeature(layer));

@@ -52,7 +52,7 @@ TEST(very_large)
     struct oj_flat va, vb;
     struct timespec start, now;
     add_round(&a, 0, 0, 10, 0.25, 100000);
-    add_round(&b, 30, 0, 10, 0.25, 100000); /* 9.5 apart, or a little more */
+    add_round(&b, 30, 0, 10, 0.25, 100000); /* about 9.5 apart */
     add_round(&b, 15, 0, 10, 0.25, 100000);
     add_round(&b, 0, 0, 5, 0.25, 100000);
     add_round(&b, 0, 0, 10, 0.25, 100000);

@@ -66,7 +66,7 @@ static void make_points(struct join_trial *t, struct scene *s)
 {
     *s = pick_scene();
     add_points(&t->join_buf, s, 1 + pick(150));
-    if (pick(2)) /* else: the sides are one */
+    if (pick(2)) /* otherwise one layer is both sides */
         add_points(&t->input_buf, s, 1 + pick(150));
 }
 
@@ -277,8 +277,9 @@ static const struct
     void (*ask)(struct oj_relation *, const struct scene *, int i);
     const struct oj_engine *engine; /* engine that is also tested by itself;
                                        NULL: none */
-    int n_joins, conditions;        /* each once in so many times; 0: none */
-    int n_backends;                 /* cpu, quadrant, cuda */
+    int n_joins, conditions; /* each condition occurs once in so many joins; 0:
+                                never */
+    int n_backends;          /* number of backends: cpu, quadrant, cuda */
     int64_t n_rounds;
 } kinds[] = {
     {make_anything, ask_anything, &oj_cpu_distance, 8, 4, 2, 80},
@@ -391,7 +392,7 @@ static void check_layers(int kind)
     struct join_trial t = {0};
     struct scene scene;
     struct oj_flat plain[2];
-    double *matrix[2] = {NULL, NULL}; /* by enum oj_distance_to */
+    double *matrix[2] = {NULL, NULL}; /* distances, by enum oj_distance_to */
     int64_t *fid;
     MATCHES m = {0};
     kinds[kind].make(&t, &scene);

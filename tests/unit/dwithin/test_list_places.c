@@ -77,7 +77,7 @@ TEST(memory)
         status = oj_list_places_begin(&places, offset, 100, 2, &error);
         oj_alloc_fail_at(0);
         ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-        if (status != OJ_OK && n % 2 == 0) /* it works again */
+        if (status != OJ_OK && n % 2 == 0) /* works after a failure */
             note(&places, offset, 99, 2, 0);
     }
     oj_list_places_free(&places);

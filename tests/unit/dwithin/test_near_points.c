@@ -91,7 +91,7 @@ TEST_LOOP(scattered, 0, 8)
     {
         double spread = i < n_dense ? 1.0 : 1000.0;
         double x = 500 + spread * (unit() - 0.5);
-        /* some rows without a point */
+        /* some rows have no geometry */
         add_point(&a, i % 997 == 5 ? NAN : x, 500 + spread * (unit() - 0.5));
     }
     for (int i = 0; i < 3000; i++)
@@ -251,7 +251,7 @@ TEST_LOOP(too_many, 0, 2)
 /* --- parts -----------------------------------------------------------------
  */
 
-/* Squares decide as roots do. */
+/* Squared distances decide like distances. */
 TEST(squares)
 {
     random_state = 3;
@@ -269,7 +269,7 @@ TEST(squares)
     }
 }
 
-/* Both kernels find the same. */
+/* Both kernels find equal pairs. */
 TEST(kernels)
 {
     enum
@@ -327,7 +327,8 @@ TEST(row_order)
         int n = pick(one_in(3) ? MOST : 60), step = 1 + pick(100);
         for (int i = 0; i < n; i++)
             feature[i] = 3 * i;
-        for (int i = n - 1; i > 0; i -= step) /* in runs, or in no order */
+        for (int i = n - 1; i > 0; i -= step) /* FIDs in descending runs, or
+                                                 shuffled */
         {
             int j = pick(i + 1);
             int32_t moved = feature[i];

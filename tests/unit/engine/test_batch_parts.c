@@ -21,7 +21,7 @@ struct counted_join
     int64_t n_rows;
     int64_t *n_pairs; /* [n_rows] */
     int64_t max_pairs;
-    int64_t most_per_row; /* 0: not known */
+    int64_t most_per_row; /* maximum pairs of a row; 0: not known */
     int has_sample;
     double *x, *y;
 
@@ -150,22 +150,22 @@ static void fill_density(struct counted_join *join, int kind)
             case 1: /* a dense centre between sparse rows */
                 rate = centre < 0.05 ? 4000.0 : 1.0;
                 break;
-            case 2: /* a small one */
+            case 2: /* a small dense centre */
                 rate = centre < 0.01 ? 5000.0 : 1.0;
                 break;
-            case 3: /* one that thins out */
+            case 3: /* a density that decreases */
                 rate = 1.0 + 20000.0 * exp(-40.0 * centre);
                 break;
             case 4: /* dense and sparse rows in random order */
                 rate = one_in(50) ? 3000.0 : 1.0;
                 break;
-            case 5: /* ever denser */
+            case 5: /* a density that increases */
                 rate = exp(9.0 * at);
                 break;
-            case 6: /* dense at the very end */
+            case 6: /* dense only at the end */
                 rate = at > 0.9 ? 3000.0 : 2.0;
                 break;
-            case 7: /* large rows alone */
+            case 7: /* only single rows with many pairs */
                 rate = 150000.0;
                 break;
             default: /* towns */

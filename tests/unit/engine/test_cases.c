@@ -18,7 +18,7 @@ struct expected_pair
 {
     int32_t feature;
     double distance;
-    int ulps; /* that may be off */
+    int ulps; /* allowed error of the distance */
 };
 
 struct truth_case

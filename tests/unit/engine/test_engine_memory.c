@@ -15,11 +15,11 @@ enum side
 {
     ANYTHING, /* features that use every stage of the engines for nearest */
     MIXED,
-    SHAPES,   /* which touch and share edges */
-    POLYGONS, /* and a crowd of them far away */
+    SHAPES,   /* shapes that touch and share edges */
+    POLYGONS, /* polygons, and many more far away */
     MULTI,    /* points and multipoints on and beside the features of the other
                  side */
-    POINTS,   /* the same without multipoints */
+    POINTS,   /* like MULTI, without multipoints */
     PLACES    /* points on a lattice */
 };
 
@@ -27,7 +27,7 @@ enum side
 static void add_anything(struct oj_flat_buf *buf, const struct scene *scene)
 {
     add_join_features(buf, scene, 120, 7, 0);
-    for (int i = 0; i < 60; i++) /* repetitions, to be dropped */
+    for (int i = 0; i < 60; i++) /* repeated shapes, which indexes drop */
     {
         double at[2] = {7.0, 7.0};
         begin(buf);
@@ -36,7 +36,7 @@ static void add_anything(struct oj_flat_buf *buf, const struct scene *scene)
         add_ring(buf, 1, at);
         end(buf);
     }
-    for (int i = 0; i < 3; i++) /* rings with grids */
+    for (int i = 0; i < 3; i++) /* rings large enough for grids */
     {
         double middle[2] = {20.0 * i, 30.0};
         begin(buf);
@@ -76,8 +76,8 @@ enum each
 {
     ONE,
     COLUMNS,  /* with conditions on all columns */
-    OPS,      /* all but similar, one by one */
-    DISTANCES /* of shapes, one by one */
+    OPS,      /* all joins but similar, one by one */
+    DISTANCES /* distances of shapes, one by one */
 };
 
 #define TREES "geos", "spatialindex_collective"

@@ -27,8 +27,8 @@
 #define SHAPES (OJ_PART_LINE | OJ_PART_POLYGON)
 #define ON_GPU "boxes and edges on the GPU, what they leave open on the CPU"
 
-static struct oj_flat_buf join_side, points, lines; /* for the nearest */
-static struct oj_flat_buf zones, streets, places;   /* for predicates */
+static struct oj_flat_buf join_side, points, lines; /* layers for nearest */
+static struct oj_flat_buf zones, streets, places;   /* layers for predicates */
 
 static void make_layers(void)
 {
@@ -265,7 +265,7 @@ TEST_LOOP(no_file, 0, 2)
     else
         ck_assert_int_eq(symlink("/dev/zero", copy), 0);
     set(copy, "");
-    alarm(60); /* ends what hangs */
+    alarm(60); /* ends a test that hangs */
     refuses(_i == 0 ? "is truncated or no module" : "cannot be loaded");
     remove_place();
 }
@@ -275,7 +275,8 @@ TEST_LOOP(no_module_or_device, 0, 5)
     static const char *const cases[][3] = {
         {"/nowhere/module.so", "", "no CUDA module /nowhere/module.so"},
         {OJ_TEST_CASES "/nearest.txt", "", "cannot be loaded"},
-        {NULL, "", "is no CUDA module of ogrjoin"}, /* the C library */
+        /* a library that is no module (libc) */
+        {NULL, "", "is no CUDA module of ogrjoin"},
         {OJ_TEST_FAKE_MODULE, "abi", "another version"},
         {OJ_TEST_FAKE_MODULE, "none", "no fake device either"}};
     Dl_info info;
@@ -564,7 +565,7 @@ TEST(no_sums)
         set(OJ_TEST_FAKE_MODULE, hows[i]);
         for (int b = 0; b < 3; b++)
         {
-            int fails = b == 1 && i == 3; /* cuda, lost */
+            int fails = b == 1 && i == 3; /* cuda with a lost device */
             struct oj_join *join = open_equals(backends[b]);
             int64_t n_pairs = 0;
             ck_assert_int_eq(oj_join_sum_pairs(join, &input, columns, sums,
@@ -793,7 +794,7 @@ TEST(shapes_of_a_crowded_device)
 
 int main(void)
 {
-    unsetenv("CK_FORK"); /* a test may kill its process */
+    unsetenv("CK_FORK"); /* Check must fork: a test may kill its process */
     tcase_add_checked_fixture(tests_open("gpu"), make_layers, free_layers);
     return tests_run();
 }

@@ -121,7 +121,7 @@ TEST(turns_in_the_order_of_asking)
         ck_assert_int_eq(pthread_create(&takers[i].thread, NULL,
                                         take_and_give_back, &takers[i]),
                          0);
-        rest_ms(60); /* until it waits */
+        rest_ms(60); /* until the other thread waits */
     }
     __atomic_store_n(&takers[1].cancel, 1, __ATOMIC_RELAXED);
     pthread_join(takers[1].thread, NULL);

@@ -399,7 +399,7 @@ static void add_huge(struct oj_flat_buf *buf, int64_t fid)
     int kind = pick(3);
     double xy[8];
     for (int i = 0; i < 8; i++)
-        xy[i] = 0x1p490 * values[pick(12)]; /* up to 0.998e150 */
+        xy[i] = 0x1p490 * values[pick(12)]; /* coordinates up to 0.998e150 */
     must(oj_flat_buf_begin(buf, fid, &error));
     add_part(buf, kind == 0   ? OJ_PART_POINT
                   : kind == 1 ? OJ_PART_LINE

@@ -56,7 +56,7 @@ static void must(oj_status status)
 static const struct oracle_exception
 {
     const char *case_id, *op, *reason;
-    int is_of_geos; /* and not of exact arithmetic */
+    int is_of_geos; /* 1: only GEOS differs, not exact arithmetic */
 } exceptions_list[] = {
     {"geos/general/TestRelateGC.xml#3", "relate", COLLECTION, 1},
     {"geos/general/TestRelateGC.xml#4", "relate", COLLECTION, 1},
@@ -95,13 +95,13 @@ struct oracle_case
     const char *case_id, *op;
     struct oj_relation relation;
     struct oj_flat a, b;
-    int is_empty;     /* one of them */
-    int has_empty;    /* or a member of one of them */
-    int raises;       /* GEOS raises */
-    int expected;     /* by the suites; 1: a pair */
-    int said;         /* by GEOS 3.11 */
+    int is_empty;     /* 1: one of the geometries is empty */
+    int has_empty;    /* 1: one has an empty member */
+    int raises;       /* 1: GEOS raises an error */
+    int expected;     /* answer of the suites; 1: a pair */
+    int said;         /* answer of GEOS 3.11 */
     double distance;  /* NaN: any */
-    const char *text; /* of the answer expected */
+    const char *text; /* text of the expected answer */
 };
 
 enum oracle_answer

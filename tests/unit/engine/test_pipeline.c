@@ -13,12 +13,12 @@
 
 enum
 {
-    ROWS = 7 /* per batch */
+    ROWS = 7 /* rows per batch */
 };
 
 struct fake
 {
-    int64_t n_batches; /* that the source has */
+    int64_t n_batches; /* batches that the reader returns */
     int64_t fail_read, fail_join, fail_write, cancel_at, stop_at; /* or -1 */
     int slow; /* 1: the reader is slow, 2: the joiner, 3: the writer */
     int cancel;
@@ -30,16 +30,17 @@ struct fake
     int hangs, hangs_end; /* hangs 1: the joiner does not return before
                              hangs_end is set */
     int late_join;        /* 1: the joiner waits until others have failed */
-    int n_slots;          /* as the first read() sets it */
-    int most_slots;       /* what it sets */
+    int n_slots;          /* number of slots, set by the first read() */
+    int most_slots;       /* value to which read() sets n_slots */
 
-    int64_t n_read, n_joined, n_written; /* batches, or parts of them */
+    int64_t n_read, n_joined, n_written; /* numbers of batches, or of their
+                                            parts */
     int64_t n_rows_written;
-    int64_t number[OJ_PIPELINE_SLOTS]; /* which batch a slot holds */
+    int64_t number[OJ_PIPELINE_SLOTS]; /* batch in each slot */
     double x[OJ_PIPELINE_SLOTS][ROWS];
     double y[ROWS];
     pthread_t caller;
-    int n_threads;  /* that have ended */
+    int n_threads;  /* threads that have ended */
     int most_ahead; /* maximum number of batches that were read but not written
                      */
 };
@@ -67,7 +68,7 @@ static oj_status fake_read(void *user, int slot, struct oj_flat *flat,
     if (fake->n_read == 0)
         fake->n_slots = fake->most_slots;
     if (fake->late_join && fake->n_read == fake->fail_read)
-        sleep_ms(60); /* the joiner has begun */
+        sleep_ms(60); /* wait until the joiner has begun */
     if (fake->n_read == fake->fail_read)
         return oj_fail(err, OJ_ERR_DATA, "read %lld", (long long)fake->n_read);
     memset(flat, 0, sizeof *flat);

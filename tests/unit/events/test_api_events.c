@@ -108,7 +108,7 @@ TEST(events_of_a_way)
     expect(&rows, "");
     ogrjoin_events_free(events);
     must(ogrjoin_events_new(index, "all", 0, &events, &error));
-    ogrjoin_index_free(index); /* events keeps it */
+    ogrjoin_index_free(index); /* events hold a reference to it */
     must(add(events, way, 6, &rows));
     expect(&rows, "1+0 2+1 2=0 4-0 4=1 5-1");
     ogrjoin_events_free(events);
@@ -143,7 +143,7 @@ TEST(states)
     must(ogrjoin_events_new(index, NULL, 0, &events, &error));
     must(ogrjoin_events_new(index, NULL, 0, &later, &error));
     ck_assert_int_eq(ogrjoin_events_load(later, path, &error),
-                     OGRJOIN_ERR_DATA); /* it is empty */
+                     OGRJOIN_ERR_DATA); /* an empty file */
     must(add(events, way + 2, 1, &rows));
     must(ogrjoin_events_save(events, path, &error));
     must(ogrjoin_events_load(later, path, &error));

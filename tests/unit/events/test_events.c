@@ -111,7 +111,7 @@ static void make_reports(struct event_trial *t, int64_t n)
         if (t->rules.has_texts && one_in(30))
         {
             t->offset[i + 1] = t->offset[i];
-            t->is_null[i] = 2; /* not NULL, but an empty text */
+            t->is_null[i] = 2; /* an empty text, which is no key either */
         }
         t->x[i] = one_in(25) ? (double)NAN : unit();
         t->y[i] = unit();
@@ -219,7 +219,7 @@ static struct oj_flat join_of(const struct event_trial *t)
     return join;
 }
 
-/* Through a file in memory. */
+/* Saves and loads the state by a file in memory. */
 static void save_and_load(const struct event_trial *t,
                           struct oj_events **events)
 {
@@ -325,7 +325,7 @@ TEST_LOOP(keys_that_have_gone_are_forgotten, 0, 2)
     must(oj_events_new(&rules, N_FEATURES, NULL, &events, &error));
     for (int batch = 0; batch < 20000; batch++)
     {
-        /* 50 keys enter, and leave. */
+        /* 50 keys enter a feature, and leave it */
         must(oj_matches_reserve(&t.pairs, 100, 50, 1, &error));
         for (int i = 0; i < 100; i++)
         {

@@ -15,12 +15,12 @@
 
 struct change
 {
-    int exponent;      /* coordinates times 2^exponent */
-    double by_x, by_y; /* added before */
+    int exponent;      /* coordinates are multiplied by 2^exponent */
+    double by_x, by_y; /* added to coordinates before */
     int turn;          /* 1: x and y exchanged */
     int reverse;       /* 1: vertices in reverse order */
-    int rotate;        /* rings begin elsewhere */
-    int repeat;        /* vertices twice and more */
+    int rotate;        /* rings begin at another vertex */
+    int repeat;        /* vertices occur twice or more */
 };
 
 static void add_changed_vertex(struct oj_flat_buf *buf, double x, double y,
@@ -406,11 +406,11 @@ TEST(distances_by_hand)
     add_shape(&b, "LINESTRING (-1e150 0, -1e150 5)");
     view_a = oj_flat_buf_view(&a);
     view_b = oj_flat_buf_view(&b);
-    /* inside, and from the ring */
+    /* from inside, and from the ring */
     ck_assert_int_eq(exact_order(&view_a, 0, &view_b, 0, OJ_TO_INTERIOR, 0), 0);
     ck_assert_int_eq(exact_order(&view_a, 0, &view_b, 0, OJ_TO_BOUNDARY, 2), 0);
     ck_assert_int_eq(exact_order(&view_b, 0, &view_a, 0, OJ_TO_BOUNDARY, 2), 0);
-    /* in a hole */
+    /* from a point in a hole */
     ck_assert_int_eq(exact_order(&view_a, 0, &view_b, 2, OJ_TO_INTERIOR, 1), 0);
     /* a right triangle 3, 4, 5; and the doubles next to 5 and sqrt(2) */
     ck_assert_int_eq(exact_order(&view_a, 1, &view_b, 1, OJ_TO_INTERIOR, 5), 0);

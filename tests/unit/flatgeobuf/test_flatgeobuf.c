@@ -19,7 +19,7 @@ enum
 static const char *const index_options[][2] = {{"SPATIAL_INDEX=NO", NULL},
                                                {"SPATIAL_INDEX=YES", NULL}};
 
-/* n rows of the shape. */
+/* Makes a file with n rows of a shape. */
 static GDALDatasetH make_file(const char *wkt, OGRwkbGeometryType type,
                               int has_index, int n)
 {
@@ -50,7 +50,7 @@ static oj_status read_rows(OGRLayerH layer, int use_lane, int64_t batch_rows,
     return status;
 }
 
-/* The same rows both ways. */
+/* Asserts that both ways read equal rows. */
 static void compare(OGRLayerH layer, int64_t batch_rows, int expect_lane)
 {
     GDALDatasetH out[2];
@@ -82,7 +82,7 @@ TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
     type = OGR_G_GetGeometryType(geometry);
     is_plain = _i / 4 < FIRST_CURVE;
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    if (_i % 4 < 2) /* Z and M are of the layer */
+    if (_i % 4 < 2) /* the layer has Z and M */
         type = OGR_GT_SetModifier(wkbUnknown, OGR_GT_HasZ(type),
                                   OGR_GT_HasM(type));
     if (!OGR_G_IsEmpty(geometry)) /* the driver does not write such rows */
@@ -438,7 +438,7 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
         OGR_F_Destroy(feature);
     }
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    VSIRmdirRecursive(OUT_FOLDER); /* of a test that failed */
+    VSIRmdirRecursive(OUT_FOLDER); /* files left by a failed test */
     VSIMkdir(OUT_FOLDER, 0755);
     for (int by_rows = 0; by_rows < 2; by_rows++)
         out[by_rows] = write_file(first_layer(in), type, has_index, by_rows,
@@ -503,7 +503,7 @@ static void add_rows(struct oj_flatgeobuf_unsorted *rows, int crowd, int64_t n)
     free(bytes);
 }
 
-/* Where GDAL would put it. */
+/* Hilbert code as GDAL computes it. */
 static uint32_t hilbert(uint32_t n, uint32_t x, uint32_t y)
 {
     uint32_t code = 0;

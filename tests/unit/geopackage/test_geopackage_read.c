@@ -187,7 +187,7 @@ static void same_text(const struct row_text *a, const struct row_text *b)
                   line < b->n ? b->bytes + line : "(nothing)");
 }
 
-/* The same rows all ways. */
+/* Asserts that all ways read equal rows. */
 static void compare(GDALDatasetH file, OGRLayerH layer, int64_t batch_rows,
                     int expect_lane)
 {
@@ -208,7 +208,7 @@ static void compare(GDALDatasetH file, OGRLayerH layer, int64_t batch_rows,
         oj_free(out[way].bytes);
 }
 
-/* Rows far apart. */
+/* Makes a file with rows that are far apart. */
 static GDALDatasetH make_file(const char *wkt, OGRwkbGeometryType type, int n)
 {
     GDALDatasetH dataset;

@@ -354,7 +354,7 @@ TEST_LOOP(property_odd_shapes, 0, 2 * N_ODD)
     GDALClose(in);
 }
 
-/* No rows, and one. */
+/* Layers without rows, and with one row. */
 TEST_LOOP(unit_few_rows, 0, 4)
 {
     GDALDatasetH in = make_input("POINT (3 4)", wkbPoint, _i / 2);
@@ -538,7 +538,7 @@ static int64_t count_nodes(int64_t n)
     return n_nodes;
 }
 
-/* Its rows came by the lane. */
+/* Asserts that the lane has written the rows. */
 static void check_packed(const char *path, int64_t n)
 {
     sqlite3 *db;
@@ -618,7 +618,8 @@ TEST_LOOP(unit_a_full_file, 0, 2)
 int main(void)
 {
     tests_open("geopackage_write");
-    CPLSetConfigOption("OGR_SQLITE_SYNCHRONOUS", "OFF"); /* no crash here */
+    /* a crash need not be survived here */
+    CPLSetConfigOption("OGR_SQLITE_SYNCHRONOUS", "OFF");
     GDALAllRegister();
     return tests_run();
 }

@@ -20,7 +20,7 @@ struct simulated_join
 struct simulated_run
 {
     int64_t n_pieces;
-    double all_s, longest_s; /* the longest but the first */
+    double all_s, longest_s; /* maximum time of a piece but the first */
 };
 
 static struct simulated_run run(struct simulated_join job, int64_t n_rows)

@@ -27,7 +27,7 @@ enum
 
 static char folder[64];
 
-/* Good for a few calls more. */
+/* Path of a file; valid for a few further calls. */
 static inline const char *path_of(const char *name)
 {
     static _Thread_local char paths[8][128];

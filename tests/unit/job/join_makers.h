@@ -18,7 +18,7 @@
 
 enum
 {
-    N_POINTS = 2000, /* of a join side */
+    N_POINTS = 2000, /* points of a join side */
     N_INPUT = 300,
     N_THREADS = 8,
     N_KEYS = 4
@@ -43,8 +43,8 @@ static inline double now_s(void)
 struct maker
 {
     int seed;
-    int n_points; /* 0: N_POINTS */
-    int ms;       /* that it takes */
+    int n_points; /* number of points; 0: N_POINTS */
+    int ms;       /* milliseconds that making takes */
     int keep;     /* 0: the side may not be shared; stored as -1 */
     oj_status failure;
     const int *cancel; /* cancel flag of the thread that makes it; may be NULL
@@ -122,7 +122,7 @@ static inline oj_status take(int key_number, int state, struct maker *maker,
     return status;
 }
 
-/* 1 when it had to be made. */
+/* Returns 1 if the side had to be made. */
 static inline int take_and_end(int key_number, int state)
 {
     struct maker maker = {.seed = key_number};

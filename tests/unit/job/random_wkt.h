@@ -58,12 +58,12 @@ struct wkt_lattice
     int size; /* points are 0 .. size */
     double step, x, y;
     double cosine, sine;
-    int is_tenths; /* i / 10, which is not i * 0.1 */
+    int is_tenths; /* coordinates are i / 10 (not i * 0.1) */
     int nudges;    /* 1: some coordinates are a neighbouring double of a lattice
                       value */
     int is_odd;  /* 1: some coordinates are NaN, infinite or beyond the limit of
                     joins */
-    double flat; /* a step in y, of one in x */
+    double flat; /* size of a step in y; in x it is 1 */
     int is_near; /* 1: some vertices lie on a segment between two others, up to
                     rounding, or a neighbouring double beside it */
 };
@@ -91,7 +91,7 @@ static inline struct wkt_lattice pick_lattice(void)
             l.y = origins[pick(5)];
             l.step = pick(2) ? 1.0 / 3.0 : 0.001;
             break;
-        case 4: /* both at once */
+        case 4: /* translated and rotated */
             l.x = between(-1e6, 1e6);
             l.y = between(-1e6, 1e6);
             l.step = between(0.1, 3.0);
@@ -356,7 +356,7 @@ static inline void make_ring(struct wkt_ring *ring, const struct wkt_lattice *l,
             if (ring->n == 3)
                 add_vertex(ring, ring->v[1]);
             break;
-        case 3: /* one point */
+        case 3: /* all vertices in one point */
             add_any(ring, l, 1);
             for (int n = pick(4); n > 0; n--)
                 add_vertex(ring, ring->v[0]);
@@ -453,7 +453,7 @@ static inline void put_line(struct pen *pen)
     struct wkt_ring ring = {0};
     if (one_in(30))
         add_any(&ring, &pen->lattice, 1);
-    else if (one_in(12)) /* no length */
+    else if (one_in(12)) /* a line without length */
     {
         add_any(&ring, &pen->lattice, 1);
         for (int n = 1 + pick(3); n > 0; n--)

@@ -92,7 +92,8 @@ static inline oj_status add_answer(struct job_trial *t,
             memset(pair, 0, sizeof *pair);
             pair->row = first + row;
             pair->fid = answer->side.flat.fid[matches->join_row[p]];
-            if (matches->measure[p] >= 0.0) /* predicates have NaN */
+            if (matches->measure[p] >= 0.0) /* the measure is NaN for predicates
+                                             */
                 pair->measure = matches->measure[p];
             t->n_pairs++;
         }
@@ -123,7 +124,7 @@ static inline int same_answer(const struct job_trial *a,
                0;
 }
 
-/* What the command would do. */
+/* Joins without sharing, like the command. */
 static inline void join_alone(struct job_trial *t, const char *line,
                               const char *input, const char *join)
 {
@@ -157,7 +158,7 @@ static inline int join_shared(struct job_trial *t, const char *line,
     return n_found() > found;
 }
 
-/* The same for once. */
+/* Joins once; returns 1 if the side was shared. */
 static inline int is_found(const char *line, const char *input,
                            const char *join)
 {

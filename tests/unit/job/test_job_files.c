@@ -44,7 +44,7 @@ TEST(changed_file)
         close_job(&before);
         close_job(&after);
     }
-    /* A file beside it counts, too. */
+    /* a file that accompanies the layer counts */
     ck_assert_int_eq(VSIRename(path_of("zones.prj"), path_of("zones.no")), 0);
     ck_assert(!is_found(line, "points.gpkg", "zones.shp"));
     remove_folder();
@@ -96,7 +96,8 @@ TEST(files_too_young)
     {
         VSILFILE *f = VSIFOpenL(path_of("zones.gpkg-wal"), "wb");
         ck_assert_ptr_nonnull(f);
-        ck_assert(oj_join_files_are_unchanged(&files)); /* empty: none */
+        /* no files: never changed */
+        ck_assert(oj_join_files_are_unchanged(&files));
         VSIFWriteL("x", 1, 1, f);
         VSIFCloseL(f);
         ck_assert(!oj_join_files_are_unchanged(&files));

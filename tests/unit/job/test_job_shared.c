@@ -7,7 +7,7 @@
 
 /* ---- who shares --------------------------------------------------------- */
 
-/* Each of another join side. */
+/* Command lines with different join sides. */
 static const char *const lines[] = {
     "-op nearest",
     "-op nearest -k 3",

@@ -23,11 +23,11 @@ TEST(bound)
     ck_assert(take_and_end(1, 0));
     ck_assert(take_and_end(2, 0));
     ck_assert(!take_and_end(1, 0));
-    ck_assert(take_and_end(3, 0)); /* 2 was used before 1 */
+    ck_assert(take_and_end(3, 0)); /* side 2 was last used before side 1 */
     ck_assert_int_eq(n_entries(), 2);
     ck_assert(!take_and_end(1, 0));
     ck_assert(take_and_end(2, 0));
-    /* In use it stays, and counts. */
+    /* a side in use is kept, and its size counts */
     ck_assert_int_eq(take(1, 0, &maker, NULL, &use, &is_mine, NULL), OJ_OK);
     ck_assert(!is_mine);
     for (int i = 4; i < 8; i++)

@@ -2,7 +2,7 @@
  * which, and the state after making a side has failed or was cancelled.
  * Kinds: unit, property. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* syscall() */
+#define _GNU_SOURCE /* for syscall() */
 #endif
 
 #include "join_makers.h"
@@ -116,11 +116,12 @@ TEST(threads_some_keys)
     try_threads(NULL, N_KEYS, 100);
     ck_assert_int_eq(oj_join_cache_counts().n_built - before.n_built,
                      N_KEYS + 1);
-    try_threads("150K", N_KEYS, 50); /* room for one or two */
+    try_threads("150K", N_KEYS, 50); /* the cache has room for one or two sides
+                                      */
     try_threads("1K", N_KEYS, 50);
 }
 
-/* One take, held. */
+/* Takes a side once and holds it. */
 static void *take_once(void *user)
 {
     struct cache_thread *w = user;
@@ -185,7 +186,7 @@ TEST(failure_is_everybodys)
     }
     ck_assert_int_eq(maker.n_calls, 1);
     ck_assert_int_eq(n_entries(), 0);
-    ck_assert(take_and_end(0, 0)); /* and the next one tries again */
+    ck_assert(take_and_end(0, 0)); /* the next thread tries again */
 }
 
 static void cancel(struct cache_thread *w)
@@ -257,7 +258,7 @@ TEST_LOOP(cancelled_waiter, 0, 2)
     end_workers(workers + 1, 1);
     __atomic_store_n(&ahead_s, 0, __ATOMIC_RELAXED);
     ck_assert_int_eq(workers[1].status, OJ_ERR_CANCELLED);
-    /* The maker did not notice. */
+    /* the thread that makes the side is not cancelled */
     ck_assert_int_eq(n_entries(), 1);
     cancel(&workers[0]);
     end_workers(workers, 1);

@@ -59,8 +59,8 @@ struct random_layers_trial
 {
     struct wkt_layer input, join;
     int is_self_join;
-    int op;                /* place in ops */
-    const char *reference; /* of cpu and cuda */
+    int op;                /* index in ops */
+    const char *reference; /* reference for cpu and cuda */
     char words[512];
 };
 
@@ -152,7 +152,7 @@ static void pick_words(struct random_layers_trial *t,
         add_words(t, " -invalid %s", pick(2) ? "skip" : "fix");
     if (one_in(3))
         add_words(t, " -batch %d", 1 + pick(7));
-    if (one_in(4)) /* tiles of one feature and more */
+    if (one_in(4)) /* tiles of one or more features */
         add_words(t, " -memory %d", 1 + pick(20000));
     add_words(t, " -threads %d", 1 + pick(3));
 }
@@ -212,7 +212,7 @@ struct result
     int64_t rows_left_out, pairs_left_out, undecided_proved, within_ulps;
 };
 
-static struct oj_message_list said; /* of the last run */
+static struct oj_message_list said; /* messages of the last run */
 
 static void print_said(void)
 {
@@ -300,7 +300,7 @@ static const char *value_of(OGRFeatureH f, const char *field)
     return OGR_F_GetFieldAsString(f, OGR_F_GetFieldIndex(f, field));
 }
 
-/* -1: there is none. */
+/* FID in a field; -1: none */
 static GIntBig fid_of(OGRFeatureH f, const char *field)
 {
     const char *text = value_of(f, field);

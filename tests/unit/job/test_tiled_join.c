@@ -15,7 +15,7 @@ struct whole
 {
     struct oj_flat_buf buf;
     struct oj_flat flat;
-    struct oj_table *table; /* row i: values that only i has */
+    struct oj_table *table; /* values that differ between all rows */
 };
 
 static struct oj_table *make_table(int n)

@@ -248,17 +248,17 @@ TEST(distances_as_geos_has_them)
         {
             double x = pick_coordinate(kind), y = pick_coordinate(kind);
             double t = between(-0.2, 1.2);
-            if (p == 1 || p == 2) /* on the segment, nearly */
+            if (p == 1 || p == 2) /* near the segment */
             {
                 x = nudge(end[0] + t * (end[2] - end[0]), p);
                 y = nudge(end[1] + t * (end[3] - end[1]), p);
             }
-            else if (p == 3) /* square to its start */
+            else if (p == 3) /* perpendicular to the segment at its start */
             {
                 x = end[0] - (end[3] - end[1]);
                 y = end[1] + (end[2] - end[0]);
             }
-            else if (p == 4) /* its end, nearly */
+            else if (p == 4) /* near its end */
             {
                 x = nudge(end[2], pick(2));
                 y = nudge(end[3], pick(2));
@@ -337,7 +337,7 @@ static void pick_near_ring(const struct test_ring *ring, double *x, double *y)
 {
     int64_t i = pick((int)ring->n - 1), j = pick((int)ring->n - 1);
     double t = pick(3) ? unit() : 0.5;
-    if (one_in(3)) /* somewhere in its box */
+    if (one_in(3)) /* a point anywhere in its box */
     {
         *x = ring->x[i] + t * (ring->x[j] - ring->x[i]);
         *y = ring->y[j] + unit() * (ring->y[i] - ring->y[j]);

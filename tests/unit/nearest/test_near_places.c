@@ -16,10 +16,10 @@
 enum shape_of_place
 {
     POINT,
-    POINTS, /* two, the second elsewhere */
+    POINTS, /* two points; the second is elsewhere */
     LINE,
     SQUARE,
-    OTHER_SQUARE /* of the same middle */
+    OTHER_SQUARE /* another square with this centre */
 };
 
 static void add_shape(struct oj_flat_buf *buf, enum shape_of_place shape,

@@ -8,7 +8,7 @@
 #include "../join_trial.h"
 #include "../run_device_tests.h"
 
-/* The input is of points alone. */
+/* Makes a join whose input has only points. */
 static void make_job(struct join_trial *job, int most_join, int most_input)
 {
     static const double reaches[] = {0.0, 0.5, 1.0, 3.0, 50.0, 1e9};
@@ -38,7 +38,7 @@ TEST(random_sides)
     }
 }
 
-/* An answer, or a clear error. */
+/* The answer is right, or there is an error. */
 TEST(little_memory)
 {
     int64_t n_rounds = rounds(32) / 32 + 1;

@@ -63,7 +63,7 @@ static int pick_size(int most)
     return one_in(12) ? pick(3) : one_in(3) ? pick(most) : pick(most / 10);
 }
 
-/* A join that the methods take. */
+/* Makes a join that the methods support. */
 static void make_trial(struct join_trial *t, int kind)
 {
     static const double reaches[] = {0.0, 0.5, 1.0, 3.0, 50.0, INFINITY};
@@ -156,7 +156,7 @@ TEST(as_cpu)
 
 /* --- moves ---------------------------------------------------------------- */
 
-/* A layer whose points move. */
+/* a layer whose points move */
 struct moving
 {
     double *x[2], *y[2]; /* coordinates before and after the last move */
@@ -200,17 +200,17 @@ static void move_some(struct moving *m, int kind)
         {
             if (how == 0 || x != x)
                 pick_place(kind, &x, &y);
-            else if (how == 1) /* small steps */
+            else if (how == 1) /* small moves */
             {
                 x += between(-0.1, 0.1);
                 y += between(-0.1, 0.1);
             }
-            else if (how == 2) /* all to one place */
+            else if (how == 2) /* all move to one place */
             {
                 x = at_x;
                 y = at_y;
             }
-            else if (how == 3) /* all out of the extent */
+            else if (how == 3) /* all move out of the extent */
                 x += 100.0;
             else if (how == 4) /* removed */
                 x = y = (double)NAN;

@@ -75,7 +75,7 @@ static inline void add_rectangle(struct oj_flat_buf *buf,
     }
     walk(&c, l, &i, &j, i0, j1, dense);
     walk(&c, l, &i, &j, i0, j0, dense);
-    if (pick(2)) /* the other way round */
+    if (pick(2)) /* in reverse order */
     {
         for (int a = 0, b = c.n - 1; a < b; a++, b--)
         {

@@ -55,7 +55,8 @@ static oj_status read_layer(OGRLayerH layer,
 
 static GDALDatasetH make_points(const char *driver, const char *path, int n)
 {
-    int n_fields = N_SIMPLE_FIELDS - (driver[0] == 'E'); /* no binaries */
+    /* this driver has no binary fields */
+    int n_fields = N_SIMPLE_FIELDS - (driver[0] == 'E');
     GDALDatasetH dataset =
         make_layer(driver, path, n_fields, wkbPoint,
                    strlen(driver) > 10 || driver[0] == 'M' ? NULL : no_index);
@@ -76,7 +77,8 @@ TEST_LOOP(degenerate_broken_geometry_names_its_feature, 0, 16)
         "X'47500001000000000101000000000000000000'",     /* cut */
         "X'475000010000000001630000000000000000'",       /* type 99 */
         "X'475000010000000001020000000000001000000000'", /* too many */
-        "X'58580001000000000101000000'", /* not a GeoPackage's */
+        "X'58580001000000000101000000'", /* not the header of a GeoPackage
+                                            geometry */
         "X''",
         "'POINT (1 2)'",
         "17"};
@@ -246,9 +248,9 @@ TEST_LOOP(degenerate_refused_rows_say_why, 0, 2)
         OJ_ERR_IO);
     ck_assert_msg(strstr(err.message, "input feature 1") != NULL, "%s",
                   err.message);
-    if (_i == 1) /* the FID is taken */
+    if (_i == 1) /* the FID is in use */
         ck_assert_msg(strstr(err.message, "UNIQUE") != NULL, "%s", err.message);
-    matches.n_rows = 4; /* more than the batch has */
+    matches.n_rows = 4; /* more rows than the batch has */
     ck_assert_int_eq(
         oj_layer_writer_write(writer, &batch, 0, &matches, NULL, &err),
         OJ_ERR_INTERNAL);

@@ -28,8 +28,8 @@ struct coverage_grid
  * cases, 0: never. */
 struct coverage_faults
 {
-    int drops_between; /* T-junctions, slivers */
-    int moves_vertex;  /* by an ulp or by a little */
+    int drops_between; /* neighbours lack vertices: T-junctions, slivers */
+    int moves_vertex;  /* vertices are moved by an ulp or a little */
     int repeats_vertex;
     int joins_regions; /* parts may touch, share edges, or be disjoint */
     int spikes;        /* invalid */

@@ -188,7 +188,7 @@ TEST(marks)
     check_mark("1 1 1 6 4 6 4 1 1 1|9 2 4 2 4 3 9 3 9 2", 1);
     check_mark("0 0 9 0 9 9 0 9 0 0;2 2 7 2 7 7 2 7 2 2|2 3 4 3 4 4 2 4 2 3",
                1);
-    /* apart, or in points */
+    /* disjoint, or touching in points */
     check_mark("0 0 1 0 1 1 0 1 0 0|2 0 3 0 3 1 2 1 2 0", 0);
     check_mark("0 0 1 0 1 1 0 1 0 0|1 1 2 1 2 2 1 2 1 1", 0);
     check_mark("0 0 4 0 0 4 0 0|4 1 4 4 1 4 4 1", 0);
@@ -422,11 +422,11 @@ TEST(areas_of_unions)
     ck_assert(a.percent == 100.0 * 6.0 / 44.0);
     a = measure_pair(two, two, box45, OJ_PICK_ALL);
     ck_assert(a.overlap == 44.0 && a.percent == 100.0);
-    /* twice one polygon */
+    /* one polygon twice */
     a = measure_pair(inside, "0 0 9 0 9 5 0 5 0 0|0 0 9 0 9 5 0 5 0 0", two,
                      OJ_PICK_ALL);
     ck_assert(a.overlap == 6.0 && a.join == 45.0);
-    /* with lines and points */
+    /* a feature with lines and points, too */
     a = measure_pair(inside, mixed, box45, OJ_PICK_ALL);
     ck_assert(a.overlap == 6.0 && a.length == 0.0 && a.join == 44.0);
     a = measure_pair("0 0 2 0 2 9 0 9 0 0|L1 2 4 2", mixed, box45, OJ_PICK_ALL);

@@ -141,7 +141,7 @@ TEST(unit_bad_vectors)
     oj_vector_fields_free(&out);
 }
 
-/* Each pair with a mark. */
+/* Checks pairs of fields, each with its mark. */
 static void check_pairs(const char *list, const char *expected)
 {
     struct oj_field_pairs pairs;

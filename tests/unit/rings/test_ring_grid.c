@@ -29,9 +29,9 @@ static int is_ring_in_range(void)
     return 1;
 }
 
-static int ring_in_range; /* of the ring at hand */
+static int ring_in_range; /* 1 if the current ring is in range */
 
-static int64_t n_at[3]; /* by enum oj_location */
+static int64_t n_at[3]; /* number of points, by enum oj_location */
 
 static void check_point(const struct oj_edge_grid *grid, double x, double y)
 {
@@ -81,7 +81,7 @@ static void pick_place(const struct oj_edge_grid *grid, double *x, double *y)
             *x = ring.x[i];
             *y = ring.y[j];
             break;
-        case 4: /* halfway, often on a lattice */
+        case 4: /* halfway between vertices, often on a lattice */
             *x = 0.5 * (ring.x[i] + ring.x[j]);
             *y = 0.5 * (ring.y[i] + ring.y[j]);
             break;

@@ -37,7 +37,7 @@ static int find_field(const char *name)
 }
 
 /* Parsed and bound to the fields of side. */
-/* Weights are the field r. */
+/* Binds all aggregates; weights are the field r. */
 static oj_status bind(struct oj_aggregate_words *words, int i, int column,
                       struct oj_error *err)
 {
@@ -294,7 +294,7 @@ TEST_LOOP(unit_words_that_are_refused, 0, sizeof refused / sizeof *refused)
     }
 }
 
-/* What helps a text differs. */
+/* Messages advise on texts that look like numbers. */
 TEST(unit_numbers_in_texts)
 {
     struct oj_aggregate_words words;

@@ -91,7 +91,7 @@
     "6378249.2,293.466021293627]],PRIMEM[\"Paris\",2.33722917],UNIT[\"grad\"," \
     "0.0157079632679489],AUTHORITY[\"EPSG\",\"4807\"]]"
 
-/* What texts state. */
+/* Texts and their expected properties. */
 static const struct
 {
     const char *text;
@@ -421,7 +421,7 @@ TEST(unit_callbacks_know_more)
     ck_assert_int_eq(oj_crs_text_read("EPSG:2", "it", &callbacks, &text, &err),
                      OJ_OK);
     ck_assert_int_eq((int)text.kind, OJ_CRS_KIND_UNKNOWN);
-    known.n_expanded = 0; /* no need of it */
+    known.n_expanded = 0; /* the callback is not needed */
     ck_assert_int_eq(
         oj_crs_text_read("EPSG:4326", "it", &callbacks, &text, &err), OJ_OK);
     ck_assert_int_eq(known.n_expanded, 0);
@@ -547,13 +547,13 @@ static size_t change_at_random(char *text, size_t n, size_t size)
             length = (size_t)pick((int)(n - at) < 40 ? (int)(n - at) : 40);
             memmove(text + at, text + at + length, n - at - length);
             return n - length;
-        case 3: /* a part twice */
+        case 3: /* duplicates a part */
             length = (size_t)pick((int)(n - at) < 60 ? (int)(n - at) : 60);
             if (n + length > size)
                 return n;
             memmove(text + at + length, text + at, n - at);
             return n + length;
-        default: /* two parts change places */
+        default: /* exchanges two parts */
             length = (size_t)pick((int)n);
             text[at] = text[length];
             return n;

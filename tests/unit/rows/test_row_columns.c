@@ -564,7 +564,7 @@ TEST_LOOP(property_names_differ, 0, 300)
     oj_row_columns_free(&columns);
 }
 
-/* Many fields, all of one name. */
+/* Many fields with one name. */
 TEST(large_one_name)
 {
     enum

@@ -102,7 +102,7 @@ TEST(truth_numbers)
             ck_assert_int_eq(a[i], i);
         else
             ck_assert_int_eq(a[i], -1);
-        /* 2^63 is no int64_t */
+        /* 2^63 does not fit into int64_t */
         ck_assert_int_eq(b[i], i == 7 ? -1 : a[i]);
     }
     ck_assert_int_gt(oj_value_classes_bytes(&classes), 0);

@@ -14,8 +14,8 @@
 
 static int is_to_fail_alone(void);
 
-/* Allocation functions of the program under test are replaced by those of this
- * file. */
+/* This program includes its own copy of oj_alloc.c, in which each allocation
+ * can be made to fail. */
 #define aligned_alloc(alignment, bytes)                                        \
     (is_to_fail_alone() ? NULL : aligned_alloc(alignment, bytes))
 #define posix_memalign(array, alignment, bytes)                                \
@@ -171,7 +171,7 @@ static const char *const lines[] = {
     "-memory 3000 -vector a+b -max_difference 0.3 points boxes",
     "-memory 3000 -op dwithin -max_distance 40 -one_to_one -join_sql 'SELECT * "
     "FROM points' points points.shp",
-    /* proofs and what only prints */
+    /* proofs, and lines that only print */
     "-json_summary out/b.json -validate -validate_report out/b.csv points "
     "boxes",
     "-op nearest -k 2 -validate spatialindex points lines",
@@ -185,7 +185,7 @@ static const char *const lines[] = {
     "-benchmark -op nearest points lines",
     "-write_spec out/a.ogrjoin -op nearest -where 'n < 5' points boxes",
     "-op nearest -distance frechet -validate lines lines.shp",
-    /* as a layer */
+    /* joins as layers */
     "JOIN:-op nearest points.gpkg boxes.gpkg",
     "JOIN:-op within -how full -batch 8 points boxes",
     "JOIN:-agg 'count, median(n)' boxes points",
@@ -199,11 +199,11 @@ enum
     N_LINES = (int)(sizeof lines / sizeof *lines),
     N_SPREAD = 3, /* number of allocations, spread over a line, that always fail
                    */
-    MOST_TRIED = 4000, /* of a line */
+    MOST_TRIED = 4000, /* maximum allocations of a line that are tested */
     NOTE = -1          /* no allocation fails; places are only recorded */
 };
 
-static int n_times = 1; /* that a place fails */
+static int n_times = 1; /* how often a place fails */
 
 /* ---- allocations ---------------------------------------------------------
  */
@@ -322,9 +322,9 @@ static void make_layer(const char *shapes, int n, const char *type)
 /* ---- a run ---------------------------------------------------------------
  */
 
-static int screen, nowhere; /* where stdout goes */
-static char message[1024];  /* of what failed; "": nothing */
-static int n_told;          /* failures, by GDAL's handler */
+static int screen, nowhere; /* where the output of stdout goes */
+static char message[1024];  /* first error message; "": none */
+static int n_told;          /* number of errors that GDAL's handler received */
 
 static void CPL_STDCALL take_message(CPLErr level, CPLErrorNum number,
                                      const char *text)

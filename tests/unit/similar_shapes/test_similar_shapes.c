@@ -256,7 +256,8 @@ TEST(densified_on_the_sphere)
     struct oj_dense dense = {0};
     double last = -1.0;
     add_line(&buf, 170.0, 60.0, -100.0, 50.0);
-    add_line(&buf, 0.0, 10.0, 180.0, -10.0); /* has no shorter arc */
+    add_line(&buf, 0.0, 10.0, 180.0, -10.0); /* opposite ends: no arc is the
+                                                shortest */
     flat = oj_flat_buf_view(&buf);
     must(oj_densify(&flat, 100e3, 1, &dense, &out, &error));
     for (int64_t v = 0; v + 1 < out.vertex_offset[1]; v++)

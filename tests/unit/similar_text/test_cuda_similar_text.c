@@ -41,7 +41,8 @@ static void pick_sets(int64_t n, uint32_t n_tokens, int most,
             s->bits[i].word[t * 7 % 2] ^= UINT64_C(1) << (t * 11 % 64);
         }
         s->size[i] = (int32_t)(at - s->offset[i]);
-        if (s->size[i] > 0 && one_in(6)) /* not in the dictionary */
+        if (s->size[i] > 0 && one_in(6)) /* tokens that are not in the
+                                            dictionary */
             s->size[i] += pick(3);
         s->offset[i + 1] = at;
     }
@@ -182,7 +183,7 @@ TEST(all_alike)
     trial_free(&job);
 }
 
-/* Some of it, or the CPU. */
+/* Enough for a part, or the CPU joins. */
 TEST(little_memory)
 {
     struct join_trial job;
@@ -265,7 +266,7 @@ TEST(real_names)
     ck_assert_int_gt(n_pairs_seen, 50);
     job.relation.unordered_pairs = 0;
     job.relation.k = 3;
-    job.relation.similar[0].numerator = 0; /* any token in common */
+    job.relation.similar[0].numerator = 0; /* one common token is sufficient */
     compare(&job, &options);
     oj_token_dictionary_free(dictionary);
     free_column(&names);

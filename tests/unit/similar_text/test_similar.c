@@ -45,7 +45,8 @@ static void pick_sets(int64_t n, uint32_t n_tokens, struct oj_token_sets_buf *s)
         }
         random_state += (uint64_t)i * 977;
         s->size[i] = (int32_t)(at - s->offset[i]);
-        if (s->size[i] > 0 && one_in(4)) /* not in the dictionary */
+        if (s->size[i] > 0 && one_in(4)) /* tokens that are not in the
+                                            dictionary */
             s->size[i] += pick(3);
         s->offset[i + 1] = at;
     }

@@ -46,7 +46,7 @@ static void make_job(struct join_trial *t, int kind, int most_rows)
     make_trial(t, kind, pick(most_rows), pick(most_rows), n_dimensions);
     if (one_in(2) || t->relation.k == OJ_EVERY_PAIR)
         t->relation.vector.max_difference = pick_limit(t);
-    if (one_in(3)) /* enough for products */
+    if (one_in(3)) /* more pairs, for the method by products */
         t->relation.vector.max_difference *= 1.0 + pick(4);
     t->relation.k = one_in(2) ? OJ_EVERY_PAIR : 1 + pick(one_in(4) ? 80 : 6);
     pick_columns(&t->columns, &t->join, &t->input, &t->relation, 1.0, 4);
@@ -145,7 +145,7 @@ TEST(points_by_z_lists)
     ck_assert_int_gt(n_pairs_seen, 500);
 }
 
-/* Some of it, or the CPU. */
+/* Enough for a part, or the CPU joins. */
 TEST(little_memory)
 {
     struct join_trial job;

@@ -132,7 +132,7 @@ TEST(vectors_of_one_direction)
         {
             a[d] = (double)(pick(2000001) - 1000000) * scale;
             a[d] = d == 0 && a[d] == 0.0 ? scale : a[d];
-            b[d] = a[d] * factor; /* of 21 bits: not rounded */
+            b[d] = a[d] * factor; /* factor of 21 bits: products are exact */
             c[d] = nudge(b[d], 1);
         }
         found = oj_vector_difference(OJ_NORM_COSINE, a, b, n);

@@ -8,15 +8,15 @@
 
 #include <float.h>
 
-/* Kinds of numbers. */
+/* Kinds of vectors. */
 enum
 {
     LATTICE, /* many equal vectors, and many differences exactly at the limit */
     CLUSTERS,
     FAR_OUT,   /* clusters, and a few vectors a million times farther out */
     TINY,      /* squares underflow, in single and double precision */
-    ENORMOUS,  /* near OJ_FLAT_MOST */
-    ONE_POINT, /* all but a few are alike */
+    ENORMOUS,  /* coordinates near OJ_FLAT_MOST */
+    ONE_POINT, /* all but a few vectors are equal */
     N_KINDS
 };
 

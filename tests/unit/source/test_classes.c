@@ -68,7 +68,7 @@ static GDALDatasetH make_layer(unsigned seed)
     return dataset;
 }
 
-/* One side, read. */
+/* A side that was read. */
 struct class_side
 {
     GDALDatasetH dataset;

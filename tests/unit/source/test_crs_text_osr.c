@@ -28,7 +28,7 @@ static const char *const forms[N_FORMS] = {"WKT1_GDAL", "WKT1_ESRI",
 /* number of compared CRS by kind */
 static int n_read[OJ_CRS_KIND_LOCAL + 1];
 
-/* NULL: it has no such form. */
+/* Returns NULL if the CRS has no such form. */
 static char *export_text(OGRSpatialReferenceH srs, const char *form)
 {
     char *text = NULL;
@@ -130,7 +130,7 @@ static enum oj_crs_equality compare_texts(const char *a, const char *b)
 struct crs_forms
 {
     OGRSpatialReferenceH srs;
-    char *text[N_FORMS]; /* NULL: there is no such form */
+    char *text[N_FORMS]; /* NULL: the CRS has no such form */
 };
 
 static struct crs_forms export_forms(OGRSpatialReferenceH srs)
@@ -261,7 +261,7 @@ TEST(unit_texts_of_gdal)
     ck_assert_int_gt(n_equal[1], 3 * n);
 }
 
-/* CRS of other makers. */
+/* CRS of other authorities. */
 static const char *const others[] = {
     "+proj=utm +zone=33 +ellps=bessel +units=km",
     "+proj=longlat +ellps=GRS80 +pm=paris",

@@ -14,7 +14,7 @@
 
 static const struct
 {
-    const char *name; /* NULL: none */
+    const char *name; /* field name; NULL: none */
     int number;
 } places[] = {{"Elm Cafe", 12}, {"elm café", 12}, {NULL, 7}, {"--", 12},
               {"Mill", 7},      {"The Mill", 7},  {"", 12}};
@@ -149,7 +149,7 @@ TEST(unit_sets_of_both_sides)
         ck_assert_int_eq(common(&input, 0, &join, 1, 0), 2);
         ck_assert_int_eq(common(&input, 0, &join, 1, 1), 3);
         ck_assert_int_eq(common(&input, 4, &join, 5, 0), 1);
-        ck_assert_int_eq(input.texts[0].size[5], 1); /* "the" is nothing */
+        ck_assert_int_eq(input.texts[0].size[5], 1); /* "the" is removed */
         ck_assert_int_eq(input.texts[1].size[2], 1); /* NULL adds nothing */
         ck_assert_int_eq(common(&input, 2, &join, 4, 1), 1);
         ck_assert_int_eq(common(&input, 2, &join, 0, 1), 0);
@@ -161,7 +161,7 @@ TEST(unit_sets_of_both_sides)
     free_places(&p);
 }
 
-/* Accepts what is not there. */
+/* Missing columns are accepted. */
 TEST(unit_nothing)
 {
     struct oj_side_columns texts = {0};

@@ -364,7 +364,8 @@ TEST(large_texts)
     ck_assert_int_gt(sets.size[0], LONG - 1000);
     for (int i = 1; i < sets.size[0]; i++)
         expect(sets.token[i - 1] < sets.token[i], "token %d", i);
-    for (uint32_t i = 0; i < OJ_MOST_TOKENS + 3; i++) /* no three alike */
+    /* no three consecutive ones are equal */
+    for (uint32_t i = 0; i < OJ_MOST_TOKENS + 3; i++)
         n += encode(i % 1024 == 0 ? 0x4e00 + i / 1024 : 0x8000 + i % 1024,
                     text + n);
     add_text(&column, text, n);

@@ -24,16 +24,16 @@ struct ranked_pair
 struct trial
 {
     int64_t n_rows, n_join, n_pairs;
-    int64_t *label;    /* [n_rows] or NULL */
+    int64_t *label;    /* [n_rows] labels of rows; NULL: row numbers */
     int64_t *ordinal;  /* [n_join] ordinals; join_row is an index of this
                           shuffled array */
     int64_t *first;    /* [n_rows + 1] */
     int32_t *join_row; /* [n_pairs] */
     double *measure;
     double *similarity; /* [n_pairs] */
-    int is_ranked;      /* 1: by similarity first */
+    int is_ranked;      /* 1: ranked by similarity first */
     enum oj_one_to_one_rule rule;
-    int64_t *truth; /* [n_rows] ordinal, -1: none */
+    int64_t *truth; /* [n_rows] expected ordinal; -1: none */
     double *truth_measure;
     int64_t n_truth;
 };
@@ -107,11 +107,13 @@ enum
 struct all_choices
 {
     const struct trial *t;
-    struct ranked_pair pair[MOST_TRIED][64]; /* of each row, in their order */
+    struct ranked_pair pair[MOST_TRIED][64]; /* pairs of each row, in order */
     int n_of_row[MOST_TRIED];
     char is_taken[64];
-    int64_t now[MOST_TRIED], best[MOST_TRIED]; /* index of a pair, or -1 */
-    double n_now, similarity_now, measure_now; /* exact: few digits */
+    /* index of the chosen pair, or -1 */
+    int64_t now[MOST_TRIED], best[MOST_TRIED];
+    /* sums are exact: values have few digits */
+    double n_now, similarity_now, measure_now;
     double n_best, similarity_best, measure_best;
 };
 
@@ -334,7 +336,8 @@ static void choose_again_by_best(struct trial *t)
     must(add_all(t, (int)t->n_rows, choice));
     pair = oj_one_to_one_pairs(choice, &n);
     ck_assert_ptr_nonnull(pair);
-    ck_assert_int_ge(n, t->n_truth); /* no fewer than the greedy ones */
+    ck_assert_int_ge(n, t->n_truth); /* at least as many pairs as the greedy
+                                        choice */
     t->n_truth = n;
     for (int64_t row = 0; row < t->n_rows; row++)
     {
@@ -346,7 +349,7 @@ static void choose_again_by_best(struct trial *t)
     oj_one_to_one_close(choice);
 }
 
-/* FIDs, ascending or not. */
+/* Labels rows by FIDs, ascending or shuffled. */
 static void label_rows(struct trial *t, int is_shuffled)
 {
     t->label = room(t->n_rows, sizeof *t->label);

@@ -67,7 +67,7 @@ TEST(the_greatest_score_wins)
     MATCHES m = {0}, out = {0};
     fill_lists(&m, offset, 4, join_row, measure);
 
-    must(oj_pick(&m, &scores, &out, &error)); /* the least ordinal */
+    must(oj_pick(&m, &scores, &out, &error)); /* picks the minimum ordinal */
     ck_assert_ptr_null(out.offset);
     ck_assert_int_eq(out.n_rows, 4);
     ck_assert_int_eq(out.n_pairs, 3);
@@ -84,7 +84,7 @@ TEST(the_greatest_score_wins)
     ck_assert_int_eq(out.join_row[0], 2);
     ck_assert_int_eq(out.join_row[2], 2);
 
-    scores.of_feature = of_feature; /* 0 and 1 tie: rank decides */
+    scores.of_feature = of_feature; /* scores 0 and 1 tie: the rank decides */
     must(oj_pick(&m, &scores, &out, &error));
     ck_assert_int_eq(out.join_row[0], 1);
     ck_assert_int_eq(out.join_row[2], 1);
@@ -94,9 +94,10 @@ TEST(the_greatest_score_wins)
     scores.in_tie_order = 1;
     must(oj_pick(&m, &scores, &out, &error));
     ck_assert_int_eq(out.join_row[0], 0); /* the first of the two */
-    ck_assert_int_eq(out.join_row[2], 1); /* no score at all: still a pair */
+    ck_assert_int_eq(out.join_row[2], 1); /* without any score a pair is picked,
+                                             too */
 
-    must(oj_pick(&out, &scores, &m, &error)); /* of one pair: that one */
+    must(oj_pick(&out, &scores, &m, &error)); /* a single pair is picked */
     ck_assert_int_eq(m.join_row[0], 0);
     ck_assert_int_eq(m.join_row[1], -1);
 }
@@ -107,8 +108,8 @@ TEST(areas_and_lengths)
 {
     LAYER buf = {0};
     struct oj_flat flat;
-    const double far =
-        1e8; /* a square of side 2 with a hole of side 1, far off */
+    /* a square of side 2 with a hole of side 1, far from the origin */
+    const double far = 1e8;
     double square[] = {far,     far, far + 2, far, far + 2,
                        far + 2, far, far + 2, far, far};
     double hole[] = {far + 0.5, far + 0.5, far + 0.5, far + 1.5, far + 1.5,

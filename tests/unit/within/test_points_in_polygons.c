@@ -13,7 +13,8 @@
 
 #include <stdio.h>
 
-static int64_t n_candidates, n_boxes; /* of all rounds of large rings */
+static int64_t n_candidates, n_boxes; /* totals of all rounds with large rings
+                                       */
 
 static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
                                  OJ_OP_COVEREDBY, OJ_OP_TOUCHES};
@@ -70,7 +71,7 @@ static void check_ops(const struct oj_flat *join, const struct oj_flat *input)
     }
 }
 
-/* By the backend, in batches. */
+/* Compares the backend, in batches. */
 static void check_batches(const struct join_trial *t)
 {
     uint8_t *truth = make_truth(&t->join, &t->input, &t->relation);
@@ -303,8 +304,8 @@ static int32_t *pick_ranks(int64_t n)
 static const struct
 {
     void (*make)(struct join_trial *);
-    int conditions; /* and any order of ties */
-    int is_large;   /* one join of each is enough */
+    int conditions; /* 1: with conditions, and any order of ties */
+    int is_large;   /* 1: large, so one join of each kind is enough */
     int64_t n_rounds;
 } kinds[] = {{make_anything, 0, 0, 120}, {make_usual, 1, 0, 60},
              {make_of_a_size, 0, 0, 40}, {make_far_rings, 0, 0, 40},
@@ -374,7 +375,7 @@ TEST(nothing)
     check_ops(&b, &nowhere);
 }
 
-/* What other families are for. */
+/* Joins that other engines support. */
 TEST(not_taken)
 {
     const struct oj_engine *family = &oj_cpu_points_in_polygons;

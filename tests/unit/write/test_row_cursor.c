@@ -109,6 +109,7 @@ int main(void)
 {
     tests_open("row cursor");
     GDALAllRegister();
-    CPLSetErrorHandler(CPLQuietErrorHandler); /* conversions lose something */
+    CPLSetErrorHandler(CPLQuietErrorHandler); /* conversions that lose digits
+                                                 warn */
     return tests_run();
 }
