@@ -1,4 +1,5 @@
-/* Shops and other places, as two mappings of the city have them. */
+/* Shops and other places of the city, as two independent mappings record them.
+ */
 #include "city.h"
 
 #include <ctype.h>
@@ -114,7 +115,7 @@ static void rewrite(const struct city *city, uint64_t place,
                  draw(&h, 2) ? "Inc" : "Shop");
     else if (change >= 0.9 && space != NULL)
     {
-        char turned[2 * CITY_NAME_SIZE]; /* equal in length to the name */
+        char turned[2 * CITY_NAME_SIZE]; /* as long as the name */
         snprintf(turned, sizeof turned, "%s %.*s", space + 1,
                  (int)(space - name), name);
         memcpy(name, turned, strlen(turned) + 1);

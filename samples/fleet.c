@@ -1,15 +1,16 @@
-/* A fleet that drives over the sample city, and its events: which vehicle has
- * entered or left which of four places, found as the positions are made.
+/* A fleet of vehicles that drives through the sample city, and its events: when
+ * a vehicle enters or leaves one of four places. Events are found while
+ * positions are made.
  *
  *   fleet [-vehicles 60] [-steps 240] [-avenues 15] [-streets 84] [FOLDER]
  *
- * A step is ten seconds.  In FOLDER, if it is given, are then
+ * A step is ten seconds. If FOLDER is given, it gets these files, with
+ * coordinates of the city (EPSG:2263):
  *   fences.csv   name, WKT
  *   reports.csv  step, vehicle, x, y              in the order of reading
  *   events.csv   step, vehicle, event, name, x, y
- * in the city's coordinates (EPSG:2263), without FOLDER nothing is written: a
- * million vehicles and any number of steps take no more memory than one step.
- * samples/draw_city.py draws the first of them. */
+ * Without FOLDER nothing is written: memory is that of one step, for a million
+ * vehicles and any number of steps. samples/draw_city.py draws the events. */
 #include "city.h"
 
 #include <ogrjoin.h>
@@ -30,10 +31,11 @@ static const char *const names[N_FENCES] = {"depot", "station", "market",
                                             "hospital"};
 static const char *const kinds[] = {"enter", "exit", "stay", "change"};
 
-/* On its way from the crossing of an avenue and a street to the next one. */
+/* A vehicle on its way from one crossing of an avenue and a street to the next.
+ */
 struct vehicle
 {
-    int avenue, street; /* where it comes from */
+    int avenue, street; /* crossing that it comes from */
     int to_avenue, to_street;
     double done;  /* feet of the way */
     double speed; /* feet a step */
@@ -50,7 +52,7 @@ struct fleet
     double *x, *y; /* [n] */
     int64_t *key;  /* [n] number of the vehicle */
 
-    /* The fences: one part and one ring each. */
+    /* The fences; each has one part with one ring. */
     double fence_x[N_FENCES * N_CORNERS], fence_y[N_FENCES * N_CORNERS];
     int64_t one[N_FENCES + 1], corner[N_FENCES + 1];
     uint8_t kind[N_FENCES];
@@ -92,7 +94,8 @@ static int is_crossing(const struct city *city, int avenue, int street)
            !city_in_park(city, u, v);
 }
 
-/* Straight on as a rule, else to the left, the right or back. */
+/* Chooses the next direction: mostly straight on, otherwise left, right or
+ * back. */
 static void choose_way(struct fleet *fleet, struct vehicle *vehicle)
 {
     const int da = vehicle->to_avenue - vehicle->avenue;
@@ -106,7 +109,7 @@ static void choose_way(struct fleet *fleet, struct vehicle *vehicle)
     vehicle->street = vehicle->to_street;
     for (int i = 0; i < 4; i++)
     {
-        /* A quarter turn more each time. */
+        /* quarter turns for each choice */
         static const int turn[4][4] = {
             {1, 0, 0, 1}, {0, -1, 1, 0}, {-1, 0, 0, -1}, {0, 1, -1, 0}};
         const int *t = turn[(first + i) % 4];
@@ -171,7 +174,7 @@ static void make_step(struct fleet *fleet)
 /* ---- the fences ------------------------------------------------------------
  */
 
-/* Octagons with cut corners, in the plan of the city and then on the map. */
+/* Makes the fences: octagons in the plan of the city, which are then mapped. */
 static void make_fences(struct fleet *fleet)
 {
     static const double place[N_FENCES][2] = {
@@ -199,7 +202,7 @@ static void make_fences(struct fleet *fleet)
     }
 }
 
-/* The index of the fences, and the events of all vehicles from now on. */
+/* Makes the index of the fences, and the state of events without vehicles. */
 static struct ogrjoin_events *open_events(const struct fleet *fleet)
 {
     struct ogrjoin_arrays arrays = {.size = sizeof arrays,
@@ -224,7 +227,7 @@ static struct ogrjoin_events *open_events(const struct fleet *fleet)
     need(ogrjoin_layer_from_arrays(&arrays, &fences, &err), &err);
     need(ogrjoin_index_new(fences, settings, &index, &err), &err);
     need(ogrjoin_events_new(index, "changes", 0, &events, &err), &err);
-    ogrjoin_index_free(index); /* events keeps what it needs */
+    ogrjoin_index_free(index); /* the events hold a reference to it */
     ogrjoin_layer_free(fences);
     ogrjoin_settings_free(settings);
     return events;
@@ -292,7 +295,7 @@ static void write_events(const struct fleet *fleet, int64_t step,
 /* ---- all of it -------------------------------------------------------------
  */
 
-/* The events of one step. */
+/* Finds and writes the events of one step. */
 static void add_step(const struct fleet *fleet, struct ogrjoin_events *events,
                      struct ogrjoin_event_rows *rows)
 {

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Neumaier's sum: what rounding loses is kept beside it. */
+/* Adds to a compensated sum (Neumaier): what rounding loses is kept in `lost`.
+ */
 static void add_distance(struct bench_answer *answer, double d)
 {
     const double sum = answer->sum_distance + d;
@@ -79,7 +80,7 @@ void bench_answer_print(const struct bench_answer *answer)
            answer->checksum, answer->distances);
 }
 
-/* Row i of the sample among all rows. */
+/* Returns the row of the input that is row i of the sample. */
 static int64_t sample_row(const struct bench_sample *sample, int64_t i)
 {
     const double step = (double)sample->n / (double)sample->n_rows;
@@ -125,7 +126,7 @@ oj_status bench_sample_take(struct bench_sample *sample,
     return OJ_OK;
 }
 
-/* The sampled rows as a layer. */
+/* Copies the sampled rows to a layer. */
 static oj_status copy_rows(const struct bench_sample *sample,
                            const struct oj_flat *input, struct oj_flat_buf *out,
                            struct oj_error *err)
@@ -139,7 +140,7 @@ static oj_status copy_rows(const struct bench_sample *sample,
     return OJ_OK;
 }
 
-/* One pair of a difference: "joined=12 distance=3.5". */
+/* Prints one pair of a difference: "joined=12 distance=3.5". */
 static void print_pair(const char *prefix, int32_t join_row, double distance)
 {
     if (join_row < 0)

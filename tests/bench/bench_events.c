@@ -1,16 +1,18 @@
-/* bench_events: reports of a fleet that moves at random, and the events of its
- * fences: through the library, on one thread, beside the join alone.
+/* bench_events: events of a fleet that moves at random among fences, through
+ * the library, on one thread, compared with the join alone.
  *
  *   bench_events [--keys 100000] [--fences 10000] [--vertices 50]
  *                [--reports 20000000] [--batch 262144] [--threads 1]
  *                [--texts] [--op within] [--cover 1] [--write FOLDER]
  *
- * Fences are round and cover the square --cover times on the average; a vehicle
- * that reports has moved by up to a thousandth of its side.  Prints DATA
- * keys=.. fences=.. vertices=.. reports=.. RESULT join_s=.. reports_per_s=..
+ * Fences are round and cover each place of the square --cover times on average;
+ * between two reports a vehicle moves by up to a thousandth of the square's
+ * side. Prints, with processor seconds:
+ *   DATA keys=.. fences=.. vertices=.. reports=..
+ *   RESULT join_s=.. reports_per_s=..
  *   RESULT events_s=.. reports_per_s=.. events=.. inside=.. checksum=..
- * with processor seconds.  --write makes reports.csv (id, vehicle, x, y) and
- * fences.csv (fence, WKT) for the command instead. */
+ * --write makes reports.csv (id, vehicle, x, y) and fences.csv (fence, WKT) for
+ * the command instead. */
 #include "../../algs/ogrjoin.h"
 
 #include <inttypes.h>
@@ -112,7 +114,7 @@ static int64_t next_report(const struct event_run *a,
     return i;
 }
 
-/* x y x y of the ring of a fence. */
+/* Writes the ring of a fence as x y x y. */
 static void make_ring(const struct event_run *a, uint64_t *random, double *x,
                       double *y)
 {
@@ -170,7 +172,7 @@ static struct ogrjoin_index *make_index(const struct event_run *a)
     require(ogrjoin_index_new(layer, settings, &index, &err), &err);
     ogrjoin_layer_free(layer);
     ogrjoin_settings_free(settings);
-    return index; /* the arrays stay until the end of the process */
+    return index; /* the arrays remain until the process ends */
 }
 
 static struct reports make_room(const struct event_run *a)
@@ -220,7 +222,7 @@ static uint64_t add_to_checksum(uint64_t sum,
     return sum;
 }
 
-/* Processor seconds of all reports. events NULL: the pairs alone. */
+/* Returns the processor seconds for all reports. events NULL: only joins. */
 static double run(const struct event_run *a, struct ogrjoin_index *index,
                   struct ogrjoin_events *events, int64_t *n_events,
                   uint64_t *checksum)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Pairs that are added at a time. */
+/* Number of pairs that are added at a time. */
 #define BLOCK_PAIRS 4096
 
 static const struct oj_aggregate aggregates_asked[] = {
@@ -118,7 +118,7 @@ struct summing
     int64_t n_unmade;
 };
 
-/* The values of rows first, first + 1, ... */
+/* Makes the columns of values for the rows from `first` on. */
 static void columns_from(const struct bench_values *values, int64_t first,
                          struct oj_aggregate_column *column)
 {
@@ -279,7 +279,7 @@ oj_status bench_sums(const struct bench_sums_options *options,
             bench_pin_array(input->y, input->n_features, sizeof *input->y, err);
     if (status == OJ_OK)
         status = run_all(options, input, join_side, &values, err);
-    if (!options->pinned) /* else they stay pinned until the program ends */
+    if (!options->pinned) /* pinned ones remain until the program ends */
         bench_values_free(&values);
     return status;
 }

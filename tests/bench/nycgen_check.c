@@ -1,5 +1,5 @@
-/* Proves that this machine makes the same city as every other: the checksums
- * of seed 1. */
+/* Checks by the checksums of seed 1 that this machine generates exactly the
+ * city of every other machine. */
 #include "nycgen.h"
 
 #include <inttypes.h>
