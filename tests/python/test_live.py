@@ -118,11 +118,11 @@ def test_what_apply_takes():
     }
     with pytest.raises(ogrjoin.InvalidError, match="x has 1 values, and ids has 2"):
         live.apply([1, 2], [1], [1])
-    with pytest.raises(ogrjoin.InvalidError, match="x is no column of 2 values"):
+    with pytest.raises(ogrjoin.InvalidError, match="x must be a column"):
         live.apply([1, 2], [[1, 1], [2, 2]], [1, 2])
-    with pytest.raises(ogrjoin.InvalidError, match="ids: whole numbers"):
+    with pytest.raises(ogrjoin.InvalidError, match="ids must be whole numbers"):
         live.apply(["a"], [1], [1])
-    with pytest.raises(ogrjoin.InvalidError, match="y: numbers are needed"):
+    with pytest.raises(ogrjoin.InvalidError, match="y must be numbers"):
         live.apply([5], [1], ["north"])
     counts = live.counts
     assert (counts["n"], counts["n_batches"], counts["n_unknown"]) == (4, 3, 1)
