@@ -1,16 +1,15 @@
-/* A fleet of vehicles that drives through the sample city, and its events: when
- * a vehicle enters or leaves one of four places. Events are found while
- * positions are made.
+/* A fleet that drives over the sample city, and its events: which vehicle has
+ * entered or left which of four places, found as the positions are made.
  *
  *   fleet [-vehicles 60] [-steps 240] [-avenues 15] [-streets 84] [FOLDER]
  *
- * A step is ten seconds. If FOLDER is given, it gets these files, with
- * coordinates of the city (EPSG:2263):
+ * A step is ten seconds.  In FOLDER, if it is given, are then
  *   fences.csv   name, WKT
  *   reports.csv  step, vehicle, x, y              in the order of reading
  *   events.csv   step, vehicle, event, name, x, y
- * Without FOLDER nothing is written: memory is that of one step, for a million
- * vehicles and any number of steps. samples/draw_city.py draws the events. */
+ * in the city's coordinates (EPSG:2263), without FOLDER nothing is written: a
+ * million vehicles and any number of steps take no more memory than one step.
+ * samples/draw_city.py draws the first of them. */
 #include "city.h"
 
 #include <ogrjoin.h>

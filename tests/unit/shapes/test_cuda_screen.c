@@ -11,8 +11,7 @@
 #include "../predicate/random_shapes.h"
 #include "../run_device_tests.h"
 
-/* Compares the GPU, once or again with its cached data, with the answer of cpu.
- */
+/* The GPU, once or twice with what it has kept, against what cpu said. */
 static void check_again(struct join_trial *t, int64_t gpu_memory,
                         const struct oj_matches *truth)
 {
@@ -183,8 +182,8 @@ TEST(large_features)
     }
 }
 
-/* More features in reach of a point than one thread can sort; many at one
- * distance. */
+/* More features within reach of a point than one thread sorts, many of them at
+ * one distance. */
 TEST(long_rows)
 {
     static const struct

@@ -103,7 +103,7 @@ TEST_LOOP(many_tiles, 0, 4)
     ck_assert_int_gt(n_exact_seen, 0);
 }
 
-/* The maximum number of dimensions, which is processed in slabs. */
+/* As many dimensions as there may be: slab by slab. */
 TEST_LOOP(large_dimensions, 0, 4)
 {
     const struct oj_options options = {.n_threads = 1};
