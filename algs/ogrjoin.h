@@ -768,50 +768,52 @@ OGRJOIN_API void ogrjoin_events_free(struct ogrjoin_events *events);
 /* --- a kept index of points ------------------------------------------------
  *
  *  ogrjoin_live_new(settings, &live, &err);
- *  ogrjoin_live_apply(live, n, id, x, y, &err);       every second, say
+ *  ogrjoin_live_apply(live, n, id, x, y, &err);       for example every second
  *  ogrjoin_live_join(live, settings, fences, &pairs, &err);
  *
- *  Points that move: vehicles, vessels, phones.  They lie in pages of at most
- *  256 under a tree, which batches of changes alter where they must; joins see
- *  the points as they were when they began.  An id is any 64-bit number.
+ *  Points that move: vehicles, vessels, phones.  They are stored in pages of at
+ *  most 256 points, which are leaves of a tree.  A batch of changes only
+ *  rewrites the pages that it must; joins use the points as they were when they
+ *  began. An id is any 64-bit integer.
  *
- *  A join while a batch is applied begins with the state before, as long as
- *  another join has that state, too; else it waits for the batch, which then
- *  changes pages in place.  A batch never waits for joins.  Pages that joins
- *  still read are copied where a batch changes them, and used again when those
- *  joins have ended.
+ *  A join that begins while a batch is applied uses the state before the batch
+ *  if another join still uses that state; otherwise it waits for the batch,
+ *  which then changes pages in place.  A batch never waits for joins.  If joins
+ *  still read a page, a batch changes a copy of it; the page is reused when
+ *  these joins have ended.
  *
  *  With backend cuda the pages are in the memory of GPUs, which apply batches
- *  and answer some joins (ogrjoin_live_join()); for all else the points are
- *  copied to host memory, once after a batch.  Batches and joins on GPUs wait
- *  for one another. */
+ *  and support some joins (ogrjoin_live_join()); for other joins the points are
+ *  copied to host memory, at most once after each batch.  Batches and joins on
+ *  GPUs wait for one another. */
 
-/** Points with ids, to be joined with and changed by any threads. */
+/** Moving points with ids.  Any thread may change them or join with them. */
 struct ogrjoin_live;
 
-/** Without points.
- *  settings  tree: quadtree cuts squares in the middle, kdtree at medians, auto
- *            takes a quadtree, and a k-d tree where that would reach its depth
- *            of 24 or leave pages badly filled; threads; backend: cpu or auto,
- *            or cuda: on the devices of gpus, which share the points by their
- *            ids, with gpu_memory bytes of each; the tree is a quadtree whose
- *            leaves lie in Morton order.  NULL: the defaults; others are not
- *            read
+/** Makes a kept index without points.
+ *  settings  tree: quadtree divides squares in the middle, kdtree at medians;
+ *            auto: a quadtree, or a k-d tree if the quadtree would reach its
+ *            maximum depth of 24 or have badly filled pages.  threads.
+ *            backend: cpu or auto; cuda: the points are divided by their ids
+ *            between the devices of the setting gpus, with gpu_memory bytes of
+ *            each, and the tree is a quadtree whose leaves are in Morton order.
+ *            Other settings are ignored.  NULL: the defaults
  *  Errors    OGRJOIN_ERR_ARG, OGRJOIN_ERR_UNSUPPORTED: another backend, or a
  *            k-d tree on a GPU; OGRJOIN_ERR_NO_DEVICE; OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_new(const struct ogrjoin_settings *settings,
                  struct ogrjoin_live **out, struct ogrjoin_error *err);
 
-/** Waits for nothing: no join with live is at work. */
+/** Frees a kept index.  Precondition: no join with it is running. */
 OGRJOIN_API void ogrjoin_live_free(struct ogrjoin_live *live);
 
-/** Puts, moves and removes points: n changes that count as one instant.
- *  id        [n] a new one is put, one that is there moves; of several changes
- *            of an id the last one holds
- *  x, y      [n] x NaN: the id is removed.  So it is where a coordinate is
- *            none that joins take (NaN, infinite, beyond 1e150), which is
- *            counted; so is the removal of an id that is not there
+/** Inserts, moves and removes points by n changes, which become visible at
+ *  once.
+ *  id        [n] a new id is inserted, an existing one is moved; if an id has
+ *            several changes, the last one is valid
+ *  x, y      [n] coordinates; x NaN: the id is removed.  An id is also removed,
+ *            and counted, if joins do not accept a coordinate (NaN, infinite,
+ *            beyond 1e150).  Removals of unknown ids are counted
  *  Cost      O(n): a point that stays in its page is overwritten there, others
  *            are sorted by page, and a page is cut or rewritten at most once.
  *            Where more than three quarters of the points (on a GPU two
@@ -825,93 +827,97 @@ OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
                    const double *x, const double *y, struct ogrjoin_error *err);
 
-/** How many points there are. */
+/** Number of points. */
 OGRJOIN_API int64_t ogrjoin_live_count(struct ogrjoin_live *live);
 
-/** What has happened since ogrjoin_live_new(), and what there is. */
+/** Counts of changes since ogrjoin_live_new(), and of the present contents. */
 struct ogrjoin_live_counts
 {
     size_t size;          /**< sizeof(struct ogrjoin_live_counts) */
-    int64_t n;            /**< points now */
+    int64_t n;            /**< number of points */
     int64_t n_batches;    /**< batches that were applied */
-    int64_t n_put;        /**< changes that put a new id */
-    int64_t n_moved;      /**< changes of ids that were there */
-    int64_t n_removed;    /**< removals of ids that were there */
-    int64_t n_unknown;    /**< removals of ids that were not there */
-    int64_t n_unjoinable; /**< changes to a place that joins nothing, x being
-                               a number */
-    int64_t n_superseded; /**< changes of an id before its last in a batch */
-    int64_t n_rebuilt;    /**< batches after which all was built anew */
+    int64_t n_put;        /**< changes that inserted a new id */
+    int64_t n_moved;      /**< changes that moved an existing id */
+    int64_t n_removed;    /**< removals of existing ids */
+    int64_t n_unknown;    /**< removals of unknown ids */
+    int64_t n_unjoinable; /**< changes to coordinates that joins do not
+                               accept; x is not NaN */
+    int64_t n_superseded; /**< changes of an id before its last one */
+    int64_t n_rebuilt;    /**< batches after which the index was rebuilt */
     int64_t n_pages;      /**< pages in use */
-    int64_t n_bytes;      /**< bytes of memory, indexes for joins aside */
-    char tree[200];       /**< which tree there is, and why */
+    int64_t n_bytes;      /**< bytes of memory without indexes for joins */
+    char tree[200];       /**< kind of the tree, and why it was chosen */
 };
 
-/** Errors  OGRJOIN_ERR_ARG: size */
+/** Fills *out.
+ *  Errors  OGRJOIN_ERR_ARG: out->size is not set */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_counts(struct ogrjoin_live *live, struct ogrjoin_live_counts *out,
                     struct ogrjoin_error *err);
 
-/** The pairs that ogrjoin_join() would give with a fresh ogrjoin_index_new() of
- *  the kept points whose ids are their ids: in its order, and bit for bit.
- *  ogrjoin_pairs_right() are ids, not numbers of rows.
- *  settings  as of ogrjoin_index_new(); NULL: the defaults.  Their cancel flag
- *            outlives live
+/** Finds the pairs of input with the kept points.  They equal, in order and bit
+ *  for bit, those of ogrjoin_join() with a new index of these points, but
+ *  ogrjoin_pairs_right() are ids of points, not row numbers.
+ *  ogrjoin_pairs_aggregate() does not support such pairs.
+ *  settings  as for ogrjoin_index_new(); NULL: the defaults.  Their cancel flag
+ *            must outlive live
  *  input     features of any kinds
- *  Cost      nearest and dwithin of points, in the plane: of each point, the
- *            pages in reach.  Predicates, dwithin and nearest of lines and
- *            polygons, and where more is measured of pairs: the pages in reach,
- *            and an index of the points in reach.  Inputs of more than an
- *            eighth as many rows as there are points, joins on the sphere, by
- *            shape, disjoint, and backends other than cpu: an index of all
- *            points, which is kept for joins with equal settings until the next
- *            batch.  Of points on GPUs these answer, with backend auto or cuda:
- *            dwithin and nearest with k up to 32 of points, and predicates of
- *            points with points, in the plane, and bbox of any features
- *  Errors    as of ogrjoin_settings_check_pairs(), ogrjoin_index_new() and
- *            ogrjoin_join(); ogrjoin_pairs_aggregate() is not possible with
- *            such pairs */
+ *  Cost      nearest and dwithin of points, in the plane: for each point, a
+ *            search of the pages in reach.  Predicates, dwithin and nearest of
+ *            lines and polygons, and joins with values of pairs: a search of
+ *            the pages in reach, and an index of the points found.  Inputs with
+ *            more than an eighth as many rows as there are points, joins on the
+ *            sphere, by shape, disjoint, and backends other than cpu: an index
+ *            of all points, which is kept for joins with equal settings until
+ *            the next batch.  If the points are on GPUs and backend is auto or
+ *            cuda, GPUs answer dwithin and nearest (k up to 32) of points,
+ *            predicates of points with points, in the plane, and bbox of any
+ *            features
+ *  Errors    those of ogrjoin_settings_check_pairs(), ogrjoin_index_new() and
+ *            ogrjoin_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_join(struct ogrjoin_live *live,
                   const struct ogrjoin_settings *settings,
                   struct ogrjoin_layer *input, struct ogrjoin_pairs **out,
                   struct ogrjoin_error *err);
 
-/** All pairs of kept points within max_distance of one another, each once, the
- *  smaller id on the left; sorted by ids.
- *  settings  as of ogrjoin_live_join(), op being dwithin.  changes 1: only what
- *            has changed since the last call with changes 1; a value "change"
- *            of each pair is 1: it came, or -1: it is gone, its measure being
- *            NaN; other values of pairs do not go with it
- *  Cost      an index of all points, kept as above, and the pairs
- *  Errors    as of ogrjoin_live_join() */
+/** Finds all pairs of kept points within max_distance of one another, each
+ *  once, with the smaller id on the left; sorted by ids.
+ *  settings  as for ogrjoin_live_join(); op is dwithin.  changes 1: returns
+ *            only pairs that have changed since the last call with changes 1;
+ *            their value "change" is 1 for a new pair, or -1 for a pair that no
+ *            longer exists, whose measure is NaN.  Other values of pairs are
+ *            then not possible
+ *  Cost      an index of all points, which is kept as above, and the pairs
+ *  Errors    those of ogrjoin_live_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_near_pairs(struct ogrjoin_live *live,
                         const struct ogrjoin_settings *settings,
                         struct ogrjoin_pairs **out, struct ogrjoin_error *err);
 
-/** All points as a layer, by ascending ids, which does not change any more.
- *  O(n). */
+/** Copies all points to a layer, sorted by ids.  Later batches do not change
+ *  it. O(n). */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_live_layer(struct ogrjoin_live *live,
                                                     struct ogrjoin_layer **out,
                                                     struct ogrjoin_error *err);
 
-/** And as one record batch of id (int64), x and y (float64). */
+/** Copies all points to a record batch of id (int64), x and y (float64), sorted
+ *  by ids. */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_to_arrow(struct ogrjoin_live *live, struct ArrowSchema *schema,
                       struct ArrowArray *array, struct ogrjoin_error *err);
 
-/** Writes all points into a file, which has its name when all of it is on the
- *  disk: one that was there stays until then.
+/** Writes all points to a file.  An existing file is replaced only when the new
+ *  one is complete on disk.
  *  Errors  OGRJOIN_ERR_IO, OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_live_save(struct ogrjoin_live *live,
                                                    const char *path,
                                                    struct ogrjoin_error *err);
 
-/** A kept index of the points of such a file.
- *  settings  as of ogrjoin_live_new()
- *  Errors    OGRJOIN_ERR_IO; OGRJOIN_ERR_DATA: it is no such file, or it was
- *            cut off or changed */
+/** Makes a kept index of the points in a file that ogrjoin_live_save() wrote.
+ *  settings  as for ogrjoin_live_new()
+ *  Errors    OGRJOIN_ERR_IO; OGRJOIN_ERR_DATA: not such a file, or the file is
+ *            truncated or damaged */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_load(const char *path, const struct ogrjoin_settings *settings,
                   struct ogrjoin_live **out, struct ogrjoin_error *err);
