@@ -772,9 +772,9 @@ OGRJOIN_API void ogrjoin_events_free(struct ogrjoin_events *events);
  *  ogrjoin_live_join(live, settings, fences, &pairs, &err);
  *
  *  Points that move: vehicles, vessels, phones.  They are stored in pages of at
- *  most 256 points, which are leaves of a tree.  A batch of changes only
- *  rewrites the pages that it must; joins use the points as they were when they
- *  began. An id is any 64-bit integer.
+ *  most 256 points at the leaves of a tree.  A batch of changes only rewrites
+ *  the pages that it must.  A join uses the points as they were when it began.
+ *  An id is any 64-bit integer.
  *
  *  A join that begins while a batch is applied uses the state before the batch
  *  if another join still uses that state; otherwise it waits for the batch,
