@@ -471,7 +471,6 @@ TEST_LOOP(known_shapes, 0, 2)
                             R));
 }
 
-/* Equal distances are sorted by FID; all ties can be requested. */
 /* An odd number of rings around a point is area, whichever is the shell. */
 TEST_LOOP(holes_anywhere, 0, 2)
 {
@@ -507,6 +506,7 @@ TEST_LOOP(holes_anywhere, 0, 2)
                             R));
 }
 
+/* Equal distances are sorted by FID; all ties can be requested. */
 TEST(ties)
 {
     LAYER a = {0}, b = {0};
