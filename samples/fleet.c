@@ -63,7 +63,7 @@ static void stop(const char *why)
     exit(1);
 }
 
-static void need(int status, const struct ogrjoin_error *err)
+static void check_status(int status, const struct ogrjoin_error *err)
 {
     if (status != OGRJOIN_OK)
         stop(err->message);
@@ -222,10 +222,10 @@ static struct ogrjoin_events *open_events(const struct fleet *fleet)
     struct ogrjoin_error err;
     if (settings == NULL)
         stop("out of memory");
-    need(ogrjoin_set_text(settings, "op", "within", &err), &err);
-    need(ogrjoin_layer_from_arrays(&arrays, &fences, &err), &err);
-    need(ogrjoin_index_new(fences, settings, &index, &err), &err);
-    need(ogrjoin_events_new(index, "changes", 0, &events, &err), &err);
+    check_status(ogrjoin_set_text(settings, "op", "within", &err), &err);
+    check_status(ogrjoin_layer_from_arrays(&arrays, &fences, &err), &err);
+    check_status(ogrjoin_index_new(fences, settings, &index, &err), &err);
+    check_status(ogrjoin_events_new(index, "changes", 0, &events, &err), &err);
     ogrjoin_index_free(index); /* the events hold a reference to it */
     ogrjoin_layer_free(fences);
     ogrjoin_settings_free(settings);
@@ -307,8 +307,8 @@ static void add_step(const struct fleet *fleet, struct ogrjoin_events *events,
                                             .integer = fleet->key};
     struct ogrjoin_layer *reports = NULL;
     struct ogrjoin_error err;
-    need(ogrjoin_layer_from_arrays(&arrays, &reports, &err), &err);
-    need(ogrjoin_events_add(events, reports, &keys, rows, &err), &err);
+    check_status(ogrjoin_layer_from_arrays(&arrays, &reports, &err), &err);
+    check_status(ogrjoin_events_add(events, reports, &keys, rows, &err), &err);
     ogrjoin_layer_free(reports);
 }
 

@@ -173,11 +173,12 @@ static void print_differences(const struct bench_sample *sample,
            v->n_rows_proved + v->n_rows_rounding, v->n_within_ulps);
 }
 
-static oj_status check(const struct bench_sample *sample,
-                       const struct oj_flat *rows,
-                       const struct oj_flat *join_side,
-                       const struct oj_relation *relation, struct oj_join *join,
-                       int64_t *n_different, struct oj_error *err)
+static oj_status compare_sample(const struct bench_sample *sample,
+                                const struct oj_flat *rows,
+                                const struct oj_flat *join_side,
+                                const struct oj_relation *relation,
+                                struct oj_join *join, int64_t *n_different,
+                                struct oj_error *err)
 {
     const struct oj_matches ours = {.n_rows = sample->n_rows,
                                     .n_entries = sample->n_pairs,
@@ -213,8 +214,8 @@ oj_status bench_sample_check(const struct bench_sample *sample,
     if (status == OJ_OK)
     {
         const struct oj_flat view = oj_flat_buf_view(&rows);
-        status =
-            check(sample, &view, join_side, relation, join, n_different, err);
+        status = compare_sample(sample, &view, join_side, relation, join,
+                                n_different, err);
     }
     oj_join_close(join);
     oj_flat_buf_free(&rows);

@@ -143,7 +143,7 @@ static int put_words(uint64_t stream, uint64_t row, int first, int n_words,
 }
 
 /* Inserts, removes or replaces a letter. */
-static int edit(uint64_t hash, char *text, int n)
+static int edit_letter(uint64_t hash, char *text, int n)
 {
     int at = (int)(hash / 4 % (uint64_t)n), how = (int)(hash % 3);
     char letter = (char)('a' + hash / 4096 % 26);
@@ -177,7 +177,7 @@ static int put_text(int kind, uint64_t row, char *text)
                   MOST_TEXT - 64, text);
     hash = nyc_hash(12, 1, row);
     for (uint64_t i = 0; row % COPIES > 0 && i <= hash % 5; i++)
-        n = edit(nyc_hash(13 + i, 1, row), text, n);
+        n = edit_letter(nyc_hash(13 + i, 1, row), text, n);
     return n;
 }
 
@@ -366,7 +366,7 @@ struct bench_similar
     int64_t repeat;
 };
 
-static void run(const struct bench_similar *b)
+static void measure_join(const struct bench_similar *b)
 {
     double first[2] = {0, 0}, least[2] = {0, 0}, processor = 0.0;
     int64_t n_candidates = 0;
@@ -447,7 +447,7 @@ static void join_texts(struct bench_similar *b, int kind, int64_t n,
     {
         b->relation.similar[0] =
             (struct oj_text_condition){OJ_TEXT_JACCARD, from, 10};
-        run(b);
+        measure_join(b);
     }
     oj_token_dictionary_free(dictionary);
     oj_token_sets_free(&sets);
@@ -466,7 +466,7 @@ static void join_walks(struct bench_similar *b, int64_t n, int is_alone)
            b->side.n_vertices);
     b->relation.exclude_self = 1;
     b->options.input_kinds = OJ_PART_LINE;
-    run(b);
+    measure_join(b);
     oj_flat_buf_free(&buf);
 }
 
@@ -496,13 +496,13 @@ static void join_vectors(struct bench_similar *b, int64_t n,
     b->relation.op = OJ_OP_SIMILAR;
     b->relation.exclude_self = 1;
     b->relation.vector.is_asked = 1;
-    run(b);
+    measure_join(b);
     oj_flat_buf_free(&buf);
     oj_free(m.value);
 }
 
-static const char *option(int argc, char **argv, const char *name,
-                          const char *usual)
+static const char *find_option(int argc, char **argv, const char *name,
+                               const char *usual)
 {
     for (int i = 2; i + 1 < argc; i += 2)
     {
@@ -527,43 +527,45 @@ int main(int argc, char **argv)
         return 1;
     }
     b.kind = kinds[kind];
-    b.backend = option(argc, argv, "backend", "cuda");
-    b.tokens = option(argc, argv, "tokens", "2grams");
-    b.repeat = atoll(option(argc, argv, "repeat", "3"));
-    b.options.n_threads = atoi(option(argc, argv, "threads", "0"));
-    b.options.gpus = bench_gpu_list(option(argc, argv, "gpus", "0"));
-    n = atoll(option(argc, argv, "n", "0"));
+    b.backend = find_option(argc, argv, "backend", "cuda");
+    b.tokens = find_option(argc, argv, "tokens", "2grams");
+    b.repeat = atoll(find_option(argc, argv, "repeat", "3"));
+    b.options.n_threads = atoi(find_option(argc, argv, "threads", "0"));
+    b.options.gpus = bench_gpu_list(find_option(argc, argv, "gpus", "0"));
+    n = atoll(find_option(argc, argv, "n", "0"));
     n = n > 0 ? n : rows_of[kind];
-    b.relation.k = atoll(option(
+    b.relation.k = atoll(find_option(
         argc, argv, "k", kind == TRAJECTORIES || kind == LONERS ? "10" : "0"));
     if (b.relation.k == 0)
         b.relation.k = OJ_EVERY_PAIR;
     if (kind == VECTORS)
     {
         must(oj_choice_read("--", "norm", "l2|l1|linf|cosine",
-                            option(argc, argv, "norm", "l2"), &norm, &error));
+                            find_option(argc, argv, "norm", "l2"), &norm,
+                            &error));
         b.relation.vector.norm = (enum oj_vector_norm)norm;
         b.relation.vector.max_difference =
-            atof(option(argc, argv, "difference", "0.1"));
-        n_centres = (uint64_t)atoll(option(argc, argv, "centres", "1000"));
-        join_vectors(&b, n, atoll(option(argc, argv, "dimensions", "64")),
-                     option(argc, argv, "file", ""));
+            atof(find_option(argc, argv, "difference", "0.1"));
+        n_centres = (uint64_t)atoll(find_option(argc, argv, "centres", "1000"));
+        join_vectors(&b, n, atoll(find_option(argc, argv, "dimensions", "64")),
+                     find_option(argc, argv, "file", ""));
         return 0;
     }
     if (kind < TRAJECTORIES)
     {
-        join_texts(&b, kind, n, option(argc, argv, "threshold", "5"));
+        join_texts(&b, kind, n, find_option(argc, argv, "threshold", "5"));
         return 0;
     }
     must(oj_choice_read("--", "distance",
                         "least|hausdorff|directed_hausdorff|hausdorff_points|"
                         "frechet",
-                        option(argc, argv, "distance", "hausdorff_points"),
+                        find_option(argc, argv, "distance", "hausdorff_points"),
                         &distance, &error));
     b.relation.distance = (enum oj_distance_kind)distance;
-    if (strcmp(option(argc, argv, "ties", "first"), "all") == 0)
+    if (strcmp(find_option(argc, argv, "ties", "first"), "all") == 0)
         b.relation.ties = OJ_TIES_ALL;
-    b.relation.max_distance = atof(option(argc, argv, "max_distance", "inf"));
+    b.relation.max_distance =
+        atof(find_option(argc, argv, "max_distance", "inf"));
     if (b.relation.max_distance < INFINITY)
         b.relation.op = OJ_OP_DWITHIN;
     join_walks(&b, n, kind == LONERS);

@@ -182,8 +182,8 @@ static oj_status sum_batch(struct summing *s, const struct oj_flat *rows,
     return OJ_OK;
 }
 
-static oj_status run(struct summing *s, const struct oj_flat *input,
-                     struct oj_error *err)
+static oj_status measure_run(struct summing *s, const struct oj_flat *input,
+                             struct oj_error *err)
 {
     const struct bench_sums_options *how = s->how;
     const int64_t n = s->join_side->n_features;
@@ -218,7 +218,7 @@ static oj_status run(struct summing *s, const struct oj_flat *input,
     return OJ_OK;
 }
 
-static void end(struct summing *s)
+static void free_run(struct summing *s)
 {
     oj_aggregates_close(s->sums);
     oj_aggregates_close(s->aggregates);
@@ -238,7 +238,7 @@ static oj_status run_all(const struct bench_sums_options *options,
     {
         struct summing s = {
             .how = options, .join_side = join_side, .values = values};
-        oj_status status = run(&s, input, err);
+        oj_status status = measure_run(&s, input, err);
         const double total = s.index_s + s.join_s + s.add_s;
         if (i == 0 || total < least[3])
         {
@@ -257,7 +257,7 @@ static oj_status run_all(const struct bench_sums_options *options,
                    1e3 * least[2], 1e3 * least[3]);
             status = bench_sums_print(s.aggregates, join_side->n_features, err);
         }
-        end(&s);
+        free_run(&s);
         OJ_TRY(status);
     }
     return OJ_OK;

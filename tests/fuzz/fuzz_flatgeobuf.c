@@ -76,8 +76,8 @@ static void add_rows(struct oj_flat_buf *flat, struct oj_slice *slice)
 }
 
 /* Some rows. */
-static oj_status meets(void *user, const uint8_t *wkb, size_t n, int *is_met,
-                       struct oj_error *err)
+static oj_status read_and_filter(void *user, const uint8_t *wkb, size_t n,
+                                 int *is_met, struct oj_error *err)
 {
     (void)user;
     (void)err;
@@ -101,7 +101,7 @@ static void read_file(OGRLayerH layer, int n_threads, int are_points,
                                             .batch_rows = 32,
                                             .n_threads = n_threads,
                                             .box = has_filter ? box : NULL,
-                                            .meets = meets};
+                                            .meets = read_and_filter};
     void *reader = NULL;
     struct oj_flat_buf flat = {0};
     struct oj_error err;

@@ -229,7 +229,7 @@ static int takes_span_slices(const struct oj_relation *relation,
            !oj_engine_takes(&oj_cpu_near_points, relation, join_side, input);
 }
 
-static int64_t duration(int64_t from, int64_t until)
+static int64_t span_duration(int64_t from, int64_t until)
 {
     int64_t difference;
     return __builtin_sub_overflow(until, from, &difference) ? INT64_MAX
@@ -238,12 +238,12 @@ static int64_t duration(int64_t from, int64_t until)
 
 /* Time between the 5th and the 95th percentile of all begins. Outliers would
  * make slices too long. */
-static int64_t duration_of_begins(const struct shared_slices *shared)
+static int64_t middle_duration_of_begins(const struct shared_slices *shared)
 {
     int64_t n = shared->n_begins;
-    return n > 0
-               ? duration(shared->begin[n / 20], shared->begin[n - 1 - n / 20])
-               : 0;
+    return n > 0 ? span_duration(shared->begin[n / 20],
+                                 shared->begin[n - 1 - n / 20])
+                 : 0;
 }
 
 /* Sorts the features: those with short spans by begin, then those with long
@@ -255,7 +255,7 @@ static int64_t order_features_by_span(const struct span_slices_index *self,
 {
     const struct oj_flat *flat = self->args.join_side;
     const struct oj_spans *spans = &flat->spans[self->span];
-    int64_t most = duration_of_begins(self->shared) / n_slices;
+    int64_t most = middle_duration_of_begins(self->shared) / n_slices;
     int64_t n = 0, n_long = 0, n_all = flat->n_features;
     struct oj_keyed *keyed = oj_malloc(2 * n_all, sizeof *keyed), *sorted;
     most = most > INT64_MAX / LONG_SPAN ? INT64_MAX : LONG_SPAN * most;
@@ -275,7 +275,7 @@ static int64_t order_features_by_span(const struct span_slices_index *self,
     for (int64_t i = 0; i < n; i++)
     {
         int64_t f = sorted[i].value;
-        if (duration(spans->from[f], spans->until[f]) <= most)
+        if (span_duration(spans->from[f], spans->until[f]) <= most)
             feature_of[(*n_short)++] = (int32_t)f;
         else /* long ones from the other end, reversed below */
             feature_of[n - ++n_long] = (int32_t)f;
@@ -291,8 +291,8 @@ static int64_t order_features_by_span(const struct span_slices_index *self,
     return n;
 }
 
-static void cut_slices(struct slice_level *level, int64_t first, int64_t end,
-                       int64_t at_once)
+static void divide_into_slices(struct slice_level *level, int64_t first,
+                               int64_t end, int64_t at_once)
 {
     for (; first < end; first += at_once)
     {
@@ -304,9 +304,9 @@ static void cut_slices(struct slice_level *level, int64_t first, int64_t end,
 
 /* Sorts the features of a slice in tie order, so that their positions are their
  * tie ranks. Sets from and until of the slice. */
-static oj_status finish_slice(const struct span_slices_index *self,
-                              struct slice_level *level, struct slice *slice,
-                              struct oj_error *err)
+static oj_status sort_slice_by_tie(const struct span_slices_index *self,
+                                   struct slice_level *level,
+                                   struct slice *slice, struct oj_error *err)
 {
     const struct oj_spans *spans = &self->args.join_side->spans[self->span];
     int32_t *feature = level->feature_of + slice->first;
@@ -343,12 +343,12 @@ static oj_status fill_level(const struct span_slices_index *self,
     OJ_TRY(status);
     at_once = n / n_slices + 1;
     OJ_NEW_ZEROED(level->slice, n / at_once + 2, err);
-    cut_slices(level, 0, n_short, at_once);
+    divide_into_slices(level, 0, n_short, at_once);
     level->n_short = level->n;
-    cut_slices(level, n_short, n, at_once);
+    divide_into_slices(level, n_short, n, at_once);
     OJ_NEW(level->last, level->n_short + 1, err);
     for (int64_t s = 0; s < level->n; s++)
-        OJ_TRY(finish_slice(self, level, &level->slice[s], err));
+        OJ_TRY(sort_slice_by_tie(self, level, &level->slice[s], err));
     for (int64_t s = 0; s < level->n_short; s++)
     {
         int64_t until = level->slice[s].until;
@@ -501,7 +501,7 @@ static int64_t count_begins_up_to(const struct shared_slices *shared,
 
 /* Estimated fraction of the join side whose spans begin within the span of a
  * row: the mean over a sample of rows. */
-static double share_of_a_row(const struct slices_batch *b)
+static double estimate_share_of_row(const struct slices_batch *b)
 {
     const struct shared_slices *shared = b->self->shared;
     const struct oj_spans *spans = &b->input->spans[b->self->span];
@@ -531,7 +531,7 @@ static int64_t slices_of_level(int i)
  * the undivided join side. */
 static int choose_level(const struct slices_batch *b)
 {
-    double share = share_of_a_row(b);
+    double share = estimate_share_of_row(b);
     int found = -1;
     for (int i = 0; i < N_LEVELS; i++)
     {

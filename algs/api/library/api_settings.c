@@ -397,7 +397,7 @@ static const struct
     {"lsuffix", "columns of the left side keep their names"},
 };
 
-static const char *find_instead(const char *name)
+static const char *advice_for_missing_setting(const char *name)
 {
     for (size_t i = 0; i < sizeof without_setting / sizeof *without_setting;
          i++)
@@ -445,7 +445,7 @@ static oj_status find_setting(const char *name, int *out, struct oj_error *err)
         if (strcmp(setting->name, name) == 0)
             return OJ_OK;
     }
-    instead = find_instead(name);
+    instead = advice_for_missing_setting(name);
     if (instead != NULL)
         return oj_fail(err, OJ_ERR_ARG, "there is no setting \"%.40s\": %s",
                        name, instead);
@@ -679,7 +679,7 @@ static struct oj_distance *distance_of_setting(struct ogrjoin_settings *s,
                : NULL;
 }
 
-static oj_status fail_word(const char *name, struct oj_error *err)
+static oj_status fail_not_a_number(const char *name, struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_ARG,
                    "the value of the setting %s must be a number, not a word",
@@ -694,7 +694,7 @@ static oj_status set_distance(struct ogrjoin_settings *settings,
 {
     struct oj_distance *to = distance_of_setting(settings, setting), read;
     if (to == NULL)
-        return fail_word(setting->name, err);
+        return fail_not_a_number(setting->name, err);
     OJ_TRY(oj_distance_parse("", setting->name, value, &read, err));
     *to = read;
     *(double *)(void *)((char *)settings + setting->offset) = read.value;
@@ -765,7 +765,7 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
             break;
         case OJ_PARAMETER_INT: /* of some numbers there are words */
             if (setting->arguments == NULL)
-                return fail_word(name, err);
+                return fail_not_a_number(name, err);
             OJ_TRY(set_choice(settings, setting, value, err));
             break;
         case OJ_PARAMETER_PATTERN: /* a pattern also sets the op that uses it */
@@ -773,7 +773,7 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
             OJ_TRY(set_op(settings, setting->ops, err));
             break;
         default:
-            return fail_word(name, err);
+            return fail_not_a_number(name, err);
     }
     return duplicate_text(&settings->given[place], value, err);
 }
@@ -1070,7 +1070,7 @@ static int is_switched_off(const struct ogrjoin_settings *settings, int place)
 }
 
 /* The value of an option as text; NULL if it was not set, or was set to 0. */
-static const char *word_given(const void *user, const char *option)
+static const char *value_of_option(const void *user, const char *option)
 {
     const struct ogrjoin_settings *settings = user;
     int place = find_given(settings, settings_of_option(option));
@@ -1119,8 +1119,8 @@ static const struct
     {"right_y", "right_x", NULL},
 };
 
-static oj_status check_beside_each_other(const struct ogrjoin_settings *s,
-                                         struct oj_error *err)
+static oj_status check_combinations(const struct ogrjoin_settings *s,
+                                    struct oj_error *err)
 {
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
     {
@@ -1205,8 +1205,9 @@ static oj_status check_option_clashes(const struct ogrjoin_settings *s,
                                       struct oj_error *err)
 {
     struct oj_relation relation = s->relation;
-    const struct oj_given_options given = {
-        &relation, oj_op_get(relation.op)->name, word_given, spell_setting, s};
+    const struct oj_given_options given = {&relation,
+                                           oj_op_get(relation.op)->name,
+                                           value_of_option, spell_setting, s};
     api_settings_set_default_k(s, &relation);
     return oj_option_clash_check(&given, err);
 }
@@ -1216,7 +1217,7 @@ oj_status api_settings_check_rows(const struct ogrjoin_settings *settings,
 {
     OJ_TRY(check_settings_of_kept_index(settings, "tree|changes", "rows", err));
     OJ_TRY(check_settings_fit_op(settings, err));
-    OJ_TRY(check_beside_each_other(settings, err));
+    OJ_TRY(check_combinations(settings, err));
     OJ_TRY(check_distances_of_rows(settings, err));
     return check_option_clashes(settings, err);
 }
@@ -1269,7 +1270,7 @@ oj_status api_settings_check_pairs(const struct ogrjoin_settings *s,
         err));
     OJ_TRY(check_values_of_changes(s, err));
     OJ_TRY(check_settings_fit_op(s, err));
-    OJ_TRY(check_beside_each_other(s, err));
+    OJ_TRY(check_combinations(s, err));
     return check_option_clashes(s, err);
 }
 

@@ -1148,7 +1148,8 @@ static oj_status compare_texts(const char *a, const char *b,
 
 /* Replaces *text, if it is a JSON string, by its content, and NULL by "". The
  * caller frees *owned. */
-static oj_status unquote(const char **text, char **owned, struct oj_error *err)
+static oj_status unquote_json_text(const char **text, char **owned,
+                                   struct oj_error *err)
 {
     struct oj_crs_tree tree;
     oj_status status;
@@ -1169,9 +1170,9 @@ oj_status oj_crs_text_compare(const char *a, const char *b,
                               enum oj_crs_equality *out, struct oj_error *err)
 {
     char *owned[2] = {NULL, NULL};
-    oj_status status = unquote(&a, &owned[0], err);
+    oj_status status = unquote_json_text(&a, &owned[0], err);
     if (status == OJ_OK)
-        status = unquote(&b, &owned[1], err);
+        status = unquote_json_text(&b, &owned[1], err);
     if (status == OJ_OK)
         status = compare_texts(a, b, callbacks, out, err);
     oj_free(owned[0]);

@@ -571,7 +571,7 @@ static int side_of_geometry(const struct batch *b)
 
 /* 1 if the geometries to write are of the output column's type, so that they
  * are copied without conversion. */
-static int is_geometry_taken(const struct batch *b)
+static int is_geometry_copied(const struct batch *b)
 {
     const struct rows_output *o = b->output;
     return !o->is_in_wkb &&
@@ -845,8 +845,8 @@ static oj_status make_column(const struct batch *b, int64_t i,
         return build_column(b, i, out, err);
     if (o->input_column[source] != o->input->geometry)
         return take_column(b, 0, o->input_column[source], out, err);
-    return is_geometry_taken(b) ? take_geometry(b, out, err)
-                                : build_column(b, i, out, err);
+    return is_geometry_copied(b) ? take_geometry(b, out, err)
+                                 : build_column(b, i, out, err);
 }
 
 static oj_status make_aggregates(const struct batch *b, struct ArrowArray *out,

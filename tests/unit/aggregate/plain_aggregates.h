@@ -333,8 +333,8 @@ static double percentile_of(int c, int n, double percent)
     return rest < 0.5 ? u + step * rest : v - step * (1.0 - rest);
 }
 
-static struct oj_exact_factor factor(int c,
-                                     const struct oj_aggregate_value *value)
+static struct oj_exact_factor
+factor_of_value(int c, const struct oj_aggregate_value *value)
 {
     return (struct oj_exact_factor){value->real, value->integer, c == 0};
 }
@@ -349,10 +349,11 @@ static struct oj_aggregate_value weighted_mean_of(int c, int w, int n)
         const struct oj_aggregate_value *weight = &mine[i]->value[w];
         if (weight->is_null)
             continue;
-        must(oj_exact_sum_add_product(&products, factor(c, &mine[i]->value[c]),
-                                      factor(w, weight), NULL));
-        must(oj_exact_sum_add_product(&weights, factor(0, &one),
-                                      factor(w, weight), NULL));
+        must(oj_exact_sum_add_product(&products,
+                                      factor_of_value(c, &mine[i]->value[c]),
+                                      factor_of_value(w, weight), NULL));
+        must(oj_exact_sum_add_product(&weights, factor_of_value(0, &one),
+                                      factor_of_value(w, weight), NULL));
     }
     result.is_null = oj_exact_sum_value(&weights) == 0.0;
     result.real = oj_exact_sum_ratio(&products, &weights);
@@ -373,8 +374,8 @@ static double median_of(int c, int n)
                                     : (u->real + v->real) / 2;
 }
 
-static struct oj_aggregate_value plain(const struct oj_aggregate *what,
-                                       int64_t row)
+static struct oj_aggregate_value
+plain_aggregate(const struct oj_aggregate *what, int64_t row)
 {
     struct oj_aggregate_value result = {0}, mode;
     int c = what->column, n = 0;

@@ -14,7 +14,7 @@ static struct oj_aggregate_plan make_plan(int64_t memory)
     return plan;
 }
 
-static void shuffle(void)
+static void shuffle_pairs(void)
 {
     for (int i = n_pairs - 1; i > 0; i--)
     {
@@ -69,7 +69,7 @@ TEST(property_all_aggregates)
                        "spills");
                 must(oj_aggregates_rewind(a, NULL));
                 check_some(a, all, N_ALL);
-                shuffle();
+                shuffle_pairs();
             }
         }
         oj_aggregates_close(a);

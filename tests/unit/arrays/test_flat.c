@@ -426,7 +426,7 @@ TEST(unit_check_finds_what_is_wrong)
     ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_OK);
 }
 
-static oj_status build(struct oj_flat_buf *buf, struct oj_error *err)
+static oj_status build_features(struct oj_flat_buf *buf, struct oj_error *err)
 {
     double *x, *y;
     for (int i = 0; i < 40; i++)
@@ -456,7 +456,7 @@ TEST(memory_every_allocation_may_fail)
         struct oj_flat flat;
         oj_status status;
         oj_alloc_fail_at(n);
-        status = build(&buf, NULL);
+        status = build_features(&buf, NULL);
         oj_alloc_fail_at(0);
         if (status != OJ_OK)
         {
@@ -485,7 +485,7 @@ TEST(unit_slices)
     LAYER buf = {0};
     struct oj_flat_slice slice = {0};
     struct oj_flat flat;
-    ck_assert_int_eq(build(&buf, NULL), OJ_OK);
+    ck_assert_int_eq(build_features(&buf, NULL), OJ_OK);
     flat = oj_flat_buf_view(&buf);
     for (int64_t first = 0; first < flat.n_features; first++)
     {

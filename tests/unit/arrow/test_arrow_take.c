@@ -250,7 +250,7 @@ static void make_array(const struct ArrowSchema *schema, int64_t length,
 /* --- rows as texts: the plain way -------------------------------------------
  */
 
-static void put(char *text, const char *format, ...)
+static void append_format(char *text, const char *format, ...)
 {
     size_t n = strlen(text);
     va_list arguments;
@@ -262,7 +262,7 @@ static void put(char *text, const char *format, ...)
 static void put_hex(char *text, const void *bytes, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        put(text, "%02x", ((const uint8_t *)bytes)[i]);
+        append_format(text, "%02x", ((const uint8_t *)bytes)[i]);
 }
 
 static int64_t int_at(const void *values, size_t size, int64_t i)
@@ -280,10 +280,10 @@ static void put_range(const struct ArrowSchema *schema,
                       const struct ArrowArray *array, int64_t first, int64_t n,
                       char *text)
 {
-    put(text, "[");
+    append_format(text, "[");
     for (int64_t i = 0; i < n; i++)
         put_row(schema->children[0], array->children[0], first + i, text);
-    put(text, "]");
+    append_format(text, "]");
 }
 
 static void put_view(const struct ArrowArray *array, int64_t at, char *text)
@@ -313,7 +313,8 @@ static void put_value(const struct ArrowSchema *schema,
         put_row(schema->dictionary, array->dictionary,
                 int_at(values, size_of(format), at), text);
     else if (format[0] == 'b')
-        put(text, "%d", ((const uint8_t *)values)[at / 8] >> at % 8 & 1);
+        append_format(text, "%d",
+                      ((const uint8_t *)values)[at / 8] >> at % 8 & 1);
     else if (format[0] == 'v')
         put_view(array, at, text);
     else if (strcmp(format, "+s") == 0)
@@ -358,10 +359,10 @@ static void put_row(const struct ArrowSchema *schema,
     }
     if (schema->format[0] == 'n' ||
         (valid != NULL && (valid[at / 8] >> at % 8 & 1) == 0))
-        put(text, "NULL ");
+        append_format(text, "NULL ");
     else
         put_value(schema, array, at, text);
-    put(text, ";");
+    append_format(text, ";");
 }
 
 /* --- trials ------------------------------------------------------------------
@@ -429,7 +430,7 @@ static void check_taken(const struct take_trial *t,
         if (t->row[i] >= 0)
             put_row(&t->schema, t->array[t->chunk[i]], t->row[i], was);
         if (t->row[i] < 0 && !is_runs)
-            put(was, "NULL ;");
+            append_format(was, "NULL ;");
         if (t->row[i] >= 0 || !is_runs)
             ck_assert_str_eq(is, was);
     }

@@ -71,7 +71,7 @@ static void sleep_s(double seconds)
 }
 
 /* Maximum seconds that a join may run after it was cancelled. */
-static double patience(void)
+static double allowed_seconds(void)
 {
     const char *text = getenv("OGRJOIN_TEST_PATIENCE");
     return text != NULL ? atof(text) : 1.0;
@@ -117,9 +117,9 @@ static void stop_in_time(const char *what, struct failing_join *s, int counts)
     printf("%s: %s %.2f s after the flag\n", what, oj_status_name(status),
            end - stopper.at);
     ck_assert_msg(status == OJ_ERR_CANCELLED ||
-                      (status == OJ_OK && end < stopper.at + patience()),
+                      (status == OJ_OK && end < stopper.at + allowed_seconds()),
                   "%s: %s", oj_status_name(status), error.message);
-    ck_assert_msg(end - stopper.at < patience(), "%s: %.2f s", what,
+    ck_assert_msg(end - stopper.at < allowed_seconds(), "%s: %.2f s", what,
                   end - stopper.at);
     oj_join_close(join);
     oj_free(count);
@@ -198,8 +198,9 @@ TEST(cancelled_lines)
 
 /* --- an error that stays -------------------------------------------------- */
 
-static oj_status answer(const char *backend, const struct failing_join *s,
-                        char reason[256], struct oj_matches *out)
+static oj_status open_and_join(const char *backend,
+                               const struct failing_join *s, char reason[256],
+                               struct oj_matches *out)
 {
     const struct oj_options options = {.n_threads = 2,
                                        .n_expected = 1000000000};
@@ -215,7 +216,8 @@ static oj_status answer(const char *backend, const struct failing_join *s,
     return status;
 }
 
-static void same(const struct oj_matches *a, const struct oj_matches *b)
+static void assert_equal_answers(const struct oj_matches *a,
+                                 const struct oj_matches *b)
 {
     ck_assert_int_eq(a->n_rows, b->n_rows);
     for (int64_t i = 0; i < a->n_rows; i++)
@@ -253,18 +255,18 @@ TEST(lost_device)
     char reason[256];
     make_sides(&s, 500, 3000, 100);
     s.relation.max_distance = 10.0;
-    must(answer("cpu", &s, reason, &truth));
-    must(answer("cuda", &s, reason, &ours));
-    same(&ours, &truth);
+    must(open_and_join("cpu", &s, reason, &truth));
+    must(open_and_join("cuda", &s, reason, &ours));
+    assert_equal_answers(&ours, &truth);
     lose_device(&s);
     for (int i = 0; i < 3; i++)
     {
-        ck_assert_int_ne(answer("cuda", &s, reason, &ours), OJ_OK);
+        ck_assert_int_ne(open_and_join("cuda", &s, reason, &ours), OJ_OK);
         ck_assert_ptr_nonnull(strstr(error.message, "CUDA"));
-        must(answer("cpu", &s, reason, &ours));
-        same(&ours, &truth);
-        must(answer("auto", &s, reason, &ours));
-        same(&ours, &truth);
+        must(open_and_join("cpu", &s, reason, &ours));
+        assert_equal_answers(&ours, &truth);
+        must(open_and_join("auto", &s, reason, &ours));
+        assert_equal_answers(&ours, &truth);
         printf("%s\n", reason);
         ck_assert_ptr_nonnull(strstr(reason, "cpu: no GPU: "));
     }

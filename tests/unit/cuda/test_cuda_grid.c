@@ -39,7 +39,7 @@ static double y_of(const struct grid *g, int i)
 }
 
 /* Returns a grid index, mostly near i. */
-static int near_by(const struct grid *g, int i)
+static int pick_near_index(const struct grid *g, int i)
 {
     return one_in(40) ? pick(g->width) : i + pick(5) - 2;
 }
@@ -85,15 +85,15 @@ static void add_feature(struct oj_flat_buf *buf, const struct grid *g,
     else if (kind == OJ_PART_POINT)
         add_point(buf, x_of(g, i), y_of(g, j));
     else if (kind == OJ_PART_LINE)
-        add_line(buf, x_of(g, i), y_of(g, j), x_of(g, near_by(g, i)),
-                 y_of(g, near_by(g, j)));
+        add_line(buf, x_of(g, i), y_of(g, j), x_of(g, pick_near_index(g, i)),
+                 y_of(g, pick_near_index(g, j)));
     else
         add_polygon(buf, g, i, j);
 }
 
 /* Adds input points on grid lines, between them, just beside them, and far
  * away. */
-static void add_asking(struct oj_flat_buf *buf, const struct grid *g)
+static void add_input_point(struct oj_flat_buf *buf, const struct grid *g)
 {
     double x = x_of(g, pick(g->width + 4) - 2);
     double y = y_of(g, pick(g->width + 4) - 2);
@@ -128,7 +128,7 @@ static struct grid make_layers(struct join_trial *t)
         if (one_in(4) || asking != OJ_PART_POINT)
             add_feature(&t->input_buf, &grid, asking);
         else
-            add_asking(&t->input_buf, &grid);
+            add_input_point(&t->input_buf, &grid);
     }
     trial_view(t);
     if (one_in(5))

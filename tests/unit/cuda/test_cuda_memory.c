@@ -135,8 +135,8 @@ static void count_pairs(const struct oj_matches *m, struct memory_answer *out)
     }
 }
 
-static oj_status ask(const struct memory_trial *t, struct oj_join *join,
-                     struct memory_answer *out)
+static oj_status join_or_count(const struct memory_trial *t,
+                               struct oj_join *join, struct memory_answer *out)
 {
     const struct oj_flat input = oj_flat_buf_view(&layers[t->input]);
     const int64_t n = layers[t->join].n_features;
@@ -174,12 +174,12 @@ static oj_status run_once(const struct memory_trial *t, const char *backend,
     relation.distance_to = t->distance_to;
     status = oj_join_open(&side, &relation, backend, &options, &join, &error);
     if (status == OJ_OK)
-        status = ask(t, join, out);
+        status = join_or_count(t, join, out);
     if (join != NULL && status != OJ_OK)
     {
         fail_at(1, 0);
         module_fail_at(0);
-        must(ask(t, join, out));
+        must(join_or_count(t, join, out));
         out->is_there = 1;
     }
     else
@@ -188,8 +188,9 @@ static oj_status run_once(const struct memory_trial *t, const char *backend,
     return status;
 }
 
-static void same(const struct memory_trial *t, const struct memory_answer *a,
-                 const struct memory_answer *b)
+static void assert_equal_answers(const struct memory_trial *t,
+                                 const struct memory_answer *a,
+                                 const struct memory_answer *b)
 {
     const struct oj_matches *m = &a->matches, *truth = &b->matches;
     if (t->counts)
@@ -252,7 +253,7 @@ static int64_t fail_in_turn(const struct memory_trial *t, enum way way,
                       "%s, %s %lld: %s", t->name, ways[way], (long long)n,
                       error.message);
         if (out.is_there)
-            same(t, &out, truth);
+            assert_equal_answers(t, &out, truth);
         n_failed += status != OJ_OK;
         must_hold_nothing(t, ways[way], n);
         free_answer(&out);
@@ -269,7 +270,7 @@ static void try_all(const struct memory_trial *t)
     fail_at(1, 0);
     must(run_once(t, t->backend, &ours));
     n_takings = takings();
-    same(t, &ours, &truth);
+    assert_equal_answers(t, &ours, &truth);
     n_pinned = pinned();
     printf("%s: %d takings", t->name, (int)n_takings);
     for (enum way way = ONCE; way <= OWN; way++)
@@ -375,7 +376,7 @@ TEST(pieces_and_halves)
     {
         fail_at(n, n > 0 ? 2 : 0);
         must(module->join(index, &input, &ours.matches, &stats, &error));
-        same(&t, &ours, &truth);
+        assert_equal_answers(&t, &ours, &truth);
         n++;
     } while (n == 1 || takings() >= n - 1);
     fail_at(1, 0);

@@ -21,7 +21,7 @@
 
 /* Writes the words of a text, each followed by |, or "!" if the text is
  * refused. */
-static const char *split(const char *text, char *out)
+static const char *split_words(const char *text, char *out)
 {
     struct oj_error err = {OJ_OK, ""};
     char **words = NULL;
@@ -73,7 +73,7 @@ TEST(words_are_split_as_a_shell_splits_them)
     };
     char out[256];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        ck_assert_str_eq(split(cases[i][0], out), cases[i][1]);
+        ck_assert_str_eq(split_words(cases[i][0], out), cases[i][1]);
 }
 
 static void check_resolved(const char *folder, const char *name,

@@ -160,7 +160,7 @@ TEST(left_at_any_point)
 }
 
 /* Copies the first part of a file. */
-static void cut(const char *name, const char *to, double share)
+static void copy_first_part(const char *name, const char *to, double share)
 {
     VSILFILE *file = VSIFOpenL(to, "wb");
     vsi_l_offset size;
@@ -187,7 +187,7 @@ TEST_LOOP(errors, 0, 3)
          "things cannot be read", 20}};
     GDALDatasetH join;
     OGRLayerH layer;
-    cut("zones.fgb", "cut_zones.fgb", 0.7);
+    copy_first_part("zones.fgb", "cut_zones.fgb", 0.7);
     layer = open_layer(cases[_i].words, &join);
     for (int i = 0; i < 2; i++)
     {
@@ -307,7 +307,7 @@ TEST(stream_that_failed_outlives_its_layer)
     struct ArrowArray array;
     GDALDatasetH join;
     OGRLayerH layer;
-    cut("zones.fgb", "cut_zones.fgb", 0.7);
+    copy_first_part("zones.fgb", "cut_zones.fgb", 0.7);
     layer = open_layer("-op nearest points.gpkg cut_zones.fgb", &join);
     open_stream(layer, &stream);
     ck_assert_int_eq(stream.get_next(&stream, &array), EIO);

@@ -74,7 +74,7 @@ static void make_points(struct join_trial *t, struct scene *s)
 
 static double lattice_step, lattice_origin;
 
-static double at(double steps)
+static double lattice_coordinate(double steps)
 {
     return lattice_origin + lattice_step * steps;
 }
@@ -95,11 +95,13 @@ static void add_box_ring(struct oj_flat_buf *buf, const double *box, int is_cut,
         const double *c = corner[(first + i * step) % n_corners];
         for (int j = n; i > 0 && j > 1; j--, v++)
         {
-            xy[2 * v] = xy[2 * v - 2] + (at(c[0]) - xy[2 * v - 2]) / j;
-            xy[2 * v + 1] = xy[2 * v - 1] + (at(c[1]) - xy[2 * v - 1]) / j;
+            xy[2 * v] =
+                xy[2 * v - 2] + (lattice_coordinate(c[0]) - xy[2 * v - 2]) / j;
+            xy[2 * v + 1] =
+                xy[2 * v - 1] + (lattice_coordinate(c[1]) - xy[2 * v - 1]) / j;
         }
-        xy[2 * v] = at(c[0]);
-        xy[2 * v + 1] = at(c[1]);
+        xy[2 * v] = lattice_coordinate(c[0]);
+        xy[2 * v + 1] = lattice_coordinate(c[1]);
         v++;
     }
     add_ring(buf, v, xy);
@@ -156,7 +158,7 @@ static void add_line_of(struct oj_flat_buf *buf)
     begin(buf);
     add_part(buf, OJ_PART_LINE);
     for (int i = 0; i < 6; i++)
-        xy[i] = at(0.5 * pick(2 * SIDE));
+        xy[i] = lattice_coordinate(0.5 * pick(2 * SIDE));
     add_ring(buf, 2 + pick(2), xy);
     end(buf);
 }
@@ -168,8 +170,8 @@ static void add_layer(struct oj_flat_buf *buf, int n, unsigned kinds,
     {
         unsigned kind = pick_kind(kinds);
         if (kind == OJ_PART_POINT)
-            add_point(buf, at(0.25 * pick(4 * SIDE)),
-                      at(0.25 * pick(4 * SIDE)));
+            add_point(buf, lattice_coordinate(0.25 * pick(4 * SIDE)),
+                      lattice_coordinate(0.25 * pick(4 * SIDE)));
         else if (kind == OJ_PART_LINE)
             add_line_of(buf);
         else
@@ -220,14 +222,14 @@ static void make_points_among_many(struct join_trial *t, struct scene *s)
 
 /* --- joins ---------------------------------------------------------------- */
 
-static void ask_anything(struct oj_relation *r, const struct scene *s, int i)
+static void pick_any_join(struct oj_relation *r, const struct scene *s, int i)
 {
     (void)i;
     plain_ask(r, s, 7);
     r->distance_to = one_in(3) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
 }
 
-static void ask_pairs_of_points(struct oj_relation *r, const struct scene *s,
+static void pick_join_of_points(struct oj_relation *r, const struct scene *s,
                                 int i)
 {
     (void)i;
@@ -237,7 +239,8 @@ static void ask_pairs_of_points(struct oj_relation *r, const struct scene *s,
         r->min_distance = fmin(r->max_distance, s->scale * pick(3));
 }
 
-static void ask_zero(struct oj_relation *r, const struct scene *s, int i)
+static void pick_join_by_contact(struct oj_relation *r, const struct scene *s,
+                                 int i)
 {
     r->op = i < 2 ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
     if (i == 3)
@@ -252,8 +255,8 @@ static void ask_zero(struct oj_relation *r, const struct scene *s, int i)
 
 /* Sets a join that groups of points answer: any k, sometimes more than a group
  * can sort at once, or dwithin. */
-static void ask_many_nearest(struct oj_relation *r, const struct scene *s,
-                             int i)
+static void pick_join_of_groups(struct oj_relation *r, const struct scene *s,
+                                int i)
 {
     static const int most[] = {7, 7, 40, 150};
     r->op = one_in(4) ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
@@ -282,21 +285,21 @@ static const struct
     int n_backends;          /* number of backends: cpu, quadrant, cuda */
     int64_t n_rounds;
 } kinds[] = {
-    {make_anything, ask_anything, &oj_cpu_distance, 8, 4, 2, 80},
-    {make_tiny, ask_anything, &oj_cpu_distance, 8, 4, 2, 20},
-    {make_points, ask_pairs_of_points, &oj_cpu_near_points, 6, 4, 3, 150},
-    {make_points_on_holes, ask_zero, NULL, 5, 0, 3, 150},
-    {make_points_among_many, ask_many_nearest, &oj_cpu_nearest_points, 8, 0, 3,
-     100},
-    {make_holes, ask_zero, NULL, 5, 0, 3, 150},
+    {make_anything, pick_any_join, &oj_cpu_distance, 8, 4, 2, 80},
+    {make_tiny, pick_any_join, &oj_cpu_distance, 8, 4, 2, 20},
+    {make_points, pick_join_of_points, &oj_cpu_near_points, 6, 4, 3, 150},
+    {make_points_on_holes, pick_join_by_contact, NULL, 5, 0, 3, 150},
+    {make_points_among_many, pick_join_of_groups, &oj_cpu_nearest_points, 8, 0,
+     3, 100},
+    {make_holes, pick_join_by_contact, NULL, 5, 0, 3, 150},
 };
 
 #define N_KINDS ((int)(sizeof kinds / sizeof *kinds))
 
 /* Joins with one engine; tie ranks are computed as in oj_join_open(). */
-static void ask_engine(const struct oj_engine *engine,
-                       const struct join_trial *t, int n_threads,
-                       struct oj_matches *out)
+static void join_with_engine(const struct oj_engine *engine,
+                             const struct join_trial *t, int n_threads,
+                             struct oj_matches *out)
 {
     struct oj_options options = {.n_threads = n_threads};
     struct oj_stats stats = {0};
@@ -429,7 +432,7 @@ static void check_layers(int kind)
             kinds[kind].engine->takes(&t.relation, &t.join, &t.input))
         {
             n_of_engine++;
-            ask_engine(kinds[kind].engine, &t, 1 + pick(3), &m);
+            join_with_engine(kinds[kind].engine, &t, 1 + pick(3), &m);
             check_answer("engine", &t.relation, &t.input, &t.join, *d, &m);
         }
         check_backends(&t, kinds[kind].n_backends, *d);

@@ -14,8 +14,8 @@ static struct oj_error error;
 
 /* Records the lists of all rows but left_out, in random order of n_threads
  * threads. */
-static void note(struct oj_list_places *places, int64_t *offset, int64_t n_rows,
-                 int n_threads, int left_out)
+static void record_lists(struct oj_list_places *places, int64_t *offset,
+                         int64_t n_rows, int n_threads, int left_out)
 {
     int64_t stride = 7919, at = 0;
     while (n_rows > 0 && n_rows % stride == 0)
@@ -32,7 +32,7 @@ static void note(struct oj_list_places *places, int64_t *offset, int64_t n_rows,
     oj_list_places_end(places);
 }
 
-static void check(const int64_t *offset, int64_t n_rows, int left_out)
+static void check_lists(const int64_t *offset, int64_t n_rows, int left_out)
 {
     for (int64_t row = 0; row < n_rows; row++)
     {
@@ -58,8 +58,8 @@ TEST_LOOP(unit_every_row, 0, 3)
         int64_t *offset = oj_malloc(2 * n + 1, sizeof *offset);
         ck_assert_ptr_nonnull(offset);
         memset(offset, 0x55, (size_t)(2 * n + 1) * sizeof *offset);
-        note(&places, offset, n, n_threads, left_out);
-        check(offset, n, left_out);
+        record_lists(&places, offset, n, n_threads, left_out);
+        check_lists(offset, n, left_out);
         ck_assert_int_eq(offset[2 * n], 0x5555555555555555);
         oj_free(offset);
     }
@@ -78,7 +78,7 @@ TEST(memory)
         oj_alloc_fail_at(0);
         ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
         if (status != OJ_OK && n % 2 == 0) /* works after a failure */
-            note(&places, offset, 99, 2, 0);
+            record_lists(&places, offset, 99, 2, 0);
     }
     oj_list_places_free(&places);
 }

@@ -188,8 +188,8 @@ static int can_move(const struct oj_flat_buf *buf)
     return 1;
 }
 
-static void move(const struct affine_motion *m, const struct oj_flat_buf *from,
-                 struct oj_flat *to)
+static void transform_layer(const struct affine_motion *m,
+                            const struct oj_flat_buf *from, struct oj_flat *to)
 {
     double *x = oj_malloc(from->n_vertices, sizeof *x);
     double *y = oj_malloc(from->n_vertices, sizeof *y);
@@ -244,8 +244,8 @@ static void run_case(const struct truth_case *c, const struct affine_motion *m)
     struct oj_relation relation = c->relation;
     const struct oj_backend *backend;
     struct oj_flat join_side, input;
-    move(m, &c->join, &join_side);
-    move(m, &c->input, &input);
+    transform_layer(m, &c->join, &join_side);
+    transform_layer(m, &c->input, &input);
     relation.max_distance *= m->scale;
     if (!c->has_fids)
         join_side.fid = NULL;

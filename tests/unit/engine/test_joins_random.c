@@ -100,9 +100,11 @@ static int may_be_apart(const struct oj_relation *r)
 
 /* Decides a pair by GEOS. by_even_odd 1: part of a hole outside of its shell is
  * area, unlike in GEOS. */
-static enum oj_geos_verdict ask(struct oj_geos_pairs *pairs,
-                                const struct join_trial *t, int by_even_odd,
-                                int64_t row, int64_t feature, double *distance)
+static enum oj_geos_verdict decide_pair_by_geos(struct oj_geos_pairs *pairs,
+                                                const struct join_trial *t,
+                                                int by_even_odd, int64_t row,
+                                                int64_t feature,
+                                                double *distance)
 {
     const struct oj_relation *r = &t->relation;
     struct oj_box a = oj_box_of_feature(&t->input, row);
@@ -152,7 +154,8 @@ static void join_row(struct oj_geos_pairs *pairs, const struct join_trial *t,
         enum oj_geos_verdict verdict;
         if (!oj_pair_may_count(filter, row, feature))
             continue;
-        verdict = ask(pairs, t, by_even_odd, row, feature, &distance);
+        verdict =
+            decide_pair_by_geos(pairs, t, by_even_odd, row, feature, &distance);
         ck_assert_int_ne(verdict, OJ_GEOS_OUT_OF_MEMORY);
         if (verdict == OJ_GEOS_CANNOT_SAY && has_distance(&t->relation))
             refused_at = fmin(refused_at, distance);

@@ -111,10 +111,11 @@ enum oracle_answer
     UNDECIDED = 2
 };
 
-static enum oracle_answer ask(const char *backend,
-                              const struct oj_relation *relation,
-                              const struct oj_flat *input,
-                              const struct oj_flat *join_side, double *distance)
+static enum oracle_answer join_two_features(const char *backend,
+                                            const struct oj_relation *relation,
+                                            const struct oj_flat *input,
+                                            const struct oj_flat *join_side,
+                                            double *distance)
 {
     struct oj_options options;
     struct oj_matches matches;
@@ -171,16 +172,16 @@ static int is_right(const struct oracle_case *q, int is_ours,
     return 1;
 }
 
-static void compare(const struct oracle_case *q, const char *backend,
-                    int transposed)
+static void compare_answer(const struct oracle_case *q, const char *backend,
+                           int transposed)
 {
     struct oj_relation relation = q->relation;
     double distance;
     enum oracle_answer answer;
     if (transposed)
         relation = oj_relation_transpose(&q->relation);
-    answer = ask(backend, &relation, transposed ? &q->b : &q->a,
-                 transposed ? &q->a : &q->b, &distance);
+    answer = join_two_features(backend, &relation, transposed ? &q->b : &q->a,
+                               transposed ? &q->a : &q->b, &distance);
     counts.n_asked++;
     if (is_right(q, strcmp(backend, "cpu") == 0, answer, distance))
         return;
@@ -188,7 +189,8 @@ static void compare(const struct oracle_case *q, const char *backend,
     {
         double other;
         counts.n_empty_members++;
-        if (ask("geos", &q->relation, &q->a, &q->b, &other) == answer)
+        if (join_two_features("geos", &q->relation, &q->a, &q->b, &other) ==
+            answer)
             return;
     }
     if (is_exception(q->case_id, q->op, 0))
@@ -259,8 +261,8 @@ static void compare_exact(const struct oracle_case *q, int both_empty)
     }
 }
 
-static void ask_all(const struct oracle_table *cases,
-                    const struct oracle_table *tests, int row)
+static void compare_all_backends(const struct oracle_table *cases,
+                                 const struct oracle_table *tests, int row)
 {
     static const char *const backends[] = {"cpu", "geos", "spatialindex"};
     int at = find_case(cases, get(tests, row, "case_id"));
@@ -291,15 +293,15 @@ static void ask_all(const struct oracle_table *cases,
     compare_exact(&q, a.counts.n_empty + b.counts.n_empty == 2);
     for (int i = 0; i < 3; i++)
     {
-        compare(&q, backends[i], 0);
+        compare_answer(&q, backends[i], 0);
         if (q.relation.op != OJ_OP_NEAREST)
-            compare(&q, backends[i], 1);
+            compare_answer(&q, backends[i], 1);
         else
         {
             struct oracle_case other = q;
             other.a = q.b;
             other.b = q.a;
-            compare(&other, backends[i], 0);
+            compare_answer(&other, backends[i], 0);
         }
     }
     oj_flat_buf_free(&a);
@@ -318,7 +320,7 @@ int main(void)
     wkt_open();
     is_geos_311 = strncmp(GEOSversion(), "3.11.", 5) == 0;
     for (int row = 1; row < tests.n_rows; row++)
-        ask_all(&cases, &tests, row);
+        compare_all_backends(&cases, &tests, row);
     for (int i = 0; i < N_EXCEPTIONS; i++)
     {
         if (n_needed[i] > 0 || !is_geos_311)

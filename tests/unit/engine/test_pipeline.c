@@ -181,8 +181,9 @@ static struct oj_pipeline_work make_work(struct fake *fake)
     return work;
 }
 
-static oj_status run(struct fake *fake, struct oj_pipeline_counts *counts,
-                     struct oj_error *err)
+static oj_status run_pipeline(struct fake *fake,
+                              struct oj_pipeline_counts *counts,
+                              struct oj_error *err)
 {
     const struct oj_pipeline_work work = make_work(fake);
     const struct oj_pipeline_counts no_counts = {0};
@@ -210,7 +211,7 @@ TEST_LOOP(all_batches_arrive_in_order, 0, 4)
         struct oj_pipeline_counts counts;
         struct oj_error err;
         fake.slow = numbers[i] <= 100 ? _i : 0;
-        ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+        ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_OK);
         ck_assert_int_eq(counts.n_parts, numbers[i]);
         ck_assert_int_eq(counts.n_rows, numbers[i] * ROWS);
         ck_assert_int_eq(counts.n_matched, (numbers[i] * ROWS + 1) / 2);
@@ -228,7 +229,7 @@ TEST_LOOP(one_batch_at_a_time, 0, 4)
     fake.slow = _i;
     fake.most_slots = 1;
     fake.most_rows = 3;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_OK);
     ck_assert_int_eq(counts.n_rows, 50 * ROWS);
     ck_assert_int_eq(fake.n_rows_written, 50 * ROWS);
     ck_assert_int_le(fake.most_ahead, 1);
@@ -247,7 +248,7 @@ TEST(too_many_pairs_come_in_parts)
             struct oj_error err = {OJ_OK, ""};
             fake.most_rows = most;
             fake.slow = slow;
-            ck_assert_msg(run(&fake, &counts, &err) == OJ_OK, "%s",
+            ck_assert_msg(run_pipeline(&fake, &counts, &err) == OJ_OK, "%s",
                           err.message);
             ck_assert_int_eq(counts.n_rows, 20 * ROWS);
             ck_assert_int_eq(fake.n_rows_written, 20 * ROWS);
@@ -262,11 +263,11 @@ TEST(a_bound_of_pairs_ends_the_run)
     struct oj_pipeline_counts counts;
     struct oj_error err = {OJ_OK, ""};
     fake.max_pairs = 10 * ROWS / 2 - 1;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_LIMIT);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_ERR_LIMIT);
     ck_assert_ptr_nonnull(strstr(err.message, "pairs"));
     fake = make_fake(10);
     fake.max_pairs = 10 * ROWS / 2;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_OK);
 }
 
 TEST(empty_input)
@@ -274,7 +275,7 @@ TEST(empty_input)
     struct fake fake = make_fake(0);
     struct oj_pipeline_counts counts;
     struct oj_error err;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_OK);
     ck_assert_int_eq(counts.n_parts, 0);
     ck_assert_int_eq(counts.n_rows, 0);
 }
@@ -299,7 +300,8 @@ TEST_LOOP(errors_end_the_run, 0, 4)
                 fake.fail_join = n;
             else
                 fake.fail_write = n;
-            ck_assert_int_eq(run(&fake, &counts, &err), expected[stage]);
+            ck_assert_int_eq(run_pipeline(&fake, &counts, &err),
+                             expected[stage]);
             snprintf(message, sizeof message, "%s %lld", words[stage],
                      (long long)n);
             ck_assert_str_eq(err.message, message);
@@ -319,7 +321,7 @@ TEST(the_first_error_is_told)
     fake.fail_read = 1;
     fake.fail_join = 0;
     fake.late_join = 1;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_DATA);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_ERR_DATA);
     ck_assert_str_eq(err.message, "read 1");
 }
 
@@ -331,7 +333,7 @@ TEST(parts_grow_again)
     struct oj_error err = {OJ_OK, ""};
     fake.most_rows = 1;
     fake.any_after = 5;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_OK);
     ck_assert_int_eq(counts.n_rows, 40 * ROWS);
     ck_assert_int_lt(counts.n_parts, 80);
 }
@@ -341,7 +343,7 @@ TEST(error_text_may_be_unwanted)
     struct fake fake = make_fake(20);
     struct oj_pipeline_counts counts;
     fake.fail_join = 2;
-    ck_assert_int_eq(run(&fake, &counts, NULL), OJ_ERR_NOMEM);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, NULL), OJ_ERR_NOMEM);
 }
 
 TEST_LOOP(cancel_flag_ends_the_run, 0, 4)
@@ -353,7 +355,7 @@ TEST_LOOP(cancel_flag_ends_the_run, 0, 4)
         struct oj_error err = {OJ_OK, ""};
         fake.slow = _i;
         fake.cancel_at = n;
-        ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
+        ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_ERR_CANCELLED);
         ck_assert_int_le(counts.n_parts, n + OJ_PIPELINE_SLOTS);
     }
 }
@@ -364,7 +366,7 @@ TEST(cancel_before_the_start)
     struct oj_pipeline_counts counts;
     struct oj_error err = {OJ_OK, ""};
     fake.cancel = 1;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_ERR_CANCELLED);
     ck_assert_int_eq(counts.n_parts, 0);
     ck_assert_int_eq(fake.n_read, 0);
 }
@@ -375,7 +377,7 @@ TEST(progress_can_stop_the_run)
     struct oj_pipeline_counts counts;
     struct oj_error err = {OJ_OK, ""};
     fake.stop_at = 5;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_ERR_CANCELLED);
     ck_assert_int_eq(counts.n_parts, 5);
 }
 
@@ -464,7 +466,7 @@ TEST(an_error_is_asked_for)
     ck_assert_int_eq(oj_pipeline_close(NULL, OJ_ERR_IO, NULL, &err), OJ_ERR_IO);
 }
 
-static void *raise_soon(void *user)
+static void *set_flag_later(void *user)
 {
     sleep_ms(50);
     __atomic_store_n((int *)user, 1, __ATOMIC_RELAXED);
@@ -482,8 +484,8 @@ TEST(waiting_is_cancelled)
     pthread_t thread;
     fake.hangs = 1;
     p = open_pipeline(&fake);
-    ck_assert_int_eq(pthread_create(&thread, NULL, raise_soon, &fake.cancel),
-                     0);
+    ck_assert_int_eq(
+        pthread_create(&thread, NULL, set_flag_later, &fake.cancel), 0);
     ck_assert_int_eq(oj_pipeline_next(p, &part, &matches, &err),
                      OJ_ERR_CANCELLED);
     __atomic_store_n(&fake.hangs_end, 1, __ATOMIC_RELAXED);

@@ -55,8 +55,8 @@ static struct ogrjoin_index *make_index(const char *op, const char *name,
 }
 
 /* Adds reports of one key at x[i], y = 0.5; x[i] NaN: no geometry. */
-static int add(struct ogrjoin_events *events, const double *x, int64_t n,
-               struct ogrjoin_event_rows *rows)
+static int add_reports(struct ogrjoin_events *events, const double *x,
+                       int64_t n, struct ogrjoin_event_rows *rows)
 {
     static const double y[] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5};
     static const int64_t key[] = {7, 7, 7, 7, 7, 7};
@@ -78,7 +78,8 @@ static int add(struct ogrjoin_events *events, const double *x, int64_t n,
 
 /* Checks events; "0+1 1-0": report 0 enters feature 1, report 1 leaves feature
  * 0. */
-static void expect(const struct ogrjoin_event_rows *rows, const char *words)
+static void expect_events(const struct ogrjoin_event_rows *rows,
+                          const char *words)
 {
     static const char signs[] = "+-=~";
     char text[400] = "";
@@ -98,19 +99,19 @@ TEST(events_of_a_way)
     struct ogrjoin_events *events = NULL;
     struct ogrjoin_event_rows rows;
     must(ogrjoin_events_new(index, NULL, 0, &events, &error));
-    must(add(events, way, 6, &rows));
-    expect(&rows, "1+0 2+1 4-0 5-1");
+    must(add_reports(events, way, 6, &rows));
+    expect_events(&rows, "1+0 2+1 4-0 5-1");
     ck_assert_int_eq(ogrjoin_events_inside(events), 0);
-    must(add(events, way + 2, 1, &rows));
-    expect(&rows, "0+1 0+0");
+    must(add_reports(events, way + 2, 1, &rows));
+    expect_events(&rows, "0+1 0+0");
     ck_assert_int_eq(ogrjoin_events_inside(events), 1);
-    must(add(events, way + 3, 1, &rows));
-    expect(&rows, "");
+    must(add_reports(events, way + 3, 1, &rows));
+    expect_events(&rows, "");
     ogrjoin_events_free(events);
     must(ogrjoin_events_new(index, "all", 0, &events, &error));
     ogrjoin_index_free(index); /* events hold a reference to it */
-    must(add(events, way, 6, &rows));
-    expect(&rows, "1+0 2+1 2=0 4-0 4=1 5-1");
+    must(add_reports(events, way, 6, &rows));
+    expect_events(&rows, "1+0 2+1 2=0 4-0 4=1 5-1");
     ogrjoin_events_free(events);
 }
 
@@ -120,11 +121,12 @@ TEST(changes_of_the_nearest)
     struct ogrjoin_events *events = NULL;
     struct ogrjoin_event_rows rows;
     must(ogrjoin_events_new(index, NULL, 0, &events, &error));
-    must(add(events, way, 6, &rows));
-    expect(&rows, "1~0 2~1"); /* at x 2 it is exactly at the maximum distance */
+    must(add_reports(events, way, 6, &rows));
+    expect_events(&rows,
+                  "1~0 2~1"); /* at x 2 it is exactly at the maximum distance */
     ck_assert(rows.measure[0] == 0);
-    must(add(events, way, 1, &rows));
-    expect(&rows, "0~-1");
+    must(add_reports(events, way, 1, &rows));
+    expect_events(&rows, "0~-1");
     ck_assert(isnan(rows.measure[0]));
     ogrjoin_events_free(events);
     ogrjoin_index_free(index);
@@ -144,11 +146,11 @@ TEST(states)
     must(ogrjoin_events_new(index, NULL, 0, &later, &error));
     ck_assert_int_eq(ogrjoin_events_load(later, path, &error),
                      OGRJOIN_ERR_DATA); /* an empty file */
-    must(add(events, way + 2, 1, &rows));
+    must(add_reports(events, way + 2, 1, &rows));
     must(ogrjoin_events_save(events, path, &error));
     must(ogrjoin_events_load(later, path, &error));
-    must(add(later, way + 4, 2, &rows));
-    expect(&rows, "0-0 1-1");
+    must(add_reports(later, way + 4, 2, &rows));
+    expect_events(&rows, "0-0 1-1");
     must(ogrjoin_events_load(later, path, &error));
     ck_assert_int_eq(ogrjoin_events_inside(later), 1);
     ogrjoin_events_free(later);
@@ -158,7 +160,7 @@ TEST(states)
     ogrjoin_events_free(later);
     must(ogrjoin_events_new(index, NULL, 1, &later, &error));
     ck_assert_int_eq(ogrjoin_events_load(later, path, &error), OGRJOIN_ERR_ARG);
-    ck_assert_int_eq(add(later, way, 1, &rows), OGRJOIN_ERR_ARG);
+    ck_assert_int_eq(add_reports(later, way, 1, &rows), OGRJOIN_ERR_ARG);
     unlink(path);
     ck_assert_int_eq(ogrjoin_events_load(later, path, &error), OGRJOIN_ERR_IO);
     ck_assert_int_eq(ogrjoin_events_save(later, "/nowhere/state", &error),
@@ -201,15 +203,15 @@ TEST(no_memory)
         oj_alloc_fail_at(n);
         status = ogrjoin_events_new(index, NULL, 0, &events, &error);
         if (status == OGRJOIN_OK)
-            status = add(events, way, 6, &rows);
+            status = add_reports(events, way, 6, &rows);
         oj_alloc_fail_at(0);
         ck_assert(status == OGRJOIN_OK || status == OGRJOIN_ERR_NOMEM);
         n_failed += status != OGRJOIN_OK;
         if (events != NULL)
         {
             if (status != OGRJOIN_OK)
-                must(add(events, way, 6, &rows));
-            expect(&rows, "1+0 2+1 4-0 5-1");
+                must(add_reports(events, way, 6, &rows));
+            expect_events(&rows, "1+0 2+1 4-0 5-1");
         }
         ogrjoin_events_free(events);
         ogrjoin_index_trim(index);

@@ -181,8 +181,8 @@ static oj_status add_batch(struct event_trial *t, int64_t n,
     return oj_events_add(events, &keys, &reports, &t->pairs, out, &error);
 }
 
-static void compare(const struct event_trial *t,
-                    const struct oj_event_rows *out)
+static void compare_events(const struct event_trial *t,
+                           const struct oj_event_rows *out)
 {
     int64_t at = 0;
     ck_assert_int_eq(out->rows.n_entries, t->n_events);
@@ -258,7 +258,7 @@ TEST_LOOP(random_batches, 0, 8)
         make_reports(&t, n);
         make_truth(&t, n);
         must(add_batch(&t, n, events, &out));
-        compare(&t, &out);
+        compare_events(&t, &out);
         oj_events_count(events, &counts);
         ck_assert_int_eq(counts.n_inside, count_inside(&t));
         n_all += t.n_events;
@@ -302,7 +302,7 @@ TEST_LOOP(no_memory, 0, 8)
                 status = here;
                 must(add_batch(&t, MOST_ROWS, events, &out));
             }
-            compare(&t, &out);
+            compare_events(&t, &out);
         }
         n_failed += status != OJ_OK;
         oj_event_rows_free(&out);

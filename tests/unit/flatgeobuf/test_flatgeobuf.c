@@ -51,7 +51,8 @@ static oj_status read_rows(OGRLayerH layer, int use_lane, int64_t batch_rows,
 }
 
 /* Asserts that both ways read equal rows. */
-static void compare(OGRLayerH layer, int64_t batch_rows, int expect_lane)
+static void compare_lane_with_gdal(OGRLayerH layer, int64_t batch_rows,
+                                   int expect_lane)
 {
     GDALDatasetH out[2];
     int by_lane;
@@ -89,7 +90,7 @@ TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
     {
         file = make_file(wkt, type, _i % 2, 60 + _i);
         for (int64_t batch = 1; batch <= 1000; batch *= 10)
-            compare(first_layer(file), batch, is_plain);
+            compare_lane_with_gdal(first_layer(file), batch, is_plain);
         GDALClose(file);
     }
     CPLPopErrorHandler();
@@ -131,7 +132,7 @@ TEST_LOOP(property_large_files_on_threads, 0, 4)
         add_row(first_layer(file), i, wkt[i == 11111 ? _i : i % 3]);
     file = reopen(file, FILE_NAME);
     n_read_threads = 3;
-    compare(first_layer(file), 6007, _i < 3);
+    compare_lane_with_gdal(first_layer(file), 6007, _i < 3);
     n_read_threads = 1;
     GDALClose(file);
     VSIUnlink(FILE_NAME);
@@ -147,7 +148,7 @@ TEST(unit_rows_from_a_curve_on_are_left_to_gdal)
     for (int i = 0; i < 400; i++)
         add_row(first_layer(file), i, wkt[i < 100 ? i % 2 : i % 4]);
     file = reopen(file, FILE_NAME);
-    compare(first_layer(file), 64, 0);
+    compare_lane_with_gdal(first_layer(file), 64, 0);
     GDALClose(file);
     VSIUnlink(FILE_NAME);
 }
@@ -394,7 +395,7 @@ static void same_files(OGRLayerH gdal, OGRLayerH ours, int has_index)
 }
 
 /* Moves a geometry of a simple type, so that rows lie in different places. */
-static OGRGeometryH shifted(const char *wkt, int i)
+static OGRGeometryH make_shifted(const char *wkt, int i)
 {
     char *text = CPLStrdup(wkt), *at = text;
     OGRGeometryH geometry;
@@ -417,7 +418,7 @@ static OGRGeometryH shifted(const char *wkt, int i)
 TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
 {
     const char *wkt = test_shapes[_i / 4];
-    OGRGeometryH geometry = shifted(wkt, 0);
+    OGRGeometryH geometry = make_shifted(wkt, 0);
     OGRwkbGeometryType type = OGR_G_GetGeometryType(geometry);
     int has_index = _i % 2;
     GDALDatasetH in = make_layer("Memory", "", N_FGB_FIELDS, type, NULL),
@@ -432,7 +433,7 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
         for (int f = 0; f < OGR_F_GetFieldCount(feature); f++)
             set_value(feature, f, i);
         if (has_index || i % 9 != 4)
-            OGR_F_SetGeometryDirectly(feature, shifted(wkt, i));
+            OGR_F_SetGeometryDirectly(feature, make_shifted(wkt, i));
         ck_assert_int_eq(OGR_L_CreateFeature(first_layer(in), feature),
                          OGRERR_NONE);
         OGR_F_Destroy(feature);
@@ -504,7 +505,7 @@ static void add_rows(struct oj_flatgeobuf_unsorted *rows, int crowd, int64_t n)
 }
 
 /* Hilbert code as GDAL computes it. */
-static uint32_t hilbert(uint32_t n, uint32_t x, uint32_t y)
+static uint32_t hilbert_code(uint32_t n, uint32_t x, uint32_t y)
 {
     uint32_t code = 0;
     for (uint32_t s = n / 2; s > 0; s /= 2)
@@ -521,7 +522,7 @@ static uint32_t hilbert(uint32_t n, uint32_t x, uint32_t y)
     return code;
 }
 
-static uint32_t code_of(const double *all, const double *box)
+static uint32_t code_of_box(const double *all, const double *box)
 {
     uint32_t cell[2];
     for (int i = 0; i < 2; i++)
@@ -533,7 +534,7 @@ static uint32_t code_of(const double *all, const double *box)
                              size)
                 : 0;
     }
-    return hilbert(65536, cell[0], cell[1]);
+    return hilbert_code(65536, cell[0], cell[1]);
 }
 
 /* Rows are kept in a temporary file, in both memory and file, or in memory. */
@@ -576,7 +577,7 @@ TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
         ck_assert_int_eq(size_of_row, n_head + 12 + row % 13 * 8);
         if (n_head > 0)
             ck_assert_mem_eq(at + n_head - 16, node.box, 16);
-        code = code_of(rows.box, node.box);
+        code = code_of_box(rows.box, node.box);
         ck_assert(code < last_code || (code == last_code && row > last_row));
         last_code = code;
         last_row = row;

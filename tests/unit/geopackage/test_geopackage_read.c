@@ -64,9 +64,9 @@ struct row_text
     int64_t n, cap;
 };
 
-static void add(struct row_text *to, const char *format, ...)
+static void append_format(struct row_text *to, const char *format, ...)
     CPL_PRINT_FUNC_FORMAT(2, 3);
-static void add(struct row_text *to, const char *format, ...)
+static void append_format(struct row_text *to, const char *format, ...)
 {
     va_list list;
     ck_assert_int_eq(
@@ -95,23 +95,24 @@ static void add_value(struct row_text *to, const struct oj_value *value,
     const OGRField *raw = &value->raw;
     int64_t n;
     if (!oj_value_is_there(value))
-        add(to, " -");
+        append_format(to, " -");
     else if (type == OFTInteger)
-        add(to, " %d", raw->Integer);
+        append_format(to, " %d", raw->Integer);
     else if (type == OFTInteger64)
-        add(to, " %lld", (long long)raw->Integer64);
+        append_format(to, " %lld", (long long)raw->Integer64);
     else if (type == OFTReal)
-        add(to, " %a", raw->Real);
+        append_format(to, " %a", raw->Real);
     else if (type == OFTString || type == OFTBinary)
     {
         const void *bytes = oj_value_bytes(value, type, &n);
-        add(to, " '");
+        append_format(to, " '");
         add_bytes(to, bytes, n);
     }
     else
-        add(to, " %d-%d-%d %d:%d:%a %d", raw->Date.Year, raw->Date.Month,
-            raw->Date.Day, raw->Date.Hour, raw->Date.Minute,
-            (double)raw->Date.Second, raw->Date.TZFlag);
+        append_format(to, " %d-%d-%d %d:%d:%a %d", raw->Date.Year,
+                      raw->Date.Month, raw->Date.Day, raw->Date.Hour,
+                      raw->Date.Minute, (double)raw->Date.Second,
+                      raw->Date.TZFlag);
 }
 
 static void add_geometry(struct row_text *to, const struct oj_attributes *rows,
@@ -140,7 +141,7 @@ static void add_batch(struct row_text *to, const struct oj_batch *batch,
     struct oj_value value;
     for (int64_t i = 0; i < batch->n_rows; i++)
     {
-        add(to, "\n%lld ", (long long)batch->flat.fid[i]);
+        append_format(to, "\n%lld ", (long long)batch->flat.fid[i]);
         add_geometry(to, batch->attributes, i);
         for (int f = 0; f < OGR_FD_GetFieldCount(defn); f++)
         {
@@ -188,8 +189,8 @@ static void same_text(const struct row_text *a, const struct row_text *b)
 }
 
 /* Asserts that all ways read equal rows. */
-static void compare(GDALDatasetH file, OGRLayerH layer, int64_t batch_rows,
-                    int expect_lane)
+static void compare_lane_with_gdal(GDALDatasetH file, OGRLayerH layer,
+                                   int64_t batch_rows, int expect_lane)
 {
     struct row_text out[N_WAYS];
     struct oj_read_counts counts[N_WAYS];
@@ -247,8 +248,9 @@ TEST_LOOP(property_every_shape_and_field, 0, 2 * N_SHAPES)
         type = OGR_G_GetGeometryType(geometry);
     file = make_file(wkt, type, 60 + _i);
     for (int64_t batch = 1; batch <= 1000; batch *= 10)
-        compare(file, first_layer(file), batch,
-                strcmp(wkt, "POINT EMPTY") != 0 && _i / 2 <= FIRST_CURVE);
+        compare_lane_with_gdal(file, first_layer(file), batch,
+                               strcmp(wkt, "POINT EMPTY") != 0 &&
+                                   _i / 2 <= FIRST_CURVE);
     GDALClose(file);
     CPLPopErrorHandler();
     remove_file();
@@ -315,7 +317,7 @@ static GDALDatasetH make_table(const char *table, const char *const *sql)
 #define FOUR_KINDS "a INTEGER, b DOUBLE, c TEXT, d MEDIUMINT"
 /* Returns a statement that inserts n rows into t; fid: expression for the FID
  * of row i. */
-static const char *rows(int n, const char *fid)
+static const char *sql_of_rows(int n, const char *fid)
 {
     static char sql[1000];
     CPLsnprintf(
@@ -336,7 +338,7 @@ static void compare_table(const char *table, const char *const *sql,
     OGRLayerH layer = GDALDatasetGetLayerByName(file, table);
     ck_assert_ptr_nonnull(layer);
     for (int64_t batch = 7; batch <= 700; batch *= 100)
-        compare(file, layer, batch, expect_lane);
+        compare_lane_with_gdal(file, layer, batch, expect_lane);
     GDALClose(file);
     remove_file();
 }
@@ -366,13 +368,13 @@ TEST_LOOP(property_numbers_of_rows, 0,
 {
     const char *sql[] = {
         "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
-        rows(numberings[_i].n, numberings[_i].fid), NULL};
+        sql_of_rows(numberings[_i].n, numberings[_i].fid), NULL};
     GDALDatasetH file;
     if (numberings[_i].n == 0)
         sql[1] = NULL;
     file = make_table("t", sql);
-    compare(file, GDALDatasetGetLayerByName(file, "t"), numberings[_i].batch,
-            1);
+    compare_lane_with_gdal(file, GDALDatasetGetLayerByName(file, "t"),
+                           numberings[_i].batch, 1);
     GDALClose(file);
     remove_file();
 }
@@ -397,17 +399,17 @@ TEST(unit_what_is_no_plain_table)
 {
     const char *view[] = {
         "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
-        rows(50, "i * 9999"),
+        sql_of_rows(50, "i * 9999"),
         "CREATE VIEW v AS SELECT fid, geom, a FROM t WHERE a > 5", NULL};
     const char *text_key[] = {
         "CREATE TABLE t(fid TEXT PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
-        rows(50, "i"), NULL};
+        sql_of_rows(50, "i"), NULL};
     const char *no_rowid[] = {"CREATE TABLE t(fid INTEGER PRIMARY KEY, geom "
                               "BLOB, " FOUR_KINDS ") WITHOUT ROWID",
-                              rows(50, "i"), NULL};
+                              sql_of_rows(50, "i"), NULL};
     const char *descending[] = {"CREATE TABLE t(fid INTEGER PRIMARY KEY DESC, "
                                 "geom BLOB, " FOUR_KINDS ")",
-                                rows(50, "i"), NULL};
+                                sql_of_rows(50, "i"), NULL};
     CPLPushErrorHandler(CPLQuietErrorHandler);
     compare_table("v", view, 0);
     is_not_by_lane("t", text_key);
@@ -426,7 +428,7 @@ TEST_LOOP(property_pages, 0, 5)
         page,
         "VACUUM",
         "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
-        rows(3000, "i * 3"),
+        sql_of_rows(3000, "i * 3"),
         "UPDATE t SET c = substr(hex(zeroblob(3000)), 1, fid % 6000) || fid "
         "WHERE fid % 7 = 0",
         "UPDATE t SET c = hex(zeroblob(200000)) WHERE fid = 3000",
@@ -446,7 +448,8 @@ TEST_LOOP(property_pages, 0, 5)
     ck_assert_int_eq((head[16] << 8 | head[17]) % 65535,
                      atoi(sizes[_i]) % 65535);
     for (int64_t batch = 7; batch <= 700; batch *= 100)
-        compare(file, GDALDatasetGetLayerByName(file, "t"), batch, _i < 4);
+        compare_lane_with_gdal(file, GDALDatasetGetLayerByName(file, "t"),
+                               batch, _i < 4);
     GDALClose(file);
     remove_file();
 }
@@ -469,8 +472,9 @@ TEST_LOOP(unit_least_and_greatest_fid, 0, 2)
 {
     const char *const sql[] = {
         "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
-        rows(100, "CASE i WHEN 1 THEN -9223372036854775807 - 1 WHEN 2 THEN "
-                  "9223372036854775807 ELSE i END"),
+        sql_of_rows(100,
+                    "CASE i WHEN 1 THEN -9223372036854775807 - 1 WHEN 2 THEN "
+                    "9223372036854775807 ELSE i END"),
         _i == 0 ? "UPDATE t SET d = 1.5 WHERE fid = (SELECT min(fid) FROM t)"
                 : NULL,
         NULL};
@@ -587,7 +591,7 @@ TEST_LOOP(property_odd_geometries, 0,
     char value[200];
     const char *sql[] = {
         "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
-        rows(100, "i * 7777"), value, NULL};
+        sql_of_rows(100, "i * 7777"), value, NULL};
     struct oj_error err[N_WAYS];
     CPLsnprintf(value, sizeof value,
                 "UPDATE t SET geom = %s WHERE fid = 60 * 7777",
@@ -656,7 +660,7 @@ TEST(unit_not_where_the_dataset_writes)
     GDALDatasetH file;
     GDALClose(make_file("POINT (1 2)", wkbPoint, 50));
     file = open_file(GDAL_OF_UPDATE);
-    compare(file, first_layer(file), 10, 0);
+    compare_lane_with_gdal(file, first_layer(file), 10, 0);
     GDALClose(file);
     remove_file();
 }
@@ -856,7 +860,7 @@ TEST(unit_nan_cells_are_null)
     CPLFree(bytes);
     ck_assert_int_eq(n_changed, 100);
     file = open_file(GDAL_OF_READONLY);
-    compare(file, GDALDatasetGetLayerByName(file, "t"), 70, 1);
+    compare_lane_with_gdal(file, GDALDatasetGetLayerByName(file, "t"), 70, 1);
     ck_assert_int_eq(read_layer(file, GDALDatasetGetLayerByName(file, "t"), 1,
                                 70, &text, &counts, &err),
                      OJ_OK);

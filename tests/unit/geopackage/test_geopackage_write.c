@@ -23,7 +23,7 @@ static const char *const without_index[] = {"SPATIAL_INDEX=NO", NULL};
 static const char *const odd_names[] = {"FID=f\"i'd", "GEOMETRY_NAME=g\"e'o",
                                         NULL};
 
-static void clean(void)
+static void remove_files(void)
 {
     VSIRmdirRecursive(FOLDER);
     ck_assert_int_eq(mkdir(FOLDER, 0755), 0);
@@ -90,7 +90,7 @@ static void add_rows(struct dumped *text, sqlite3 *db, const char *query)
 
 /* Writes the whole contents of the file, except times and the structure of the
  * spatial index. */
-static char *dump(const char *path, const char *layer)
+static char *dump_file(const char *path, const char *layer)
 {
     static const char *const queries[] = {
         "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2",
@@ -138,8 +138,8 @@ static char *dump(const char *path, const char *layer)
 
 static void same_files(const char *layer)
 {
-    char *a = dump(paths[GDAL_WRITES], layer);
-    char *b = dump(paths[LANE_WRITES], layer);
+    char *a = dump_file(paths[GDAL_WRITES], layer);
+    char *b = dump_file(paths[LANE_WRITES], layer);
     size_t i = 0;
     while (a[i] != '\0' && a[i] == b[i])
         i++;
@@ -232,12 +232,12 @@ static oj_status write_file(OGRLayerH from, OGRwkbGeometryType type,
 
 /* Writes by both ways: status and files must be equal. If the extent is not
  * finite the messages differ, because GDAL's is that of SQLite. */
-static void compare(OGRLayerH from, OGRwkbGeometryType type,
-                    const char *const *options)
+static void compare_writers(OGRLayerH from, OGRwkbGeometryType type,
+                            const char *const *options)
 {
     struct oj_error errors[2];
     oj_status status[2];
-    clean();
+    remove_files();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     for (int lane = 0; lane < 2; lane++)
         status[lane] = write_file(from, type, options, lane, &errors[lane]);
@@ -283,7 +283,7 @@ TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
     const char *wkt = test_shapes[_i / 4];
     OGRwkbGeometryType type = _i % 4 < 2 ? wkbUnknown : type_of(wkt);
     GDALDatasetH in = make_input(wkt, wkbUnknown, 900);
-    compare(first_layer(in), type, _i % 2 ? usual : without_index);
+    compare_writers(first_layer(in), type, _i % 2 ? usual : without_index);
     GDALClose(in);
 }
 
@@ -315,7 +315,7 @@ enum
     N_ODD = (int)(sizeof odd_shapes / sizeof odd_shapes[0])
 };
 
-static double odd(double value)
+static double odd_coordinate(double value)
 {
     return value == 777.0   ? (double)NAN
            : value == 888.0 ? (double)INFINITY
@@ -333,10 +333,12 @@ static void make_odd(OGRLayerH layer)
         {
             double x, y, z;
             OGR_G_GetPoint(geometry, i, &x, &y, &z);
-            if (OGR_G_Is3D(geometry) && !isfinite(odd(z)))
-                OGR_G_SetPoint(geometry, i, x, y, odd(z));
-            else if (!isfinite(odd(x)) || !isfinite(odd(y)))
-                OGR_G_SetPoint_2D(geometry, i, odd(x), odd(y));
+            if (OGR_G_Is3D(geometry) && !isfinite(odd_coordinate(z)))
+                OGR_G_SetPoint(geometry, i, x, y, odd_coordinate(z));
+            else if (!isfinite(odd_coordinate(x)) ||
+                     !isfinite(odd_coordinate(y)))
+                OGR_G_SetPoint_2D(geometry, i, odd_coordinate(x),
+                                  odd_coordinate(y));
         }
         ck_assert_int_eq(OGR_L_SetFeature(layer, feature), OGRERR_NONE);
         OGR_F_Destroy(feature);
@@ -350,7 +352,8 @@ TEST_LOOP(property_odd_shapes, 0, 2 * N_ODD)
         add_row(first_layer(in), i,
                 i % 3 > 0 ? "POINT (1 2)" : odd_shapes[_i / 2]);
     make_odd(first_layer(in));
-    compare(first_layer(in), wkbUnknown, _i % 2 ? usual : without_index);
+    compare_writers(first_layer(in), wkbUnknown,
+                    _i % 2 ? usual : without_index);
     GDALClose(in);
 }
 
@@ -358,7 +361,7 @@ TEST_LOOP(property_odd_shapes, 0, 2 * N_ODD)
 TEST_LOOP(unit_few_rows, 0, 4)
 {
     GDALDatasetH in = make_input("POINT (3 4)", wkbPoint, _i / 2);
-    compare(first_layer(in), wkbPoint, _i % 2 ? usual : without_index);
+    compare_writers(first_layer(in), wkbPoint, _i % 2 ? usual : without_index);
     GDALClose(in);
 }
 
@@ -429,7 +432,7 @@ TEST_LOOP(property_names_texts_and_times, 0, 2)
         OGR_F_SetFieldDouble(feature, 5, reals[i % 6]);
         add_point(layer, feature, i);
     }
-    compare(layer, wkbPoint, _i ? odd_names : usual);
+    compare_writers(layer, wkbPoint, _i ? odd_names : usual);
     GDALClose(in);
 }
 
@@ -445,7 +448,7 @@ TEST_LOOP(unit_refused_rows, 0, 2)
         OGR_F_SetFieldInteger(feature, 0, _i == 1 && i == 150 ? 20 : i);
         add_point(layer, feature, i);
     }
-    compare(layer, wkbPoint, usual);
+    compare_writers(layer, wkbPoint, usual);
     GDALClose(in);
 }
 
@@ -476,7 +479,7 @@ static GDALDatasetH make_scattered(int n)
     return in;
 }
 
-static int64_t ask(sqlite3 *db, const char *query)
+static int64_t query_integer(sqlite3 *db, const char *query)
 {
     sqlite3_stmt *statement;
     int64_t value;
@@ -494,10 +497,11 @@ static void check_searches(const char *path)
     sqlite3 *db;
     ck_assert_int_eq(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL),
                      SQLITE_OK);
-    ck_assert_int_eq(ask(db, "SELECT rtreecheck('rtree_things_geom') = 'ok'"),
-                     1);
     ck_assert_int_eq(
-        ask(db, "SELECT count(*) FROM things t LEFT JOIN rtree_things_geom r "
+        query_integer(db, "SELECT rtreecheck('rtree_things_geom') = 'ok'"), 1);
+    ck_assert_int_eq(
+        query_integer(
+            db, "SELECT count(*) FROM things t LEFT JOIN rtree_things_geom r "
                 "ON r.id = t.fid WHERE r.id IS NULL"),
         0);
     for (int i = 0; i < 100; i++)
@@ -511,14 +515,15 @@ static void check_searches(const char *path)
             "SELECT total(id) + count(*) FROM rtree_things_geom WHERE +maxx >= "
             "%f AND +minx <= %f AND +maxy >= %f AND +miny <= %f",
             x, x + w, y, y + w);
-        ck_assert_int_eq(ask(db, by_index), ask(db, by_all));
+        ck_assert_int_eq(query_integer(db, by_index),
+                         query_integer(db, by_all));
         sqlite3_free(by_index);
         sqlite3_free(by_all);
     }
     sqlite3_close(db);
 }
 
-static void execute(GDALDatasetH dataset, const char *statement)
+static void execute_sql(GDALDatasetH dataset, const char *statement)
 {
     OGRLayerH result;
     CPLErrorReset();
@@ -544,8 +549,9 @@ static void check_packed(const char *path, int64_t n)
     sqlite3 *db;
     ck_assert_int_eq(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL),
                      SQLITE_OK);
-    ck_assert_int_eq(ask(db, "SELECT count(*) FROM rtree_things_geom_node"),
-                     count_nodes(n));
+    ck_assert_int_eq(
+        query_integer(db, "SELECT count(*) FROM rtree_things_geom_node"),
+        count_nodes(n));
     sqlite3_close(db);
 }
 
@@ -557,7 +563,7 @@ TEST_LOOP(large_gdal_goes_on_with_the_file, 0, 7)
     GDALDatasetH in = make_scattered(sizes[_i]), file;
     struct oj_error err;
     int n = sizes[_i];
-    clean();
+    remove_files();
     ck_assert_int_eq(
         write_file(first_layer(in), wkbPoint, usual, LANE_WRITES, &err), OJ_OK);
     check_searches(paths[LANE_WRITES]);
@@ -571,10 +577,11 @@ TEST_LOOP(large_gdal_goes_on_with_the_file, 0, 7)
             OGR_F_Create(OGR_L_GetLayerDefn(first_layer(file)));
         add_point(first_layer(file), feature, i);
     }
-    execute(file, "DELETE FROM things WHERE a % 3 = 1");
-    execute(file, "UPDATE things SET geom = (SELECT geom FROM things LIMIT 1) "
-                  "WHERE a % 5 = 2");
-    execute(file, "UPDATE things SET fid = -fid - 10 WHERE a % 7 = 3");
+    execute_sql(file, "DELETE FROM things WHERE a % 3 = 1");
+    execute_sql(file,
+                "UPDATE things SET geom = (SELECT geom FROM things LIMIT 1) "
+                "WHERE a % 5 = 2");
+    execute_sql(file, "UPDATE things SET fid = -fid - 10 WHERE a % 7 = 3");
     ck_assert_int_eq(OGR_L_GetFeatureCount(first_layer(file), 1),
                      n + 500 - (n + 1) / 3);
     file = reopen(file, paths[LANE_WRITES]);
@@ -582,7 +589,7 @@ TEST_LOOP(large_gdal_goes_on_with_the_file, 0, 7)
                      n + 500 - (n + 1) / 3);
     GDALClose(file);
     check_searches(paths[LANE_WRITES]);
-    compare(first_layer(in), wkbPoint, usual);
+    compare_writers(first_layer(in), wkbPoint, usual);
     GDALClose(in);
 }
 
@@ -596,7 +603,7 @@ TEST_LOOP(unit_a_full_file, 0, 2)
     {
         GDALDatasetH to;
         char pragma[64];
-        clean();
+        remove_files();
         to = make_output(paths[_i], first_layer(in), wkbPoint, usual);
         snprintf(pragma, sizeof pragma, "PRAGMA max_page_count = %d", pages);
         CPLPushErrorHandler(CPLQuietErrorHandler);

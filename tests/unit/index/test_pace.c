@@ -23,7 +23,8 @@ struct simulated_run
     double all_s, longest_s; /* maximum time of a piece but the first */
 };
 
-static struct simulated_run run(struct simulated_join job, int64_t n_rows)
+static struct simulated_run simulate_pieces(struct simulated_join job,
+                                            int64_t n_rows)
 {
     struct oj_cuda_pace pace = {0, 0.0};
     struct simulated_run r = {0, 0.0, 0.0};
@@ -47,8 +48,8 @@ static struct simulated_run run(struct simulated_join job, int64_t n_rows)
 TEST(short_jobs_are_two_pieces)
 {
     struct simulated_join job = {0.0, 1e-7};
-    ck_assert_int_eq(run(job, 500000).n_pieces, 2);
-    ck_assert_int_eq(run(job, 1000).n_pieces, 1);
+    ck_assert_int_eq(simulate_pieces(job, 500000).n_pieces, 2);
+    ck_assert_int_eq(simulate_pieces(job, 1000).n_pieces, 1);
 }
 
 /* A row takes 1 us to 10 ms of the whole device. */
@@ -58,7 +59,7 @@ TEST(pieces_of_slow_rows_are_short)
     {
         struct simulated_join job = {0.0, row_s};
         int64_t n_rows = (int64_t)(20.0 / row_s);
-        struct simulated_run r = run(job, n_rows);
+        struct simulated_run r = simulate_pieces(job, n_rows);
         ck_assert_double_lt(r.longest_s, 1.0);
         ck_assert_int_le(r.n_pieces, 400);
     }
@@ -70,7 +71,7 @@ TEST(pieces_of_long_walks_are_large)
     for (double alone_s = 0.001; alone_s < 0.25; alone_s *= 1.5)
     {
         struct simulated_join job = {alone_s, 1e-8};
-        struct simulated_run r = run(job, 1000000);
+        struct simulated_run r = simulate_pieces(job, 1000000);
         double floor_s = alone_s * 1000000 / ABREAST;
         ck_assert_double_lt(r.longest_s, 1.0);
         ck_assert_double_lt(r.all_s, 2.0 * floor_s + 12.0 * alone_s + 0.1);

@@ -10,7 +10,7 @@
 
 /* ---- files that change -------------------------------------------------- */
 
-static void touch(const char *name)
+static void change_file(const char *name)
 {
     ck_assert_int_eq(utimensat(AT_FDCWD, path_of(name), NULL, 0), 0);
     settle();
@@ -28,7 +28,7 @@ TEST(changed_file)
         int64_t n_entries;
         is_found(line, "points.gpkg", name);
         n_entries = oj_join_cache_counts().n_entries;
-        touch(name);
+        change_file(name);
         ck_assert(!is_found(line, "points.gpkg", name));
         ck_assert(join_shared(&before, line, "points.gpkg", name));
         ck_assert_int_eq(oj_join_cache_counts().n_entries, n_entries);
@@ -58,7 +58,7 @@ TEST(changed_while_open)
     make_folder();
     open_job(&t, line, "points.gpkg", "zones.gpkg");
     ck_assert_ptr_nonnull(t.pass.job.join_files.paths);
-    touch("zones.gpkg");
+    change_file("zones.gpkg");
     prepare(&t, NULL);
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     must(&t, stream(&t));
@@ -151,7 +151,7 @@ TEST(vrt)
     write_text("zones.csv", "x,y,n\n1,2,3\n4,5,6\n");
     write_vrt("zones.csv", from_xy);
     ck_assert(is_found_again());
-    touch("zones.csv");
+    change_file("zones.csv");
     ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
     ck_assert(is_found_again());
     write_text("zones.csvt", "Real,Real,Integer\n");
@@ -159,7 +159,7 @@ TEST(vrt)
     ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
     write_vrt("zones.gpkg", ever_the_same);
     ck_assert(is_found_again());
-    touch("zones.gpkg");
+    change_file("zones.gpkg");
     ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
     /* a VRT with random SQL, and a VRT whose source is a VRT */
     oj_join_cache_clear();

@@ -244,8 +244,8 @@ static void read_summary(struct result *r)
     VSIFree(json);
 }
 
-static struct result run(const struct random_layers_trial *t,
-                         enum backend backend, const char *reference)
+static struct result run_command(const struct random_layers_trial *t,
+                                 enum backend backend, const char *reference)
 {
     struct oj_message_sink sink;
     struct oj_error error = {OJ_OK, ""};
@@ -400,7 +400,7 @@ static int has_cuda(void)
 }
 
 /* Returns what is wrong with the answer of cpu or cuda, or NULL. */
-static const char *judge_ours(const struct result *r)
+static const char *find_fault_of_ours(const struct result *r)
 {
     if (r->status != OJ_OK)
         return "the run failed";
@@ -414,7 +414,8 @@ static const char *judge_ours(const struct result *r)
 }
 
 /* Returns what is wrong with GEOS's answer, in pairs for which cpu is right. */
-static const char *judge_geos(const struct result *r, const struct result *cpu)
+static const char *find_fault_of_geos(const struct result *r,
+                                      const struct result *cpu)
 {
     int is_plain = r->different == 0 && r->pairs_left_out == 0 &&
                    r->within_ulps == 0 && cpu->proved == 0 &&
@@ -431,8 +432,8 @@ static const char *judge_geos(const struct result *r, const struct result *cpu)
 }
 
 /* Joins on all backends; returns what is wrong, or NULL. */
-static const char *judge(const struct random_layers_trial *t,
-                         enum backend *backend)
+static const char *find_fault(const struct random_layers_trial *t,
+                              enum backend *backend)
 {
     struct result r[N_BACKENDS];
     write_layer(&t->input, "input.csv");
@@ -448,14 +449,16 @@ static const char *judge(const struct random_layers_trial *t,
          */
         if (b == GEOS && t->reference != backends[GEOS])
         {
-            r[CPU] = run(t, CPU, backends[GEOS]);
-            wrong = judge_ours(&r[CPU]);
+            r[CPU] = run_command(t, CPU, backends[GEOS]);
+            wrong = find_fault_of_ours(&r[CPU]);
             if (wrong != NULL)
                 return wrong;
         }
-        r[b] = run(t, (enum backend)b, b == GEOS ? "cpu" : t->reference);
+        r[b] =
+            run_command(t, (enum backend)b, b == GEOS ? "cpu" : t->reference);
         count_run((enum backend)b, &r[b]);
-        wrong = b == GEOS ? judge_geos(&r[b], &r[CPU]) : judge_ours(&r[b]);
+        wrong = b == GEOS ? find_fault_of_geos(&r[b], &r[CPU])
+                          : find_fault_of_ours(&r[b]);
         if (wrong == NULL && b == CUDA && !same_files("cpu.fgb", "cuda.fgb"))
             wrong = "other output than that of cpu";
         if (wrong != NULL)
@@ -478,7 +481,7 @@ static void reduce_layer(struct random_layers_trial *t, struct wkt_layer *layer,
         size_t n_after = (size_t)(layer->n - 1 - i) * sizeof *layer->text;
         memmove(layer->text + i, layer->text + i + 1, n_after);
         layer->n--;
-        if (judge(t, &backend) == wrong)
+        if (find_fault(t, &backend) == wrong)
         {
             CPLFree(text);
             continue;
@@ -504,7 +507,7 @@ static void report_failure(struct random_layers_trial *t, const char *wrong)
     reduce_layer(t, &t->input, wrong);
     if (!t->is_self_join)
         reduce_layer(t, &t->join, wrong);
-    judge(t, &backend);
+    find_fault(t, &backend);
     fprintf(stderr, "seed %llu, %s against %s: %s\n%s\n",
             (unsigned long long)seed, backends[backend],
             backend == GEOS ? "cpu" : t->reference, wrong, t->words);
@@ -545,12 +548,12 @@ static void count_layer(const struct wkt_layer *layer, enum wkt_type type)
     }
 }
 
-static void judge_and_report(struct random_layers_trial *t)
+static void join_and_report(struct random_layers_trial *t)
 {
     enum backend backend;
     const char *wrong;
     counts.n_of_op[t->op]++;
-    wrong = judge(t, &backend);
+    wrong = find_fault(t, &backend);
     if (wrong != NULL)
         report_failure(t, wrong);
 }
@@ -582,7 +585,7 @@ static void try_layers(void)
     lattice = pick_lattice();
     t.reference = backends[GEOS];
     make_trial(&t, &lattice);
-    judge_and_report(&t);
+    join_and_report(&t);
     free_trial(&t);
 }
 
@@ -599,11 +602,11 @@ static void try_near_layers(void)
     if (oj_backend_find(t.reference) == NULL)
         t.reference = backends[GEOS];
     make_trial(&t, &lattice);
-    judge_and_report(&t);
+    join_and_report(&t);
     input = t.input;
     t.input = t.join;
     t.join = input;
-    judge_and_report(&t);
+    join_and_report(&t);
     free_trial(&t);
 }
 

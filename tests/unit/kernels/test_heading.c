@@ -41,7 +41,8 @@ TEST(unit_vectors_at_eighths)
 
 /* Angle in degrees between the heading and (dx, dy); with both_ways that to the
  * nearer of both directions. */
-static long double apart(double heading, double dx, double dy, int both_ways)
+static long double degrees_apart(double heading, double dx, double dy,
+                                 int both_ways)
 {
     long double d =
         fabsl(remainderl(atan2l(dx, dy) / DEGREE - (long double)heading, 360));
@@ -66,7 +67,8 @@ TEST(property_fits_by_the_angle)
         const double dy = pick(3) ? pick(9) - 4 : unit() - 0.5;
         const int fits = oj_heading_fits(&range, dx, dy);
         const long double over =
-            apart(heading, dx, dy, condition.both_ways) - condition.tolerance;
+            degrees_apart(heading, dx, dy, condition.both_ways) -
+            condition.tolerance;
         ck_assert(!range.is_all);
         if (dx == 0.0 && dy == 0.0)
         {

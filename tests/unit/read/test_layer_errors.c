@@ -104,7 +104,7 @@ TEST_LOOP(degenerate_broken_geometry_names_its_feature, 0, 16)
 
 /* Damages a file. kind 0: truncates it; 1: zeros, 2: noise in the middle,
  * without the asterisk that marks a deleted row in a DBF file. */
-static void damage(const char *path, int kind)
+static void damage_file(const char *path, int kind)
 {
     VSILFILE *file = VSIFOpenL(path, "r+b");
     unsigned char bytes[8192];
@@ -144,7 +144,7 @@ TEST_LOOP(degenerate_broken_files_are_never_short_layers, 0, 24)
     struct oj_error err = {OJ_OK, ""};
     int64_t n = 0;
     GDALClose(in);
-    damage(files[f].damaged, kind);
+    damage_file(files[f].damaged, kind);
     CPLPushErrorHandler(CPLQuietErrorHandler);
     in = GDALOpenEx(files[f].path, GDAL_OF_VECTOR, NULL, NULL, NULL);
     if (in != NULL && GDALDatasetGetLayerCount(in) > 0)
@@ -264,7 +264,7 @@ TEST_LOOP(degenerate_refused_rows_say_why, 0, 2)
 
 /* ---- reprojection ------------------------------------------------------- */
 
-static OGRSpatialReferenceH crs(int code)
+static OGRSpatialReferenceH crs_of_epsg(int code)
 {
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     ck_assert_int_eq(OSRImportFromEPSG(srs, code), OGRERR_NONE);
@@ -288,7 +288,7 @@ TEST_LOOP(degenerate_reprojection, 0, 4)
     const int carried = _i / 2;
     GDALDatasetH in =
         make_layer("Memory", "", N_SIMPLE_FIELDS, wkbUnknown, NULL);
-    OGRSpatialReferenceH from = crs(4326), to = crs(3035);
+    OGRSpatialReferenceH from = crs_of_epsg(4326), to = crs_of_epsg(3035);
     OGRCoordinateTransformationH way = OCTNewCoordinateTransformation(from, to);
     struct oj_read_options options = reading(1, 100);
     struct oj_read_counts counts;
@@ -394,8 +394,9 @@ TEST_LOOP(unit_batches_end_on_other_threads, 0, 4)
     VSIUnlink(path);
 }
 
-static oj_status read_both(OGRLayerH layer, const struct oj_read_options *o,
-                           struct oj_error *err)
+static oj_status read_layer_twice(OGRLayerH layer,
+                                  const struct oj_read_options *o,
+                                  struct oj_error *err)
 {
     LAYER flat = {0};
     struct oj_table *table = NULL;
@@ -431,7 +432,7 @@ TEST_LOOP(memory_every_allocation_may_fail, 0, 3)
         struct oj_error err = {OJ_OK, ""};
         oj_status status;
         oj_alloc_fail_at(n);
-        status = read_both(first_layer(in), &options, &err);
+        status = read_layer_twice(first_layer(in), &options, &err);
         oj_alloc_fail_at(0);
         if (status == OJ_OK)
         {

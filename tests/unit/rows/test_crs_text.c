@@ -287,8 +287,9 @@ TEST_LOOP(unit_texts_that_are_refused, 0, sizeof refused / sizeof *refused)
 
 /* ---- equality ------------------------------------------------------------ */
 
-static enum oj_crs_equality compare(const char *a, const char *b,
-                                    const struct oj_crs_callbacks *callbacks)
+static enum oj_crs_equality
+compare_both_orders(const char *a, const char *b,
+                    const struct oj_crs_callbacks *callbacks)
 {
     enum oj_crs_equality there, back;
     struct oj_error err = {OJ_OK, ""};
@@ -318,12 +319,14 @@ TEST(unit_wgs84_in_all_spellings_is_one)
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
     {
         for (size_t k = 0; k < sizeof spellings / sizeof *spellings; k++)
-            ck_assert_msg(compare(spellings[i], spellings[k], NULL) ==
-                              OJ_CRS_EQUAL,
+            ck_assert_msg(compare_both_orders(spellings[i], spellings[k],
+                                              NULL) == OJ_CRS_EQUAL,
                           "%s\n%s", spellings[i], spellings[k]);
-        ck_assert_int_eq(compare(spellings[i], GRADS, NULL), OJ_CRS_DIFFERENT);
-        ck_assert_int_eq(compare(spellings[i], CUSTOM_JSON "}", NULL),
+        ck_assert_int_eq(compare_both_orders(spellings[i], GRADS, NULL),
                          OJ_CRS_DIFFERENT);
+        ck_assert_int_eq(
+            compare_both_orders(spellings[i], CUSTOM_JSON "}", NULL),
+            OJ_CRS_DIFFERENT);
     }
 }
 
@@ -373,7 +376,7 @@ static const struct
 
 TEST_LOOP(unit_which_texts_are_one, 0, sizeof compared / sizeof *compared)
 {
-    ck_assert_msg(compare(compared[_i].a, compared[_i].b, NULL) ==
+    ck_assert_msg(compare_both_orders(compared[_i].a, compared[_i].b, NULL) ==
                       compared[_i].equality,
                   "%s\n%s", compared[_i].a, compared[_i].b);
 }
@@ -386,7 +389,8 @@ struct known
     const char *text;
 };
 
-static int expand(void *user, const char *crs, char *text, size_t size)
+static int expand_known_code(void *user, const char *crs, char *text,
+                             size_t size)
 {
     struct known *known = user;
     known->n_expanded++;
@@ -406,7 +410,8 @@ static int compare_known(void *user, const char *a, const char *b)
 TEST(unit_callbacks_know_more)
 {
     struct known known = {0, 0, 1, CUSTOM_JSON "}"};
-    struct oj_crs_callbacks callbacks = {expand, compare_known, &known};
+    struct oj_crs_callbacks callbacks = {expand_known_code, compare_known,
+                                         &known};
     struct oj_crs_text text;
     struct oj_error err = {OJ_OK, ""};
     ck_assert_int_eq(oj_crs_text_read("EPSG:1", "it", &callbacks, &text, &err),
@@ -438,14 +443,18 @@ TEST(unit_callbacks_know_more)
                      OJ_ERR_DATA);
 
     known.text = CUSTOM_JSON "}";
-    ck_assert_int_eq(compare("\"EPSG:2\"", "EPSG:3", &callbacks), OJ_CRS_EQUAL);
-    known.answer = 0;
-    ck_assert_int_eq(compare("EPSG:2", "ESRI:3", &callbacks), OJ_CRS_DIFFERENT);
-    known.answer = -1;
-    ck_assert_int_eq(compare("EPSG:2", "ESRI:3", &callbacks), OJ_CRS_NOT_KNOWN);
-    ck_assert_int_eq(known.n_compared, 6);
-    ck_assert_int_eq(compare("EPSG:1", CUSTOM_WKT2("-70.5"), &callbacks),
+    ck_assert_int_eq(compare_both_orders("\"EPSG:2\"", "EPSG:3", &callbacks),
                      OJ_CRS_EQUAL);
+    known.answer = 0;
+    ck_assert_int_eq(compare_both_orders("EPSG:2", "ESRI:3", &callbacks),
+                     OJ_CRS_DIFFERENT);
+    known.answer = -1;
+    ck_assert_int_eq(compare_both_orders("EPSG:2", "ESRI:3", &callbacks),
+                     OJ_CRS_NOT_KNOWN);
+    ck_assert_int_eq(known.n_compared, 6);
+    ck_assert_int_eq(
+        compare_both_orders("EPSG:1", CUSTOM_WKT2("-70.5"), &callbacks),
+        OJ_CRS_EQUAL);
 }
 
 /* The first buffer is too small for the text. */
@@ -453,7 +462,7 @@ TEST(unit_long_texts_are_expanded)
 {
     static char text[20000];
     struct known known = {0, 0, 1, text};
-    struct oj_crs_callbacks callbacks = {expand, NULL, &known};
+    struct oj_crs_callbacks callbacks = {expand_known_code, NULL, &known};
     struct oj_crs_text read;
     struct oj_error err;
     memset(text, ' ', sizeof text - 1);
@@ -614,7 +623,8 @@ TEST(memory_each_allocation_fails)
     static const char *const texts[] = {CUSTOM_JSON "}", WGS84_ESRI,
                                         "\"EPSG:4326\"", "EPSG:1"};
     struct known known = {0, 0, -1, CUSTOM_JSON "}"};
-    struct oj_crs_callbacks callbacks = {expand, compare_known, &known};
+    struct oj_crs_callbacks callbacks = {expand_known_code, compare_known,
+                                         &known};
     for (size_t i = 0; i < 4; i++)
     {
         for (size_t k = 0; k < 4; k++)

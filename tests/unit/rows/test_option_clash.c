@@ -47,8 +47,8 @@ static struct oj_relation relation_of(enum oj_op op, int64_t k,
 }
 
 /* Checks the message for a list of options; expected "": there is none. */
-static void check(const char *list, const struct oj_relation *relation,
-                  int as_arguments, const char *expected)
+static void check_message(const char *list, const struct oj_relation *relation,
+                          int as_arguments, const char *expected)
 {
     struct oj_given_options given = {.relation = relation,
                                      .op = oj_op_get(relation->op)->name,
@@ -161,7 +161,7 @@ TEST(words_of_the_command)
         {"distance=least;bearing_field=;", &nearest, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check(cases[i].list, cases[i].relation, 0, cases[i].expected);
+        check_message(cases[i].list, cases[i].relation, 0, cases[i].expected);
 }
 
 /* The library's settings, Python's arguments. */
@@ -169,20 +169,24 @@ TEST(words_of_another_caller)
 {
     const struct oj_relation nearest =
         relation_of(OJ_OP_NEAREST, 1, OJ_TIES_FIRST);
-    check("pick=first;one_to_one=;", &nearest, 1,
-          "pick and one_to_one do not go together: leave one out, because each "
-          "reduces the pairs of an input row to one row");
-    check("how=anti;agg=count;", &nearest, 1,
-          "agg and how='anti' do not go together: leave one out, because only "
-          "the input layer's geometry and fields are written");
-    check("pick=most_similar;", &nearest, 1,
-          "pick='most_similar' needs similar or vector");
-    check("agg=sum(a);name_count=n;", &nearest, 1,
-          "agg names its own columns: leave name_count out and write \"count "
-          "as n\" in agg");
-    check("metric=sphere;validate=geos;", &nearest, 1,
-          "validate='geos': this reference measures in the plane, as GEOS "
-          "does; that of metric='sphere' is validate='sphere'");
+    check_message(
+        "pick=first;one_to_one=;", &nearest, 1,
+        "pick and one_to_one do not go together: leave one out, because each "
+        "reduces the pairs of an input row to one row");
+    check_message(
+        "how=anti;agg=count;", &nearest, 1,
+        "agg and how='anti' do not go together: leave one out, because only "
+        "the input layer's geometry and fields are written");
+    check_message("pick=most_similar;", &nearest, 1,
+                  "pick='most_similar' needs similar or vector");
+    check_message(
+        "agg=sum(a);name_count=n;", &nearest, 1,
+        "agg names its own columns: leave name_count out and write \"count "
+        "as n\" in agg");
+    check_message(
+        "metric=sphere;validate=geos;", &nearest, 1,
+        "validate='geos': this reference measures in the plane, as GEOS "
+        "does; that of metric='sphere' is validate='sphere'");
 }
 
 /* A message that is longer than its buffer is truncated. */

@@ -30,10 +30,10 @@ static oj_status read_value(void *user, int field, int64_t row,
     return OJ_OK;
 }
 
-static void find(struct oj_value_classes *classes,
-                 const enum oj_value_comparison *comparison, int n_fields,
-                 const struct oj_plain_value *value, int64_t n_rows, int insert,
-                 int32_t *class_of)
+static void find_classes(struct oj_value_classes *classes,
+                         const enum oj_value_comparison *comparison,
+                         int n_fields, const struct oj_plain_value *value,
+                         int64_t n_rows, int insert, int32_t *class_of)
 {
     struct value_table values = {value, n_fields};
     const struct oj_plain_reader reader = {read_value, &values};
@@ -45,7 +45,7 @@ static void find(struct oj_value_classes *classes,
     oj_value_key_free(&key);
 }
 
-static struct oj_plain_value text(const char *of)
+static struct oj_plain_value text_value(const char *of)
 {
     return oj_plain_text(of, (int64_t)strlen(of));
 }
@@ -94,8 +94,8 @@ TEST(truth_numbers)
                                         null};
     struct oj_value_classes classes = {0};
     int32_t a[11], b[11];
-    find(&classes, &numbers, 1, in, 11, 1, a);
-    find(&classes, &numbers, 1, of, 11, 0, b);
+    find_classes(&classes, &numbers, 1, in, 11, 1, a);
+    find_classes(&classes, &numbers, 1, of, 11, 0, b);
     for (int i = 0; i < 11; i++)
     {
         if (i < 9)
@@ -120,17 +120,17 @@ TEST(truth_numbers_as_texts)
         oj_plain_real(1e300),      oj_plain_real(2.5),
         oj_plain_real((double)NAN)};
     const struct oj_plain_value of[] = {
-        text("-7"),     text("-9223372036854775808"),
-        text("1"),      text("0.1"),
-        text("1e+300"), text("2.5"),
-        text("nan")};
+        text_value("-7"),     text_value("-9223372036854775808"),
+        text_value("1"),      text_value("0.1"),
+        text_value("1e+300"), text_value("2.5"),
+        text_value("nan")};
     struct oj_value_classes classes = {0};
     int32_t a[7], b[7];
     setlocale(LC_ALL, "de_DE.UTF-8"); /* a locale with a decimal comma, if it is
                                          installed */
-    find(&classes, &texts, 1, in, 7, 1, a);
+    find_classes(&classes, &texts, 1, in, 7, 1, a);
     setlocale(LC_ALL, "C");
-    find(&classes, &texts, 1, of, 7, 0, b);
+    find_classes(&classes, &texts, 1, of, 7, 0, b);
     for (int i = 0; i < 6; i++)
     {
         ck_assert_int_eq(a[i], i);
@@ -148,22 +148,30 @@ TEST(truth_several_fields)
                                              OJ_COMPARE_NUMBERS};
     const enum oj_value_comparison texts[] = {OJ_COMPARE_TEXTS,
                                               OJ_COMPARE_TEXTS};
-    const struct oj_plain_value in[] = {
-        text("a"), oj_plain_integer(1), text("a"), oj_plain_integer(2),
-        text("a"), oj_plain_real(1.0),  text("b"), null,
-        null,      oj_plain_integer(1), text(""),  oj_plain_integer(1)};
-    const struct oj_plain_value ends[] = {text("a"),  text("bc"), text("ab"),
-                                          text("c"),  text(""),   text("abc"),
-                                          text("ab"), text("c")};
+    const struct oj_plain_value in[] = {text_value("a"),
+                                        oj_plain_integer(1),
+                                        text_value("a"),
+                                        oj_plain_integer(2),
+                                        text_value("a"),
+                                        oj_plain_real(1.0),
+                                        text_value("b"),
+                                        null,
+                                        null,
+                                        oj_plain_integer(1),
+                                        text_value(""),
+                                        oj_plain_integer(1)};
+    const struct oj_plain_value ends[] = {
+        text_value("a"), text_value("bc"),  text_value("ab"), text_value("c"),
+        text_value(""),  text_value("abc"), text_value("ab"), text_value("c")};
     static const int32_t of_ends[] = {0, 1, 2, 1};
     static const int32_t expected[] = {0, 1, 0, -1, -1, 2};
     struct oj_value_classes classes = {0}, others = {0};
     int32_t a[6];
-    find(&classes, both, 2, in, 6, 1, a);
+    find_classes(&classes, both, 2, in, 6, 1, a);
     ck_assert_mem_eq(a, expected, sizeof expected);
-    find(&others, texts, 2, ends, 4, 1, a);
+    find_classes(&others, texts, 2, ends, 4, 1, a);
     ck_assert_mem_eq(a, of_ends, sizeof of_ends);
-    find(&others, texts, 2, ends, 0, 1, a);
+    find_classes(&others, texts, 2, ends, 0, 1, a);
     oj_value_classes_free(&classes);
     oj_value_classes_free(&others);
 }
@@ -229,8 +237,8 @@ TEST_LOOP(property_classes_are_equal_where_values_are, 0, 9)
         value[0][i] = random_value(_i / 3, memory[0][i]);
         value[1][i] = random_value(_i % 3, memory[1][i]);
     }
-    find(&classes, &comparison, 1, value[1], N, 1, b);
-    find(&classes, &comparison, 1, value[0], N, 0, a);
+    find_classes(&classes, &comparison, 1, value[1], N, 1, b);
+    find_classes(&classes, &comparison, 1, value[0], N, 0, a);
     for (int i = 0; i < N; i++)
     {
         for (int k = 0; k < N; k++)

@@ -288,7 +288,7 @@ static void write_csv(const char *shapes, int n, const char *type)
     ck_assert_int_eq(VSIFCloseL(file), 0);
 }
 
-static void translate(const char *shapes, const char *to, const char *crs)
+static void convert_layer(const char *shapes, const char *to, const char *crs)
 {
     const char *open_options[] = {"AUTODETECT_TYPE=YES", NULL};
     char **words = CSLTokenizeString(CPLSPrintf(
@@ -312,9 +312,9 @@ static void make_layer(const char *shapes, int n, const char *type)
     static const char *const endings[] = {"gpkg", "shp", "geojson", "fgb"};
     write_csv(shapes, n, type);
     for (int i = 0; i < 4; i++)
-        translate(shapes, CPLSPrintf("%s.%s", shapes, endings[i]),
-                  "-a_srs EPSG:25833");
-    translate(shapes, "far.fgb", "-s_srs EPSG:25833 -t_srs EPSG:4326");
+        convert_layer(shapes, CPLSPrintf("%s.%s", shapes, endings[i]),
+                      "-a_srs EPSG:25833");
+    convert_layer(shapes, "far.fgb", "-s_srs EPSG:25833 -t_srs EPSG:4326");
     VSIRename(CPLSPrintf("%s.fgb", shapes), shapes);
     VSIRename("far.fgb", CPLSPrintf("far_%s", shapes));
 }
@@ -509,7 +509,7 @@ static struct
     int alone, n_failures;
 } now;
 
-static void check(int is_right, const char *wrong)
+static void check_outcome(int is_right, const char *wrong)
 {
     if (is_right)
         return;
@@ -534,17 +534,17 @@ static int try_allocation(int64_t n, int alone, uint64_t before, uint64_t truth)
     now.alone = alone;
     if (a.is_done)
     {
-        check(a.hash == truth, "other rows");
+        check_outcome(a.hash == truth, "other rows");
         return 0;
     }
-    check(strstr(message, "memory") != NULL, "another reason");
-    check(!STARTS_WITH(now.line, "JOIN:") || n_told == 1, "told again");
-    check(STARTS_WITH(now.line, "JOIN:") || a.hash == before,
-          "files are left or changed");
+    check_outcome(strstr(message, "memory") != NULL, "another reason");
+    check_outcome(!STARTS_WITH(now.line, "JOIN:") || n_told == 1, "told again");
+    check_outcome(STARTS_WITH(now.line, "JOIN:") || a.hash == before,
+                  "files are left or changed");
     if (n_times > 1 || n % 16 == 0)
     {
         a = run_line(now.line, 0, 0);
-        check(a.is_done && a.hash == truth, "with memory other rows");
+        check_outcome(a.is_done && a.hash == truth, "with memory other rows");
     }
     return 1;
 }
@@ -563,7 +563,7 @@ static void try_line(const char *line)
     read_out(&before);
     noted.n = 0;
     truth = run_line(line, NOTE, 0);
-    check(truth.is_done, "fails with memory");
+    check_outcome(truth.is_done, "fails with memory");
     n_files = count_open_files();
     for (int i = 1; i <= N_SPREAD; i++)
         noted.at[noted.n++] = 1 + i * truth.n_allocations / (N_SPREAD + 1);
@@ -573,7 +573,7 @@ static void try_line(const char *line)
         if (n_times > 1)
             try_allocation(noted.at[i], i % 2 == 0, before.hash, truth.hash);
     }
-    check(count_open_files() == n_files, "files stay open");
+    check_outcome(count_open_files() == n_files, "files stay open");
     printf("%4lld rows, %5lld allocations, %3d tried, %3d did without: %s\n",
            (long long)truth.n_rows, (long long)truth.n_allocations, n_tried,
            n_tried - n_failed, line);

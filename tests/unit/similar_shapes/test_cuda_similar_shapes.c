@@ -11,7 +11,7 @@
 
 static int64_t n_pairs_seen, n_on_gpu, n_by_cut_points;
 
-static void ask(struct oj_relation *r, double scale, int extent)
+static void pick_join(struct oj_relation *r, double scale, int extent)
 {
     r->op = pick(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
     r->max_distance = scale * pick(extent);
@@ -39,7 +39,8 @@ static void compare_cut_points(const struct join_trial *t,
     n_by_cut_points++;
 }
 
-static void compare(const struct join_trial *t, const struct oj_options *given)
+static void compare_with_cpu(const struct join_trial *t,
+                             const struct oj_options *given)
 {
     MATCHES ours = {0}, truth = {0};
     char how[64] = "";
@@ -99,15 +100,15 @@ static void check_sides(enum oj_distance_kind kind)
         struct join_trial alone;
         t.relation = oj_relation_default();
         t.relation.distance = kind;
-        ask(&t.relation, scale, 60);
+        pick_join(&t.relation, scale, 60);
         options.gpu_batch =
             one_in(2) ? 0 : 1 + t.input.n_features / (1 + pick(5));
         pick_columns(&t.columns, &t.join, &t.input, &t.relation, scale, 4);
-        compare(&t, &options);
+        compare_with_cpu(&t, &options);
         alone = trial_with_itself(&t);
         alone.input.max_distance = NULL;
         alone.join.max_distance = NULL;
-        compare(&alone, &options);
+        compare_with_cpu(&alone, &options);
         columns_free(&t.columns);
         memset(&t.columns, 0, sizeof t.columns);
         t.join = plain[0];
@@ -152,7 +153,7 @@ TEST(all_alike)
         t.relation.k = i % 2 == 0 ? 200 : 1600;
         t.relation.ties = i < 2 ? OJ_TIES_FIRST : OJ_TIES_ALL;
         n_pairs_seen = 0;
-        compare(&t, &options);
+        compare_with_cpu(&t, &options);
         ck_assert_int_eq(n_pairs_seen, i == 0 ? 200 : i == 2 ? 1285 : 1500);
     }
     ck_assert_int_eq(n_on_gpu, 4);
@@ -176,15 +177,15 @@ TEST(degenerate_sides)
     {
         t.relation.k = k;
         input = t.input;
-        compare(&t, &options);
+        compare_with_cpu(&t, &options);
         t.input = (struct oj_flat){0};
-        compare(&t, &options);
+        compare_with_cpu(&t, &options);
         t.input = input;
     }
     t.join = (struct oj_flat){0};
-    compare(&t, &options);
+    compare_with_cpu(&t, &options);
     t.relation.k = 1;
-    compare(&t, &options);
+    compare_with_cpu(&t, &options);
     trial_free(&t);
 }
 
@@ -206,7 +207,7 @@ TEST(one_side_has_distances)
         double *of = pick_distances(side->n_features, 4 * scale);
         side->max_distance = of;
         n_pairs_seen = 0;
-        compare(&t, &options);
+        compare_with_cpu(&t, &options);
         ck_assert_int_gt(n_pairs_seen, 0);
         side->max_distance = NULL;
         oj_free(of);
@@ -224,8 +225,8 @@ TEST(little_memory)
     {
         const struct oj_options options = {.n_threads = 1, .gpu_memory = bytes};
         t.relation.distance = OJ_DISTANCE_HAUSDORFF;
-        ask(&t.relation, scale, 60);
-        compare(&t, &options);
+        pick_join(&t.relation, scale, 60);
+        compare_with_cpu(&t, &options);
     }
     trial_free(&t);
 }

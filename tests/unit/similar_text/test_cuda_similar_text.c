@@ -106,7 +106,8 @@ static void compare_papers(const struct join_trial *t,
     }
 }
 
-static void compare(const struct join_trial *t, const struct oj_options *given)
+static void compare_with_cpu(const struct join_trial *t,
+                             const struct oj_options *given)
 {
     const struct oj_text_condition *c = &t->relation.similar[0];
     MATCHES ours = {0}, truth = {0};
@@ -133,9 +134,9 @@ TEST(random_sides)
         make_job(&job, one_in(5) ? 600 : 150);
         options.gpu_batch =
             one_in(2) ? 0 : 1 + job.input.n_features / (1 + pick(5));
-        compare(&job, &options);
+        compare_with_cpu(&job, &options);
         alone = trial_with_itself(&job);
-        compare(&alone, &options);
+        compare_with_cpu(&alone, &options);
         trial_free(&job);
     }
     printf("%lld pairs, %lld of them at the threshold\n",
@@ -176,7 +177,7 @@ TEST(all_alike)
     }
     set_texts(&job);
     n_pairs_seen = 0;
-    compare(&job, &options);
+    compare_with_cpu(&job, &options);
     ck_assert_int_eq(n_pairs_seen, job.join.n_features * job.input.n_features);
     ck_assert_int_eq(trial_ask(&job, "cuda", &bounded, NULL, &out),
                      OJ_ERR_TOO_MANY_PAIRS);
@@ -192,7 +193,7 @@ TEST(little_memory)
     for (int64_t bytes = 1 << 12; bytes < (int64_t)1 << 26; bytes *= 4)
     {
         const struct oj_options options = {.n_threads = 1, .gpu_memory = bytes};
-        compare(&job, &options);
+        compare_with_cpu(&job, &options);
     }
     trial_free(&job);
 }
@@ -206,7 +207,7 @@ TEST(left_to_the_cpu)
     make_job(&job, 200);
     job.relation.k = 3;
     job.relation.ties = OJ_TIES_ALL;
-    compare(&job, &options);
+    compare_with_cpu(&job, &options);
     trial_free(&job);
 }
 
@@ -225,7 +226,7 @@ TEST(degenerate_sides)
                      OJ_ERR_CANCELLED);
     input = job.input;
     job.input = (struct oj_flat){0};
-    compare(&job, &options);
+    compare_with_cpu(&job, &options);
     job.input = input;
     job.input.n_texts = 0;
     ck_assert_int_eq(trial_ask(&job, "cuda", &options, NULL, &out), OJ_ERR_ARG);
@@ -233,7 +234,7 @@ TEST(degenerate_sides)
     job.join.n_texts = 0;
     ck_assert_int_eq(trial_ask(&job, "cuda", &options, NULL, &out), OJ_ERR_ARG);
     job.join = (struct oj_flat){0};
-    compare(&job, &options);
+    compare_with_cpu(&job, &options);
     trial_free(&job);
 }
 
@@ -261,13 +262,13 @@ TEST(real_names)
     {
         job.relation.similar[0] =
             (struct oj_text_condition){OJ_TEXT_JACCARD, tenths[i], 10};
-        compare(&job, &options);
+        compare_with_cpu(&job, &options);
     }
     ck_assert_int_gt(n_pairs_seen, 50);
     job.relation.unordered_pairs = 0;
     job.relation.k = 3;
     job.relation.similar[0].numerator = 0; /* one common token is sufficient */
-    compare(&job, &options);
+    compare_with_cpu(&job, &options);
     oj_token_dictionary_free(dictionary);
     free_column(&names);
     trial_free(&job);

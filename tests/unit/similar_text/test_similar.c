@@ -54,9 +54,9 @@ static void pick_sets(int64_t n, uint32_t n_tokens, struct oj_token_sets_buf *s)
 
 /* Joins with a fixed method, whatever its estimated cost. The answer must be in
  * the order of ordinals. */
-static void answer_by(const struct oj_engine *engine,
-                      const struct join_trial *t, int n_threads,
-                      struct oj_matches *out)
+static void join_with_engine(const struct oj_engine *engine,
+                             const struct join_trial *t, int n_threads,
+                             struct oj_matches *out)
 {
     struct oj_index_args args = {.join_side = &t->join,
                                  .relation = t->relation};
@@ -118,9 +118,10 @@ TEST(property_prefixes_and_lists)
         trial_answer(&t, "lists", 1, &plain);
         trial_answer(&t, "cpu", 1 + pick(3), &fast);
         same_matches("similar texts", &fast, &plain);
-        answer_by(i % 2 ? &oj_cpu_similar_bitmaps : &oj_cpu_similar_lists, &t,
-                  1 + pick(3), &fast);
-        answer_by(&oj_lists_engine, &t, 1, &batch);
+        join_with_engine(i % 2 ? &oj_cpu_similar_bitmaps
+                               : &oj_cpu_similar_lists,
+                         &t, 1 + pick(3), &fast);
+        join_with_engine(&oj_lists_engine, &t, 1, &batch);
         same_matches("similar texts", &fast, &batch);
         count_exact(&t, &plain);
         /* a slice of the input must give its part of the answer */

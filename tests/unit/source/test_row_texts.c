@@ -98,10 +98,11 @@ static oj_status new_texts(const char *word_map, struct oj_side_columns *out,
     return oj_side_columns_open(out, word_map, err);
 }
 
-static oj_status make(struct oj_side_columns *texts, int insert,
-                      const struct place_rows *p,
-                      struct oj_compared_columns *made, struct oj_flat *flat,
-                      int64_t *n_without, struct oj_error *err)
+static oj_status make_token_sets(struct oj_side_columns *texts, int insert,
+                                 const struct place_rows *p,
+                                 struct oj_compared_columns *made,
+                                 struct oj_flat *flat, int64_t *n_without,
+                                 struct oj_error *err)
 {
     const struct oj_attributes values = {.table = p->table};
     struct oj_missing_values missing = {0};
@@ -114,8 +115,9 @@ static oj_status make(struct oj_side_columns *texts, int insert,
     return status;
 }
 
-static int64_t common(const struct oj_flat *a, int64_t i,
-                      const struct oj_flat *b, int64_t j, int condition)
+static int64_t count_common_tokens(const struct oj_flat *a, int64_t i,
+                                   const struct oj_flat *b, int64_t j,
+                                   int condition)
 {
     return oj_token_sets_common(&a->texts[condition], i, &b->texts[condition],
                                 j);
@@ -131,8 +133,9 @@ TEST(unit_sets_of_both_sides)
     struct oj_flat join, input;
     int64_t n_without;
     ck_assert_int_eq(new_texts("the,\ncafe,bar", &texts, NULL), OJ_OK);
-    ck_assert_int_eq(make(&texts, 1, &p, &of_join, &join, &n_without, NULL),
-                     OJ_OK);
+    ck_assert_int_eq(
+        make_token_sets(&texts, 1, &p, &of_join, &join, &n_without, NULL),
+        OJ_OK);
     ck_assert_int_eq(n_without, 3);
     ck_assert_int_eq(join.n_texts, 2);
     held = oj_vocabulary_add_reference(texts.vocabulary);
@@ -144,15 +147,16 @@ TEST(unit_sets_of_both_sides)
     for (int round = 0; round < 2; round++)
     {
         ck_assert_int_eq(
-            make(&later, 0, &p, &of_input, &input, &n_without, NULL), OJ_OK);
+            make_token_sets(&later, 0, &p, &of_input, &input, &n_without, NULL),
+            OJ_OK);
         ck_assert_int_eq(n_without, 3);
-        ck_assert_int_eq(common(&input, 0, &join, 1, 0), 2);
-        ck_assert_int_eq(common(&input, 0, &join, 1, 1), 3);
-        ck_assert_int_eq(common(&input, 4, &join, 5, 0), 1);
+        ck_assert_int_eq(count_common_tokens(&input, 0, &join, 1, 0), 2);
+        ck_assert_int_eq(count_common_tokens(&input, 0, &join, 1, 1), 3);
+        ck_assert_int_eq(count_common_tokens(&input, 4, &join, 5, 0), 1);
         ck_assert_int_eq(input.texts[0].size[5], 1); /* "the" is removed */
         ck_assert_int_eq(input.texts[1].size[2], 1); /* NULL adds nothing */
-        ck_assert_int_eq(common(&input, 2, &join, 4, 1), 1);
-        ck_assert_int_eq(common(&input, 2, &join, 0, 1), 0);
+        ck_assert_int_eq(count_common_tokens(&input, 2, &join, 4, 1), 1);
+        ck_assert_int_eq(count_common_tokens(&input, 2, &join, 0, 1), 0);
     }
     ck_assert_int_gt(oj_compared_columns_bytes(&of_join), 0);
     oj_side_columns_close(&later);

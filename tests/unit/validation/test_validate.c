@@ -21,7 +21,7 @@ static void free_answers(void)
     memset(&v, 0, sizeof v);
 }
 
-static void compare(void)
+static void compare_answers(void)
 {
     must(oj_validation_compare(&v, &a, &b, &error));
 }
@@ -88,8 +88,8 @@ static void check_first(enum oj_difference_kind kind, int64_t row, int32_t ours,
 TEST(same_answers)
 {
     make_both(6);
-    compare();
-    compare();
+    compare_answers();
+    compare_answers();
     ck_assert_int_eq(v.n_rows, 12);
     ck_assert_int_eq(v.n_pairs, 10);
     ck_assert_int_eq(v.n_differences, 0);
@@ -98,7 +98,7 @@ TEST(same_answers)
     oj_matches_free(&a);
     oj_matches_free(&b);
     make_both_lists();
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_rows, 15);
     ck_assert_int_eq(v.n_pairs, 15);
     ck_assert_int_eq(v.n_differences, 0);
@@ -107,10 +107,10 @@ TEST(same_answers)
 TEST(missing_pair)
 {
     make_both(6);
-    compare();
+    compare_answers();
     a.join_row[2] = -1;
     a.measure[2] = NAN;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
     ck_assert_int_eq(v.n_rows_different, 1);
@@ -123,7 +123,7 @@ TEST(extra_pair)
     make_both(6);
     a.join_row[3] = 4;
     a.measure[3] = 1.0;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     check_first(OJ_DIFFERENCE_EXTRA, 3, 4, -1);
 }
@@ -133,7 +133,7 @@ TEST(other_feature)
     make_both(6);
     a.join_row[1] = 11; /* another feature at this distance: a tie decided
                            differently */
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 2);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
@@ -144,7 +144,7 @@ TEST(last_bit_of_distance)
 {
     make_both(6);
     a.measure[5] = nextafter(a.measure[5], 0.0);
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     check_first(OJ_DIFFERENCE_DISTANCE, 5, 50, 50);
 }
@@ -154,11 +154,11 @@ TEST(lists_differ)
     make_both_lists();
     swap_pairs(&a, 1, 2); /* the two pairs at distance 2 are exchanged: only the
                              order differs */
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     check_first(OJ_DIFFERENCE_ORDER, 0, 9, 3);
     b.offset[1] = b.offset[2] = 2; /* its last pair goes to row 2 */
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
     ck_assert_int_eq(v.n_rows_different, 3);
@@ -174,10 +174,10 @@ TEST(no_measure)
         a.measure[i] = NAN;
         b.measure[i] = -NAN;
     }
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
     a.join_row[4] = 8;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 2);
 }
 
@@ -194,7 +194,7 @@ TEST(undecided_on_either_side)
     b.n_undecided = 2;
     a.join_row[1] = 12;
     a.join_row[4] = -1;
-    compare();
+    compare_answers();
     must(oj_validation_compare(&v, &b, &a, &error));
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_undecided, 4);
@@ -238,7 +238,7 @@ TEST(undecided_pairs)
     set_undecided(&a, 3, rows_a, features_a);
     set_undecided(&b, 3, rows_b, features_b);
     a.join_row[4] = 70; /* in the row that is excluded as a whole */
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_undecided, 1);
     ck_assert_int_eq(v.n_undecided_pairs, 4); /* 10; 12, 40, 41 */
@@ -247,7 +247,7 @@ TEST(undecided_pairs)
     /* 12 is excluded, whatever the reference has; 13 is not */
     b.join_row[2] = 8;
     b.join_row[3] = 12;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
     ck_assert_int_eq(v.first[0].join_row_reference, 8);
@@ -301,22 +301,22 @@ TEST(some_ulps_between_lines)
     v.relation = &relation;
     b.measure[0] = 1.0;
     a.measure[0] = nextafter(nextafter(1.0, 9.0), 9.0);
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_within_ulps, 1);
     a.join_row[1] = -1; /* a pair at distance 8, exactly at the limit or just
                            beyond */
     b.measure[1] = 8.0;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_within_ulps, 3);
     a.measure[0] = nextafter(a.measure[0], 9.0);
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE], 1);
     v.input = &points;
     b.measure[0] = nextafter(a.measure[0], 9.0);
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE], 2);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
 }
@@ -334,7 +334,7 @@ TEST(forms_mix)
         b.join_row[i] = a.join_row[i < 3 ? i : 4];
         b.measure[i] = a.measure[i < 3 ? i : 4];
     }
-    compare();
+    compare_answers();
     must(oj_validation_compare(&v, &b, &a, &error));
     ck_assert_int_eq(v.n_pairs, 8);
     ck_assert_int_eq(v.n_differences, 0);
@@ -349,7 +349,7 @@ TEST(undecided_rows)
     a.join_row[5] = 98;
     b.undecided = undecided;
     b.n_undecided = 2;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_undecided, 2);
     ck_assert_int_eq(v.n_rows, 4);
     ck_assert_int_eq(v.n_rows_different, 1);
@@ -375,7 +375,7 @@ TEST(every_difference_is_reported)
         a.measure[i] += 1.0;
     v.report = count_reports;
     v.user = &n;
-    compare();
+    compare_answers();
     ck_assert_int_eq(n, 500);
     ck_assert_int_eq(v.n_differences, 500);
     ck_assert_int_eq(v.n_first, OJ_N_FIRST_DIFFERENCES);
@@ -413,18 +413,18 @@ TEST(rounding_of_geos)
     v.join_side = &join;
     v.input = &input;
     v.relation = &relation;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_rows_proved, 1);
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_rows_different, 0);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_PROVED], 1);
     ck_assert_str_eq(oj_validation_difference_name(v.first[0].kind), "proved");
     relation.distance_to = OJ_TO_BOUNDARY;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_rows_proved, 2);
     a.measure[0] = 1e-17; /* now our distance is wrong */
     b.measure[0] = 0.0;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_rows_proved, 2);
     ck_assert_int_eq(v.n_differences, 1);
 }
@@ -456,7 +456,7 @@ TEST(rounding_of_our_formula)
     a.join_row[0] = b.join_row[0] = 0;
     a.measure[0] = d;
     b.measure[0] = 0.0;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_rows_rounding, 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_ROUNDING], 1);
@@ -467,7 +467,7 @@ TEST(rounding_of_our_formula)
     relation.max_distance = 5e-17;
     a.join_row[0] = -1;
     a.measure[0] = NAN;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_rows_rounding, 2);
     /* the minimum distance is between the two: only we have the pair */
     relation.max_distance = 1.0;
@@ -476,7 +476,7 @@ TEST(rounding_of_our_formula)
     a.measure[0] = d;
     b.join_row[0] = -1;
     b.measure[0] = NAN;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_rows_rounding, 3);
     ck_assert_int_eq(v.n_differences, 0);
     /* differences: an error larger than rounding, a missing distance, and a
@@ -485,15 +485,15 @@ TEST(rounding_of_our_formula)
     b.join_row[0] = 0;
     a.measure[0] = 1e-13;
     b.measure[0] = 0.0;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     a.measure[0] = 0.0;
     b.measure[0] = 1e-17;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 2);
     a.join_row[0] = -1;
     a.measure[0] = NAN;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 3);
     ck_assert_int_eq(v.n_rows_rounding, 3);
     ck_assert_int_eq(v.n_within_ulps, 0);
@@ -521,7 +521,7 @@ TEST(missing_pair_of_shapes_that_meet)
     v.join_side = &join;
     v.input = &input;
     v.relation = &relation;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_within_ulps, 0);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
 }
@@ -550,7 +550,7 @@ TEST(ties_after_an_error)
         v = (struct oj_validation){
             .join_side = &join, .input = &input, .relation = &relation};
         join.fid = i < 2 ? orders[i] : NULL;
-        compare();
+        compare_answers();
         ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_PROVED], i == 1 ? 1 : 2);
         ck_assert_int_eq(v.n_differences, i == 1);
     }

@@ -43,7 +43,7 @@ static void must(oj_status status)
     ck_assert_msg(status == OJ_OK, "%s", error.message);
 }
 
-static void *room(int64_t n, size_t size)
+static void *allocate(int64_t n, size_t size)
 {
     void *array = calloc((size_t)n + 1, size);
     ck_assert_ptr_nonnull(array);
@@ -68,8 +68,8 @@ static int compare_plain(const void *left, const void *right)
  */
 static void choose_plainly(struct trial *t)
 {
-    struct ranked_pair *pair = room(t->n_pairs, sizeof *pair);
-    char *is_taken = room(t->n_join, 1);
+    struct ranked_pair *pair = allocate(t->n_pairs, sizeof *pair);
+    char *is_taken = allocate(t->n_join, 1);
     int64_t n = 0;
     for (int64_t row = 0; row < t->n_rows; row++)
     {
@@ -195,14 +195,15 @@ static void make_trial(struct trial *t, int n_rows, int n_join, int most_pairs,
     t->rule = OJ_ONE_TO_ONE_GREEDY;
     t->n_rows = n_rows;
     t->n_join = n_join;
-    t->first = room(n_rows + 1, sizeof *t->first);
-    t->ordinal = room(n_join, sizeof *t->ordinal);
-    t->join_row = room((int64_t)n_rows * most_pairs, sizeof *t->join_row);
-    t->measure = room((int64_t)n_rows * most_pairs, sizeof *t->measure);
-    t->similarity = room((int64_t)n_rows * most_pairs, sizeof *t->similarity);
+    t->first = allocate(n_rows + 1, sizeof *t->first);
+    t->ordinal = allocate(n_join, sizeof *t->ordinal);
+    t->join_row = allocate((int64_t)n_rows * most_pairs, sizeof *t->join_row);
+    t->measure = allocate((int64_t)n_rows * most_pairs, sizeof *t->measure);
+    t->similarity =
+        allocate((int64_t)n_rows * most_pairs, sizeof *t->similarity);
     t->is_ranked = one_in(2);
-    t->truth = room(n_rows, sizeof *t->truth);
-    t->truth_measure = room(n_rows, sizeof *t->truth_measure);
+    t->truth = allocate(n_rows, sizeof *t->truth);
+    t->truth_measure = allocate(n_rows, sizeof *t->truth_measure);
     for (int i = 0; i < n_join; i++)
     {
         int j = pick(i + 1);
@@ -243,7 +244,7 @@ static oj_status add_all(const struct trial *t, int most_rows,
                          struct oj_one_to_one *choice)
 {
     MATCHES m = {0};
-    double *similarity = room(t->n_pairs + t->n_rows, sizeof *similarity);
+    double *similarity = allocate(t->n_pairs + t->n_rows, sizeof *similarity);
     oj_status status = OJ_OK;
     int64_t end;
     for (int64_t row = 0; row < t->n_rows && status == OJ_OK; row = end)
@@ -284,7 +285,8 @@ static oj_status add_all(const struct trial *t, int most_rows,
                            : oj_one_to_one_finish(choice, NULL, &error);
 }
 
-static void compare(const struct trial *t, const struct oj_one_to_one *choice)
+static void compare_with_truth(const struct trial *t,
+                               const struct oj_one_to_one *choice)
 {
     const struct oj_one_pair *pair;
     int64_t n, hint = 0, other = 0;
@@ -319,7 +321,7 @@ static void try_choice(const struct trial *t, int most_rows, int64_t most_held)
     must(oj_one_to_one_open(t->n_join, t->rule, most_held, NULL, &choice,
                             &error));
     must(add_all(t, most_rows, choice));
-    compare(t, choice);
+    compare_with_truth(t, choice);
     oj_one_to_one_close(choice);
 }
 
@@ -352,7 +354,7 @@ static void choose_again_by_best(struct trial *t)
 /* Labels rows by FIDs, ascending or shuffled. */
 static void label_rows(struct trial *t, int is_shuffled)
 {
-    t->label = room(t->n_rows, sizeof *t->label);
+    t->label = allocate(t->n_rows, sizeof *t->label);
     for (int64_t i = 0; i < t->n_rows; i++)
     {
         int64_t j = is_shuffled ? pick((int)i + 1) : i;
@@ -541,7 +543,7 @@ TEST(repeated_labels_are_an_error)
     struct trial t;
     random_state = 1;
     make_trial(&t, 100, 100, 4, 10);
-    t.label = room(t.n_rows, sizeof *t.label);
+    t.label = allocate(t.n_rows, sizeof *t.label);
     must(
         oj_one_to_one_open(t.n_join, t.rule, INT64_MAX, NULL, &choice, &error));
     ck_assert_int_eq(add_all(&t, 10, choice), OJ_ERR_DATA);
@@ -571,7 +573,7 @@ TEST_LOOP(without_memory, 0, 4)
         n_failed += status != OJ_OK;
         ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
         if (status == OJ_OK)
-            compare(&t, choice);
+            compare_with_truth(&t, choice);
         oj_one_to_one_close(choice);
     }
     ck_assert_int_gt(n_failed, 10);

@@ -369,7 +369,8 @@ TEST_LOOP(threads_change_nothing, 0, 3)
 
 /* Converts an answer to one-to-one form, except rows with several pairs and
  * every fifth row. */
-static void list_apart(const struct oj_matches *lists, struct oj_matches *out)
+static void convert_to_one_to_one(const struct oj_matches *lists,
+                                  struct oj_matches *out)
 {
     int64_t n = lists->n_rows;
     must(oj_matches_reserve(out, n, n + lists->n_pairs, 0, &error));
@@ -403,7 +404,7 @@ TEST_LOOP(rows_that_are_listed_apart_have_the_same_values, 0, 3)
     MATCHES m = {0}, apart = {0};
     build_layers(277 + (uint64_t)_i, 25, 25);
     make_matches(&m, 25, 25);
-    list_apart(&m, &apart);
+    convert_to_one_to_one(&m, &apart);
     for (int rule = OJ_PICK_ALL; rule <= OJ_PICK_LARGEST_AREA; rule++)
     {
         struct oj_pair_request request = ask_all((enum oj_pick_rule)rule, 3);
