@@ -83,7 +83,7 @@ struct oj_join
                           decides ties; NULL: its ordinal */
     struct oj_stats stats;
 
-    int is_ranked; /* 1: args.relation only finds candidates for `ranked` */
+    int is_ranked; /* 1: joins by args.relation, then ranks by `ranked` */
     struct oj_relation ranked; /* if is_ranked: the relation of the user, which
                                   ranks pairs by similarity */
     struct oj_matches found;   /* if is_ranked: pairs before the ranking */

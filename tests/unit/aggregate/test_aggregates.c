@@ -32,7 +32,8 @@ static void check_some(struct oj_aggregates *a, const struct oj_aggregate *some,
     {
         for (int i = 0; i < n_some; i++)
         {
-            struct oj_aggregate_value got, expected = plain(&some[i], row);
+            struct oj_aggregate_value got,
+                expected = plain_aggregate(&some[i], row);
             struct oj_error error;
             enum oj_aggregate_type type =
                 oj_aggregate_type(some[i].kind, types[some[i].column]);

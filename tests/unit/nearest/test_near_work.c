@@ -62,7 +62,7 @@ static void add_comb(struct oj_flat_buf *buf, double y, double height)
 
 /* Adds input points: half of them in one place, the others in a row above the
  * first comb. */
-static void add_input_points(struct oj_flat_buf *input)
+static void add_points_above_comb(struct oj_flat_buf *input)
 {
     for (int i = 0; i < 600; i++)
         add_point(input, i % 2 ? 5000.0 : 15.0 * i, 12.0 + i % 7);
@@ -96,7 +96,7 @@ TEST(more_than_there_are)
         for (int i = 0; i < 3 && c % 2; i++)
             add_square(&join, 1e6 * i + 1e6, 0.0, 1e6 * i + 1e6 + 5.0, 5.0);
         must(oj_flat_buf_add_null(&join, join.n_features, &error));
-        add_input_points(&input);
+        add_points_above_comb(&input);
         t = trial_of(&join, &input, n_in_reach, reach);
         (void)join_on("cpu", &t, &few, &least);
         t.relation.k = n_in_reach + 2;
