@@ -555,7 +555,7 @@ def check_names_of_pairs():
     same(Layer("out.gpkg").column("mean_d"), [5.0])
     true("hides" not in r.err, r)
     for given, says in (
-        (["-name_distance", "d", "-agg", "max(v)"], "no aggregate names 'd'"),
+        (["-name_distance", "d", "-agg", "max(v)"], "no aggregate uses 'd'"),
         (["-name_distance", "V", "-agg", "max(v)"], "already"),
         (["-name_fid", "", "-agg", "count"], "no such column"),
         (["-agg", "max(join_rank)"], ["no field 'join_rank'", "pairs have: join_fid, join_distance, overlap_area"]),
@@ -649,7 +649,7 @@ def check_bad_words():
         ("concat(s, ';)", "not closed"),
         ("sum(f), SUM(f)", "two columns"),
         ("count as name", "another name"),
-        ("count as", "missing"),
+        ("count as", "write a comma"),
     ):
         fails("-op", "contains", "-agg", words, *files, says=says, op=False)
     for given, says in (

@@ -416,7 +416,7 @@ def check_wrong_words():
         (("-measure", "dice"), "needs -similar"),
         (("-min_similarity", "0.5"), "needs -similar"),
         (("-pick", "most_similar"), "needs -similar"),
-        (("-similar", "name:0.6", "-agg", "count", "-name_similarity", "s"), "no aggregate names 's'"),
+        (("-similar", "name:0.6", "-agg", "count", "-name_similarity", "s"), "no aggregate uses 's'"),
     ):
         wrong(*near_, *given, says=says)
     with open("bad.csv", "w", encoding="utf-8") as file:
