@@ -348,7 +348,7 @@ def check_around_texts_alone():
     for given in (("-overlap", "area"), ("-pick", "nearest"), ("-geometry", "connection"), ("-centroid_of", "input")):
         fails(*base, *given, "u.csv", two.a, two.b, says="no geometry", op=False)
     fails("-op", "similar", "u.csv", two.a, two.b, says="-similar", op=False)
-    fails(*base, "-ties", "all", "u.csv", two.a, two.b, says="-ties goes with -k", op=False)
+    fails(*base, "-ties", "all", "u.csv", two.a, two.b, says="-ties needs -k", op=False)
     fails(*base, "-max_distance", 5, "u.csv", two.a, two.b, says="no geometry", op=False)
     fails(*base, "-metric", "sphere", "u.csv", two.a, two.b, says="-max_distance", op=False)
     fails(*base, "-name_distance", "d", "u.csv", two.a, two.b, says="no distance", op=False)

@@ -460,8 +460,8 @@ def test_errors_name_what_to_write(named, text):
         ({"on_attribute": "v"}, '"on_attribute"; did you mean "on"?'),
         ({"max_dist": 5}, '"max_dist"; did you mean "max_distance"?'),
         ({"where": "v > 1"}, '"where": filter the side before the join'),
-        ({"k": 0}, "k is a whole number from 1 to 2147483647, not 0"),
-        ({"max_pairs": -1}, "max_pairs is a whole number from 0 to 9007199254740992, not -1"),
+        ({"k": 0}, "k must be a whole number from 1 to 2147483647, not 0"),
+        ({"max_pairs": -1}, "max_pairs must be a whole number from 0 to 9007199254740992, not -1"),
     ],
 )
 def test_errors_of_words_of_other_libraries(named, text):

@@ -349,7 +349,7 @@ TEST(errors_say_what_is_wrong)
         {"-name_distance d a b c", "-op intersects measures no distance"},
         {"-in_place a b", "choose one with -pick"},
         {"-in_place -pick all a b", "choose one with -pick"},
-        {"-agg count -how right a b c", "-how can be left, or inner"},
+        {"-agg count -how right a b c", "write -how left, or -how inner"},
         {"-agg count -name_count n a b c", "write \"count as n\""},
         {"-pick most_similar a b c", "needs -similar or -vector"},
         {"-op nearest -name_rank r a b c", "needs several pairs per input row"},

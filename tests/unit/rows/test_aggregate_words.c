@@ -253,7 +253,8 @@ static const char *const refused[][2] = {
     {"percentile(i, 1", "the bracket of percentile is not closed in "
                         "percentile(i, 1"},
     {"covered_area(i)",
-     "covered_area takes no field, because it measures the input feature"},
+     "covered_area takes no field, because it measures the input "
+     "feature: write it without brackets"},
     {"q1(i, 1)", "q1 takes one field; a field whose name has a comma goes in "
                  "double quotes"},
     {"weighted_mean(i,)", "weighted_mean names no column after the comma; "
@@ -262,12 +263,12 @@ static const char *const refused[][2] = {
                                "weights; a field whose name has a comma goes "
                                "in double quotes"},
     {"range(d)", "range(d) needs numbers; the field is Date"},
-    {"count as", "a comma is missing before \"as\""},
+    {"count as", "write a comma between aggregates, before \"as\""},
     {"count as ", "the name after \"as\" is missing"},
     {"count as ,sum(i)", "the name after \"as\" is missing"},
     {"count as \"\"", "the name after \"as\" is missing"},
-    {"count sum(i)", "a comma is missing before \"sum(i)\""},
-    {"sum(i) total", "a comma is missing before \"total\""},
+    {"count sum(i)", "write a comma between aggregates, before \"sum(i)\""},
+    {"sum(i) total", "write a comma between aggregates, before \"total\""},
     {"sum(i),max(r) as SUM_I",
      "two columns would be called 'SUM_I'; name one of them, as in \"max as "
      "NAME\""},
