@@ -138,7 +138,7 @@ def test_several_layers(tmp_path):
         ("left_layer", lambda: ogrjoin.join(path, ZONES)),
         ("layer", lambda: ogrjoin.scan(path)),
     ):
-        with pytest.raises(ogrjoin.InvalidError, match=f"3 layers: choose one with {word}=: one, two"):
+        with pytest.raises(ogrjoin.InvalidError, match=f"3 layers, name one by {word}=: one, two"):
             ask()
 
 

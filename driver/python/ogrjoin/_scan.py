@@ -62,7 +62,7 @@ def _only_layer(path: str, option: str) -> str | None:
     spatial = [name for name, kind in layers if kind is not None]
     if len(layers) > 1 and len(spatial) != 1:
         names = ", ".join(name for name, _ in layers)
-        raise InvalidError(f"{path} has {len(layers)} layers: choose one with {option}=: {names}")
+        raise InvalidError(f"{path} has {len(layers)} layers, name one by {option}=: {names}")
     return spatial[0] if len(layers) > 1 else None
 
 
