@@ -35,7 +35,7 @@ oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
     return oj_fail(
         err, OJ_ERR_ARG,
         equality == OJ_CRS_DIFFERENT
-            ? "the sides have different CRS, left %s and right %s: reproject "
+            ? "the sides have two CRS, left %s and right %s: reproject "
               "one side to the CRS of the other, or write crs=ignore to take "
               "coordinates as they are"
             : "it is not known whether the CRS of the sides, left %s and right "
