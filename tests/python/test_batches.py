@@ -223,7 +223,7 @@ def test_what_is_wrong_is_said_by_the_call():
         index.pairs_batches(XY, batch_size=0)
     with pytest.raises(ogrjoin.UnsupportedError, match="one_to_one"):
         index.pairs_batches(XY, "nearest", one_to_one=True)
-    with pytest.raises(ogrjoin.Error, match="no join"):
+    with pytest.raises(ogrjoin.Error, match="no op"):
         index.pairs_batches(XY, "nearly")
     with pytest.raises(ogrjoin.InvalidError, match="both sides"):
         index.pairs_batches(XY, "nearest", on=np.zeros(N))
