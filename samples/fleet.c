@@ -30,10 +30,11 @@ static const char *const names[N_FENCES] = {"depot", "station", "market",
                                             "hospital"};
 static const char *const kinds[] = {"enter", "exit", "stay", "change"};
 
-/* On its way from the crossing of an avenue and a street to the next one. */
+/* A vehicle on its way from one crossing of an avenue and a street to the next.
+ */
 struct vehicle
 {
-    int avenue, street; /* where it comes from */
+    int avenue, street; /* crossing that it comes from */
     int to_avenue, to_street;
     double done;  /* feet of the way */
     double speed; /* feet a step */
@@ -50,7 +51,7 @@ struct fleet
     double *x, *y; /* [n] */
     int64_t *key;  /* [n] number of the vehicle */
 
-    /* The fences: one part and one ring each. */
+    /* The fences; each has one part with one ring. */
     double fence_x[N_FENCES * N_CORNERS], fence_y[N_FENCES * N_CORNERS];
     int64_t one[N_FENCES + 1], corner[N_FENCES + 1];
     uint8_t kind[N_FENCES];
@@ -62,7 +63,7 @@ static void stop(const char *why)
     exit(1);
 }
 
-static void need(int status, const struct ogrjoin_error *err)
+static void check_status(int status, const struct ogrjoin_error *err)
 {
     if (status != OGRJOIN_OK)
         stop(err->message);
@@ -92,7 +93,8 @@ static int is_crossing(const struct city *city, int avenue, int street)
            !city_in_park(city, u, v);
 }
 
-/* Straight on as a rule, else to the left, the right or back. */
+/* Chooses the next direction: mostly straight on, otherwise left, right or
+ * back. */
 static void choose_way(struct fleet *fleet, struct vehicle *vehicle)
 {
     const int da = vehicle->to_avenue - vehicle->avenue;
@@ -106,7 +108,7 @@ static void choose_way(struct fleet *fleet, struct vehicle *vehicle)
     vehicle->street = vehicle->to_street;
     for (int i = 0; i < 4; i++)
     {
-        /* A quarter turn more each time. */
+        /* quarter turns for each choice */
         static const int turn[4][4] = {
             {1, 0, 0, 1}, {0, -1, 1, 0}, {-1, 0, 0, -1}, {0, 1, -1, 0}};
         const int *t = turn[(first + i) % 4];
@@ -171,7 +173,7 @@ static void make_step(struct fleet *fleet)
 /* ---- the fences ------------------------------------------------------------
  */
 
-/* Octagons with cut corners, in the plan of the city and then on the map. */
+/* Makes the fences: octagons in the plan of the city, which are then mapped. */
 static void make_fences(struct fleet *fleet)
 {
     static const double place[N_FENCES][2] = {
@@ -199,7 +201,7 @@ static void make_fences(struct fleet *fleet)
     }
 }
 
-/* The index of the fences, and the events of all vehicles from now on. */
+/* Makes the index of the fences, and the state of events without vehicles. */
 static struct ogrjoin_events *open_events(const struct fleet *fleet)
 {
     struct ogrjoin_arrays arrays = {.size = sizeof arrays,
@@ -220,11 +222,11 @@ static struct ogrjoin_events *open_events(const struct fleet *fleet)
     struct ogrjoin_error err;
     if (settings == NULL)
         stop("out of memory");
-    need(ogrjoin_set_text(settings, "op", "within", &err), &err);
-    need(ogrjoin_layer_from_arrays(&arrays, &fences, &err), &err);
-    need(ogrjoin_index_new(fences, settings, &index, &err), &err);
-    need(ogrjoin_events_new(index, "changes", 0, &events, &err), &err);
-    ogrjoin_index_free(index); /* events keeps what it needs */
+    check_status(ogrjoin_set_text(settings, "op", "within", &err), &err);
+    check_status(ogrjoin_layer_from_arrays(&arrays, &fences, &err), &err);
+    check_status(ogrjoin_index_new(fences, settings, &index, &err), &err);
+    check_status(ogrjoin_events_new(index, "changes", 0, &events, &err), &err);
+    ogrjoin_index_free(index); /* the events hold a reference to it */
     ogrjoin_layer_free(fences);
     ogrjoin_settings_free(settings);
     return events;
@@ -292,7 +294,7 @@ static void write_events(const struct fleet *fleet, int64_t step,
 /* ---- all of it -------------------------------------------------------------
  */
 
-/* The events of one step. */
+/* Finds and writes the events of one step. */
 static void add_step(const struct fleet *fleet, struct ogrjoin_events *events,
                      struct ogrjoin_event_rows *rows)
 {
@@ -305,8 +307,8 @@ static void add_step(const struct fleet *fleet, struct ogrjoin_events *events,
                                             .integer = fleet->key};
     struct ogrjoin_layer *reports = NULL;
     struct ogrjoin_error err;
-    need(ogrjoin_layer_from_arrays(&arrays, &reports, &err), &err);
-    need(ogrjoin_events_add(events, reports, &keys, rows, &err), &err);
+    check_status(ogrjoin_layer_from_arrays(&arrays, &reports, &err), &err);
+    check_status(ogrjoin_events_add(events, reports, &keys, rows, &err), &err);
     ogrjoin_layer_free(reports);
 }
 

@@ -7,7 +7,7 @@
 #include "../../cuda/live/cuda_live.cuh"
 #include "../../flatten/base/oj_alloc.h"
 
-/* A device's time between two points of a stream. */
+/* Measures time on a device between two points of a stream. */
 struct stopwatch
 {
     cudaEvent_t begin = NULL, end = NULL;
@@ -77,8 +77,8 @@ static oj_status copy(struct oj_gpu_index *index, void *to, const void *from,
     return OJ_OK;
 }
 
-/* Without its layer an index has no answers: no family is asked any more.
- * *seconds: from the flat arrays on the device. */
+/* Prepares the join side again. Until this succeeds the index has no family and
+ * answers nothing. *seconds: time from the flat arrays on the device. */
 static oj_status make_layer_again(struct oj_gpu_index *index, double *seconds,
                                   struct oj_error *err)
 {
@@ -127,8 +127,8 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
     return watch.stop(place->device.stream, &seconds[1], err);
 }
 
-/* Takes the time of ask(of, &work, &points) of points on the device; of: the
- * family's index. Waits for it, also after an error. */
+/* Measures ask(of, &work, &points) for points on the device. of: index of the
+ * family. Waits for its end, also after an error. */
 template <typename Ask>
 static oj_status measure(struct oj_gpu_index *index,
                          const struct oj_gpu_points *points, double *seconds,
@@ -188,8 +188,8 @@ static oj_status pairs(struct oj_gpu_index *index,
     return status;
 }
 
-/* Copies of the words are made, folded and given back as for a batch; what is
- * only counted is added in place. */
+/* Makes copies of the words, sums them and frees them, as for a batch; pure
+ * counts are added in place. */
 static oj_status sum(struct oj_gpu_index *index,
                      const struct oj_gpu_points *points,
                      const struct oj_sum_request *request, int64_t *d_words,
@@ -227,7 +227,7 @@ static oj_status pin(const void *memory, int64_t bytes, struct oj_error *err)
 
 /* --- a kept index --------------------------------------------------------- */
 
-/* Copies of arrays of the first device in the memory of others. */
+/* Copies of arrays of the first device in the memory of other devices. */
 struct copies
 {
     int n = 0;
@@ -255,7 +255,7 @@ struct copies
         OJ_CUDA_TRY(cudaMemcpy(at[n++], from, (size_t)count * sizeof(T),
                                cudaMemcpyDefault),
                     "copying", err);
-        /* copies between devices may still be at work */
+        /* copies between devices may still be running */
         OJ_CUDA_TRY(cudaDeviceSynchronize(), "copying", err);
         return OJ_OK;
     }
@@ -288,7 +288,7 @@ static oj_status apply_copies(struct oj_gpu_live *live,
     return OJ_OK;
 }
 
-/* Of several devices, seconds are those of the wall. */
+/* Applies a batch on several devices; seconds are wall-clock seconds. */
 static oj_status apply_on_several(struct oj_gpu_live *live, int64_t n,
                                   const int64_t *id, const double *x,
                                   const double *y, double *seconds,

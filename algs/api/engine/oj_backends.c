@@ -56,7 +56,7 @@ static const struct oj_backend backends[] = {
     {"geos_sorted",
      "the same with the input in Morton order and prepared geometries", 1, 1, 0,
      OJ_NO_DEVICE, ONLY(oj_geos_sorted_engine)},
-#ifdef OJ_SPATIALINDEX /* libogrjoin is built without it */
+#ifdef OJ_SPATIALINDEX /* libogrjoin does not have this library */
     {"spatialindex",
      "reference: libspatialindex R-tree and GEOS predicates, one thread", 1, 1,
      0, OJ_NO_DEVICE, ONLY(oj_spatialindex_engine)},

@@ -125,7 +125,9 @@ static oj_status find_class(struct oj_value_classes *classes,
         number = oj_token_table_find(&classes->table, &token);
     if (number >= INT32_MAX - 1)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "more than %d different values to compare", INT32_MAX);
+                       "the compared fields have more than %d different "
+                       "values, the most that are possible: leave a field out",
+                       INT32_MAX);
     *out = (int32_t)number;
     return OJ_OK;
 }

@@ -1,9 +1,10 @@
-/* Lines and polygons with lines and polygons: the backend cuda, which finds
- * pairs of boxes and decides most of them on a device, gives the answers of
+/* Lines and polygons on both sides: the backend cuda, which finds pairs of
+ * boxes and decides most of them on a device, has the answers of the backend
  * cpu: random layers, large features, little memory, chunks of all sizes, all
- * devices.  And points with very many lines and polygons.  Skipped where no GPU
- * can be used.  Kind: property, degenerate, memory, large.
- * OGRJOIN_TEST_ROUNDS=n for more. */
+ * devices. Also points with very many lines and polygons. Skipped if no GPU can
+ * be used.
+ * Kind: property, degenerate, memory, large. OGRJOIN_TEST_ROUNDS=n runs more
+ * rounds. */
 #include "../references.h"
 
 #include "../join_trial.h"
@@ -53,7 +54,7 @@ static unsigned some_kinds(void)
     return kinds[pick(5)];
 }
 
-/* Random features, or those of a lattice, where all touch. */
+/* Makes random features, or features of a lattice, which all touch. */
 static void make_layers(struct join_trial *t, int most, int on_lattice)
 {
     do
@@ -84,7 +85,7 @@ TEST(random_layers)
         make_layers(&t, one_in(5) ? 250 : 60, one_in(3));
         check(&t, OJ_OP_INTERSECTS);
         check(&t, OJ_OP_BBOX);
-        /* GEOS takes its time over the others */
+        /* GEOS is slow for more pairs */
         if (t.join.n_features * t.input.n_features < 4000)
             check(&t, (enum oj_op)(OJ_OP_INTERSECTS +
                                    pick(OJ_OP_SIMILAR - OJ_OP_INTERSECTS)));
@@ -92,7 +93,7 @@ TEST(random_layers)
     }
 }
 
-/* Enough for the index alone, for some rows at a time, for none. */
+/* Memory for the index alone, for some rows at a time, or for neither. */
 TEST(little_memory)
 {
     EACH_ROUND(2)
@@ -109,7 +110,7 @@ TEST(little_memory)
     }
 }
 
-/* Numbers at the ends of what is exact, and beyond. */
+/* Coordinates at the limits of exact arithmetic and beyond. */
 TEST(odd_numbers)
 {
     static const double sizes[] = {1e-300, 1e-120, 1e-99, 1.0,
@@ -138,7 +139,7 @@ TEST(odd_numbers)
     }
 }
 
-/* A ring of n vertices around (x, y), ragged so that it meets others. */
+/* Adds a ring of n vertices around (x, y), jagged so that it crosses others. */
 static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
                        double reach, int is_line)
 {
@@ -158,7 +159,7 @@ static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
     oj_free(xy);
 }
 
-/* Features of very different sizes, inside one another, too. */
+/* Features of very different sizes, also inside one another. */
 TEST(large_features)
 {
     static const int sizes[] = {4, 40, 400, 3000, 20000};
@@ -210,7 +211,7 @@ TEST(long_rows)
     }
     for (int i = 0; i < 300; i++)
     {
-        if (i % 10 == 0) /* where a third of the features begin */
+        if (i % 10 == 0) /* a third of the features begin here */
             add_point(&t.input_buf, 5.0, 5.0);
         else
             add_point(&t.input_buf, pick(40), pick(40));
