@@ -173,9 +173,16 @@ void live_state_free(struct live_state *state);
 /** Puts a point into a page, which must have room; returns the slot. */
 int live_page_add(struct live_page *page, double x, double y, int64_t id);
 
+/** Extends a box to include `by`. Threads may extend a box at once; the result
+ *  does not depend on their order. */
+void live_box_extend(struct oj_box *box, const struct oj_box *by);
+
+/** Returns 1 if the box, which other threads may extend, covers `by`. */
+int live_box_covers(const struct oj_box *box, const struct oj_box *by);
+
 /** Extends the cover of node parent / 4 and of the nodes above it so that they
  *  include box: the box of a page with points outside of its cell, or the cell
- *  of a new node. */
+ *  of a new node. Threads may do so at once. */
 void live_state_cover(struct live_state *state, uint32_t parent,
                       const struct oj_box *box);
 
