@@ -9,7 +9,7 @@
  *   reports.csv  step, vehicle, x, y              in the order of reading
  *   events.csv   step, vehicle, event, name, x, y
  *   nearest.csv  step, name, vehicle, distance    in feet, nearest first
- * in the city's coordinates (EPSG:2263), without FOLDER nothing is written.  The
+ * in the city's coordinates (EPSG:2263), without FOLDER nothing is written. The
  * last line has the greatest memory until step 100 and until the end: a million
  * vehicles and any number of steps take no more than 100 steps.
  * samples/draw_city.py draws the first three. */
@@ -354,8 +354,7 @@ static void write_nearest(int64_t step, const struct ogrjoin_pairs *pairs,
     for (int64_t i = 0; i < ogrjoin_pairs_count(pairs) && file != NULL; i++)
         fprintf(file, "%" PRId64 ",%s,%" PRId64 ",%.17g\n", step,
                 names[ogrjoin_pairs_left(pairs)[i]],
-                ogrjoin_pairs_right(pairs)[i],
-                ogrjoin_pairs_measure(pairs)[i]);
+                ogrjoin_pairs_right(pairs)[i], ogrjoin_pairs_measure(pairs)[i]);
 }
 
 /* ---- all of it -------------------------------------------------------------
