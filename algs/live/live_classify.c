@@ -17,12 +17,13 @@
 static int mark_entry(struct live_batch *b, int64_t entry)
 {
     struct live_entry *e = &b->live->ids.entry[entry];
-    uint16_t old = e->mark;
+    int has_mark;
     if (b->n_threads > 1)
         return __atomic_exchange_n(&e->mark, b->mark, __ATOMIC_RELAXED) ==
                b->mark;
+    has_mark = e->mark == b->mark;
     e->mark = b->mark;
-    return old == b->mark;
+    return has_mark;
 }
 
 /* Finds the entries of a slice. Rows with unknown ids get LIVE_SUPERSEDED. */
