@@ -195,10 +195,20 @@ static void prefetch_slot(const struct live_batch *b, uint64_t place)
 static void prefetch_page(const struct live_batch *b, uint64_t place)
 {
     if (place < LIVE_NO_PLACE)
-        __builtin_prefetch(&b->state->page[place / LIVE_PAGE_POINTS]);
+        __builtin_prefetch(&b->state->page[place / LIVE_PAGE_POINTS].block);
 }
 
-/* Overwrites points. Threads extend the box of a page at once. */
+/* Extends the box of a page to include a point, and the covers of the nodes
+ * above if the point has left the cell. Threads may do so at once. */
+static void extend_page(struct live_state *state, struct live_page *page,
+                        double x, double y)
+{
+    struct oj_box at = {x, y, x, y};
+    live_box_extend(&page->box, &at);
+    if (!oj_box_contains_point(&page->cell, x, y))
+        live_state_cover(state, page->parent, &at);
+}
+
 static void move_in_place(int64_t first, int64_t end, void *user)
 {
     struct live_batch *b = user;
@@ -207,9 +217,9 @@ static void move_in_place(int64_t first, int64_t end, void *user)
     for (int64_t i = first; i < end; i++)
     {
         uint64_t place = b->place[i];
+        double x = b->x[i], y = b->y[i];
         struct live_page *page;
         int slot = (int)(place % LIVE_PAGE_POINTS);
-        struct oj_box at = {b->x[i], b->y[i], b->x[i], b->y[i]};
         if (i + LIVE_AHEAD < end)
             prefetch_page(b, b->place[i + LIVE_AHEAD]);
         if (i + LIVE_AHEAD / 2 < end)
@@ -217,13 +227,10 @@ static void move_in_place(int64_t first, int64_t end, void *user)
         if (place >= LIVE_NO_PLACE)
             continue;
         page = &b->state->page[place / LIVE_PAGE_POINTS];
-        page->block->x[slot] = at.x0;
-        page->block->y[slot] = at.y0;
-        if (live_box_covers(&page->box, &at))
-            continue;
-        live_box_extend(&page->box, &at);
-        if (!oj_box_contains_point(&page->cell, at.x0, at.y0))
-            live_state_cover(b->state, page->parent, &at);
+        page->block->x[slot] = x;
+        page->block->y[slot] = y;
+        if (!live_box_contains(&page->box, x, y))
+            extend_page(b->state, page, x, y);
     }
 }
 

@@ -156,10 +156,11 @@ static void classify_slice(int64_t first, int64_t end, void *user)
     struct live_rows rows = {0}; /* a copy, which is kept in registers */
     for (int64_t i = first; i < end; i++)
     {
-        if (i + LIVE_AHEAD < end && b->entry[i + LIVE_AHEAD] != LIVE_SUPERSEDED)
-            __builtin_prefetch(&b->live->ids.entry[b->entry[i + LIVE_AHEAD]]);
-        if (i + LIVE_AHEAD / 2 < end)
-            prefetch_page_of_row(b, i + LIVE_AHEAD / 2);
+        int64_t next = i + 2 * LIVE_AHEAD;
+        if (next < end && b->entry[next] != LIVE_SUPERSEDED)
+            __builtin_prefetch(&b->live->ids.entry[b->entry[next]]);
+        if (i + LIVE_AHEAD < end)
+            prefetch_page_of_row(b, i + LIVE_AHEAD);
         b->place[i] = classify_row(b, i, &rows);
     }
     b->rows[first / b->rows_of_slice] = rows;

@@ -173,20 +173,14 @@ void live_box_extend(struct oj_box *box, const struct oj_box *by)
     raise_side(&box->y1, by->y1);
 }
 
-int live_box_covers(const struct oj_box *box, const struct oj_box *by)
-{
-    double x0 = load_side(&box->x0), y0 = load_side(&box->y0);
-    double x1 = load_side(&box->x1), y1 = load_side(&box->y1);
-    return (x0 <= by->x0) & (y0 <= by->y0) & (x1 >= by->x1) & (y1 >= by->y1);
-}
-
 void live_state_cover(struct live_state *state, uint32_t parent,
                       const struct oj_box *box)
 {
     for (; parent != LIVE_NONE; parent = state->node[parent / 4].parent)
     {
         struct oj_box *cover = &state->node[parent / 4].cover;
-        if (live_box_covers(cover, box))
+        if (live_box_contains(cover, box->x0, box->y0) &&
+            live_box_contains(cover, box->x1, box->y1))
             return;
         live_box_extend(cover, box);
     }

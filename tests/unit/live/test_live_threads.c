@@ -138,7 +138,7 @@ static void make_large_batch(struct random_batch *b,
 
 TEST_LOOP(states_do_not_depend_on_threads, OJ_LIVE_AUTO, OJ_LIVE_KDTREE + 1)
 {
-    EACH_ROUND(8)
+    EACH_ROUND(3)
     {
         struct oj_live *live[N_LIVES];
         struct held held[N_LIVES] = {{0}};
