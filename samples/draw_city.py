@@ -497,7 +497,7 @@ def draw_event(picture, at, kind):
 
 def draw_fleet_legend(picture, n_vehicles, n_reports, events, one):
     picture.box_of(0, 0, FLEET_WIDTH, HEAD, PAPER)
-    picture.text(24, 36, 24, f"{n_vehicles} vehicles, {n_reports:,} reports, one every ten seconds", bold=True)
+    picture.text(24, 36, 24, f"{n_vehicles} vehicles, {n_reports:,} reports, one of each every ten seconds", bold=True)
     x = 24
     picture.box_of(x, 65, 24, 2, shade(TRACK, 0.5))
     picture.text(x + 32, 71, 14, "way of a vehicle")
