@@ -218,9 +218,12 @@ static int part_holds(const struct oj_plain_sphere *side, int64_t part,
 /* Length of the pieces on which golden sections search. */
 #define PIECE (1.0 / 64)
 
-/* Beyond this distance (9885 km on the Earth) a piece may have several nearest
- * points: its points every FAR_PIECE are measured instead. */
+/* Beyond the first distance (9885 km on the Earth) a piece may have several
+ * nearest points: its points every FAR_PIECE are measured instead. Beyond the
+ * second, more than a quarter of the circle with the greatest radius of
+ * curvature, distances along a piece are concave: its ends are nearest. */
 #define FAR 1.55
+#define CONCAVE 1.61
 #define FAR_PIECE (1.0 / 6400)
 
 #define GOLDEN 0.6180339887498949
@@ -371,6 +374,8 @@ static double least_on_piece(const struct edge_measure *e, double low,
         return best; /* by the inequality of the triangle */
     if (fmax(of_low, of_high) < FAR * e->unit)
         return fmin(best, least_by_golden_sections(e, low, high));
+    if (fmin(of_low, of_high) - length > CONCAVE * e->unit)
+        return best;
     for (double t = low; t < high; t += FAR_PIECE * e->unit)
         best = fmin(best, metres_at(e, t));
     return best;

@@ -138,7 +138,7 @@ static double least_of_many(const struct oj_geodesic *geodesic,
                             double y)
 {
     double low = 0, high = line->metres, least = INFINITY;
-    for (int round = 0; round < 5; round++)
+    for (int round = 0; round < 10; round++)
     {
         const int n = round == 0 ? 400 : 40;
         double best = INFINITY, step = (high - low) / n, at = low;
@@ -186,7 +186,7 @@ static void cut(const struct oj_ellipsoid *e,
 TEST(feet_of_perpendiculars)
 {
     int n_feet = 0, n_far = 0;
-    EACH_ROUND(150)
+    EACH_ROUND(100)
     {
         struct oj_ellipsoid e = pick_ellipsoid();
         struct oj_geodesic *geodesic;
@@ -429,7 +429,7 @@ static void fill_trial(struct join_trial *t, struct oj_ellipsoid e, int turn)
 TEST_LOOP(all_pairs, 0, 2)
 {
     int64_t n_pairs = 0;
-    EACH_ROUND(60)
+    EACH_ROUND(40)
     {
         struct both_sides s = {.ellipsoid = pick_ellipsoid()};
         struct join_trial t = {0};
@@ -472,6 +472,8 @@ TEST_LOOP(reference, 0, 2)
         matrix = matrix_of_sides(&s);
         t.relation = pick_relation(wgs84, matrix,
                                    t.input.n_features * t.join.n_features);
+        /* A pair at this bound may leave its place to another. */
+        t.relation.min_distance *= 0.999;
         for (int i = 0; i < 2; i++)
         {
             struct oj_validation v = {.relation = &t.relation,
@@ -480,11 +482,18 @@ TEST_LOOP(reference, 0, 2)
             t.relation.op = i ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
             t.relation.k = i ? 1 : t.relation.k;
             t.relation.ties = i ? OJ_TIES_FIRST : t.relation.ties;
+            if (i && !(t.relation.max_distance < INFINITY))
+                t.relation.max_distance = 1e6;
             trial_answer(&t, "cpu", 2, &ours);
             trial_answer(&t, "ellipsoid", 1, &other);
             must(oj_validation_compare(&v, &ours, &other, &error));
-            expect(v.n_differences == 0, "seed %llu: %d differences",
-                   (unsigned long long)seed, (int)v.n_differences);
+            expect(v.n_differences == 0,
+                   "seed %llu: row %d, %s: feature %d at %.9f, not %d at %.9f",
+                   (unsigned long long)seed, (int)v.first[0].input_row,
+                   oj_validation_difference_name(v.first[0].kind),
+                   (int)v.first[0].join_row_ours, v.first[0].measure_ours,
+                   (int)v.first[0].join_row_reference,
+                   v.first[0].measure_reference);
             oj_validation_free(&v);
         }
         oj_free(matrix);
