@@ -140,9 +140,9 @@ def check_lines_and_polygons():
         for sides in (("a.gpkg", "s.gpkg"), ("s.gpkg", "a.gpkg")):
             r = succeeds(*words, "-metric", "ellipsoid", "-validate", "-overwrite", "o.gpkg", *sides)
             true("validated: cpu against ellipsoid" in r.err and "no difference" in r.err, f"{words} {sides}: {r}")
-    run("-op", "dwithin", "-max_distance", "3000km", "-metric", "ellipsoid", "-nearest_point_fields",
-        "-bearing_field", "-overwrite", "o.gpkg", "a.gpkg", "s.gpkg")
-    rows = [v for _, _, v in Layer("o.gpkg").rows if v["jid"] is not None]
+    run("-op", "dwithin", "-max_distance", "4000km", "-metric", "ellipsoid", "-nearest_point_fields",
+        "-bearing_field", "near.gpkg", "a.gpkg", "s.gpkg")
+    rows = [v for _, _, v in Layer("near.gpkg").rows if v["jid"] is not None]
     true(len(rows) > 200, f"{len(rows)} pairs")
     inside = {(tuple(a[v["id"]]), v["jid"]) for v in rows if v["join_distance"] == 0}
     for pair in (((180, 20), 0), ((45, 89), 1), ((1, 1), 2), ((0, 0), 2), ((5, 5), 6), ((0, 90), 1)):
@@ -219,7 +219,10 @@ def check_ways_agree():
          JOINED, kind=ogr.wkbPolygon, srs="EPSG:4326")
     words = (*WORDS, "-k", 3, "-ties", "all", "-bearing_field")
     for sides in (("a.gpkg", "b.gpkg"), ("a.gpkg", "lots.gpkg"), ("lots.gpkg", "a.gpkg")):
-        run(*words, "-threads", 1, "-overwrite", "whole.gpkg", *sides)
+        for name in ("whole.gpkg", "other.gpkg"):
+            if os.path.exists(name):
+                os.remove(name)
+        run(*words, "-threads", 1, "whole.gpkg", *sides)
         for more in (("-threads", 3), ("-batch", 7), ("-memory", "500K")):
             if sides[0] == "lots.gpkg" and "-memory" in more:
                 continue  # the join side is too small for tiles
@@ -242,7 +245,8 @@ def check_errors():
           says=["'line'", "Line String", "one of the layers must be of points"])
     fails(*nearest, "o.gpkg", "line.gpkg", "mixed.gpkg", op=False, says=["feature 2", "is not a point"])
     fails(*nearest, "o.gpkg", "mixed.gpkg", "line.gpkg", op=False, says=["feature 2", "is not a point"])
-    fails(*nearest, "o.gpkg", "mixed.gpkg", "mixed.gpkg", op=False, says=["one of the sides must be of points"])
+    fails(*nearest, "-sql", "SELECT * FROM mixed", "-dialect", "OGRSQL", "o.gpkg", "mixed.gpkg", "mixed.gpkg",
+          op=False, says=["one of the sides must be of points"])
     fails(*nearest, "-along_field", "m", "o.gpkg", "a.gpkg", "line.gpkg", op=False, says=["-metric sphere"])
     for sides in (("a.gpkg", "line.gpkg"), ("line.gpkg", "a.gpkg"), ("a.gpkg", "mixed.gpkg"), ("mixed.gpkg", "a.gpkg")):
         succeeds(*nearest, "-overwrite", "o.gpkg", *sides)

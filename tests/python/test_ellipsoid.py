@@ -123,7 +123,7 @@ def least(geod, p, line):
             return np.asarray(geod.inv([p[0]] * n, [p[1]] * n, x, y)[2])
 
         low, high = 0.0, length
-        for _ in range(8):
+        for _ in range(10):
             t = np.linspace(low, high, 60)
             d = far(t)
             i = int(d.argmin())
