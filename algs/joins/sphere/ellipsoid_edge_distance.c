@@ -76,7 +76,7 @@ static int is_near_enough(const struct edge_search *s,
 {
     double error = OJ_EDGE_NEAR_ERROR * s->unit;
     double x = probe->metres / s->radius;
-    double least = x < 1.5 ? x / tan(x) : 0.0; /* q */
+    double least = x < 1.57 ? x / tan(x) : 0.0; /* q */
     double share = probe->slope * probe->slope;
     if (probe->metres <= error)
         return 1;

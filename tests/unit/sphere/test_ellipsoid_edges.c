@@ -186,7 +186,7 @@ static void cut(const struct oj_ellipsoid *e,
 TEST(feet_of_perpendiculars)
 {
     int n_feet = 0, n_far = 0;
-    EACH_ROUND(100)
+    EACH_ROUND(60)
     {
         struct oj_ellipsoid e = pick_ellipsoid();
         struct oj_geodesic *geodesic;
@@ -234,8 +234,8 @@ TEST(feet_of_perpendiculars)
         }
         oj_geodesic_close(geodesic);
     }
-    ck_assert_int_gt(n_feet, 500);
-    ck_assert_int_gt(n_far, 500);
+    ck_assert_int_gt(n_feet, 300);
+    ck_assert_int_gt(n_far, 300);
 }
 
 /* --- layers --------------------------------------------------------------- */
@@ -429,7 +429,7 @@ static void fill_trial(struct join_trial *t, struct oj_ellipsoid e, int turn)
 TEST_LOOP(all_pairs, 0, 2)
 {
     int64_t n_pairs = 0;
-    EACH_ROUND(40)
+    EACH_ROUND(25)
     {
         struct both_sides s = {.ellipsoid = pick_ellipsoid()};
         struct join_trial t = {0};
@@ -461,7 +461,7 @@ TEST_LOOP(all_pairs, 0, 2)
 /* The reference of the command finds the same pairs. */
 TEST_LOOP(reference, 0, 2)
 {
-    EACH_ROUND(15)
+    EACH_ROUND(8)
     {
         struct both_sides s = {.ellipsoid = wgs84};
         struct join_trial t = {0};
