@@ -73,10 +73,10 @@ struct oj_sides
     struct oj_reshape reshape[2];
     struct oj_side_columns columns;
     int is_self_join; /**< both sides are one layer */
-    /** number of sides, from the input side on, that must consist of points: 1
-     *  with -metric sphere and -heading, 2 with -metric ellipsoid, otherwise 0
-     */
-    int n_point_sides;
+    /** 1: the side must consist of points. With -metric sphere and -heading
+     * this is the input side, with -metric ellipsoid the one that may, where
+     * the type of the other layer is not that of points */
+    int is_of_points[2];
     const char *points_only; /**< why, for messages */
     int is_on_globe; /**< 1: least distances on the sphere or ellipsoid */
     int needs_fids;  /**< 1: -exclude self, for which both sides need FIDs */

@@ -122,10 +122,11 @@ static const struct clash clashes[] = {
      .when = takes_attributes,
      .text = "{metric *} with {op *} needs {max_distance}"},
     {"metric", "ellipsoid", .when = compares_shapes,
-     .text = "{metric ellipsoid} measures between points: {distance *} is "
+     .text = "{metric ellipsoid} measures from points: {distance *} is "
              "possible with {metric sphere} and planar"},
     {"metric", "ellipsoid", ROW_COLUMNS_OF_LINES,
-     .why = "distances on the ellipsoid are of points: write {metric sphere}"},
+     .why = "lines are not measured along on the ellipsoid: write {metric "
+            "sphere}"},
     {"metric", "ellipsoid", "validate", "!ellipsoid",
      .text = "{validate *}: this reference does not measure on the ellipsoid; "
              "that of {metric ellipsoid} is {validate ellipsoid}"},
