@@ -88,8 +88,8 @@ static const struct oj_backend backends[] = {
      "every feature in reach, one thread",
      1, 0, 0, OJ_NO_DEVICE, ONLY(oj_sphere_engine)},
     {"ellipsoid",
-     "reference for -metric ellipsoid: the geodesics to all points in reach, "
-     "one thread",
+     "reference for -metric ellipsoid: geodesics to every point and edge in "
+     "reach, one thread",
      1, 0, 0, OJ_NO_DEVICE, ONLY(oj_ellipsoid_engine)},
     {"cuda_lists",
      "the papers' method for similar texts on an NVIDIA GPU: inverted lists, "

@@ -354,8 +354,9 @@ static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
                        "polygons by their centroids (centroid_of input)");
     if (i < 0 && join->args.relation.metric == OJ_METRIC_ELLIPSOID)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "metric ellipsoid measures between points and "
-                       "multipoints: use metric sphere for lines and polygons");
+                       "metric ellipsoid measures between points or "
+                       "multipoints and features of any type: one of the sides "
+                       "must be of points");
     if (i < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-op %s is not possible between these kinds of features "

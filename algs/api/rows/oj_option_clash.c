@@ -123,10 +123,11 @@ static const struct clash clashes[] = {
      .text = "{metric *} with {op *} needs {max_distance}, because distances "
              "only restrict the pairs of {op *}"},
     {"metric", "ellipsoid", .when = compares_shapes,
-     .text = "{metric ellipsoid} measures between points: {distance *} is "
+     .text = "{metric ellipsoid} measures from points: {distance *} is "
              "possible with {metric sphere} and planar"},
     {"metric", "ellipsoid", ROW_COLUMNS_OF_LINES,
-     .why = "distances on the ellipsoid are of points: write {metric sphere}"},
+     .why = "lines are not measured along on the ellipsoid: write {metric "
+            "sphere}"},
     {"metric", "ellipsoid", "validate", "!ellipsoid",
      .text = "{validate *}: this reference does not measure on the ellipsoid; "
              "that of {metric ellipsoid} is {validate ellipsoid}"},

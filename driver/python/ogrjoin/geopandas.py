@@ -240,7 +240,7 @@ def sjoin_nearest(
     k             number of nearest rows
     ties          equal distances: "all", or "first": the lowest row numbers
     metric        "sphere": longitude and latitude in, metres out; "ellipsoid": likewise,
-                  between points, on the ellipsoid of the CRS
+                  on the ellipsoid of the CRS; one of the frames must be of points
     threads, backend, progress: as in ogrjoin.pairs()
     """
     _frames._basic_checks(left_df, right_df, how, lsuffix, rsuffix)
