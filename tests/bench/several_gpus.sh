@@ -80,7 +80,7 @@ row() { # name, awk program that prints a number
         fi
         [ -n "$first" ] || first=$ms
         line+=$(awk -v a="$first" -v b="$ms" \
-            'BEGIN { printf " %9.3f (%4.2f)", b, b > 0 ? a / b : 0 }')
+            'BEGIN { printf(" %9.3f (%5.2f)", b, (b > 0) ? a / b : 0) }')
     done
     echo "$line"
 }

@@ -994,6 +994,19 @@ static int needs_decision_after_gpu_screen(const struct predicate_index *index,
     return said != OJ_SAID_APART;
 }
 
+/* 0 if a feature has one ring, or is known to be topologically valid: then its
+ * vertices need not be read. */
+static int may_feature_be_invalid(const struct predicate_index *index,
+                                  int32_t feature)
+{
+    const struct oj_flat *flat = index->shared.args.join_side;
+    int64_t first = flat->part_offset[feature];
+    int64_t end = flat->part_offset[feature + 1];
+    return flat->ring_offset[end] - flat->ring_offset[first] > 1 &&
+           atomic_load_explicit(&index->validity[feature],
+                                memory_order_relaxed) != OJ_VALID;
+}
+
 /* Decides a pair whose verdict is only right if the polygons are topologically
  * valid. Tests that; if they are not, computes the DE-9IM matrix. meets: the
  * verdict. */
@@ -1003,16 +1016,24 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               int32_t feature, int meets,
                                               int *holds, struct oj_error *err)
 {
-    struct oj_shape other = oj_shape_of(index->shared.args.join_side, feature);
+    const struct oj_flat *join_side = index->shared.args.join_side;
+    struct oj_shape other;
     int is_sure = 1;
-    if (oj_shape_is_many_rings(&other))
-        OJ_TRY(is_feature_topologically_valid(
-            w, &other, &index->validity[feature], &is_sure, err));
+    if (may_feature_be_invalid(index, feature))
+    {
+        other = oj_shape_of(join_side, feature);
+        if (oj_shape_is_many_rings(&other))
+            OJ_TRY(is_feature_topologically_valid(
+                w, &other, &index->validity[feature], &is_sure, err));
+    }
     if (is_sure && oj_shape_is_many_rings(shape))
         OJ_TRY(is_feature_topologically_valid(w, shape, w->row_validity,
                                               &is_sure, err));
     if (!is_sure)
+    {
+        other = oj_shape_of(join_side, feature);
         return decide_by_matrix(index, w, shape, feature, &other, holds, err);
+    }
     *holds = meets == (relation_of(index)->op != OJ_OP_DISJOINT);
     return OJ_OK;
 }

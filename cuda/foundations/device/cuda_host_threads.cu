@@ -7,7 +7,7 @@
 
 /* How long an idle thread polls for its next body before it sleeps, and the
  * caller for the end of the bodies, whose kernels often take milliseconds. */
-static const double most_idle_s = 100e-6, most_waiting_s = 5e-3;
+static const double most_idle_s = 200e-6, most_waiting_s = 5e-3;
 
 struct bodies
 {
