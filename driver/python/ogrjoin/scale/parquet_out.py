@@ -18,7 +18,7 @@ import os
 import re
 import secrets
 import stat
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,21 @@ def _box_column(boxes: Any) -> Any:
     # Boxes without bounds are written: readers must not skip their row groups.
     nowhere = pa.array(np.isnan(boxes).any(axis=1))
     return pa.StructArray.from_arrays(columns, fields=list(_BOX), mask=nowhere)
+
+
+def _of_row_groups(batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches -> tables of as many rows as a row group has, or more."""
+    kept: list[Any] = []
+    n = 0
+    for batch in batches:
+        if len(batch):
+            kept.append(batch)
+            n += len(batch)
+        if n >= _ROWS:
+            yield pa.Table.from_batches(kept)
+            kept, n = [], 0
+    if kept:
+        yield pa.Table.from_batches(kept)
 
 
 def _is_leftover(filesystem: Any, file: Any, name: str) -> bool:
@@ -142,18 +157,15 @@ class ParquetOutput:
         file: Any = None
         schema, makes_box = self._written_schema(), self._makes_box()
         try:
-            for batch in batches:
-                if len(batch) == 0:
-                    continue
-                columns = list(batch.columns)
+            for table in _of_row_groups(batches):
+                columns = list(table.columns)
                 if makes_box:
-                    table = pa.Table.from_batches([batch])
                     columns.append(_box_column(_boxes.of_table(table, self._geometry)))
                 if writer is None:
                     file = filesystem.open_output_stream(path)
                     writer = pyarrow.parquet.ParquetWriter(file, schema, compression="zstd")
-                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema), _ROWS)
-                n_rows += len(batch)
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema), _ROWS)
+                n_rows += len(table)
             if writer is None:
                 return "", 0
             writer.close()
