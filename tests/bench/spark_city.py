@@ -13,8 +13,8 @@ PART     ways     nearest lot within 100 ft, GeoParquet to GeoParquet: join().to
          workers  the files way with one and with two workers
          peers    points in lots: join_files() in two processes, and dask-geopandas'
                   sjoin() on two workers
-         nearest  the nearest lot of 4,000 points among 4,000 lots (--near): join(),
-                  and Spark's nearestByJoin(), which makes their product, of points for both
+         nearest  the nearest lot of 1,000 points (--near): join(), and Spark's
+                  nearestByJoin(), which makes the product of both sides
          memory   the largest resident memory of a Python worker, by broadcast, shuffle
                   and files
          skew     three tenths of the points at one place: the slowest task beside the
@@ -371,33 +371,32 @@ class Bench:
     def nearest(self):
         from pyspark.sql import functions as F
 
-        n = self.near
-        few = {}
-        for name, path in (("points", self.left), ("lots", self.right)):
-            frame = geopandas.read_parquet(f"{path}/0.parquet").iloc[:n]
-            frame.to_parquet(f"{self.folder}/few_{name}.parquet")
+        # Spark has no distance to a polygon: a lot is its centre there.
+        points, lots = (geopandas.read_parquet(path) for path in (self.left, self.right))
+        n_points, n = len(points), min(self.near, len(points))
+        points = points.iloc[np.arange(n) * n_points // n]
+        points.to_parquet(f"{self.folder}/few_points.parquet")
+        few = []
+        for frame in (points, lots):
             at = frame.geometry.centroid
-            few[name] = self.session.createDataFrame(
-                list(zip(range(len(at)), at.x.tolist(), at.y.tolist())), "id int, x double, y double"
-            ).cache()
-            few[name].count()
-        points, lots = few["points"], few["lots"]
-        away = F.pow(points.x - lots.x, 2) + F.pow(points.y - lots.y, 2)
-        # Of points alone: Spark has no distance to a polygon.
-        theirs = self.seconds(f"nearestByJoin(), {n} x {n} points", lambda: points.nearestByJoin(
-            lots, away, 1, "exact", "distance").toArrow(), turns=1)  # fmt: skip
-        paths = [f"{self.folder}/few_{name}.parquet" for name in ("points", "lots")]
-        ours = self.seconds(f"join(), broadcast, {n} points x {n} lots", lambda: oj.join(
-            *self.frames(paths), way="broadcast",
-            op="nearest", **CRS).toArrow())  # fmt: skip
-        whole = self.seconds("join(), broadcast, the whole city", lambda: oj.join(
-            *self.frames(), way="broadcast", op="nearest", **CRS).write.format("noop").mode(
-            "overwrite").save(), turns=1)  # fmt: skip
-        pairs = [sum(explain_files(self.left, self.right, op="nearest").rows[i:i + 1])
-                 for i in (0, 1)]  # fmt: skip
-        print(f"  {f'ours, {n} x {n}':44} {theirs / ours:8.1f} times")
-        rate = theirs / n**2 * pairs[0] * pairs[1] / whole
-        print(f"  {'ours, the whole city, by pairs (bar 100)':44} {rate:8.0f} times")
+            rows = list(zip(range(len(at)), at.x.tolist(), at.y.tolist()))
+            few.append(self.session.createDataFrame(rows, "id int, x double, y double").cache())
+            few[-1].count()
+        away = F.pow(few[0].x - few[1].x, 2) + F.pow(few[0].y - few[1].y, 2)
+        theirs = self.seconds(f"nearestByJoin(), {n} x {len(lots)}", lambda: few[0].nearestByJoin(
+            few[1], away, 1, "exact", "distance").write.format("noop").mode("overwrite").save(),
+            turns=1)  # fmt: skip
+
+        def ours(name, left):
+            return self.seconds(name, lambda: oj.join(
+                *self.frames((left, self.right)), way="broadcast", op="nearest", **CRS
+            ).write.format("noop").mode("overwrite").save())  # fmt: skip
+
+        same = ours(f"join(), broadcast, {n} x {len(lots)}", f"{self.folder}/few_points.parquet")
+        whole = ours(f"join(), broadcast, {n_points} x {len(lots)}", self.left)
+        print(f"  {f'ours, {n} points':44} {theirs / same:8.1f} times")
+        rate = theirs / n * n_points / whole
+        print(f"  {f'ours, {n_points} points, theirs by points (bar 100)':44} {rate:8.0f} times")
 
     def memory(self):
         for name, call in (
@@ -560,7 +559,7 @@ def main():
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--tiles", type=int)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--near", type=int, default=4_000)
+    parser.add_argument("--near", type=int, default=1_000)
     parser.add_argument("--make", type=int, nargs=2, metavar=("POINTS", "LOTS"))
     parser.add_argument("folder")
     parser.add_argument("part", nargs="*")

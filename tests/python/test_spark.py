@@ -366,8 +366,9 @@ def test_write(session, folders, tmp_path):
 @pytest.mark.parametrize("way", ("shuffle",) if IS_QUICK else ("broadcast", "shuffle"))
 def test_tasks_of_a_join_write_its_rows(session, folders, tmp_path, way):
     left, right = (f.repartition(3) for f in frames(session, folders))
-    options = {"op": "nearest", "max_distance": 3, "k": 2, "left_crs": "EPSG:2263", "right_crs": "EPSG:2263"}
-    rows = oj.join(left, right, way=way, tiles=5, fid="n", **options)
+    options = {"op": "nearest", "max_distance": 3, "k": 2, "fid": "n"}
+    options |= {"left_crs": "EPSG:2263", "right_crs": "EPSG:2263"}
+    rows = oj.join(left, right, way=way, tiles=5, **options)
     out, again = str(tmp_path / "out"), str(tmp_path / "again")
     n = oj.write(rows, out)
     made = ogrjoin.scan(out).reader().read_all()
@@ -377,7 +378,7 @@ def test_tasks_of_a_join_write_its_rows(session, folders, tmp_path, way):
     same_tables(made.drop_columns(["bbox"]), rows.toArrow())
     if way == "shuffle":  # rows that come in another order make the same files
         other = left.sortWithinPartitions("v")
-        assert oj.write(oj.join(other, right, way=way, tiles=5, fid="n", **options), again) == n
+        assert oj.write(oj.join(other, right, way=way, tiles=5, **options), again) == n
         assert content(again) == content(out)
     with pytest.raises(ogrjoin.InvalidError, match="overwrite"):
         oj.write(rows, out)

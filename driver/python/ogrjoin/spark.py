@@ -147,7 +147,7 @@ class _Numbered(NamedTuple):
     df: Any
     n_rows: int | None  # None: the rows were not counted
 
-    def count(self) -> int:
+    def counted(self) -> int:
         return int(self.df.count()) if self.n_rows is None else self.n_rows
 
 
@@ -553,7 +553,7 @@ def _plan_tiles(
     lefts: _Numbered, rights: _Numbered, job: TileJoin, n_tiles: int | None
 ) -> _Tiled:
     """Plans the tiles of a shuffle."""
-    left, right, n_left = lefts.df, rights.df, lefts.count()
+    left, right, n_left = lefts.df, rights.df, lefts.counted()
     session = left.sparkSession
     if n_tiles is None:
         cores = int(session.conf.get("spark.sql.shuffle.partitions", "8"))
@@ -564,7 +564,7 @@ def _plan_tiles(
     tree = Tiles(job.left_boxes(_table(sample.to_batches(), places)), n_tiles, job.metric)
     near = None
     if job.is_unbounded:
-        near = _collected(_sampled(right, _NEAR_SAMPLE, rights.count()), job.right_rows)
+        near = _collected(_sampled(right, _NEAR_SAMPLE, rights.counted()), job.right_rows)
     task = _ReachTask(job, tree, near)
     needed = left if job.is_unbounded else left.select(*_quoted([*job.reach_columns, ROW]))
     parts = needed.mapInArrow(task, _ReachTask.schema).toArrow()
@@ -689,7 +689,7 @@ def _choose(
     if way is not None:
         return _Chosen(way, sums)
 
-    n_bytes = _bytes_of(rights.df, job.right_rows, rights.count()) * MEMORY_OF_BYTES
+    n_bytes = _bytes_of(rights.df, job.right_rows, rights.counted()) * MEMORY_OF_BYTES
     if sums is not None:  # the smaller side is sent
         n_zones = _bytes_of(left, job.left, left.count()) * MEMORY_OF_BYTES
         if n_zones <= min(n_bytes, join_memory):
@@ -799,7 +799,7 @@ def explain(
     sums = _check_way(way, job)
     rights = _right_rows(theirs, job, False)
     chosen = _choose(way, sums, mine.df, rights, job, join_memory).way
-    n_left, n_right = mine.df.count(), rights.count()
+    n_left, n_right = mine.df.count(), rights.counted()
     n_bytes = _bytes_of(rights.df, job.right_rows, n_right)
     rows = (n_left, n_right)
     if chosen == "sums":
@@ -832,7 +832,7 @@ def validate(
     mine, theirs, job = _sides(left, right, options)
     rights = _right_rows(theirs, job, False)
     lefts = _numbered(mine, "left", False)
-    n_left = lefts.count()
+    n_left = lefts.counted()
     if tiles is None:
         tiles = max(1, min(int(2 / max(sample, 1e-9)), n_left // 100))
     tiled = _plan_tiles(lefts, rights, job, tiles)
@@ -846,7 +846,8 @@ def validate(
     fields = [pa.field(name, pa.int64()) for name in numbers]
     schema = pa.schema([*fields, pa.field("kind", pa.string())])
     text = ", ".join(f"`{name}` bigint" for name in numbers) + ", kind string"
-    found = rows.mapInArrow(_TileTask(job, schema, False, True, TASK_MEMORY), text).toArrow().to_pylist()
+    task = _TileTask(job, schema, False, True, TASK_MEMORY)
+    found = rows.mapInArrow(task, text).toArrow().to_pylist()
     sums = [sum(part[name] for part in found) for name in numbers[:6]]
     first = next((part for part in found if part["kind"]), None)
     at = (first["left"], first["right"], first["kind"]) if first else (-1, -1, None)

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from .parts import SideRows
+from .tiles import by_tile
 
 SCHEMA = pa.schema(
     [
@@ -56,7 +57,10 @@ def pieces(
         return
     table = table.combine_chunks()
     numbers = np.asarray(table.column(number).cast(pa.int64()))[rows]
-    order = np.lexsort((numbers, tiles))
+    if (numbers[1:] < numbers[:-1]).any():
+        order = np.argsort(numbers, kind="stable")
+        rows, tiles, numbers = rows[order], tiles[order], numbers[order]
+    order = by_tile(tiles)
     rows, tiles, numbers = rows[order], tiles[order], numbers[order]
     ends = np.flatnonzero(np.append(tiles[1:] != tiles[:-1], True)) + 1
     kept: list[tuple[int, int, int, Any]] = []

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from .._errors import InvalidError
+from .boxes import is_endless
 from .copies import tiles_of_rows
 from .tile_join import ROW, TileJoin
 from .tiles import Tiles, reaches, sample_rows
@@ -162,7 +163,7 @@ class _Cut:
         else:
             tree = Tiles(boxes[sample_rows(len(boxes), _SAMPLE)], n, job.metric)
             self.part = tree.owners(boxes, rows)
-            self.part[np.isinf(reach).any(axis=1)] = len(tree)
+            self.part[is_endless(reach)] = len(tree)
             self.part_of = np.arange(len(tree) + 1)
             self.reach = reaches(self.part, reach, len(tree) + 1)
         self.n = int(self.part_of.max(initial=-1)) + 1
