@@ -470,6 +470,19 @@ def check_intersections_that_geos_cannot_make():
 
 
 @once
+def check_rows_without_a_pair_have_no_geometry_of_pairs():
+    """As driver/docs/joins.md has it: only -geometry input and join write their own."""
+    box = "POLYGON (({0} 0, {1} 0, {1} 9, {0} 9, {0} 0))"
+    make("a.gpkg", [(box.format(0, 9), {"name": "a"}), (box.format(50, 59), {"name": "alone"})])
+    make("z.gpkg", [(box.format(5, 14), {"name": "z"}), (box.format(90, 99), {"name": "far"})])
+    for geometry, has in (("intersection", [True, False, False]), ("input", [True, True, True]),
+                          ("join", [True, False, True])):
+        go("-how", "full", "-geometry", geometry, "-overwrite", "o.gpkg", "a.gpkg", "z.gpkg")
+        rows = [(r[2]["name"], r[2]["join_name"], r[1] is not None) for r in Layer("o.gpkg").rows]
+        same(rows, [("a", "z", has[0]), ("alone", None, has[1]), (None, "far", has[2])], geometry)
+
+
+@once
 def check_unknown_overlaps_are_counted():
     """Overlaps of pairs and covered parts of rows are counted each on their own: one box
     meets a bow tie and two others, and two bow ties a box."""
