@@ -603,6 +603,19 @@ def test_what_is_refused():
         TileJoin(side.schema, other.schema, {"op": "within"})
 
 
+@pytest.mark.parametrize(
+    "words", [{"within_time": "v=v:2"}, {"during": "v..v"}, {"heading": "v"}], ids=str
+)
+def test_pairs_that_are_not_validated(words):
+    """GEOS compares places only: a report about other pairs would be of no use."""
+    side = table(shapely.points([[0.0, 0], [1, 0]]), v=[1, 5])
+    job = TileJoin(side.schema, side.schema, {"op": "nearest", **words})
+    with pytest.raises(ogrjoin.UnsupportedError, match=f"pairs with {next(iter(words))} are not"):
+        job.validate(side, side)
+    plain = TileJoin(side.schema, side.schema, {"op": "nearest"}).validate(side, side)
+    assert (plain.n_differences, plain.n_pairs) == (0, 2)
+
+
 def test_boxes_of_what_cannot_be_read_are_everything():
     wkb = pa.array([b"\x01\x01\0\0\0", None, shapely.to_wkb(shapely.Point(1, 2))], pa.binary())
     boxes = scale_boxes.of_wkb(wkb)

@@ -7,6 +7,7 @@ import os
 import pickle
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -303,9 +304,30 @@ def test_columns_of_texts():
         with pytest.raises(ogrjoin.Error) as error:
             ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
         if text != "0101000000":  # bytes are read by the library
-            assert f"row 2: the text in column where is neither WKT that shapely can read" in str(error.value)
+            assert f"row 2: the column where holds no geometry as WKT" in str(error.value)
+            assert repr(text) in str(error.value)
     wkb = pa.table({"a": pa.array([b"x"] * len(shapes)), "where": [None if s is None else s.wkb for s in shapes]})
     assert zones_of(ogrjoin.join(wkb, ZONES, left_column="where", left_crs=4326)) == expected
+
+
+def test_texts_of_geometries_need_no_shapely():
+    code = """
+import sys
+sys.modules["shapely"] = None
+import ogrjoin, pyarrow as pa
+points = pa.table({"n": [1, 2, 3], "where": ["POINT (1 1)", None, "SRID=0;POINTZ(5 5 1)"]})
+box = pa.table({"z": ["a"], "what": ["MULTIPOLYGON (((0 0, 2 0, 2 2, 0 2, 0 0)))"]})
+rows = ogrjoin.join(points, box, left_column="where", right_column="what").read_all()
+print(rows["z"].to_pylist())
+try:
+    ogrjoin.join(box, points, left_column="z", right_column="where").read_all()
+except ogrjoin.Error as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[:1] == ["['a', None, None]"], done.stderr
+    assert "row 0: the column z holds no geometry as WKT" in done.stdout
+    assert "character 1, 'a', stands where a kind of geometry" in done.stdout
 
 
 def test_equal_columns_of_two_types():

@@ -723,6 +723,7 @@ static void end_batch(struct slices_batch *b, struct oj_stats *stats)
     for (int t = 0; b->worker != NULL && t < n_threads; t++)
     {
         stats->n_candidates += b->worker[t].stats.n_candidates;
+        stats->n_points_searched += b->worker[t].stats.n_points_searched;
         stats->index_bytes += b->worker[t].stats.index_bytes;
         gathered_free(&b->worker[t].rows);
         oj_matches_free(&b->worker[t].matches);

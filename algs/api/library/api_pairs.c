@@ -455,14 +455,13 @@ static oj_status compute_pair_values_locked(struct api_pair_maker *maker,
                                             struct oj_error *err)
 {
     struct oj_pair_side side = {input, input, NULL, NULL};
-    const char *first;
     int64_t before;
     oj_status status;
     pthread_mutex_lock(&maker->lock);
-    before = oj_pair_stage_count_undecided(maker->stage, &first);
+    before = oj_pair_stage_count_undecided_pairs(maker->stage);
     status = oj_pair_stage_run(maker->stage, &side, matches, values, err);
     pairs->n_undecided +=
-        oj_pair_stage_count_undecided(maker->stage, &first) - before;
+        oj_pair_stage_count_undecided_pairs(maker->stage) - before;
     pthread_mutex_unlock(&maker->lock);
     return status;
 }

@@ -1139,14 +1139,10 @@ static void begin_join_rows(struct rows_stream *s)
 
 static oj_status notice_undecided(const struct rows_stream *s)
 {
-    const char *first = "";
-    int64_t n =
-        s->stage != NULL ? oj_pair_stage_count_undecided(s->stage, &first) : 0;
-    if (n > 0)
-        api_settings_notify(s->settings,
-                            "the overlap of %lld pairs is not known, because "
-                            "GEOS cannot make the intersection (%s)",
-                            (long long)n, first);
+    char text[512];
+    if (s->stage != NULL &&
+        oj_pair_stage_describe_undecided(s->stage, text, sizeof text))
+        api_settings_notify(s->settings, "%s", text);
     return OJ_OK;
 }
 

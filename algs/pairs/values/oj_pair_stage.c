@@ -33,7 +33,7 @@ struct pair_stage_worker
     struct oj_flat_buf shapes; /* intersections of this worker's pairs in the
                                   current answer */
     struct oj_pair_matrix_work matrix;
-    int64_t n_undecided, first_undecided;
+    int64_t n_undecided_pairs, n_undecided_rows, first_undecided;
     char text[256];
 
     /* The current pair. */
@@ -65,8 +65,9 @@ struct oj_pair_stage
     double *value_of_kept[OJ_N_PAIR_VALUES];
     int64_t cap_shape_of_kept, cap_value_of_kept[OJ_N_PAIR_VALUES];
     int64_t cap_area_score, cap_score, cap_shape_at;
-    int64_t n_undecided;
-    char text[256];
+    int64_t n_undecided_pairs; /* pairs without an overlap */
+    int64_t n_undecided_rows;  /* input rows without a covered part */
+    char text[256];            /* GEOS's message for the first of them */
 
     /* The current answer. */
     struct oj_pair_side input;
@@ -300,11 +301,32 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
     oj_free(stage);
 }
 
-int64_t oj_pair_stage_count_undecided(const struct oj_pair_stage *stage,
-                                      const char **first)
+int64_t oj_pair_stage_count_undecided_pairs(const struct oj_pair_stage *stage)
 {
-    *first = stage->text;
-    return stage->n_undecided;
+    return stage->n_undecided_pairs;
+}
+
+int oj_pair_stage_describe_undecided(const struct oj_pair_stage *stage,
+                                     char *text, size_t size)
+{
+    const int64_t n_pairs = stage->n_undecided_pairs;
+    const int64_t n_rows = stage->n_undecided_rows;
+    char pairs[64] = "", rows[64] = "";
+    text[0] = '\0';
+    if (n_pairs == 0 && n_rows == 0)
+        return 0;
+    if (n_pairs > 0)
+        snprintf(pairs, sizeof pairs, "the overlap of %lld pair%s",
+                 (long long)n_pairs, n_pairs == 1 ? "" : "s");
+    if (n_rows > 0)
+        snprintf(rows, sizeof rows, "the covered part of %lld row%s",
+                 (long long)n_rows, n_rows == 1 ? "" : "s");
+    snprintf(text, size,
+             "%s%s%s %s unknown, because GEOS cannot compute the "
+             "intersection (%s)",
+             pairs, n_pairs > 0 && n_rows > 0 ? " and " : "", rows,
+             n_pairs > 0 && n_rows > 0 ? "are" : "is", stage->text);
+    return 1;
 }
 
 /* Returns the row whose list holds the entry: the last row whose list begins at
@@ -372,7 +394,8 @@ static oj_status visit_pairs_in_parallel(
     stage->visit = visit;
     for (int i = 0; i < stage->n_workers; i++)
     {
-        stage->worker[i].n_undecided = 0;
+        stage->worker[i].n_undecided_pairs = 0;
+        stage->worker[i].n_undecided_rows = 0;
         stage->worker[i].first_undecided = INT64_MAX;
     }
     OJ_TRY(oj_parallel_try(stage->n_workers,
@@ -381,7 +404,8 @@ static oj_status visit_pairs_in_parallel(
     for (int i = 0; i < stage->n_workers; i++)
     {
         const struct pair_stage_worker *worker = &stage->worker[i];
-        stage->n_undecided += worker->n_undecided;
+        stage->n_undecided_pairs += worker->n_undecided_pairs;
+        stage->n_undecided_rows += worker->n_undecided_rows;
         if (worker->first_undecided >= first)
             continue;
         first = worker->first_undecided;
@@ -392,11 +416,11 @@ static oj_status visit_pairs_in_parallel(
 
 /* ---- overlaps ----------------------------------------------------------- */
 
-/* Counts n pairs that GEOS cannot compute, starting with the current entry;
- * keeps the message of the first one of all. */
-static void count_undecided(struct pair_stage_worker *worker, int64_t n)
+/* Adds 1 to *n, a count of what GEOS cannot compute, for the current entry;
+ * keeps the message of the first failure of all. */
+static void count_undecided(struct pair_stage_worker *worker, int64_t *n)
 {
-    worker->n_undecided += n;
+    ++*n;
     if (worker->entry >= worker->first_undecided)
         return;
     worker->first_undecided = worker->entry;
@@ -419,7 +443,7 @@ static oj_status add_intersection(struct pair_stage_worker *worker,
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM,
                        "out of memory: the intersection of a pair");
-    count_undecided(worker, 1);
+    count_undecided(worker, &worker->n_undecided_pairs);
     return OJ_OK;
 }
 
@@ -612,7 +636,7 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
         return oj_fail(err, OJ_ERR_NOMEM,
                        "out of memory: the union of the features of a row");
     *area = *length = (double)NAN;
-    count_undecided(worker, n);
+    count_undecided(worker, &worker->n_undecided_rows);
     return OJ_OK;
 }
 

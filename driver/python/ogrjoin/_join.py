@@ -120,7 +120,7 @@ def join(
                   two columns into one text.  With op="similar", without
                   max_distance, geometries are not needed
     within_time   "seen=departed:30min": only pairs whose times in these columns are
-                  at most that far apart (ms, s, min, h, d; of numbers a number)
+                  at most that far apart (ms, s, min, h, d, w; of numbers a number)
     during        "came..left=opened..closed:overlaps": only pairs whose spans of time
                   have one of Allen's relations; default: intersects
     heading       "course:30": of lines and rings only the segments count whose direction

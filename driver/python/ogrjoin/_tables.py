@@ -8,7 +8,7 @@ from typing import Any, Iterator
 import numpy as np
 import pyarrow as pa
 
-from . import _crs, _sides
+from . import _core, _crs, _sides
 from ._errors import InvalidError
 from ._joined import Joined
 from ._scan import Scan, extension_of, mark_geometries, wkb_metadata
@@ -38,40 +38,12 @@ def _shapes_of(table: Any) -> Any:
     return geopandas.GeoDataFrame.from_arrow(table).geometry.values
 
 
-def _wkb_of_words(words: Any) -> Any:
-    """Converts an array of WKT, WKB in hexadecimal digits, and None to WKB."""
-    import shapely
-
-    is_hex = np.array([w is not None and w[0] == "0" for w in words], dtype=bool)
-    made = np.empty(len(words), dtype=object)
-    made[is_hex] = [bytes.fromhex(word) for word in words[is_hex]]
-    made[~is_hex] = shapely.to_wkb(shapely.from_wkt(words[~is_hex]))
-    return made
-
-
 def _wkb_of_texts(texts: Any, name: str, first: int) -> Any:
     """Converts a column of WKT, or of WKB in hexadecimal digits, to WKB; an empty text
     becomes NULL.  name: name of the column; first: row number of its first text; both
     for errors."""
-    import shapely
-
-    refused = (shapely.errors.GEOSException, NotImplementedError, ValueError)
-    words = np.empty(len(texts), dtype=object)
-    for i, text in enumerate(texts.to_pylist()):
-        text = text.strip() if text is not None else ""
-        words[i] = (text.split(";", 1)[-1].strip() if text[:5].upper() == "SRID=" else text) or None
-    try:
-        return pa.array(_wkb_of_words(words), pa.binary())
-    except refused:
-        for i in range(len(words)):
-            try:
-                _wkb_of_words(words[i : i + 1])
-            except refused as why:
-                raise InvalidError(
-                    f"row {first + i}: the text in column {name} is neither WKT that shapely "
-                    f"can read nor WKB in hexadecimal digits: '{words[i][:40]}' ({why})"
-                ) from None
-        raise
+    made = _core.wkb_of_texts(*texts.__arrow_c_array__(), name, first)
+    return pa.Array._import_from_c_capsule(pa.binary().__arrow_c_schema__(), made)
 
 
 class TableSide:

@@ -630,3 +630,6 @@ RUNNING = (
     number("THREADS", "Threads (0: one for each core)", 0, "-threads", RUN),
     text("EXTRA", "Extra options of ogrjoin")._replace(part=RUN, words=extra_words),
 )
+
+# Last parameters of the algorithms that make joined layers.
+RUNNING_TO_LAYERS = (*RUNNING, *JOINED_LAYERS)

@@ -53,6 +53,7 @@ _VALIDATED = """
 """.split()
 _NOT_VALIDATED = (
     "max_distance_field", "join_max_distance_field", "similar", "vector", "heading",
+    "within_time", "during",
 )  # fmt: skip
 
 
