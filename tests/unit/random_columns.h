@@ -157,12 +157,13 @@ static inline void pick_headings(struct columns *c, struct oj_flat *input)
     input->heading = c->heading;
 }
 
-static inline int32_t *pick_column(int64_t n)
+/* Classes of n features: n_classes of them, or none. */
+static inline int32_t *pick_column(int64_t n, int n_classes)
 {
     int32_t *column = oj_malloc(n > 0 ? n : 1, sizeof *column);
     ck_assert_ptr_nonnull(column);
     for (int64_t i = 0; i < n; i++)
-        column[i] = pick(4) - 1;
+        column[i] = pick(n_classes + 1) - 1;
     return column;
 }
 
@@ -190,15 +191,17 @@ static inline void pick_columns(struct columns *c, struct oj_flat *join,
     r->exclude_same_geometry = one_in(n);
     if (one_in(n))
     {
-        join->on_class = c->on_class[0] = pick_column(join->n_features);
-        input->on_class = c->on_class[1] = pick_column(input->n_features);
+        /* few classes, or classes of one or two features */
+        int n_on = join->n_features % 2 ? 3 : 3 + (int)join->n_features;
+        join->on_class = c->on_class[0] = pick_column(join->n_features, n_on);
+        input->on_class = c->on_class[1] = pick_column(input->n_features, n_on);
     }
     if (one_in(n))
     {
         join->exclude_class = c->exclude_class[0] =
-            pick_column(join->n_features);
+            pick_column(join->n_features, 3);
         input->exclude_class = c->exclude_class[1] =
-            pick_column(input->n_features);
+            pick_column(input->n_features, 3);
     }
     if (r->op == OJ_OP_DWITHIN && one_in(n))
     {

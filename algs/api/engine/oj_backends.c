@@ -8,6 +8,7 @@
 static const struct oj_engine *const on_cpu[] = {&oj_span_slices,
                                                  &oj_cpu_nearest_by_heading,
                                                  &oj_cpu_similar_shapes,
+                                                 &oj_cpu_distance_of_class,
                                                  &oj_cpu_nearest_points,
                                                  &oj_cpu_points_in_polygons,
                                                  &oj_cpu_points_in_envelopes,

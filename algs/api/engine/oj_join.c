@@ -11,6 +11,7 @@
 #include "../../foundations/relation/oj_is_points_in_polygons.h"
 #include "../../geometry/relate/oj_self_overlap.h"
 #include "../../joins/similar_shapes/oj_densify.h"
+#include "../../pairs/selection/oj_class_features.h"
 #include "../../pairs/selection/oj_pair_filter.h"
 #include "../../pairs/selection/oj_ranking.h"
 #include "oj_points_in_overlapping_parts.h"
@@ -79,6 +80,8 @@ struct oj_join
     int has_overlaps;          /* 1: `overlaps` was computed, so features with
                                   overlapping parts are joined separately */
     struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
+    int has_small_classes; /* 1: all -on classes of the join side are
+                              small */
     int32_t *tie_rank; /* [features] rank of each join feature in the order that
                           decides ties; NULL: its ordinal */
     struct oj_stats stats;
@@ -194,7 +197,8 @@ static int choose_engine(const struct oj_join *join,
     const struct oj_engine *engine;
     for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
     {
-        if (oj_engine_takes(engine, &join->args.relation, &join->join_side,
+        if ((join->has_small_classes || !engine->needs_small_classes) &&
+            oj_engine_takes(engine, &join->args.relation, &join->join_side,
                             input))
             return i;
     }
@@ -827,6 +831,8 @@ static oj_status prepare_and_index_join_side(struct oj_join *join,
 {
     OJ_TRY(densify(join, join_side, &join->dense[0], &join->join_side, err));
     join->join_side.overlaps = NULL;
+    OJ_TRY(oj_class_features_are_small(&join->join_side,
+                                       &join->has_small_classes, err));
     if (may_input_have_points(join))
         OJ_TRY(mark_overlapping_parts(join, err));
     OJ_TRY(make_tie_rank(join_side, &join->tie_rank, err));

@@ -106,7 +106,8 @@ TEST(unit_what_is_no_rule)
          "pick all: the rules are first, nearest, largest_overlap, "
          "smallest_area, largest_area, most_similar, max:FIELD and min:FIELD"},
         {"", "max:\"a",
-         "pick: a field name that begins with a double quote must end with one; "
+         "pick: a field name that begins with a double quote must end with "
+         "one; "
          "write a double quote inside it twice"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

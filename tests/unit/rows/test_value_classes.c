@@ -252,6 +252,91 @@ TEST_LOOP(property_classes_are_equal_where_values_are, 0, 9)
     oj_value_classes_free(&classes);
 }
 
+/* Whole numbers have three forms: classes keep their numbers when a value ends
+ * one of them. */
+TEST(truth_forms_of_whole_numbers)
+{
+    const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
+    const struct oj_plain_value ascending[] = {oj_plain_integer(-5),
+                                               oj_plain_integer(-5),
+                                               oj_plain_integer(2),
+                                               oj_plain_real(3.0),
+                                               null,
+                                               oj_plain_integer(900)};
+    const struct oj_plain_value back[] = {
+        oj_plain_integer(2), oj_plain_integer(1), oj_plain_integer(901)};
+    const struct oj_plain_value half[] = {
+        oj_plain_real(0.5), oj_plain_integer(900), oj_plain_integer(INT64_MIN)};
+    const struct oj_plain_value asked[] = {
+        oj_plain_integer(900),       oj_plain_real(2.0),
+        oj_plain_integer(1),         oj_plain_real(0.5),
+        oj_plain_integer(INT64_MIN), oj_plain_real(1e300),
+        oj_plain_integer(4),         oj_plain_integer(INT64_MAX),
+        oj_plain_integer(-5)};
+    static const int32_t of_ascending[] = {0, 0, 1, 2, -1, 3};
+    static const int32_t of_back[] = {1, 4, 5}, of_half[] = {6, 3, 7};
+    static const int32_t after[3][9] = {{3, 1, -1, -1, -1, -1, -1, -1, 0},
+                                        {3, 1, 4, -1, -1, -1, -1, -1, 0},
+                                        {3, 1, 4, 6, 7, -1, -1, -1, 0}};
+    struct oj_value_classes classes = {0};
+    int32_t class_of[9];
+    find(&classes, &numbers, 1, asked, 9, 0, class_of);
+    for (int i = 0; i < 9; i++)
+        ck_assert_int_eq(class_of[i], -1);
+    find(&classes, &numbers, 1, ascending, 6, 1, class_of);
+    ck_assert_int_eq(classes.form, OJ_CLASSES_ASCENDING);
+    ck_assert_mem_eq(class_of, of_ascending, sizeof of_ascending);
+    find(&classes, &numbers, 1, asked, 9, 0, class_of);
+    ck_assert_mem_eq(class_of, after[0], sizeof after[0]);
+    find(&classes, &numbers, 1, back, 3, 1, class_of);
+    ck_assert_int_eq(classes.form, OJ_CLASSES_WHOLE);
+    ck_assert_mem_eq(class_of, of_back, sizeof of_back);
+    find(&classes, &numbers, 1, asked, 9, 0, class_of);
+    ck_assert_mem_eq(class_of, after[1], sizeof after[1]);
+    find(&classes, &numbers, 1, half, 3, 1, class_of);
+    ck_assert_int_eq(classes.form, OJ_CLASSES_ANY);
+    ck_assert_mem_eq(class_of, of_half, sizeof of_half);
+    find(&classes, &numbers, 1, asked, 9, 0, class_of);
+    ck_assert_mem_eq(class_of, after[2], sizeof after[2]);
+    oj_value_classes_free(&classes);
+}
+
+/* Thousands of numbers in each form, among them those that no guess finds. */
+TEST_LOOP(property_many_whole_numbers, 0, 3)
+{
+    enum
+    {
+        N = 5000
+    };
+    const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
+    static struct oj_plain_value value[N], asked[N];
+    static int32_t class_of[N], found[N];
+    struct oj_value_classes classes = {0};
+    for (int i = 0; i < N; i++)
+    {
+        /* dense, with growing gaps, descending */
+        int64_t number = _i == 0 ? i - 70 : _i == 1 ? (int64_t)i * i : N - i;
+        value[i] = oj_plain_integer(number);
+    }
+    for (int i = 0; i < N; i++)
+        asked[i] = value[(int64_t)i * 1009 % N];
+    find(&classes, &numbers, 1, value, N, 1, class_of);
+    find(&classes, &numbers, 1, asked, N, 0, found);
+    for (int i = 0; i < N; i++)
+    {
+        ck_assert_int_eq(class_of[i], i);
+        ck_assert_int_eq(found[i], (int)((int64_t)i * 1009 % N));
+        asked[i].integer = _i == 1 ? asked[i].integer + 2 : -100 - i;
+    }
+    find(&classes, &numbers, 1, asked, N, 0, found);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(found[i], -1);
+    ck_assert_int_eq(classes.form,
+                     _i == 2 ? OJ_CLASSES_WHOLE : OJ_CLASSES_ASCENDING);
+    ck_assert_int_gt(oj_value_classes_bytes(&classes), 4 * N);
+    oj_value_classes_free(&classes);
+}
+
 static oj_status fail_to_read(void *user, int field, int64_t row,
                               struct oj_plain_value *value,
                               struct oj_error *err)
