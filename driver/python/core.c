@@ -26,10 +26,16 @@
 static PyObject *make_error; /* ogrjoin._errors.make(status, message) */
 static unsigned long main_thread;
 
+/* Raises the exception of an error. A message may end in the middle of a
+ * character, where it was cut to its greatest length. */
 static PyObject *raise_error(const struct ogrjoin_error *err)
 {
-    PyObject *error =
-        PyObject_CallFunction(make_error, "is", err->status, err->message);
+    PyObject *text = PyUnicode_DecodeUTF8(
+        err->message, (Py_ssize_t)strlen(err->message), "replace");
+    PyObject *error = text != NULL ? PyObject_CallFunction(make_error, "iO",
+                                                           err->status, text)
+                                   : NULL;
+    Py_XDECREF(text);
     if (error != NULL)
         PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     Py_XDECREF(error);

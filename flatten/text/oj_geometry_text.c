@@ -2,6 +2,7 @@
 
 #include "../base/oj_alloc.h"
 #include "../base/oj_number.h"
+#include "../base/oj_utf8.h"
 
 #include <math.h>
 #include <string.h>
@@ -109,15 +110,44 @@ static oj_status append_head(struct text_reader *r, uint32_t kind,
 
 /* --- words ---------------------------------------------------------------- */
 
+void oj_geometry_text_excerpt(const char *text, int64_t n, char *out,
+                              size_t size)
+{
+    int64_t from = 0;
+    size_t to = 0;
+    while (from < n)
+    {
+        uint32_t code;
+        int length =
+            oj_utf8_decode((const unsigned char *)text + from, n - from, &code);
+        size_t n_bytes = length > 0 ? (size_t)length : 1;
+        if (to + n_bytes >= size)
+            break;
+        if (length > 1)
+            memcpy(out + to, text + from, (size_t)length);
+        else
+            out[to] = length == 0                   ? '?'
+                      : code < 0x20 || code == 0x7f ? ' '
+                                                    : text[from];
+        from += (int64_t)n_bytes;
+        to += n_bytes;
+    }
+    out[to] = '\0';
+}
+
 static oj_status fail_here(const struct text_reader *r, const char *what)
 {
-    int n = r->end - r->at < 20 ? (int)(r->end - r->at) : 20;
+    char excerpt[21];
+    int64_t n_characters = 1;
     if (r->at >= r->end)
         return oj_fail(r->err, OJ_ERR_DATA, "the text ends where %s belongs",
                        what);
+    oj_geometry_text_excerpt(r->at, r->end - r->at, excerpt, sizeof excerpt);
+    for (const char *c = r->text; c < r->at; c++)
+        n_characters += ((unsigned char)*c & 0xc0) != 0x80;
     return oj_fail(r->err, OJ_ERR_DATA,
-                   "character %lld, '%.*s', stands where %s belongs",
-                   (long long)(r->at - r->text) + 1, n, r->at, what);
+                   "character %lld, '%s', stands where %s belongs",
+                   (long long)n_characters, excerpt, what);
 }
 
 static int is_space(char c)

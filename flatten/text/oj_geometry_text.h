@@ -17,6 +17,7 @@
 
 #include "../base/oj_status.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 /** Maximum depth of collections in collections; deeper ones are refused. */
@@ -38,6 +39,12 @@ struct oj_geometry_bytes
 OJ_MUST_USE oj_status oj_geometry_text_read(const char *text, int64_t n,
                                             struct oj_geometry_bytes *out,
                                             struct oj_error *err);
+
+/** Writes the first bytes of a text to out [size], zero-terminated, for a
+ * message: whole code points of UTF-8, a space in place of each control
+ * character, ? in place of other bytes. */
+void oj_geometry_text_excerpt(const char *text, int64_t n, char *out,
+                              size_t size);
 
 void oj_geometry_bytes_free(struct oj_geometry_bytes *bytes);
 

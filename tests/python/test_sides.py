@@ -299,13 +299,13 @@ def test_columns_of_texts():
     table = pa.table({"where": pa.array(degenerate)})
     at = pa.table({"geometry": [shapely.Point(0, 0).wkb]})
     assert len(ogrjoin.join(table, at, left_column="where", how="inner").read_all()) == 2
-    for text in ("no text of a geometry", "POINT (1", "CIRCULARSTRING (0 0, 1 1, 2 0)", "01010", "0101000000"):
+    for text in ("no text of a geometry", "POINT (1", "\u00f6" * 60, "CIRCULARSTRING (0 0, 1 1, 2 0)", "01010", "0101000000"):
         table = pa.table({"where": pa.chunked_array([["POINT (1 2)"], [None, text]])})
         with pytest.raises(ogrjoin.Error) as error:
             ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
         if text != "0101000000":  # bytes are read by the library
             assert f"row 2: the column where holds no geometry as WKT" in str(error.value)
-            assert repr(text) in str(error.value)
+            assert f"'{text[:20]}" in str(error.value)
     wkb = pa.table({"a": pa.array([b"x"] * len(shapes)), "where": [None if s is None else s.wkb for s in shapes]})
     assert zones_of(ogrjoin.join(wkb, ZONES, left_column="where", left_crs=4326)) == expected
 

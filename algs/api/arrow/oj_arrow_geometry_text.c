@@ -18,11 +18,14 @@ static oj_status fail_text(const struct text_conversion *c, int64_t row,
                            const uint8_t *text, size_t n,
                            const struct oj_error *why, struct oj_error *err)
 {
+    char excerpt[41];
+    oj_geometry_text_excerpt((const char *)text, (int64_t)n, excerpt,
+                             sizeof excerpt);
     return oj_fail(err, OJ_ERR_ARG,
                    "row %lld: the column %.100s holds no geometry as WKT or as "
-                   "hexadecimal digits of WKB: '%.*s' (%s)",
-                   (long long)(c->first_row + row), c->name,
-                   n < 40 ? (int)n : 40, (const char *)text, why->message);
+                   "hexadecimal digits of WKB: '%s' (%s)",
+                   (long long)(c->first_row + row), c->name, excerpt,
+                   why->message);
 }
 
 static oj_status convert_row(struct text_conversion *c, int64_t row,

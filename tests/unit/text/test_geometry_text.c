@@ -255,6 +255,12 @@ TEST(refused)
         {"CIRCULARSTRING (0 0, 1 1, 2 0)", "CIRCULARSTRING: curves"},
         {"TIN EMPTY", "TIN: curves"},
         {"GEOMETRYCOLLECTION (POINT (1 2), )", "a kind of geometry"},
+        {"POINT (\n\xc3\xa4\xff\x01 2)",
+         "character 9, '\xc3\xa4?  2)', stands where a number"},
+        {"xxxxxxxxxxxxxxxxxxx\xe2\x82\xac",
+         "character 1, 'xxxxxxxxxxxxxxxxxxx', stands"},
+        {"POINT (\xe2\x82\xac", "character 8"},
+        {"\xe2\x82\xac (", "character 1"},
     };
     struct oj_geometry_bytes bytes = {0};
     ck_assert_int_eq(oj_geometry_text_read("POINT (1 2)", 11, &bytes, &error),
