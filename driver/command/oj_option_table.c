@@ -66,13 +66,14 @@ static const struct oj_option options[] = {
     {join, "within_time", "LEFT[=RIGHT]:WINDOW",
      "only pairs whose times are at most WINDOW apart: the field LEFT of the "
      "input layer and RIGHT of the join layer (one name: both), as "
-     "seen=departed:30min; dates, times, datetimes in UTC (ms, s, min, h, d), "
-     "or numbers (a number without unit); names with : = in double quotes; "
+     "seen=departed:30min; dates, times, datetimes in UTC (ms, s, min, h, d, "
+     "w), or numbers (a number without unit); names with : = in double quotes; "
      "NULL matches nothing",
      VALUE(TEXT, within_time), .once = "a pair has one window"},
     {join, "during", "FROM..UNTIL[=FROM..UNTIL][:RELATION]",
-     "only pairs whose spans of time (or numbers) have the relation, which is "
-     "that of the input feature to the join feature: intersects (default), "
+     "only pairs whose spans of time (or numbers) have the relation of Allen, "
+     "which is that of the input feature to the join feature: intersects "
+     "(default), "
      "before, meets, overlaps, starts, during, finishes, equals, finished_by, "
      "contains, started_by, overlapped_by, met_by, after, or several with + "
      "between them; as came..left=opened..closed:during; one field is an "
@@ -223,7 +224,7 @@ static const struct oj_option options[] = {
     {rows, "along_field", "NAME",
      "add a column of this name: the distance along the join feature (a line, "
      "or the rings of a polygon) from its start to the place nearest to the "
-     "input feature, in units of distances",
+     "input feature, in units of distances (linear referencing)",
      VALUE(TEXT, named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = OJ_LINE_OPS},
     {rows, "along_percent_field", "NAME",

@@ -10,6 +10,7 @@
 #include <Python.h>
 
 #include "../../algs/api/arrow/arrow_abi.h"
+#include "../../algs/api/arrow/oj_arrow_geometry_text.h"
 #include "../../algs/ogrjoin.h"
 #include "../../flatten/base/oj_timed_wait.h"
 
@@ -316,7 +317,9 @@ static const void *borrow_buffer(struct layer_handle *self, PyObject *buffer,
     Py_buffer *view = &self->view[self->n_views];
     /* checked before the multiplication, because the product could overflow */
     if (n < 0 || n > INT64_MAX / (int64_t)size)
-        PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "the number of rows must be 0 or more and fit into memory");
     else if (self->n_views == MOST_VIEWS)
         PyErr_SetString(PyExc_ValueError,
                         "too many columns were set on this layer");
@@ -350,7 +353,9 @@ static PyObject *layer_from_arrays(PyObject *module, PyObject *args)
         return NULL;
     if (n < 0 || n == PY_SSIZE_T_MAX)
     {
-        PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "the number of rows must be 0 or more and fit into memory");
         return make_layer_capsule(self);
     }
     all.n_features = all.n_vertices = n;
@@ -1471,6 +1476,50 @@ static PyObject *make_schema_capsule(struct ArrowArrayStream *stream)
     return capsule;
 }
 
+static PyObject *make_array_capsule(struct ArrowArray *array)
+{
+    struct ArrowArray *own = calloc(1, sizeof *own);
+    PyObject *capsule = NULL;
+    if (own == NULL)
+        PyErr_NoMemory();
+    else if ((capsule = PyCapsule_New(own, "arrow_array",
+                                      destroy_array_capsule)) != NULL)
+    {
+        *own = *array;
+        return capsule;
+    }
+    free(own);
+    array->release(array);
+    return NULL;
+}
+
+/* py_wkb_of_texts(schema, array, column's name, number of its first row) ->
+ * capsule of the Arrow array of WKB, of type binary */
+static PyObject *py_wkb_of_texts(PyObject *module, PyObject *args)
+{
+    struct ArrowSchema *schema;
+    struct ArrowArray *array, made;
+    struct oj_error error;
+    PyObject *one, *two;
+    const char *name;
+    Py_ssize_t first_row;
+    oj_status status;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOsn", &one, &two, &name, &first_row) ||
+        (schema = PyCapsule_GetPointer(one, "arrow_schema")) == NULL ||
+        (array = PyCapsule_GetPointer(two, "arrow_array")) == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status = oj_arrow_geometry_texts_to_wkb(
+        schema, array, name, first_row, &made, &error);
+    Py_END_ALLOW_THREADS if (status != OJ_OK)
+    {
+        struct ogrjoin_error err = {(int)status, ""};
+        snprintf(err.message, sizeof err.message, "%s", error.message);
+        return raise_error(&err);
+    }
+    return make_array_capsule(&made);
+}
+
 /* py_join_rows(rows, stream, settings, progress or None, index or None) ->
  * (joined, schema, index of the geometry column or -1, notices). The Arrow
  * stream is consumed. */
@@ -2306,6 +2355,7 @@ static PyMethodDef methods[] = {
     {"from_stream", from_stream, METH_VARARGS, NULL},
     {"from_array", from_array, METH_VARARGS, NULL},
     {"from_wkb", from_wkb, METH_VARARGS, NULL},
+    {"wkb_of_texts", py_wkb_of_texts, METH_VARARGS, NULL},
     {"set_columns", set_columns, METH_VARARGS, NULL},
     {"add_text", add_text, METH_VARARGS, NULL},
     {"set_vectors", set_vectors, METH_VARARGS, NULL},

@@ -267,14 +267,10 @@ void oj_rows_fill_write_options(const struct oj_rows *rows,
 
 void oj_rows_warn_of_overlaps(const struct oj_rows *rows)
 {
-    const char *first = "";
-    int64_t n = rows->stage != NULL
-                    ? oj_pair_stage_count_undecided(rows->stage, &first)
-                    : 0;
-    if (n > 0)
-        oj_warn("the overlap of %s is unknown, because GEOS cannot compute the "
-                "intersection (%s); -invalid fix may help",
-                oj_counted(n, "pair", "pairs"), first);
+    char text[512];
+    if (rows->stage != NULL &&
+        oj_pair_stage_describe_undecided(rows->stage, text, sizeof text))
+        oj_warn("%s; -invalid fix may help", text);
 }
 
 /* ---- the geometry type of the output ------------------------------------- */

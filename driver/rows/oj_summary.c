@@ -247,6 +247,17 @@ static void notice_rows_without_distance(const struct oj_job *job)
     }
 }
 
+static void notice_rows_without_heading(const struct oj_job *job)
+{
+    int64_t n = job->sides.reshape[0].found.missing.n_no_heading;
+    if (n > 0)
+        oj_notice("%s of the input layer %s no heading (NULL, no number, or "
+                  "beyond 360 degrees): every direction fits %s",
+                  oj_counted(n, "row", "rows"),
+                  oj_word_one_or_many(n, "has", "have"),
+                  oj_word_one_or_many(n, "it", "them"));
+}
+
 static void warn_undecided(const struct oj_job *job)
 {
     const struct oj_stats *stats = oj_job_stats(job);
@@ -282,6 +293,7 @@ static void print_notices_and_skipped_rows(const struct oj_job *job)
     report_reshaped_features(&job->sides.reshape[0]);
     report_reshaped_features(&job->sides.reshape[1]);
     notice_rows_without_distance(job);
+    notice_rows_without_heading(job);
     warn_undecided(job);
     format_skipped_counts(job, 1, "", skipped, sizeof skipped);
     if (skipped[0] != '\0')
@@ -531,6 +543,8 @@ static void write_json(FILE *file, const void *user)
     write_json_count(file, "groups_chosen_greedily", job->n_large_groups);
     write_json_count(file, "pairs_not_made", stats->n_pairs_unmade);
     write_json_count(file, "undecided_pairs", stats->n_undecided_pairs);
+    write_json_count(file, "rows_without_heading",
+                     job->sides.reshape[0].found.missing.n_no_heading);
     fprintf(file, "  \"self_join\": %s,\n",
             job->sides.is_self_join ? "true" : "false");
     write_text(file, "destination", name_destination(job));

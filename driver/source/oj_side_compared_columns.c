@@ -1,5 +1,6 @@
 #include "oj_side_compared_columns.h"
 
+#include "../../algs/foundations/relation/oj_relation.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_number.h"
 #include "../../flatten/text/oj_word_replacements.h"
@@ -161,11 +162,11 @@ static oj_status make_max_distances(const struct oj_side_columns *c, int side,
 }
 
 /* Reads the headings of n rows. A heading that is NULL becomes NaN: the row has
- * none. */
+ * none. Adds the number of rows without a usable heading to *n_without. */
 static oj_status make_headings(const struct oj_side_columns *c, int side,
                                const struct oj_attributes *values, int64_t n,
                                struct oj_compared_columns *made,
-                               struct oj_error *err)
+                               int64_t *n_without, struct oj_error *err)
 {
     const struct oj_side_field *field = c->fields[OJ_MADE_HEADING][side].field;
     OJ_ROOM(made->heading, 0, n, made->cap_heading, err);
@@ -174,6 +175,7 @@ static oj_status make_headings(const struct oj_side_columns *c, int side,
         struct oj_value value;
         oj_attributes_value(values, field->column, row, &value);
         made->heading[row] = number_of_value(field->type, &value);
+        *n_without += !oj_heading_is_usable(made->heading[row]);
     }
     return OJ_OK;
 }
@@ -573,7 +575,8 @@ oj_status oj_side_columns_make(struct oj_side_columns *columns, int side,
         OJ_TRY(make_max_distances(columns, side, values, n, made,
                                   &missing->n_no_reach, err));
     if (columns->fields[OJ_MADE_HEADING][side].n > 0)
-        OJ_TRY(make_headings(columns, side, values, n, made, err));
+        OJ_TRY(make_headings(columns, side, values, n, made,
+                             &missing->n_no_heading, err));
     made->n_spans = columns->n_spans;
     for (int i = 0; i < columns->n_spans; i++)
         OJ_TRY(make_spans(columns, i, side, values, n, made,

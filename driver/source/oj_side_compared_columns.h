@@ -191,7 +191,8 @@ struct oj_compared_columns
     int64_t cap_offset, cap_bytes;
 };
 
-/** Numbers of rows that match nothing because a value is missing. */
+/** Numbers of rows that lack a value which the join compares. They match
+ * nothing, except where a heading is missing. */
 struct oj_missing_values
 {
     /** -max_distance_field: rows whose distance is NULL or negative */
@@ -199,6 +200,8 @@ struct oj_missing_values
     int64_t n_no_text;   /**< -similar: rows without text */
     int64_t n_no_vector; /**< -vector: rows without a vector */
     int64_t n_no_span;   /**< -within_time, -during: rows without a span */
+    /** -heading: rows without a usable heading, which fit every segment */
+    int64_t n_no_heading;
 };
 
 /** Says if the values of rows are added to the vocabulary. */

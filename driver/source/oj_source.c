@@ -637,23 +637,26 @@ static int is_report_stream(const struct oj_source *s,
            oj_report_stream_is_name(s->side->dataset);
 }
 
-static oj_status check_skip_failures(const struct oj_source *s,
-                                     const struct oj_command *command,
-                                     struct oj_error *err)
+/* Refuses options that only a stream of reports on stdin obeys. */
+static oj_status check_stream_options(const struct oj_source *s,
+                                      const struct oj_command *command,
+                                      struct oj_error *err)
 {
-    if (s->role[0] == 'j' || !command->skip_failures ||
-        is_report_stream(s, command))
+    const char *option = oj_command_given(command, "flush") ? "flush"
+                         : command->skip_failures           ? "skipfailures"
+                                                            : NULL;
+    if (s->role[0] == 'j' || option == NULL || is_report_stream(s, command))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
-                   "-skipfailures leaves out reports in CSV or GeoJSONSeq on "
-                   "/vsistdin/; %s is read as in any join",
-                   s->side->dataset);
+                   "-%s is for reports in CSV or GeoJSONSeq on /vsistdin/; %s "
+                   "is read as in any join: leave -%s out",
+                   option, s->side->dataset, option);
 }
 
 static oj_status open_side(const struct oj_command *command, int side,
                            struct oj_source *s, struct oj_error *err)
 {
-    OJ_TRY(check_skip_failures(s, command, err));
+    OJ_TRY(check_stream_options(s, command, err));
     if (side == 1 && command->n_windows > 0)
         OJ_TRY(
             create_window_layer(s, command->windows, command->n_windows, err));

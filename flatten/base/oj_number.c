@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static locale_t c_locale; /* the locale "C"; 0: it could not be allocated */
 static pthread_once_t is_made = PTHREAD_ONCE_INIT;
@@ -26,6 +27,89 @@ double oj_number_read(const char *text, char **end)
     number = strtod(text, end);
     uselocale(before);
     return number;
+}
+
+/* Returns the end of the number without its value, or NULL. Of a number that
+ * has at most 15 digits and no exponent, *digits is the integer of its digits
+ * and *n_decimals the number of those after the point; of others *digits is -1.
+ */
+static const char *find_end_of_decimal(const char *at, const char *end,
+                                       int64_t *digits, int *n_decimals)
+{
+    int n = 0, has_point = 0, n_exponent = 0;
+    const char *exponent;
+    *digits = 0;
+    *n_decimals = 0;
+    for (; at < end && ((*at >= '0' && *at <= '9') || *at == '.'); at++)
+    {
+        if (*at == '.' && has_point++)
+            return NULL;
+        if (*at == '.')
+            continue;
+        *n_decimals += has_point;
+        if (++n <= 15)
+            *digits = 10 * *digits + (*at - '0');
+    }
+    if (n > 15)
+        *digits = -1;
+    if (n == 0)
+        return NULL;
+    if (at == end || (*at != 'e' && *at != 'E'))
+        return at;
+    exponent = at + 1;
+    if (exponent < end && (*exponent == '+' || *exponent == '-'))
+        exponent++;
+    for (; exponent < end && *exponent >= '0' && *exponent <= '9'; exponent++)
+        n_exponent++;
+    if (n_exponent == 0)
+        return at;
+    *digits = -1;
+    return exponent;
+}
+
+/* Returns the end of nan, inf or infinity, or NULL. */
+static const char *find_end_of_no_number(const char *at, const char *end)
+{
+    static const char *const words[] = {"infinity", "inf", "nan"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    {
+        size_t n = strlen(words[i]);
+        if ((size_t)(end - at) >= n && strncasecmp(at, words[i], n) == 0)
+            return at + n;
+    }
+    return NULL;
+}
+
+const char *oj_number_scan(const char *text, const char *end, double *out)
+{
+    /* A quotient of two integers below 2^53 is rounded once, so exactly. */
+    static const double power[] = {1,    1e1,  1e2,  1e3, 1e4,  1e5,
+                                   1e6,  1e7,  1e8,  1e9, 1e10, 1e11,
+                                   1e12, 1e13, 1e14, 1e15};
+    char copy[1002], *stop;
+    const char *at = text + (text < end && (*text == '-' || *text == '+'));
+    const char *to;
+    int64_t digits;
+    int n_decimals;
+    to = find_end_of_decimal(at, end, &digits, &n_decimals);
+    if (to == NULL)
+    {
+        to = find_end_of_no_number(at, end);
+        digits = -1;
+    }
+    if (to == NULL || to - text >= (ptrdiff_t)sizeof copy)
+        return NULL;
+    if (digits >= 0)
+    {
+        *out = (double)digits / power[n_decimals];
+        if (*text == '-')
+            *out = -*out;
+        return to;
+    }
+    memcpy(copy, text, (size_t)(to - text));
+    copy[to - text] = '\0';
+    *out = oj_number_read(copy, &stop);
+    return to;
 }
 
 int oj_number_write(double number, int digits, char *text, size_t size)

@@ -9,6 +9,13 @@
 /** Like strtod(), but with a decimal point in any locale. */
 double oj_number_read(const char *text, char **end);
 
+/** Reads the decimal number at the begin of text [.. end), which need not be
+ *  zero-terminated: an optional sign, digits with at most one decimal point, an
+ *  exponent; or nan, inf, infinity in any case. Correctly rounded. Returns the
+ *  end of the number, or NULL if there is none, or one of more than 1000
+ *  characters. */
+const char *oj_number_scan(const char *text, const char *end, double *out);
+
 /** Writes number with up to `digits` digits, like printf's %g; returns the
  *  length. text [size] must be large enough; it is zero-terminated. */
 int oj_number_write(double number, int digits, char *text, size_t size);

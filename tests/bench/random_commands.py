@@ -353,7 +353,7 @@ OPTIONS = {
     "events": (0.04, ["", "all"], lambda now: not {"-agg", "-pick", "-one_to_one"} & set(now["words"])),
     "key": (1, ["code", "name", "id", "big", "!nofield", "!v"], lambda now: "-events" in now["words"]),
     "state": (0.5, ["events.state"], lambda now: "-events" in now["words"]),
-    "flush": (0.1, ["1s", "!0"], lambda now: "-events" in now["words"]),
+    "flush": (0.1, ["!1s", "!0"], lambda now: "-events" in now["words"]),
     "skipfailures": (0.03, ["!"], lambda now: "-events" in now["words"]),
     "overlap": (0.12, ["area", "length", "percent", "area,percent", "area,length,percent", "iou,join_area", "input_area", "!volume"], of_pairs),
     "nearest_point_fields": (0.15, [""], of_pairs),

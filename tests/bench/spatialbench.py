@@ -42,13 +42,7 @@ PEERS = {
     "pycanopy": "pycanopy",
     "sedonadb": "sedonadb",
 }
-ONE_THREAD = {
-    "OGRJOIN_NUM_THREADS": "1",
-    "POLARS_MAX_THREADS": "1",
-    "RAYON_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "ARROW_DEFAULT_MEMORY_POOL": "system",
-}
+LIMITS = ("OGRJOIN_NUM_THREADS", "POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS")
 SQL = {
     "q8": f"""SELECT b.b_buildingkey, COUNT(*) AS n FROM trip t JOIN building b
         ON ST_DWithin(ST_GeomFromWKB(t.t_pickuploc), ST_GeomFromWKB(b.b_boundary),
@@ -81,20 +75,32 @@ def forget_peak():
 # --- one run, in a process of its own: keys and values of all rows ---------------
 
 
-def read_tables(folder):
+def read_columns(folder, columns):
+    """The wanted columns of each table, read by one thread; None where none is wanted.
+    columns: a dictionary of lists by the tables' names."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
-    columns = {
-        "trip": ["t_tripkey", "t_pickuploc"],
-        "building": ["b_buildingkey", "b_boundary"],
-    }
-    tables = [
+    return [
         pq.ParquetFile(f"{folder}/{name}.parquet").read(columns=wanted, use_threads=False)
+        if wanted
+        else None
         for name, wanted in columns.items()
     ]
+
+
+def read_tables(folder):
+    import pyarrow as pa
+
+    tables = read_columns(
+        folder,
+        {
+            "trip": ["t_tripkey", "t_pickuploc"],
+            "building": ["b_buildingkey", "b_boundary"],
+        },
+    )
     tables[1].column(0).to_numpy()  # the first call imports pandas, where it is there
     pa.default_memory_pool().release_unused()
     return tables
@@ -186,9 +192,54 @@ def run_one(peer, query, folder, out):
 # --- all of them -----------------------------------------------------------------
 
 
+def runs(source):
+    """True if a process of Python's runs the source without an error."""
+    return subprocess.run([sys.executable, "-c", source], stderr=subprocess.DEVNULL).returncode == 0
+
+
 def is_installed(module):
-    words = [sys.executable, "-c", f"import {module}"]
-    return subprocess.run(words, stderr=subprocess.DEVNULL).returncode == 0
+    return runs(f"import {module}")
+
+
+def run_script(script, words, threads):
+    """One run of a benchmark in a process of its own, with so many threads."""
+    limits = {name: str(threads) for name in LIMITS}
+    return subprocess.run(
+        [sys.executable, os.path.abspath(script), "--run", *words],
+        env={**os.environ, **limits, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def figures_of(done):
+    """The figures that run_one() has printed last."""
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def make_parser(description):
+    """What both benchmarks have on their command lines."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--answers")
+    parser.add_argument("folder", metavar="FOLDER")
+    parser.add_argument("peers", metavar="PEER", nargs="*")
+    return parser
+
+
+def check_words(parser, words, allowed):
+    for word in words:
+        if word not in allowed:
+            parser.error(f"{word} is none of {', '.join(allowed)}")
+
+
+def exit_code(compare, *arguments):
+    """Runs compare(*arguments, scratch) in a temporary folder; 1 where answers differ."""
+    with tempfile.TemporaryDirectory() as scratch:
+        return 0 if compare(*arguments, scratch) else 1
 
 
 def make_tables(folder, scale):
@@ -206,12 +257,10 @@ def make_tables(folder, scale):
 
 def measure(peer, query, folder, scratch):
     out = f"{scratch}/{peer}_{query}.npz"
-    words = [sys.executable, os.path.abspath(__file__), "--run", peer, query, folder, out]
-    env = {**os.environ, **ONE_THREAD}
-    done = subprocess.run(words, env=env, stdout=subprocess.PIPE, text=True)
+    done = run_script(__file__, [peer, query, folder, out], 1)
     if done.returncode != 0:
-        raise SystemExit(f"{peer} {query}: exit code {done.returncode}")
-    return json.loads(done.stdout.splitlines()[-1])
+        raise SystemExit(f"{peer} {query}: exit code {done.returncode}\n{done.stderr}")
+    return figures_of(done)
 
 
 def is_as_published(first, answers, query):
@@ -268,24 +317,15 @@ def main():
     if sys.argv[1:2] == ["--run"]:
         run_one(*sys.argv[2:])
         return 0
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--turns", type=int, default=3)
+    parser = make_parser(__doc__)
     parser.add_argument("--scale", type=int, default=1)
-    parser.add_argument("--answers")
-    parser.add_argument("folder", metavar="FOLDER")
-    parser.add_argument("peers", metavar="PEER", nargs="*")
     args = parser.parse_args()
-    for peer in args.peers:
-        if peer not in PEERS:
-            parser.error(f"{peer} is none of {', '.join(PEERS)}")
+    check_words(parser, args.peers, PEERS)
     if not is_installed("ogrjoin") or not is_installed("pyarrow"):
         print("skipped: ogrjoin or pyarrow is not installed")
         return 77
     make_tables(args.folder, args.scale)
-    with tempfile.TemporaryDirectory() as scratch:
-        return 0 if compare(args, scratch) else 1
+    return exit_code(compare, args)
 
 
 if __name__ == "__main__":

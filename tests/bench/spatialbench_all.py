@@ -37,15 +37,25 @@ values within 1e-9 relative (published ones 1e-6).  Where they differ, the exit 
 is 1.
 """
 
-import argparse
 import importlib
 import json
 import os
-import subprocess
 import sys
-import tempfile
 
-from spatialbench import cpu, is_as_published, is_installed, make_tables, megabytes
+from spatialbench import (
+    check_words,
+    cpu,
+    exit_code,
+    figures_of,
+    is_as_published,
+    is_installed,
+    make_parser,
+    make_tables,
+    megabytes,
+    read_columns,
+    run_script,
+    runs,
+)
 
 QUERIES = ["q1", "q2", "q3", "q4", "q6", "q7", "q8", "q9", "q10", "q11", "q12"]
 PEERS = ["ogrjoin", "sedonadb", "duckdb", "pycanopy"]
@@ -461,20 +471,11 @@ def by_pycanopy(query, trip, building, zone, threads):
 
 
 def read_tables(folder, query, n_trips):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pa.set_cpu_count(1)
-    pa.set_io_thread_count(1)
-    tables = []
-    for name in ("trip", "building", "zone"):
-        wanted = [c for c in COLUMNS[query].split() if c.startswith(name[0] + "_")]
-        table = None
-        if wanted:
-            file = pq.ParquetFile(f"{folder}/{name}.parquet")
-            table = file.read(columns=wanted, use_threads=False)
-        tables.append(table.slice(0, n_trips) if name == "trip" and table else table)
-    return tables
+    wanted = COLUMNS[query].split()
+    names = ("trip", "building", "zone")
+    columns = {name: [c for c in wanted if c.startswith(name[0] + "_")] for name in names}
+    trip, *others = read_columns(folder, columns)
+    return [trip.slice(0, n_trips) if trip else trip, *others]
 
 
 def run_one(peer, query, folder, threads, n_trips, out):
@@ -513,22 +514,17 @@ def run_one(peer, query, folder, threads, n_trips, out):
 
 
 def has_spatial_extension():
-    words = [sys.executable, "-c", "import duckdb; duckdb.connect().execute('LOAD spatial')"]
-    return subprocess.run(words, stderr=subprocess.DEVNULL).returncode == 0
+    return runs("import duckdb; duckdb.connect().execute('LOAD spatial')")
 
 
 def measure(peer, query, args, threads, scratch):
     out = f"{scratch}/{peer}_{query}_{threads}.npz"
-    words = [sys.executable, os.path.abspath(__file__), "--run", peer, query, args.folder]
-    words += [str(threads), str(args.trips or ""), out]
-    limits = ("OGRJOIN_NUM_THREADS", "POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS")
-    env = {**os.environ, **{name: str(threads) for name in limits}}
-    env["ARROW_DEFAULT_MEMORY_POOL"] = "system"
-    done = subprocess.run(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    words = [peer, query, args.folder, str(threads), str(args.trips or ""), out]
+    done = run_script(__file__, words, threads)
     if done.returncode != 0:
         print(f"{peer} {query}: {done.stderr.strip().splitlines()[-1:]}")
         return None
-    return json.loads(done.stdout.splitlines()[-1])
+    return figures_of(done)
 
 
 def load_columns(path):
@@ -605,20 +601,13 @@ def main():
     if sys.argv[1:2] == ["--run"]:
         run_one(*sys.argv[2:])
         return 0
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--turns", type=int, default=3)
+    parser = make_parser(__doc__)
     parser.add_argument("--trips", type=int)
-    parser.add_argument("--answers")
     parser.add_argument("--queries", type=lambda words: words.split(","), default=QUERIES)
     parser.add_argument("--threads", type=lambda words: words.split(","), default=["1", "2"])
-    parser.add_argument("folder", metavar="FOLDER")
-    parser.add_argument("peers", metavar="PEER", nargs="*")
     args = parser.parse_args()
-    for word, known in [(w, PEERS) for w in args.peers] + [(w, QUERIES) for w in args.queries]:
-        if word not in known:
-            parser.error(f"{word} is none of {', '.join(known)}")
+    check_words(parser, args.peers, PEERS)
+    check_words(parser, args.queries, QUERIES)
     if not all(is_installed(name) for name in ("ogrjoin", "pyarrow", "shapely")):
         print("skipped: ogrjoin, pyarrow or shapely is not installed")
         return 77
@@ -628,8 +617,7 @@ def main():
     if "duckdb" in peers and not has_spatial_extension():
         print("duckdb is left out: its extension spatial is not installed")
         peers.remove("duckdb")
-    with tempfile.TemporaryDirectory() as scratch:
-        return 0 if compare(args, peers, scratch) else 1
+    return exit_code(compare, args, peers)
 
 
 if __name__ == "__main__":

@@ -194,6 +194,9 @@ def check_what_is_refused():
     fails(*base, "-events", "-key", "speed", *ends, says=["-key speed", "Real"], op=False)
     fails(*base, "-events", "-key", "vehicel", *ends, says="did you mean 'vehicle'", op=False)
     fails(*base, "-events", "-key", "vehicle", "-explain", *ends[1:], op=False)
+    for more in (["-flush", "1s"], ["-skipfailures"]):
+        fails(*base, "-events", "-key", "vehicle", *more, *ends, op=False,
+              says=[f"{more[0]} is for reports", "left.gpkg is read as in any join", f"leave {more[0]} out"])
     # Those of a dataset are refused in the same place.
     fails(*base, "-events", "-key", "vehicle", "-write_spec", "no.ogrjoin", *ends[1:], op=False,
           says=["-events", "read as a dataset", "stream of reports"])

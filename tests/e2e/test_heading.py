@@ -121,6 +121,21 @@ def check_doors_and_tiles():
 
 
 @once
+def check_rows_without_heading_are_counted():
+    points, roads = reports("reports.gpkg", 120, 5), streets("roads.gpkg", 60, 6)
+    courses = [row[2]["course"] for row in Layer(points).rows]
+    n = sum(course is None or abs(course) > 360 for course in courses)
+    true(1 < n < 100, f"{n} of {len(courses)} without a heading")
+    words = ["-op", "nearest", "-heading", "course", "-overwrite"]
+    for more in ((), ("-batch", 7, "-threads", 3), ("-memory", "10K")):
+        r = go(*words, *more, "-json_summary", "s.json", "o.gpkg", points, roads)
+        true(f"{n} rows of the input layer have no heading" in r.err, str(r))
+        same(summary("s.json")["rows_without_heading"], n, str(more))
+    r = go("-op", "nearest", "-overwrite", "o.gpkg", points, roads)
+    true("no heading" not in r.err, str(r))
+
+
+@once
 def check_words_about_it():
     points, roads = reports("reports.gpkg", 9, 5), streets("roads.gpkg", 9, 6)
     r = go("-op", "nearest", "-heading", "course:25", "-heading_both_ways", "-explain", "o.gpkg", points, roads)

@@ -265,6 +265,8 @@ def check_help_of_a_word():
     true("  -t_srs CRS" in r.out and "  -s_srs" in r.out and "  -agg" not in r.out, str(r))
     true("  -how" in run("--help", "anti").out, "an argument")
     true("  -agg LIST" in run("--help", "median").out, "a word of the text alone")
+    true("  -along_field" in run("--help", "linear").out, "linear referencing")
+    true("  -during" in run("--help", "allen").out, "Allen's relations")
     fails("--help", "overwrit_", op=False,
           says=["no option, join or section has this word", "did you mean -overwrite?"])
     fails("--help", "-zzzzzz", op=False, says="ogrjoin --help lists all")

@@ -336,9 +336,9 @@ def check_places_on_lines():
     fails("-op", "intersects", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="nearest or dwithin")
     fails("-op", "nearest", "-along_field", "name", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="name")
     fails("-op", "nearest", "-distance", "hausdorff", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,
-          says="least distance")
+          says="-distance least")
     fails("-op", "nearest", "-agg", "count", "-side_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,
-          says="no aggregate names 'a'")
+          says="no aggregate uses 'a'")
 
 
 def check_relations_of_pairs():
@@ -467,6 +467,39 @@ def check_intersections_that_geos_cannot_make():
     same(len(got), 2)
     unknown = [r for r in got if r[2]["overlap_area"] is None]
     true(unknown and all(r[1] is None for r in unknown), str(got))
+
+
+@once
+def check_rows_without_a_pair_have_no_geometry_of_pairs():
+    """As driver/docs/joins.md has it: only -geometry input and join write their own."""
+    box = "POLYGON (({0} 0, {1} 0, {1} 9, {0} 9, {0} 0))"
+    make("a.gpkg", [(box.format(0, 9), {"name": "a"}), (box.format(50, 59), {"name": "alone"})])
+    make("z.gpkg", [(box.format(5, 14), {"name": "z"}), (box.format(90, 99), {"name": "far"})])
+    for geometry, has in (("intersection", [True, False, False]), ("input", [True, True, True]),
+                          ("join", [True, False, True])):
+        go("-how", "full", "-geometry", geometry, "-overwrite", "o.gpkg", "a.gpkg", "z.gpkg")
+        rows = [(r[2]["name"], r[2]["join_name"], r[1] is not None) for r in Layer("o.gpkg").rows]
+        same(rows, [("a", "z", has[0]), ("alone", None, has[1]), (None, "far", has[2])], geometry)
+
+
+@once
+def check_unknown_overlaps_are_counted():
+    """Overlaps of pairs and covered parts of rows are counted each on their own: one box
+    meets a bow tie and two others, and two bow ties a box."""
+    bow = "POLYGON ((0 0, 10 10, 10 0, 0 10, 0 0))"
+    box = "POLYGON (({0} {0}, {1} {0}, {1} {1}, {0} {1}, {0} {0}))"
+    make("a.gpkg", [(box.format(0, 10), {"name": "box"}), (box.format(20, 30), {"name": "apart"}),
+                    (bow, {"name": "bow"})])
+    make("z.gpkg", [(bow, {"name": "bow"}), (box.format(1, 9), {"name": "b"}),
+                    (box.format(2, 12), {"name": "c"}), (box.format(21, 22), {"name": "d"})])
+    pairs, rows = "the overlap of 4 pairs", "the covered part of 2 rows"
+    for words, says in ((("-overlap", "area"), f"{pairs} is unknown"),
+                        (("-agg", "covered_area, count"), f"{rows} is unknown"),
+                        (("-agg", "covered_area, sum(overlap_area)"), f"{pairs} and {rows} are unknown")):
+        r = go(*words, "-overwrite", "o.gpkg", "a.gpkg", "z.gpkg")
+        true(f"{says}, because GEOS cannot compute the intersection" in r.err, f"{words}: {r}")
+    covered = Layer("o.gpkg").column("covered_area")
+    same([area is None for area in covered], [True, False, True])
 
 
 if __name__ == "__main__":

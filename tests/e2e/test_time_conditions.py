@@ -155,6 +155,11 @@ def check_both_sides_of_a_sum():
         true(sum(n.values()) > 0, "a fair trial")
 
 
+def found_by_window(word, path):
+    go("-op", "nearest", "-how", "inner", "-within_time", word, "-overwrite", path, "a.gpkg", "b.gpkg")
+    return found(path)
+
+
 @once
 def check_words_about_it():
     timed_file("a.gpkg", 9, 7)
@@ -172,7 +177,12 @@ def check_words_about_it():
     r = go("-during", "a..b", *places, "-oo", "AUTODETECT_TYPE=YES", "-joo", "AUTODETECT_TYPE=YES", "-overwrite",
            "n.gpkg", "n.csv", "n.csv")
     true("is a time" not in r.err, str(r))
+    hours = found_by_window("at:168h", "h.gpkg")
+    for word in ("at:1w", "at: 1 w", "at:7  d", "at:168 h"):
+        same(found_by_window(word, "w.gpkg"), hours, word)
     for words, says in (
+        (("-within_time", "at:1 ww"), ["30min"]),
+        (("-within_time", "at:1w "), ["30min"]),
         (("-within_time", "at"), ["LEFT[=RIGHT]:WINDOW", "30min"]),
         (("-within_time", "at:30"), ["unit", "30min"]),
         (("-within_time", "whole:30s"), ["without a unit"]),

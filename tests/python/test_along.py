@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ogrjoin
+from plain_segments import course_of, distance_and_place, length_of, lines_of
 
 shapely = pytest.importorskip("shapely")
 
@@ -26,36 +27,6 @@ COMMAND = os.environ.get("OGRJOIN_COMMAND") or shutil.which("ogrjoin")
 
 
 # --- the reference ----------------------------------------------------------
-
-
-def rings_of(shape):
-    """Lines and rings in order, each as a list of vertices."""
-    if shape is None or shape.is_empty:
-        return []
-    if shape.geom_type == "Polygon":
-        return [list(shape.exterior.coords), *(list(r.coords) for r in shape.interiors)]
-    if hasattr(shape, "geoms"):
-        return [ring for part in shape.geoms for ring in rings_of(part)]
-    return [] if shape.geom_type == "Point" else [list(shape.coords)]
-
-
-def length_of(p, q):
-    dx, dy = p[0] - q[0], p[1] - q[1]
-    return math.sqrt(dx * dx + dy * dy)
-
-
-def distance(p, a, b):
-    """The order of operations is that of the kernel, so that ties are alike."""
-    dx, dy = b[0] - a[0], b[1] - a[1]
-    len2 = dx * dx + dy * dy
-    if len2 == 0:
-        return length_of(p, a), 0.0
-    r = ((p[0] - a[0]) * dx + (p[1] - a[1]) * dy) / len2
-    if r <= 0 or r >= 1:
-        q = a if r <= 0 else b
-        return length_of(p, q), min(max(r, 0.0), 1.0)
-    s = ((a[1] - p[1]) * dx - (a[0] - p[0]) * dy) / len2
-    return abs(s) * math.sqrt(len2), r
 
 
 def normal(a, b):
@@ -85,14 +56,14 @@ def side_of(ring, i, r, p):
 def reference(p, shape):
     """along, percent, |offset|, segment, bearing, side (0: undecided)."""
     best, so_far, number = None, 0.0, 0
-    for ring in rings_of(shape):
+    for ring in lines_of(shape):
         has_length = any(a != b for a, b in zip(ring, ring[1:]))
         for i, (a, b) in enumerate(zip(ring, ring[1:])):
             number += 1
             length = length_of(b, a)
-            d, r = distance(p, a, b)
+            d, r = distance_and_place(p, a, b)
             if (a != b or not has_length) and (best is None or d < best[0]):
-                course = math.degrees(math.atan2(b[0] - a[0], b[1] - a[1])) % 360
+                course = course_of(a, b) % 360
                 course = course if a != b else math.nan
                 best = (d, so_far + r * length, number, course, side_of(ring, i, r, p))
             so_far += length
@@ -194,8 +165,8 @@ def check_pairs(left, right, op, **settings):
     for i, (a, b) in enumerate(zip(p.left, p.right)):
         got = {name: column[i] for name, column in p.values.items()}
         what = (left[a], right[b])
-        if left[a].geom_type != "Point" and p.distance[i] == 0 and rings_of(right[b]):
-            lines = shapely.MultiLineString(rings_of(right[b]))
+        if left[a].geom_type != "Point" and p.distance[i] == 0 and lines_of(right[b]):
+            lines = shapely.MultiLineString(lines_of(right[b]))
             if shapely.get_dimensions(right[b]) == 1 or "Multi" in right[b].geom_type:
                 assert (got["line_side"], got["line_offset"]) == ("on", 0), what
             elif right[b].geom_type == "Polygon":
@@ -344,7 +315,7 @@ def arc(u, v):
 def on_sphere(p, shape):
     """along, offset (0: undecided)."""
     best, so_far, p = None, 0.0, unit(*p)
-    for ring in rings_of(shape):
+    for ring in lines_of(shape):
         for a, b in zip(ring, ring[1:]):
             u, v = unit(*a), unit(*b)
             n = np.cross(u, v)
@@ -386,7 +357,7 @@ def test_sphere(seed):
         if sign and d > 0.01:
             n_inside += 1
             assert math.copysign(1, got["line_offset"]) == sign
-        pieces = [s for ring in rings_of(lines[b]) for s in zip(ring, ring[1:])]
+        pieces = [s for ring in lines_of(lines[b]) for s in zip(ring, ring[1:])]
         (x0, y0), (x1, y1) = pieces[int(got["line_segment"]) - 1]
         course = math.degrees(math.atan2((x1 - x0) * math.cos(math.radians((y0 + y1) / 2)), y1 - y0))
         assert (got["line_bearing"] - course + 180) % 360 - 180 == pytest.approx(0, abs=0.5)
@@ -488,7 +459,7 @@ def test_aggregates_of_relations():
 
 def test_a_named_column_is_used():
     points, lines = many_lines(3)
-    with pytest.raises(ogrjoin.Error, match="no aggregate names 'a'"):
+    with pytest.raises(ogrjoin.Error, match="no aggregate uses 'a'"):
         ogrjoin.join(points, lines, "nearest", agg="count", along_field="a").read_all()
 
 

@@ -10,44 +10,13 @@ import numpy as np
 import pytest
 
 import ogrjoin
+from plain_segments import course_of, distance_and_place, length_of, rings_of
 
 pa = pytest.importorskip("pyarrow")
 shapely = pytest.importorskip("shapely")
 
 
 # --- the reference ----------------------------------------------------------
-
-
-def rings_of(shape):
-    """Lines, rings and points in order, each as a list of vertices."""
-    if shape is None or shape.is_empty:
-        return []
-    if shape.geom_type == "Polygon":
-        return [list(shape.exterior.coords), *(list(r.coords) for r in shape.interiors)]
-    if hasattr(shape, "geoms"):
-        return [ring for part in shape.geoms for ring in rings_of(part)]
-    return [list(shape.coords)]
-
-
-def length_of(p, q):
-    dx, dy = p[0] - q[0], p[1] - q[1]
-    return math.sqrt(dx * dx + dy * dy)
-
-
-def distance(p, a, b):
-    """The order of operations is that of the kernel, so that ties are alike."""
-    dx, dy = b[0] - a[0], b[1] - a[1]
-    len2 = dx * dx + dy * dy
-    if len2 == 0:
-        return length_of(p, a)
-    r = ((p[0] - a[0]) * dx + (p[1] - a[1]) * dy) / len2
-    if r <= 0 or r >= 1:
-        return length_of(p, a if r <= 0 else b)
-    return abs(((a[1] - p[1]) * dx - (a[0] - p[0]) * dy) / len2) * math.sqrt(len2)
-
-
-def course_of(a, b):
-    return math.degrees(math.atan2(b[0] - a[0], b[1] - a[1]))
 
 
 def has_heading(heading):
@@ -82,7 +51,7 @@ def nearest_segment(points, shape, heading, tolerance, both_ways):
         for number, a, b in segments_of(shape):
             if has_heading(heading) and not fits(a, b, heading, tolerance, both_ways):
                 continue
-            d = distance(p, a, b)
+            d, _ = distance_and_place(p, a, b)
             if best is None or d < best[0]:
                 best = (d, number, a, b, p)
     return best

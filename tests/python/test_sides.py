@@ -7,6 +7,7 @@ import os
 import pickle
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -303,9 +304,30 @@ def test_columns_of_texts():
         with pytest.raises(ogrjoin.Error) as error:
             ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
         if text != "0101000000":  # bytes are read by the library
-            assert f"row 2: the column where holds no WKT that shapely reads" in str(error.value)
+            assert f"row 2: the column where holds no geometry as WKT" in str(error.value)
+            assert repr(text) in str(error.value)
     wkb = pa.table({"a": pa.array([b"x"] * len(shapes)), "where": [None if s is None else s.wkb for s in shapes]})
     assert zones_of(ogrjoin.join(wkb, ZONES, left_column="where", left_crs=4326)) == expected
+
+
+def test_texts_of_geometries_need_no_shapely():
+    code = """
+import sys
+sys.modules["shapely"] = None
+import ogrjoin, pyarrow as pa
+points = pa.table({"n": [1, 2, 3], "where": ["POINT (1 1)", None, "SRID=0;POINTZ(5 5 1)"]})
+box = pa.table({"z": ["a"], "what": ["MULTIPOLYGON (((0 0, 2 0, 2 2, 0 2, 0 0)))"]})
+rows = ogrjoin.join(points, box, left_column="where", right_column="what").read_all()
+print(rows["z"].to_pylist())
+try:
+    ogrjoin.join(box, points, left_column="z", right_column="where").read_all()
+except ogrjoin.Error as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[:1] == ["['a', None, None]"], done.stderr
+    assert "row 0: the column z holds no geometry as WKT" in done.stdout
+    assert "character 1, 'a', stands where a kind of geometry" in done.stdout
 
 
 def test_equal_columns_of_two_types():
@@ -460,8 +482,8 @@ def test_errors_name_what_to_write(named, text):
         ({"on_attribute": "v"}, '"on_attribute"; did you mean "on"?'),
         ({"max_dist": 5}, '"max_dist"; did you mean "max_distance"?'),
         ({"where": "v > 1"}, '"where": filter the side before the join'),
-        ({"k": 0}, "k is a whole number from 1 to 2147483647, not 0"),
-        ({"max_pairs": -1}, "max_pairs is a whole number from 0 to 9007199254740992, not -1"),
+        ({"k": 0}, "k must be a whole number from 1 to 2147483647, not 0"),
+        ({"max_pairs": -1}, "max_pairs must be a whole number from 0 to 9007199254740992, not -1"),
     ],
 )
 def test_errors_of_words_of_other_libraries(named, text):
@@ -485,7 +507,7 @@ def test_the_side_that_is_no_layer_is_named():
     texts, places = ["POINT (1 1)"], [shapely.Point(1, 1), None]
     for join in (ogrjoin.join, ogrjoin.pairs):
         for left, right, side in (
-            (texts, places, "left side: row 0 is a str, no geometry .*from_wkt"),
+            (texts, places, "left side: row 0 is a str, not a geometry .*from_wkt"),
             (places, texts, "right side: row 0 is a str"),
             (places, np.array([None, 5], object), "right side: row 1 is a int"),
             (5, places, "left side"),
@@ -504,11 +526,11 @@ def test_files_that_cannot_be_read(tmp_path):
     for name in ("broken.gpkg", "broken.parquet"):
         (tmp_path / name).write_text("hello")
     for layer in ("three", 7):
-        with pytest.raises(ogrjoin.InvalidError, match=f"no layer {layer!r}: layer= is .* one, two"):
+        with pytest.raises(ogrjoin.InvalidError, match=f"no layer {layer!r}: give layer= one of .*one, two"):
             ogrjoin.scan(path, layer)
-    with pytest.raises(ogrjoin.InvalidError, match="right_layer= is one of one, two"):
+    with pytest.raises(ogrjoin.InvalidError, match="give right_layer= one of one, two"):
         ogrjoin.join(frame, path, right_layer="three")
-    with pytest.raises(ogrjoin.InvalidError, match="has no layers: leave layer= out"):
+    with pytest.raises(ogrjoin.InvalidError, match="which has no layers: leave layer= out"):
         ogrjoin.scan(tmp_path / "g.parquet", "one")
     for name in ("none.gpkg", "none.parquet", "broken.gpkg", "broken.parquet"):
         with pytest.raises(ogrjoin.InputError, match=name):

@@ -121,7 +121,9 @@ static oj_status check_class_number(int64_t number, struct oj_error *err)
 {
     if (number >= INT32_MAX - 1)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "more than %d different values to compare", INT32_MAX);
+                       "the compared fields have more than %d different "
+                       "values, the most that are possible: leave a field out",
+                       INT32_MAX);
     return OJ_OK;
 }
 

@@ -46,35 +46,41 @@ OJ_FN int oj_heading_is_usable(double degrees)
     return degrees >= -360.0 && degrees <= 360.0;
 }
 
+/** Value at u of a polynomial of degree 8; c: its coefficients, the highest
+ * power's first. */
+OJ_FN double oj_heading_polynomial(const double c[9], double u)
+{
+    double sum = c[0];
+    for (int i = 1; i < 9; i++)
+        sum = c[i] + u * sum;
+    return sum;
+}
+
 /** Sine and cosine of an angle from 0 to 45 degrees. Taylor polynomials, of
  * which the next term is below 2^-53. */
 OJ_FN void oj_heading_sine_cosine(double degrees, double *sine, double *cosine)
 {
-    const double t = degrees * 0.017453292519943295, u = t * t;
-    double s = 2.8114572543455206e-15, c = 4.779477332387385e-14;
+    const double t = degrees * 0.017453292519943295;
+    const double of_sine[9] = {
+        2.8114572543455206e-15, -7.647163731819816e-13, 1.6059043836821613e-10,
+        -2.505210838544172e-08, 2.7557319223985893e-06, -0.0001984126984126984,
+        0.008333333333333333,   -0.16666666666666666,   1.0};
+    const double of_cosine[9] = {4.779477332387385e-14,
+                                 -1.1470745597729725e-11,
+                                 2.08767569878681e-09,
+                                 -2.755731922398589e-07,
+                                 2.48015873015873e-05,
+                                 -0.001388888888888889,
+                                 0.041666666666666664,
+                                 -0.5,
+                                 1.0};
     if (degrees == 45.0)
     {
         *sine = *cosine = 0.7071067811865476;
         return;
     }
-    s = -7.647163731819816e-13 + u * s;
-    s = 1.6059043836821613e-10 + u * s;
-    s = -2.505210838544172e-08 + u * s;
-    s = 2.7557319223985893e-06 + u * s;
-    s = -0.0001984126984126984 + u * s;
-    s = 0.008333333333333333 + u * s;
-    s = -0.16666666666666666 + u * s;
-    s = 1.0 + u * s;
-    c = -1.1470745597729725e-11 + u * c;
-    c = 2.08767569878681e-09 + u * c;
-    c = -2.755731922398589e-07 + u * c;
-    c = 2.48015873015873e-05 + u * c;
-    c = -0.001388888888888889 + u * c;
-    c = 0.041666666666666664 + u * c;
-    c = -0.5 + u * c;
-    c = 1.0 + u * c;
-    *sine = t * s;
-    *cosine = c;
+    *sine = t * oj_heading_polynomial(of_sine, t * t);
+    *cosine = oj_heading_polynomial(of_cosine, t * t);
 }
 
 /** The unit vector of a direction in degrees clockwise from north (+y). Range:

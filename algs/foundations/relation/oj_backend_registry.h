@@ -70,6 +70,10 @@ struct oj_stats
                           join */
     int64_t n_candidates; /**< number of pairs (point with feature or segment)
                                that passed the filter and were tested exactly */
+    int64_t n_points_searched; /**< number of input points that the engines of
+                                    points among points, and of points among
+                                    lines and polygons, searched; a maximum
+                                    distance excludes the others beforehand */
     int64_t index_bytes;
 
     /** Number of pairs that were counted or summed without being stored. */

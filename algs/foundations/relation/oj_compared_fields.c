@@ -205,19 +205,22 @@ static int read_span_fields(const char **at, char **to, char *names[2],
     return 1;
 }
 
-/* Reads a window, for example "30min" or "0.5". Returns 0 on a syntax error. */
+/* Reads a window, for example "30min", "2 h" or "0.5". Returns 0 on a syntax
+ * error. */
 static int read_window(const char *text, struct oj_span_words *words)
 {
     static const struct
     {
         const char *name;
         double microseconds;
-    } units[] = {
-        {"ms", 1e3}, {"s", 1e6}, {"min", 6e7}, {"h", 3.6e9}, {"d", 8.64e10}};
+    } units[] = {{"ms", 1e3},  {"s", 1e6},     {"min", 6e7},
+                 {"h", 3.6e9}, {"d", 8.64e10}, {"w", 6.048e11}};
     char *end;
     words->window = oj_number_read(text, &end);
     if (end == text || !(words->window >= 0.0) || isinf(words->window))
         return 0;
+    while (*end == ' ')
+        end++;
     words->has_unit = *end != '\0';
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
     {
@@ -251,13 +254,14 @@ static oj_status parse_span_words(const char *word, struct oj_span_words *words,
     if (words->is_window &&
         !(is_good && *at == ':' && words->is_instant[0] &&
           words->is_instant[1] && read_window(at + 1, words)))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s%s takes LEFT[=RIGHT]:WINDOW, a field of the input "
-                       "layer, one of the join layer and how far apart they "
-                       "may be, as seen=departed:30min (ms, s, min, h, d; of "
-                       "numbers a number without unit; names with : = in "
-                       "double quotes), not '%.100s'",
-                       words->dash, words->option, word);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "%s%s takes LEFT[=RIGHT]:WINDOW, a field of the input "
+            "layer, one of the join layer and how far apart they "
+            "may be, as seen=departed:30min (ms, s, min, h, d, w; of "
+            "numbers a number without unit; names with : = in "
+            "double quotes), not '%.100s'",
+            words->dash, words->option, word);
     if (!is_good || (*at != '\0' && *at != ':'))
         return oj_fail(err, OJ_ERR_ARG,
                        "%s%s takes FROM..UNTIL[=FROM..UNTIL][:RELATION], "

@@ -175,7 +175,7 @@ extern const struct oj_engine oj_cpu_near_points;
 /** nearest and dwithin between features of any kinds. */
 extern const struct oj_engine oj_cpu_distance;
 /** nearest and dwithin by great-circle distance, with points as input, and
- * between points on an ellipsoid. */
+ * on an ellipsoid, with points on one side at least. */
 extern const struct oj_engine oj_cpu_sphere;
 /** Points with equal coordinates. */
 extern const struct oj_engine oj_cpu_equal_points;

@@ -94,7 +94,7 @@ oj_status oj_span_reading_plan(const struct oj_span_words *words,
     if (words->is_window && !is_number && !words->has_unit)
         return oj_fail(err, OJ_ERR_ARG,
                        "%s%s: the field '%.100s' holds %s: write the window "
-                       "with a unit, as 30min (ms, s, min, h, d)",
+                       "with a unit, as 30min (ms, s, min, h, d, w)",
                        words->dash, words->option, words->fields[0][0],
                        name_of_field_kind(common));
     memcpy(reading.is_instant, words->is_instant, sizeof reading.is_instant);

@@ -1106,6 +1106,7 @@ static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
         b->asks_filter = 0;
     if (!b->is_join_side)
         OJ_TRY(sort_input_points(b, err));
+    stats->n_points_searched += count_points_to_visit(b);
     sorted = oj_clock_seconds();
     stats->sort_s += sorted - start;
     if (b->asks_filter)

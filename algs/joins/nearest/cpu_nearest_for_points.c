@@ -388,6 +388,7 @@ static oj_status join_points(struct nearest_points_batch *b, int64_t n,
     self->cells.n_points += n;
     OJ_TRY(
         oj_order_build_masked(&self->order, n_threads, n, x, y, b->reach, err));
+    stats->n_points_searched += self->order.n_points;
     sorted = oj_clock_seconds();
     status = oj_order_sort(&self->order, n_threads, join_bucket, b, err);
     stats->sort_s += sorted - start;

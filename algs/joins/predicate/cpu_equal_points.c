@@ -241,18 +241,9 @@ const struct oj_engine oj_cpu_equal_points = {
     .set_options = oj_row_set_options,
     .points_cost = &points_cost};
 
-static int takes_equal_attributes(const struct oj_relation *relation,
-                                  const struct oj_flat *join_side,
-                                  const struct oj_flat *input)
-{
-    (void)join_side;
-    (void)input;
-    return oj_relation_is_of_equal_attributes(relation);
-}
-
 const struct oj_engine oj_cpu_equal_attributes = {
     .name = "equal attributes by hash",
-    .takes = takes_equal_attributes,
+    .takes = oj_pair_filter_takes_equal_attributes,
     .index_size = sizeof(struct equal_points_index),
     .build = build_equal_points,
     .join = oj_row_join,

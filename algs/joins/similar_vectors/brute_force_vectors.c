@@ -13,25 +13,18 @@ static oj_status start_batch(struct oj_row_index *index, struct oj_error *err)
         index, &((struct plain_index *)(void *)index)->sides, err);
 }
 
+static double difference_of_pair(const struct oj_row_index *index, int64_t row,
+                                 int64_t feature)
+{
+    return oj_pair_difference(&index->args.relation, index->input, row,
+                              index->args.join_side, feature);
+}
+
 static oj_status search_row(struct oj_row_index *index,
                             struct oj_row_worker *worker, int64_t row,
                             struct oj_error *err)
 {
-    const struct oj_flat *join_side = index->args.join_side;
-    int64_t n =
-        oj_feature_may_pair(index->input, row) ? join_side->n_features : 0;
-    for (int64_t f = 0; f < n; f++)
-    {
-        worker->n_candidates++;
-        if (oj_feature_may_pair(join_side, f) &&
-            oj_pair_filter_accepts(&index->filter, row, f))
-            OJ_TRY(oj_ranking_add(&worker->ranking, (int32_t)f,
-                                  oj_pair_difference(&index->args.relation,
-                                                     index->input, row,
-                                                     join_side, f),
-                                  err));
-    }
-    return OJ_OK;
+    return oj_row_search_all_pairs(index, worker, row, difference_of_pair, err);
 }
 
 static const struct oj_row_method all_pairs = {.worker_size =

@@ -146,6 +146,15 @@ uint64_t oj_flat_geometry_hash(const struct oj_flat *flat, int64_t feature)
     return hash;
 }
 
+int oj_pair_filter_takes_equal_attributes(const struct oj_relation *relation,
+                                          const struct oj_flat *join_side,
+                                          const struct oj_flat *input)
+{
+    (void)join_side;
+    (void)input;
+    return oj_relation_is_of_equal_attributes(relation);
+}
+
 double oj_pair_difference(const struct oj_relation *relation,
                           const struct oj_flat *input, int64_t row,
                           const struct oj_flat *join_side, int64_t feature)

@@ -41,6 +41,12 @@ OJ_MUST_USE oj_status oj_pair_filter_make(const struct oj_relation *relation,
                                           struct oj_pair_filter *out,
                                           struct oj_error *err);
 
+/** Implements oj_engine.takes for engines in which equal values of -on alone
+ * decide. */
+int oj_pair_filter_takes_equal_attributes(const struct oj_relation *relation,
+                                          const struct oj_flat *join_side,
+                                          const struct oj_flat *input);
+
 /** Returns 1 if the pair meets all conditions. Called before its geometries are
  * compared. */
 int oj_pair_filter_passes(const struct oj_pair_filter *filter, int64_t row,

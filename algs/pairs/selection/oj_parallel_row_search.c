@@ -271,3 +271,23 @@ oj_status oj_row_join(struct oj_index *wrapped, const struct oj_flat *input,
     OJ_TRY(oj_row_batch_open(index, input, err));
     return oj_row_batch_join(index, out, stats, err);
 }
+
+oj_status oj_row_search_all_pairs(struct oj_row_index *index,
+                                  struct oj_row_worker *worker, int64_t row,
+                                  oj_row_compare value_of, struct oj_error *err)
+{
+    const struct oj_flat *join_side = index->args.join_side;
+    if (!oj_feature_may_pair(index->input, row))
+        return OJ_OK;
+    for (int64_t f = 0; f < join_side->n_features; f++)
+    {
+        OJ_TRY(oj_row_poll_cancel(index, worker, err));
+        worker->n_candidates++;
+        if (oj_feature_may_pair(join_side, f) &&
+            oj_pair_filter_accepts(&index->filter, row, f))
+            OJ_TRY(oj_row_add_pair(
+                index, worker, row, (int32_t)f,
+                value_of != NULL ? value_of(index, row, f) : NAN, err));
+    }
+    return OJ_OK;
+}

@@ -170,4 +170,16 @@ static inline oj_status oj_row_add_pair(const struct oj_row_index *index,
     return OJ_OK;
 }
 
+/** Value of a pair by which rows are ranked. */
+typedef double (*oj_row_compare)(const struct oj_row_index *index, int64_t row,
+                                 int64_t feature);
+
+/** Searches a row for a reference method: adds each feature of the join side
+ * that the filter accepts. value_of NULL: the pairs have no value (NaN). */
+OJ_MUST_USE oj_status oj_row_search_all_pairs(struct oj_row_index *index,
+                                              struct oj_row_worker *worker,
+                                              int64_t row,
+                                              oj_row_compare value_of,
+                                              struct oj_error *err);
+
 #endif

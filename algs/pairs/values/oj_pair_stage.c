@@ -3,6 +3,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../geometry/relate/oj_self_overlap.h"
+#include "../../joins/sphere/ellipsoid_pair_distance.h"
 #include "../../joins/sphere/sphere_pair_closest_points.h"
 #include "../../references/geos/geos_pairs.h"
 #include "../selection/oj_feature_area_length.h"
@@ -32,7 +33,7 @@ struct pair_stage_worker
     struct oj_flat_buf shapes; /* intersections of this worker's pairs in the
                                   current answer */
     struct oj_pair_matrix_work matrix;
-    int64_t n_undecided, first_undecided;
+    int64_t n_undecided_pairs, n_undecided_rows, first_undecided;
     char text[256];
 
     /* The current pair. */
@@ -45,11 +46,12 @@ struct oj_pair_stage
 {
     struct oj_pair_request request;
     struct oj_pair_side join_side;
-    struct oj_sphere_side sphere; /* used if nearest points on the globe are
-                                     requested */
+    struct oj_sphere_side sphere; /* join side on the globe; used if nearest
+                                     points there are requested */
     struct oj_geodesic *geodesic; /* used if those are on an ellipsoid */
-    struct oj_along_side along;   /* used if values along lines are requested */
-    unsigned along_wants;         /* enum oj_along_want */
+    struct oj_sphere_side sphere_input; /* likewise: input of the current run */
+    struct oj_along_side along; /* used if values along lines are requested */
+    unsigned along_wants;       /* enum oj_along_want */
     struct oj_pair_matrix_side matrices; /* used if matrices are requested */
     int n_workers;
     struct pair_stage_worker *worker;
@@ -63,8 +65,9 @@ struct oj_pair_stage
     double *value_of_kept[OJ_N_PAIR_VALUES];
     int64_t cap_shape_of_kept, cap_value_of_kept[OJ_N_PAIR_VALUES];
     int64_t cap_area_score, cap_score, cap_shape_at;
-    int64_t n_undecided;
-    char text[256];
+    int64_t n_undecided_pairs; /* pairs without an overlap */
+    int64_t n_undecided_rows;  /* input rows without a covered part */
+    char text[256];            /* GEOS's message for the first of them */
 
     /* The current answer. */
     struct oj_pair_side input;
@@ -230,13 +233,14 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
     if (is_on_globe(stage) && wants_nearest_points(&stage->request))
     {
         oj_sphere_side_free(&stage->sphere);
-        OJ_TRY(oj_sphere_side_build(
-            &stage->sphere, side->joined, ellipsoid_of_stage(stage), 1,
-            stage->request.relation.distance_to == OJ_TO_INTERIOR,
-            stage->n_workers, err));
         if (ellipsoid_of_stage(stage) != NULL && stage->geodesic == NULL)
             OJ_TRY(oj_geodesic_open(ellipsoid_of_stage(stage), &stage->geodesic,
                                     err));
+        OJ_TRY(oj_sphere_side_build(
+            &stage->sphere, side->joined, ellipsoid_of_stage(stage),
+            stage->geodesic, 1,
+            stage->request.relation.distance_to == OJ_TO_INTERIOR,
+            stage->n_workers, err));
     }
     if (stage->request.pick == OJ_PICK_SMALLEST_AREA ||
         stage->request.pick == OJ_PICK_LARGEST_AREA)
@@ -283,6 +287,7 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
         oj_pair_matrix_work_free(&stage->worker[i].matrix);
     }
     oj_sphere_side_free(&stage->sphere);
+    oj_sphere_side_free(&stage->sphere_input);
     oj_geodesic_close(stage->geodesic);
     oj_along_side_free(&stage->along);
     oj_pair_matrix_side_free(&stage->matrices);
@@ -296,11 +301,32 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
     oj_free(stage);
 }
 
-int64_t oj_pair_stage_count_undecided(const struct oj_pair_stage *stage,
-                                      const char **first)
+int64_t oj_pair_stage_count_undecided_pairs(const struct oj_pair_stage *stage)
 {
-    *first = stage->text;
-    return stage->n_undecided;
+    return stage->n_undecided_pairs;
+}
+
+int oj_pair_stage_describe_undecided(const struct oj_pair_stage *stage,
+                                     char *text, size_t size)
+{
+    const int64_t n_pairs = stage->n_undecided_pairs;
+    const int64_t n_rows = stage->n_undecided_rows;
+    char pairs[64] = "", rows[64] = "";
+    text[0] = '\0';
+    if (n_pairs == 0 && n_rows == 0)
+        return 0;
+    if (n_pairs > 0)
+        snprintf(pairs, sizeof pairs, "the overlap of %lld pair%s",
+                 (long long)n_pairs, n_pairs == 1 ? "" : "s");
+    if (n_rows > 0)
+        snprintf(rows, sizeof rows, "the covered part of %lld row%s",
+                 (long long)n_rows, n_rows == 1 ? "" : "s");
+    snprintf(text, size,
+             "%s%s%s %s unknown, because GEOS cannot compute the "
+             "intersection (%s)",
+             pairs, n_pairs > 0 && n_rows > 0 ? " and " : "", rows,
+             n_pairs > 0 && n_rows > 0 ? "are" : "is", stage->text);
+    return 1;
 }
 
 /* Returns the row whose list holds the entry: the last row whose list begins at
@@ -368,7 +394,8 @@ static oj_status visit_pairs_in_parallel(
     stage->visit = visit;
     for (int i = 0; i < stage->n_workers; i++)
     {
-        stage->worker[i].n_undecided = 0;
+        stage->worker[i].n_undecided_pairs = 0;
+        stage->worker[i].n_undecided_rows = 0;
         stage->worker[i].first_undecided = INT64_MAX;
     }
     OJ_TRY(oj_parallel_try(stage->n_workers,
@@ -377,7 +404,8 @@ static oj_status visit_pairs_in_parallel(
     for (int i = 0; i < stage->n_workers; i++)
     {
         const struct pair_stage_worker *worker = &stage->worker[i];
-        stage->n_undecided += worker->n_undecided;
+        stage->n_undecided_pairs += worker->n_undecided_pairs;
+        stage->n_undecided_rows += worker->n_undecided_rows;
         if (worker->first_undecided >= first)
             continue;
         first = worker->first_undecided;
@@ -388,11 +416,11 @@ static oj_status visit_pairs_in_parallel(
 
 /* ---- overlaps ----------------------------------------------------------- */
 
-/* Counts n pairs that GEOS cannot compute, starting with the current entry;
- * keeps the message of the first one of all. */
-static void count_undecided(struct pair_stage_worker *worker, int64_t n)
+/* Adds 1 to *n, a count of what GEOS cannot compute, for the current entry;
+ * keeps the message of the first failure of all. */
+static void count_undecided(struct pair_stage_worker *worker, int64_t *n)
 {
-    worker->n_undecided += n;
+    ++*n;
     if (worker->entry >= worker->first_undecided)
         return;
     worker->first_undecided = worker->entry;
@@ -415,7 +443,7 @@ static oj_status add_intersection(struct pair_stage_worker *worker,
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM,
                        "out of memory: the intersection of a pair");
-    count_undecided(worker, 1);
+    count_undecided(worker, &worker->n_undecided_pairs);
     return OJ_OK;
 }
 
@@ -608,7 +636,7 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
         return oj_fail(err, OJ_ERR_NOMEM,
                        "out of memory: the union of the features of a row");
     *area = *length = (double)NAN;
-    count_undecided(worker, n);
+    count_undecided(worker, &worker->n_undecided_rows);
     return OJ_OK;
 }
 
@@ -678,6 +706,19 @@ static void find_points_by_heading(const struct pair_stage_worker *worker,
     }
 }
 
+static struct oj_nearest_points
+find_points_on_ellipsoid(const struct pair_stage_worker *worker)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_ellipsoid_sides sides = {
+        ellipsoid_of_stage(stage), stage->geodesic, &stage->sphere_input,
+        &stage->sphere};
+    struct oj_chord2_range range = oj_ellipsoid_chord_range(
+        &sides, worker->row, worker->feature, (double)INFINITY);
+    return oj_ellipsoid_points_find(&sides, worker->row, worker->feature,
+                                    range.most2);
+}
+
 static oj_status find_closest_points(struct pair_stage_worker *worker,
                                      struct oj_nearest_points *points,
                                      struct oj_error *err)
@@ -692,9 +733,7 @@ static oj_status find_closest_points(struct pair_stage_worker *worker,
     }
     if (ellipsoid_of_stage(stage) != NULL)
     {
-        *points = oj_ellipsoid_points_find(
-            ellipsoid_of_stage(stage), stage->geodesic, stage->input.joined,
-            worker->row, &stage->sphere, worker->feature);
+        *points = find_points_on_ellipsoid(worker);
         return OJ_OK;
     }
     if (is_on_globe(stage))
@@ -1118,6 +1157,15 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
     {
         stage->worker[i].has_input = 0;
         oj_pair_matrix_forget(&stage->worker[i].matrix);
+    }
+    if (stage->geodesic != NULL)
+    {
+        oj_sphere_side_free(&stage->sphere_input);
+        OJ_TRY(oj_sphere_side_build(
+            &stage->sphere_input, input->joined, ellipsoid_of_stage(stage),
+            stage->geodesic, !oj_flat_has_points_only(input->joined),
+            stage->request.relation.distance_to == OJ_TO_INTERIOR,
+            stage->n_workers, err));
     }
     OJ_TRY(pick_one_per_row(stage, matches, values, err));
     return fill_values(stage, oj_pair_values_matches(values, matches), err);

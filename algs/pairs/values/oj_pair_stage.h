@@ -84,10 +84,16 @@ OJ_MUST_USE oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
                                         struct oj_error *err);
 
 /** Returns the number of pairs whose intersection GEOS could not compute; they
- * count as having no overlap. *first: GEOS's message for one of them (owned by
- * the stage), or "". */
-int64_t oj_pair_stage_count_undecided(const struct oj_pair_stage *stage,
-                                      const char **first);
+ * count as having no overlap. */
+int64_t oj_pair_stage_count_undecided_pairs(const struct oj_pair_stage *stage);
+
+/** Writes which values are missing because GEOS could not compute an
+ * intersection or a union: "the overlap of 3 pairs and the covered part of 1
+ * row are unknown, because .." with GEOS's message for one of them. Overlaps
+ * are counted by pairs, covered parts by input rows. Returns 0, and writes "",
+ * if there are none. */
+int oj_pair_stage_describe_undecided(const struct oj_pair_stage *stage,
+                                     char *text, size_t size);
 
 /** Returns the fraction, 0 to 1, of a join feature's area (of its length, if it
  * has no polygons) that is covered by the overlap of this entry; 1 for points.

@@ -8,14 +8,14 @@ from typing import Any, Iterator
 import numpy as np
 import pyarrow as pa
 
-from . import _crs, _sides
+from . import _core, _crs, _sides
 from ._errors import InvalidError
 from ._joined import Joined
 from ._scan import Scan, extension_of, mark_geometries, wkb_metadata
 
 
 def _table_of_shapes(array: Any, crs: str | None, which: str) -> Any:
-    """Returns a table of geometries of shapely.  which: left or right, for errors."""
+    """Makes a table of geometries of shapely.  which: left or right, for errors."""
     import shapely
 
     field = pa.field("geometry", pa.binary(), metadata=wkb_metadata(crs))
@@ -38,39 +38,12 @@ def _shapes_of(table: Any) -> Any:
     return geopandas.GeoDataFrame.from_arrow(table).geometry.values
 
 
-def _wkb_of_words(words: Any) -> Any:
-    """WKB of an array of WKT, WKB in hexadecimal digits, and None."""
-    import shapely
-
-    is_hex = np.array([w is not None and w[0] == "0" for w in words], dtype=bool)
-    made = np.empty(len(words), dtype=object)
-    made[is_hex] = [bytes.fromhex(word) for word in words[is_hex]]
-    made[~is_hex] = shapely.to_wkb(shapely.from_wkt(words[~is_hex]))
-    return made
-
-
 def _wkb_of_texts(texts: Any, name: str, first: int) -> Any:
-    """WKB of a column of WKT, or of WKB in hexadecimal digits; empty: NULL.  name: of the
-    column; first: number of the row of its first text, for errors."""
-    import shapely
-
-    refused = (shapely.errors.GEOSException, NotImplementedError, ValueError)
-    words = np.empty(len(texts), dtype=object)
-    for i, text in enumerate(texts.to_pylist()):
-        text = text.strip() if text is not None else ""
-        words[i] = (text.split(";", 1)[-1].strip() if text[:5].upper() == "SRID=" else text) or None
-    try:
-        return pa.array(_wkb_of_words(words), pa.binary())
-    except refused:
-        for i in range(len(words)):
-            try:
-                _wkb_of_words(words[i : i + 1])
-            except refused as why:
-                raise InvalidError(
-                    f"row {first + i}: the column {name} holds no WKT that shapely reads, nor "
-                    f"WKB in hexadecimal digits: '{words[i][:40]}' ({why})"
-                ) from None
-        raise
+    """Converts a column of WKT, or of WKB in hexadecimal digits, to WKB; an empty text
+    becomes NULL.  name: name of the column; first: row number of its first text; both
+    for errors."""
+    made = _core.wkb_of_texts(*texts.__arrow_c_array__(), name, first)
+    return pa.Array._import_from_c_capsule(pa.binary().__arrow_c_schema__(), made)
 
 
 class TableSide:
@@ -81,7 +54,10 @@ class TableSide:
         if isinstance(side, (str, os.PathLike)):
             side = Scan(os.fspath(side), layer, f"{which}_layer")
         elif layer is not None:
-            raise InvalidError(f"{which}_layer is for a side that is the path of a file")
+            raise InvalidError(
+                f"{which}_layer has no effect, because the {which} side is not the path of a "
+                "file: leave it out"
+            )
         self.index: list[str] = []  # columns that were the index of pandas
         geometry: Any = getattr(side, "geometry", None)
         if _sides.is_geodataframe(side):
@@ -107,9 +83,9 @@ class TableSide:
             side = side.to_reader()
         if not hasattr(side, "__arrow_c_stream__"):
             raise TypeError(
-                f"the {which} side is a {type(side).__name__}: join() takes tables and "
-                "streams of Arrow, GeoDataFrames, paths, geometries of shapely, and "
-                "(x, y)"
+                f"the {which} side is a {type(side).__name__}, which cannot be joined: give a "
+                "table or stream of Arrow, a GeoDataFrame, a path, geometries of shapely, "
+                "or (x, y)"
             )
         self._side = side
         # An object without a length that is not a query may be a stream: readable once.
@@ -131,8 +107,8 @@ class TableSide:
         settings[f"{which}_crs"] = crs
 
     def _mark_texts(self) -> int:
-        """The index of the column of geometries if it holds texts, which becomes one of
-        WKB; or -1."""
+        """If the column of geometries holds texts, declares it as WKB in the schema and
+        returns its index; otherwise -1."""
         i = self._schema.get_field_index(self.geometry) if self.geometry else -1
         if i < 0 or not (
             pa.types.is_string(self._schema.field(i).type)
@@ -144,7 +120,7 @@ class TableSide:
         return i
 
     def crs(self, given: str | None) -> str | None:
-        """Returns given, or else the CRS in the metadata of the geometry column."""
+        """Returns given, otherwise the CRS in the metadata of the geometry column."""
         fields = [f for f in self._schema if self.geometry in (None, f.name)]
         return given or next((c for f in fields if (c := _crs.of_field(f))), None)
 
@@ -173,7 +149,8 @@ class TableSide:
         return pa.RecordBatchReader.from_batches(self._schema, self._marked(reader))
 
     def _marked(self, reader: Any) -> Iterator[Any]:
-        """The batches with the metadata of mark_geometries(), and geometries of texts."""
+        """Yields the batches with the metadata of mark_geometries(), and with geometries made
+        from texts."""
         first = 0
         for batch in reader:
             columns = batch.columns
@@ -197,7 +174,10 @@ class TableSide:
             return table
         i = self.field_of_geometry()
         if i < 0:
-            raise InvalidError('crs="reproject": name the geometries, right_column=')
+            raise InvalidError(
+                'crs="reproject": name the column of geometries of the right side with '
+                "right_column="
+            )
         import shapely
 
         shapes = shapely.transform(

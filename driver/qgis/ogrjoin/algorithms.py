@@ -74,8 +74,7 @@ class JoinByNearest(JoinAlgorithm):
             is_advanced=True,
         ),
         shared.METRIC,
-        *shared.RUNNING,
-        *shared.JOINED_LAYERS,
+        *shared.RUNNING_TO_LAYERS,
     )
     OP = "nearest"
 
@@ -102,8 +101,7 @@ class JoinByLocation(JoinAlgorithm):
         shared.layer("JOIN", "By comparing to"),
         *shared.JOINED_ROWS,
         shared.RELATE,
-        *shared.RUNNING,
-        *shared.JOINED_LAYERS,
+        *shared.RUNNING_TO_LAYERS,
     )
 
 
@@ -254,8 +252,7 @@ class JoinWithinDistance(JoinAlgorithm):
         shared.distance("DISTANCE", "Where the features are within", False),
         *shared.JOINED_ROWS,
         shared.METRIC,
-        *shared.RUNNING,
-        *shared.JOINED_LAYERS,
+        *shared.RUNNING_TO_LAYERS,
     )
     OP = "dwithin"
 
@@ -293,8 +290,7 @@ class PlaceAlongLines(JoinAlgorithm):
             is_advanced=True,
         ),
         shared.METRIC,
-        *shared.RUNNING,
-        *shared.JOINED_LAYERS,
+        *shared.RUNNING_TO_LAYERS,
     )
     JOIN = "LINES"
     OP = "nearest"
@@ -333,8 +329,7 @@ class JoinWithinTime(JoinAlgorithm):
         shared.TIME_UNIT,
         *shared.JOINED_ROWS,
         shared.METRIC,
-        *shared.RUNNING,
-        *shared.JOINED_LAYERS,
+        *shared.RUNNING_TO_LAYERS,
     )
     OP = "dwithin"
 
@@ -403,8 +398,7 @@ class JoinBySimilarText(JoinAlgorithm):
         shared.PREFIX,
         *shared.OF_TEXTS,
         shared.METRIC,
-        *shared.RUNNING,
-        *shared.JOINED_LAYERS,
+        *shared.RUNNING_TO_LAYERS,
     )
 
 
@@ -437,8 +431,7 @@ class JoinBySimilarLines(JoinAlgorithm):
         shared.PREFIX,
         shared.METRIC,
         shared.DENSIFY,
-        *shared.RUNNING,
-        *shared.JOINED_LAYERS,
+        *shared.RUNNING_TO_LAYERS,
     )
     OP = "nearest"
 

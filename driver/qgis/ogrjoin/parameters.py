@@ -102,7 +102,7 @@ METRICS = (
     ("In the plane of the CRS, in its units", "planar"),
     ("On the globe, in metres (layers in degrees)", "sphere"),
     ("In degrees, as if they were a plane", "degrees"),
-    ("On the ellipsoid, between points, in metres (layers in degrees)", "ellipsoid"),
+    ("On the ellipsoid, from or to points, in metres (layers in degrees)", "ellipsoid"),
 )
 
 SHAPE_DISTANCES = (
@@ -630,3 +630,6 @@ RUNNING = (
     number("THREADS", "Threads (0: one for each core)", 0, "-threads", RUN),
     text("EXTRA", "Extra options of ogrjoin")._replace(part=RUN, words=extra_words),
 )
+
+# Last parameters of the algorithms that make joined layers.
+RUNNING_TO_LAYERS = (*RUNNING, *JOINED_LAYERS)

@@ -53,6 +53,7 @@ _VALIDATED = """
 """.split()
 _NOT_VALIDATED = (
     "max_distance_field", "join_max_distance_field", "similar", "vector", "heading",
+    "within_time", "during",
 )  # fmt: skip
 
 
@@ -296,7 +297,7 @@ class TileJoin:
         boxes = self.left_boxes(table)
         tile = tiles.owners(boxes, table.column(ROW).to_numpy())
         reach = self.left_reach(table, boxes, bounds)
-        tile[np.isinf(reach).any(axis=1)] = len(tiles)
+        tile[_boxes.is_endless(reach)] = len(tiles)
         return tile, reach
 
     # ---- joins ---------------------------------------------------------------

@@ -1,0 +1,499 @@
+#include "oj_geometry_text.h"
+
+#include "../base/oj_alloc.h"
+#include "../base/oj_number.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+enum
+{
+    HAS_Z = 1,
+    HAS_M = 2
+};
+
+/* Types of WKB. */
+enum
+{
+    POINT = 1,
+    LINE,
+    POLYGON,
+    MULTIPOINT,
+    MULTILINE,
+    MULTIPOLYGON,
+    COLLECTION
+};
+
+static const struct kind_name
+{
+    const char *name;
+    uint32_t kind; /* 0: not supported */
+} kinds[] = {{"POINT", POINT},
+             {"LINESTRING", LINE},
+             {"LINEARRING", LINE},
+             {"POLYGON", POLYGON},
+             {"MULTIPOINT", MULTIPOINT},
+             {"MULTILINESTRING", MULTILINE},
+             {"MULTIPOLYGON", MULTIPOLYGON},
+             {"GEOMETRYCOLLECTION", COLLECTION},
+             {"CIRCULARSTRING", 0},
+             {"COMPOUNDCURVE", 0},
+             {"CURVEPOLYGON", 0},
+             {"MULTICURVE", 0},
+             {"MULTISURFACE", 0},
+             {"POLYHEDRALSURFACE", 0},
+             {"TIN", 0},
+             {"TRIANGLE", 0}};
+
+/* State of reading one text. */
+struct text_reader
+{
+    const char *text, *at, *end;
+    struct oj_geometry_bytes *out;
+    struct oj_error *err;
+};
+
+/* --- bytes ---------------------------------------------------------------- */
+
+static oj_status append_bytes(struct text_reader *r, const void *bytes,
+                              int64_t n)
+{
+    struct oj_geometry_bytes *out = r->out;
+    OJ_ROOM(out->byte, out->n, out->n + n, out->cap, r->err);
+    memcpy(out->byte + out->n, bytes, (size_t)n);
+    out->n += n;
+    return OJ_OK;
+}
+
+static void write_uint32(struct text_reader *r, int64_t at, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        r->out->byte[at + i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Appends an integer; *at is its place, for write_uint32(). */
+static oj_status append_uint32(struct text_reader *r, uint32_t value,
+                               int64_t *at)
+{
+    const uint8_t none[4] = {0};
+    *at = r->out->n;
+    OJ_TRY(append_bytes(r, none, 4));
+    write_uint32(r, *at, value);
+    return OJ_OK;
+}
+
+static oj_status append_double(struct text_reader *r, double value)
+{
+    uint8_t bytes[8];
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(bits >> 8 * i);
+    return append_bytes(r, bytes, 8);
+}
+
+static uint32_t iso_type(uint32_t kind, int dimensions)
+{
+    return kind + 1000 * (uint32_t)dimensions;
+}
+
+/* Appends the head of a geometry; *at is the place of its type. */
+static oj_status append_head(struct text_reader *r, uint32_t kind,
+                             int dimensions, int64_t *at)
+{
+    const uint8_t is_little_endian = 1;
+    OJ_TRY(append_bytes(r, &is_little_endian, 1));
+    return append_uint32(r, iso_type(kind, dimensions), at);
+}
+
+/* --- words ---------------------------------------------------------------- */
+
+static oj_status fail_here(const struct text_reader *r, const char *what)
+{
+    int n = r->end - r->at < 20 ? (int)(r->end - r->at) : 20;
+    if (r->at >= r->end)
+        return oj_fail(r->err, OJ_ERR_DATA, "the text ends where %s belongs",
+                       what);
+    return oj_fail(r->err, OJ_ERR_DATA,
+                   "character %lld, '%.*s', stands where %s belongs",
+                   (long long)(r->at - r->text) + 1, n, r->at, what);
+}
+
+static int is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static void skip_space(struct text_reader *r)
+{
+    while (r->at < r->end && is_space(*r->at))
+        r->at++;
+}
+
+/* Skips the character and the space before it; returns 0 if another one
+ * follows. */
+static int take_mark(struct text_reader *r, char mark)
+{
+    skip_space(r);
+    if (r->at == r->end || *r->at != mark)
+        return 0;
+    r->at++;
+    return 1;
+}
+
+static int is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Returns the number of letters that follow the space at r->at. */
+static int64_t count_letters(struct text_reader *r)
+{
+    const char *at;
+    skip_space(r);
+    for (at = r->at; at < r->end && is_letter(*at);)
+        at++;
+    return at - r->at;
+}
+
+static int is_word(const char *text, int64_t n, const char *word)
+{
+    return (size_t)n == strlen(word) && strncasecmp(text, word, (size_t)n) == 0;
+}
+
+static int take_word(struct text_reader *r, const char *word)
+{
+    int64_t n = count_letters(r);
+    if (!is_word(r->at, n, word))
+        return 0;
+    r->at += n;
+    return 1;
+}
+
+/* Returns the dimensions that Z, M or ZM stands for; 0: it is none of them. */
+static int dimensions_of_word(const char *text, int64_t n)
+{
+    return is_word(text, n, "Z")    ? HAS_Z
+           : is_word(text, n, "M")  ? HAS_M
+           : is_word(text, n, "ZM") ? HAS_Z | HAS_M
+                                    : 0;
+}
+
+static const struct kind_name *find_kind(const char *text, int64_t n)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    {
+        if (is_word(text, n, kinds[i].name))
+            return &kinds[i];
+    }
+    return NULL;
+}
+
+/* Reads the name of a kind, and Z, M or ZM after it; *dimensions is -1 without
+ * these. */
+static oj_status read_kind(struct text_reader *r, uint32_t *kind,
+                           int *dimensions)
+{
+    int64_t n = count_letters(r);
+    const struct kind_name *found = find_kind(r->at, n);
+    *dimensions = -1;
+    for (int suffix = 1; found == NULL && suffix <= 2 && suffix < n; suffix++)
+    {
+        int here = dimensions_of_word(r->at + n - suffix, suffix);
+        if (here != 0 && (found = find_kind(r->at, n - suffix)) != NULL)
+            *dimensions = here;
+    }
+    if (found == NULL)
+        return fail_here(r, "a kind of geometry, as POINT or POLYGON,");
+    if (found->kind == 0)
+        return oj_fail(r->err, OJ_ERR_UNSUPPORTED,
+                       "%s: curves, surfaces and triangles are not read; make "
+                       "lines or polygons of them first",
+                       found->name);
+    *kind = found->kind;
+    r->at += n;
+    if (*dimensions >= 0)
+        return OJ_OK;
+    n = count_letters(r);
+    if (dimensions_of_word(r->at, n) == 0)
+        return OJ_OK;
+    *dimensions = dimensions_of_word(r->at, n);
+    r->at += n;
+    return OJ_OK;
+}
+
+/* --- vertices ------------------------------------------------------------- */
+
+static oj_status read_number(struct text_reader *r, double *out)
+{
+    const char *end;
+    skip_space(r);
+    end = oj_number_scan(r->at, r->end, out);
+    if (end == NULL || (end < r->end && !is_space(*end) && *end != ',' &&
+                        *end != '(' && *end != ')'))
+        return fail_here(r, "a number");
+    r->at = end;
+    return OJ_OK;
+}
+
+/* Returns the dimensions of the first vertex that follows; 0 if there is none.
+ */
+static int find_dimensions(const struct text_reader *of)
+{
+    struct text_reader r = *of;
+    double unused;
+    int n = 0;
+    for (;;)
+    {
+        skip_space(&r);
+        if (r.at < r.end && (*r.at == '(' || *r.at == ')' || *r.at == ','))
+            r.at++;
+        else if (!take_word(&r, "EMPTY"))
+            break;
+    }
+    for (; n < 4; n++)
+    {
+        skip_space(&r);
+        r.at = oj_number_scan(r.at, r.end, &unused);
+        if (r.at == NULL)
+            break;
+    }
+    return n == 4 ? HAS_Z | HAS_M : n == 3 ? HAS_Z : 0;
+}
+
+static int count_ordinates(int dimensions)
+{
+    return 2 + (dimensions & HAS_Z) + dimensions / HAS_M;
+}
+
+static oj_status read_vertex(struct text_reader *r, int dimensions)
+{
+    for (int i = count_ordinates(dimensions); i > 0; i--)
+    {
+        double number;
+        OJ_TRY(read_number(r, &number));
+        OJ_TRY(append_double(r, number));
+    }
+    skip_space(r);
+    if (r->at < r->end && *r->at != ',' && *r->at != ')')
+        return fail_here(r, "a comma or a closing bracket");
+    return OJ_OK;
+}
+
+static oj_status append_empty_point(struct text_reader *r, int dimensions)
+{
+    for (int i = count_ordinates(dimensions); i > 0; i--)
+        OJ_TRY(append_double(r, (double)NAN));
+    return OJ_OK;
+}
+
+/* --- lists ---------------------------------------------------------------- */
+
+typedef oj_status (*member_reader)(struct text_reader *r, int dimensions);
+
+/* Reads "EMPTY", or "(member, member, ..)", and their number before them. */
+static oj_status read_list(struct text_reader *r, int dimensions,
+                           member_reader read_member)
+{
+    uint32_t n = 0;
+    int64_t at;
+    OJ_TRY(append_uint32(r, 0, &at));
+    if (take_word(r, "EMPTY"))
+        return OJ_OK;
+    if (!take_mark(r, '('))
+        return fail_here(r, "EMPTY or an opening bracket");
+    do
+    {
+        OJ_TRY(read_member(r, dimensions));
+        n++;
+    } while (take_mark(r, ','));
+    if (!take_mark(r, ')'))
+        return fail_here(r, "a comma or a closing bracket");
+    write_uint32(r, at, n);
+    return OJ_OK;
+}
+
+static oj_status read_ring(struct text_reader *r, int dimensions)
+{
+    return read_list(r, dimensions, read_vertex);
+}
+
+static oj_status read_point(struct text_reader *r, int dimensions)
+{
+    if (take_word(r, "EMPTY"))
+        return append_empty_point(r, dimensions);
+    if (!take_mark(r, '('))
+        return fail_here(r, "EMPTY or an opening bracket");
+    OJ_TRY(read_vertex(r, dimensions));
+    return take_mark(r, ')') ? OJ_OK : fail_here(r, "a closing bracket");
+}
+
+static oj_status read_point_of_multi(struct text_reader *r, int dimensions)
+{
+    int64_t at;
+    OJ_TRY(append_head(r, POINT, dimensions, &at));
+    skip_space(r);
+    if (r->at < r->end && (*r->at == '(' || *r->at == 'E' || *r->at == 'e'))
+        return read_point(r, dimensions); /* in brackets, or EMPTY */
+    return read_vertex(r, dimensions);
+}
+
+static oj_status read_line_of_multi(struct text_reader *r, int dimensions)
+{
+    int64_t at;
+    OJ_TRY(append_head(r, LINE, dimensions, &at));
+    return read_list(r, dimensions, read_vertex);
+}
+
+static oj_status read_polygon_of_multi(struct text_reader *r, int dimensions)
+{
+    int64_t at;
+    OJ_TRY(append_head(r, POLYGON, dimensions, &at));
+    return read_list(r, dimensions, read_ring);
+}
+
+static oj_status read_geometry(struct text_reader *r, int depth,
+                               int *dimensions);
+
+/* Reads the members of a collection; adds their dimensions to *dimensions. */
+static oj_status read_collection(struct text_reader *r, int depth,
+                                 int *dimensions)
+{
+    uint32_t n = 0;
+    int64_t at;
+    OJ_TRY(append_uint32(r, 0, &at));
+    if (take_word(r, "EMPTY"))
+        return OJ_OK;
+    if (!take_mark(r, '('))
+        return fail_here(r, "EMPTY or an opening bracket");
+    do
+    {
+        int of_member;
+        OJ_TRY(read_geometry(r, depth + 1, &of_member));
+        *dimensions |= of_member;
+        n++;
+    } while (take_mark(r, ','));
+    if (!take_mark(r, ')'))
+        return fail_here(r, "a comma or a closing bracket");
+    write_uint32(r, at, n);
+    return OJ_OK;
+}
+
+static oj_status read_geometry(struct text_reader *r, int depth,
+                               int *dimensions)
+{
+    uint32_t kind;
+    int64_t at;
+    OJ_TRY(read_kind(r, &kind, dimensions));
+    if (depth > OJ_GEOMETRY_TEXT_MAX_DEPTH)
+        return oj_fail(r->err, OJ_ERR_DATA,
+                       "collections are nested more than %d deep",
+                       OJ_GEOMETRY_TEXT_MAX_DEPTH);
+    if (*dimensions < 0)
+        *dimensions = kind == COLLECTION ? 0 : find_dimensions(r);
+    OJ_TRY(append_head(r, kind, *dimensions, &at));
+    switch (kind)
+    {
+        case POINT:
+            return read_point(r, *dimensions);
+        case LINE:
+            return read_list(r, *dimensions, read_vertex);
+        case POLYGON:
+            return read_list(r, *dimensions, read_ring);
+        case MULTIPOINT:
+            return read_list(r, *dimensions, read_point_of_multi);
+        case MULTILINE:
+            return read_list(r, *dimensions, read_line_of_multi);
+        case MULTIPOLYGON:
+            return read_list(r, *dimensions, read_polygon_of_multi);
+        default:
+            OJ_TRY(read_collection(r, depth, dimensions));
+            write_uint32(r, at, iso_type(kind, *dimensions));
+            return OJ_OK;
+    }
+}
+
+/* --- texts ---------------------------------------------------------------- */
+
+static int value_of_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+static oj_status read_hexadecimal(struct text_reader *r)
+{
+    while (r->at < r->end && !is_space(*r->at))
+    {
+        int high = value_of_digit(r->at[0]), low;
+        uint8_t byte;
+        if (high < 0)
+            return fail_here(r, "a hexadecimal digit");
+        r->at++;
+        low = r->at < r->end ? value_of_digit(r->at[0]) : -1;
+        if (low < 0)
+            return fail_here(r, "a hexadecimal digit");
+        r->at++;
+        byte = (uint8_t)(high << 4 | low);
+        OJ_TRY(append_bytes(r, &byte, 1));
+    }
+    return OJ_OK;
+}
+
+/* Skips "SRID=number;", the number of a CRS. */
+static oj_status skip_srid(struct text_reader *r)
+{
+    if (!take_word(r, "SRID"))
+        return OJ_OK;
+    if (!take_mark(r, '='))
+        return fail_here(r, "the = of SRID=");
+    skip_space(r);
+    r->at += r->at < r->end && *r->at == '-';
+    if (r->at == r->end || *r->at < '0' || *r->at > '9')
+        return fail_here(r, "the number of SRID=");
+    while (r->at < r->end && *r->at >= '0' && *r->at <= '9')
+        r->at++;
+    return take_mark(r, ';') ? OJ_OK : fail_here(r, "the ; after SRID=");
+}
+
+static oj_status read_text(struct text_reader *r)
+{
+    int unused;
+    skip_space(r);
+    if (r->at == r->end)
+        return OJ_OK;
+    if (*r->at == '0')
+        OJ_TRY(read_hexadecimal(r));
+    else
+    {
+        OJ_TRY(skip_srid(r));
+        skip_space(r);
+        if (r->at < r->end && *r->at == '0')
+            OJ_TRY(read_hexadecimal(r));
+        else
+            OJ_TRY(read_geometry(r, 0, &unused));
+    }
+    skip_space(r);
+    return r->at == r->end ? OJ_OK : fail_here(r, "the end of the text");
+}
+
+oj_status oj_geometry_text_read(const char *text, int64_t n,
+                                struct oj_geometry_bytes *out,
+                                struct oj_error *err)
+{
+    struct text_reader r = {text, text, text + n, out, err};
+    int64_t before = out->n;
+    oj_status status = read_text(&r);
+    if (status != OJ_OK)
+        out->n = before;
+    return status;
+}
+
+void oj_geometry_bytes_free(struct oj_geometry_bytes *bytes)
+{
+    oj_free(bytes->byte);
+    memset(bytes, 0, sizeof *bytes);
+}
