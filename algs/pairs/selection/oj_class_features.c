@@ -22,7 +22,8 @@ oj_status oj_class_features_are_small(const struct oj_flat *flat,
                                       int *are_small, struct oj_error *err)
 {
     uint8_t *count;
-    int64_t n_classes;
+    int64_t n_classes, n = 0;
+    int64_t n_pairs = 0; /* pairs of features with equal classes */
     int most = 0;
     *are_small = 0;
     if (flat->on_class == NULL)
@@ -31,13 +32,18 @@ oj_status oj_class_features_are_small(const struct oj_flat *flat,
     if (n_classes > CLASSES_PER_FEATURE * flat->n_features + LEAST_CLASSES)
         return OJ_OK;
     OJ_NEW_ZEROED(count, n_classes, err);
-    for (int64_t f = 0; f < flat->n_features && most <= OJ_FEW_OF_CLASS; f++)
+    for (int64_t f = 0; f < flat->n_features && most <= OJ_MOST_OF_CLASS; f++)
     {
-        if (flat->on_class[f] >= 0 && ++count[flat->on_class[f]] > most)
+        int32_t of = flat->on_class[f];
+        if (of < 0)
+            continue;
+        n++;
+        n_pairs += 2 * count[of] + 1;
+        if (++count[of] > most)
             most++;
     }
     oj_free(count);
-    *are_small = most <= OJ_FEW_OF_CLASS;
+    *are_small = most <= OJ_MOST_OF_CLASS && n_pairs <= OJ_FEW_OF_CLASS * n;
     return OJ_OK;
 }
 

@@ -12,9 +12,12 @@
 
 #include "../../../flatten/arrays/oj_flat.h"
 
-/** Maximum number of features of a class for which joins visit them one by
- * one. */
+/** Joins visit the features of a row's class one by one if these are at most
+ * so many on average, over rows whose classes occur as often as those of the
+ * features, and at most so many in the largest class. A row of the largest
+ * class then costs about as much as a search. */
 #define OJ_FEW_OF_CLASS 8
+#define OJ_MOST_OF_CLASS 64
 
 /** Owner; zeroed memory is a valid empty one. */
 struct oj_class_features
@@ -25,10 +28,10 @@ struct oj_class_features
                            order */
 };
 
-/** Sets *are_small to 1 if flat has classes, none of them has more than
- * OJ_FEW_OF_CLASS features, and class numbers are below a few times the number
- * of features. O(n), with a byte per class; layers with large classes usually
- * end it after a few thousand features. */
+/** Sets *are_small to 1 if flat has classes that are small by the rule above,
+ * and class numbers are below a few times the number of features. O(n), with a
+ * byte per class; layers with large classes usually end it after a few thousand
+ * features. */
 OJ_MUST_USE oj_status oj_class_features_are_small(const struct oj_flat *flat,
                                                   int *are_small,
                                                   struct oj_error *err);

@@ -140,8 +140,8 @@ TEST(both_ways_give_equal_answers)
     ck_assert_int_gt(n_pairs, rounds(300));
 }
 
-/* A class with one feature more than a small one has. */
-TEST(one_large_class_needs_an_index)
+/* Classes at the limits of the rule, and beyond. */
+TEST(large_classes_need_an_index)
 {
     struct join_trial t;
     MATCHES matches = {0};
@@ -158,15 +158,20 @@ TEST(one_large_class_needs_an_index)
     t.join.on_class = t.columns.on_class[0] = new_column(1000);
     t.input.on_class = t.columns.on_class[1] = new_column(1000);
     for (int i = 0; i < 1000; i++)
-        t.columns.on_class[0][i] = t.columns.on_class[1][i] =
-            i / OJ_FEW_OF_CLASS;
+        t.columns.on_class[0][i] = t.columns.on_class[1][i] = i / 4;
+    for (int i = 0; i < OJ_MOST_OF_CLASS; i++)
+        t.columns.on_class[0][i] = 0;
     ask(&t, how, &matches);
     ck_assert_str_eq(how, BY_CLASS);
-    ck_assert_int_eq(matches.n_pairs, 1000);
-    t.columns.on_class[0][0] = 1; /* nine of class 1 */
+    ck_assert_int_eq(matches.n_pairs, 1000 - OJ_MOST_OF_CLASS + 4);
+    t.columns.on_class[0][OJ_MOST_OF_CLASS] = 0; /* one too many */
     ask(&t, how, &matches);
     ck_assert_str_ne(how, BY_CLASS);
-    ck_assert_int_eq(matches.n_pairs, 1000);
+    ck_assert_int_eq(matches.n_pairs, 1000 - OJ_MOST_OF_CLASS + 4);
+    for (int i = 0; i < 1000; i++) /* too many on average */
+        t.columns.on_class[0][i] = i / (OJ_FEW_OF_CLASS + 1);
+    ask(&t, how, &matches);
+    ck_assert_str_ne(how, BY_CLASS);
     trial_free(&t);
 }
 

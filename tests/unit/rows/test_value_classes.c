@@ -280,23 +280,23 @@ TEST(truth_forms_of_whole_numbers)
                                         {3, 1, 4, 6, 7, -1, -1, -1, 0}};
     struct oj_value_classes classes = {0};
     int32_t class_of[9];
-    find(&classes, &numbers, 1, asked, 9, 0, class_of);
+    find_classes(&classes, &numbers, 1, asked, 9, 0, class_of);
     for (int i = 0; i < 9; i++)
         ck_assert_int_eq(class_of[i], -1);
-    find(&classes, &numbers, 1, ascending, 6, 1, class_of);
+    find_classes(&classes, &numbers, 1, ascending, 6, 1, class_of);
     ck_assert_int_eq(classes.form, OJ_CLASSES_ASCENDING);
     ck_assert_mem_eq(class_of, of_ascending, sizeof of_ascending);
-    find(&classes, &numbers, 1, asked, 9, 0, class_of);
+    find_classes(&classes, &numbers, 1, asked, 9, 0, class_of);
     ck_assert_mem_eq(class_of, after[0], sizeof after[0]);
-    find(&classes, &numbers, 1, back, 3, 1, class_of);
+    find_classes(&classes, &numbers, 1, back, 3, 1, class_of);
     ck_assert_int_eq(classes.form, OJ_CLASSES_WHOLE);
     ck_assert_mem_eq(class_of, of_back, sizeof of_back);
-    find(&classes, &numbers, 1, asked, 9, 0, class_of);
+    find_classes(&classes, &numbers, 1, asked, 9, 0, class_of);
     ck_assert_mem_eq(class_of, after[1], sizeof after[1]);
-    find(&classes, &numbers, 1, half, 3, 1, class_of);
+    find_classes(&classes, &numbers, 1, half, 3, 1, class_of);
     ck_assert_int_eq(classes.form, OJ_CLASSES_ANY);
     ck_assert_mem_eq(class_of, of_half, sizeof of_half);
-    find(&classes, &numbers, 1, asked, 9, 0, class_of);
+    find_classes(&classes, &numbers, 1, asked, 9, 0, class_of);
     ck_assert_mem_eq(class_of, after[2], sizeof after[2]);
     oj_value_classes_free(&classes);
 }
@@ -320,15 +320,15 @@ TEST_LOOP(property_many_whole_numbers, 0, 3)
     }
     for (int i = 0; i < N; i++)
         asked[i] = value[(int64_t)i * 1009 % N];
-    find(&classes, &numbers, 1, value, N, 1, class_of);
-    find(&classes, &numbers, 1, asked, N, 0, found);
+    find_classes(&classes, &numbers, 1, value, N, 1, class_of);
+    find_classes(&classes, &numbers, 1, asked, N, 0, found);
     for (int i = 0; i < N; i++)
     {
         ck_assert_int_eq(class_of[i], i);
         ck_assert_int_eq(found[i], (int)((int64_t)i * 1009 % N));
         asked[i].integer = _i == 1 ? asked[i].integer + 2 : -100 - i;
     }
-    find(&classes, &numbers, 1, asked, N, 0, found);
+    find_classes(&classes, &numbers, 1, asked, N, 0, found);
     for (int i = 0; i < N; i++)
         ck_assert_int_eq(found[i], -1);
     ck_assert_int_eq(classes.form,
