@@ -784,7 +784,8 @@ OGRJOIN_API void ogrjoin_live_free(struct ogrjoin_live *live);
  *            are sorted by page, and a page is cut or rewritten at most once.
  *            Where more than three quarters of the points (on a GPU two
  *            fifths) change pages, all is built anew.  Pages without points are
- *            used again, so that memory does not grow from batch to batch
+ *            used again, so that memory does not grow from batch to batch.  A
+ *            thread of live takes part for each 8,192 changes
  *  Errors    all changes are applied or, after an error, none.
  *            OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT: more than 2^30 ids, new ones
  *            of the batch with them, or changes.  One batch at a time: other

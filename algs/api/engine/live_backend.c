@@ -167,14 +167,7 @@ static oj_status join_with_points(const struct live_backend_index *self,
                                   const struct live_points *points,
                                   struct oj_matches *out, struct oj_error *err)
 {
-    struct oj_flat flat = {.n_features = points->n,
-                           .n_parts = points->n,
-                           .n_rings = points->n,
-                           .n_vertices = points->n,
-                           .part_kinds = OJ_PART_POINT,
-                           .fid = points->id,
-                           .x = points->x,
-                           .y = points->y};
+    struct oj_flat flat = live_points_layer(points);
     struct oj_relation relation = *query->relation;
     struct oj_join *join;
     oj_status status;

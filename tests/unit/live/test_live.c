@@ -137,10 +137,11 @@ TEST(more_ids_than_can_be_numbered)
 {
     struct live_ids ids = {0};
     struct oj_error err;
-    ck_assert_int_eq(live_ids_reserve(&ids, INT64_C(3) << 30, &err),
+    ck_assert_int_eq(live_ids_reserve(&ids, 1, INT64_C(3) << 30, &err),
                      OJ_ERR_LIMIT);
-    ck_assert_int_eq(live_ids_reserve(&ids, LIVE_MOST_IDS + INT64_C(1), &err),
-                     OJ_ERR_LIMIT);
+    ck_assert_int_eq(
+        live_ids_reserve(&ids, 1, LIVE_MOST_IDS + INT64_C(1), &err),
+        OJ_ERR_LIMIT);
     ck_assert_int_eq(ids.size, 0);
 }
 
