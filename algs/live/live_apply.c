@@ -721,17 +721,8 @@ static oj_status run_batch(struct live_batch *b, struct oj_error *err)
 static void free_batch(struct live_batch *b)
 {
     live_ids_parts_free(&b->parts);
-    oj_free(b->entry);
-    oj_free(b->place);
-    oj_free(b->rows);
-    oj_free(b->bucket);
-    oj_free(b->start);
-    oj_free(b->first_mover);
-    oj_free(b->first_leaver);
-    oj_free(b->mover);
-    oj_free(b->sorted);
-    oj_free(b->leaver);
-    oj_free(b->left);
+    oj_free(b->rows);   /* entry and place, too */
+    oj_free(b->bucket); /* and all that is dealt */
     oj_free(b->touched);
 }
 

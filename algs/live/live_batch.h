@@ -55,14 +55,16 @@ struct live_batch
     struct live_ids_parts parts; /* of the rows, while entries are added */
     int64_t rows_of_slice;
     int64_t n_slices;
-    struct live_rows *rows; /* [n_slices] */
-    struct live_rows all;   /* sums over slices */
+    struct live_rows
+        *rows;            /* [n_slices]; place and entry follow in its memory */
+    struct live_rows all; /* sums over slices */
 
     /* Movers and leavers by bucket.  The last bucket is that of movers whose
      * target has no page. */
     int shift; /* bucket of a page: page >> shift */
     int64_t n_buckets;
-    struct live_bucket *bucket; /* [n_buckets] */
+    struct live_bucket *bucket; /* [n_buckets]; the arrays below follow in its
+                                   memory */
     int64_t *start;             /* [n_slices][n_buckets] of movers, and again of
                                    leavers: next position */
     int64_t *first_mover;       /* [n_buckets + 1] first mover of each bucket */

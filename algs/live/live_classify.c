@@ -2,6 +2,8 @@
 
 #include "../../flatten/base/oj_alloc.h"
 
+#include <string.h>
+
 /* ROWS_OF_SLICE: rows of a task of a thread; of batches with LARGE_BATCH rows
  * or more ROWS_OF_LARGE_SLICE. ROWS_OF_THREAD: a batch is applied by one thread
  * for each so many rows, at most by those of the index. */
@@ -198,14 +200,27 @@ static void sum_slices(struct live_batch *b)
     b->all = all;
 }
 
+/* Allocates the arrays of rows and slices together, which makes batches of few
+ * rows faster. */
+static oj_status reserve_rows(struct live_batch *b, struct oj_error *err)
+{
+    int64_t bytes = b->n_slices * (int64_t)sizeof *b->rows +
+                    b->n * (int64_t)(sizeof *b->place + sizeof *b->entry);
+    b->rows = oj_malloc(bytes, 1);
+    if (b->rows == NULL)
+        return oj_fail_nomem(err, bytes, 1);
+    memset(b->rows, 0, (size_t)b->n_slices * sizeof *b->rows);
+    b->place = (uint64_t *)(b->rows + b->n_slices);
+    b->entry = (uint32_t *)(b->place + b->n);
+    return OJ_OK;
+}
+
 oj_status live_batch_classify(struct live_batch *b, struct oj_error *err)
 {
     struct live_ids *ids = &b->live->ids;
     b->rows_of_slice = b->n < LARGE_BATCH ? ROWS_OF_SLICE : ROWS_OF_LARGE_SLICE;
     b->n_slices = (b->n + b->rows_of_slice - 1) / b->rows_of_slice;
-    OJ_NEW(b->entry, b->n, err);
-    OJ_NEW(b->place, b->n, err);
-    OJ_NEW_ZEROED(b->rows, b->n_slices, err);
+    OJ_TRY(reserve_rows(b, err));
     b->all.n_new = b->n;
     if (ids->n > 0)
     {

@@ -156,6 +156,30 @@ static void prepare_bucket(int64_t bucket, int thread, void *user)
     b->bucket[bucket].n_promised = n;
 }
 
+/* Allocates all arrays together, which makes batches of few rows faster. */
+static oj_status allocate_buckets(struct live_batch *b, struct oj_error *err)
+{
+    int64_t n_starts = 2 * b->n_slices * b->n_buckets;
+    int64_t n_cleared = b->n_buckets * (int64_t)sizeof *b->bucket +
+                        n_starts * (int64_t)sizeof *b->start;
+    int64_t bytes =
+        n_cleared + 2 * (b->n_buckets + 1) * (int64_t)sizeof *b->first_mover +
+        2 * b->all.n_arriving * (int64_t)sizeof *b->mover +
+        b->all.n_leaving * (int64_t)(sizeof *b->leaver + sizeof *b->left);
+    b->bucket = oj_malloc(bytes, 1);
+    if (b->bucket == NULL)
+        return oj_fail_nomem(err, bytes, 1);
+    memset(b->bucket, 0, (size_t)n_cleared);
+    b->start = (int64_t *)(b->bucket + b->n_buckets);
+    b->first_mover = b->start + n_starts;
+    b->first_leaver = b->first_mover + b->n_buckets + 1;
+    b->mover = (struct oj_keyed *)(b->first_leaver + b->n_buckets + 1);
+    b->sorted = b->mover + b->all.n_arriving;
+    b->leaver = (uint64_t *)(b->sorted + b->all.n_arriving);
+    b->left = (uint32_t *)(b->leaver + b->all.n_leaving);
+    return OJ_OK;
+}
+
 static oj_status reserve_buckets(struct live_batch *b, struct oj_error *err)
 {
     struct oj_live *live = b->live;
@@ -168,15 +192,7 @@ static oj_status reserve_buckets(struct live_batch *b, struct oj_error *err)
     if (live->cap_leaving > before)
         memset(live->leaving + before, 0,
                (size_t)(live->cap_leaving - before) * sizeof *live->leaving);
-    OJ_NEW_ZEROED(b->bucket, b->n_buckets, err);
-    OJ_NEW_ZEROED(b->start, 2 * b->n_slices * b->n_buckets, err);
-    OJ_NEW(b->first_mover, b->n_buckets + 1, err);
-    OJ_NEW(b->first_leaver, b->n_buckets + 1, err);
-    OJ_NEW(b->mover, b->all.n_arriving, err);
-    OJ_NEW(b->sorted, b->all.n_arriving, err);
-    OJ_NEW(b->leaver, b->all.n_leaving, err);
-    OJ_NEW(b->left, b->all.n_leaving, err);
-    return OJ_OK;
+    return allocate_buckets(b, err);
 }
 
 oj_status live_batch_deal(struct live_batch *b, struct oj_error *err)

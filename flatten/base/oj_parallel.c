@@ -58,6 +58,12 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
         n_threads = MAX_THREADS;
     if (n_threads > n_tasks)
         n_threads = (int)n_tasks;
+    if (n_threads <= 1) /* short loops are faster without atomics */
+    {
+        for (int64_t task = 0; task < n_tasks; task++)
+            body(task, 0, user);
+        return;
+    }
     while (n_started + 1 < n_threads &&
            pthread_create(&started[n_started], NULL, run_tasks_of_thread,
                           &loop) == 0)
