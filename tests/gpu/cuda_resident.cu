@@ -118,6 +118,7 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
     oj_cuda_family_free(place->of[number]);
     place->of[number] = NULL;
     seconds[0] = seconds[1] = 0.0;
+    place->device.peers = NULL; /* the other devices do not build theirs */
     OJ_TRY(make_layer_again(index, &seconds[0], err));
     OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
     OJ_TRY(watch.start(place->device.stream, err));
@@ -318,6 +319,7 @@ static oj_status live_apply(struct oj_gpu_live *live, int64_t n,
 {
     struct oj_cuda_live_part *part = &live->part[0];
     struct oj_cuda_live_plan plan = {};
+    struct oj_cuda_live_region place = {0, live->regions};
     struct stopwatch watch;
     oj_status status;
     OJ_TRY(oj_cuda_live_use(part, err));
@@ -327,7 +329,7 @@ static oj_status live_apply(struct oj_gpu_live *live, int64_t n,
                              "changing a kept index", err);
     *seconds = 0.0;
     OJ_TRY(watch.start(work.stream, err));
-    status = oj_cuda_live_prepare(part, &work, n, id, x, y, &plan);
+    status = oj_cuda_live_prepare(part, &work, &place, n, id, x, y, &plan);
     if (status == OJ_OK)
         status = oj_cuda_live_commit(part, &work, &plan);
     oj_cuda_live_abandon(part, &work, &plan);

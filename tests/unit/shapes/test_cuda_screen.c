@@ -10,6 +10,16 @@
 #include "../predicate/random_shapes.h"
 #include "../run_device_tests.h"
 
+/* The first device, or some of all. */
+static uint64_t some_gpus(void)
+{
+    int n = 1;
+    if (one_in(2))
+        return 0;
+    must(module->count(&n, &error));
+    return (UINT64_C(1) << (1 + pick(n))) - 1;
+}
+
 /* The GPU, once or twice with what it has kept, against what cpu said. */
 static void check_again(struct join_trial *t, int64_t gpu_memory,
                         const struct oj_matches *truth)
@@ -18,7 +28,7 @@ static void check_again(struct join_trial *t, int64_t gpu_memory,
     struct oj_options options = {.n_threads = 1 + pick(4),
                                  .gpu_memory = gpu_memory,
                                  .gpu_batch = one_in(2) ? 1 + pick(40) : 0,
-                                 .gpus = one_in(3) ? OJ_ALL_GPUS : 0};
+                                 .gpus = some_gpus()};
     MATCHES ours = {0};
     struct oj_join *join;
     options.input_kinds = one_in(2) ? t->input.part_kinds : 0;
@@ -179,6 +189,41 @@ TEST(large_features)
         check(&t, OJ_OP_INTERSECTS);
         trial_free(&t);
     }
+}
+
+/* Rows enough for every device, dealt out by their vertices, in pieces of few
+ * rows, and with memory for some at a time. */
+TEST(rows_of_all_devices)
+{
+    static const int64_t limits[][2] = {{0, 0}, {7, 0}, {0, 40 << 20}};
+    struct join_trial t = {.relation = oj_relation_default()};
+    MATCHES truth = {0};
+    int n_devices = 1;
+    seed = random_state = 31;
+    must(module->count(&n_devices, &error));
+    for (int i = 0; i < 900; i++)
+        add_ragged(&t.input_buf, one_in(8) ? 9000 : 400, 100 * unit(),
+                   100 * unit(), 1 + 4 * unit(), one_in(3));
+    for (int i = 0; i < 40; i++)
+        add_ragged(&t.join_buf, 40, 100 * unit(), 100 * unit(), 20 * unit(),
+                   one_in(3));
+    trial_view(&t);
+    t.relation.op = OJ_OP_INTERSECTS;
+    trial_truth(&t, &truth);
+    ck_assert_int_gt(truth.n_pairs, 1000);
+    for (int i = 0; i < 3 * n_devices; i++)
+    {
+        struct oj_options options = {.n_threads = 2,
+                                     .gpu_batch = limits[i % 3][0],
+                                     .gpu_memory = limits[i % 3][1],
+                                     .gpus = (UINT64_C(1) << (1 + i / 3)) - 1};
+        MATCHES ours = {0};
+        struct oj_join *join = trial_open(&t, "cuda", &options);
+        must(oj_join_batch(join, &t.input, &ours, &error));
+        oj_join_close(join);
+        same_matches("rows of all devices", &ours, &truth);
+    }
+    trial_free(&t);
 }
 
 /* More features within reach of a point than one thread sorts, many of them at

@@ -102,6 +102,24 @@ TEST_LOOP(many_tiles, 0, 4)
     ck_assert_int_gt(n_exact_seen, 0);
 }
 
+/* Tiles enough for each of several devices to put some in order. */
+TEST(tiles_of_all_devices)
+{
+    const struct oj_options one = {.n_threads = 0};
+    const struct oj_options all = {.n_threads = 0, .gpus = OJ_ALL_GPUS};
+    MATCHES ours = {0}, theirs = {0}, truth = {0};
+    struct join_trial job;
+    random_state = 23;
+    make_trial(&job, CLUSTERS, 9000, 200, 3);
+    job.relation.k = 4;
+    trial_truth(&job, &truth);
+    must(trial_ask(&job, "cuda", &all, NULL, &ours));
+    must(trial_ask(&job, "cuda", &one, NULL, &theirs));
+    same_matches("on all GPUs", &ours, &truth);
+    same_matches("on one GPU", &theirs, &truth);
+    trial_free(&job);
+}
+
 /* As many dimensions as there may be: slab by slab. */
 TEST_LOOP(large_dimensions, 0, 4)
 {
