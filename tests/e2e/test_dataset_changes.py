@@ -16,14 +16,14 @@ EDITED = (
 )
 
 
-def settle():
+def wait_until_changes_show():
     time.sleep(0.08)  # for the times of files to tell a change
 
 
 def sides():
     inputs_file(n=700)
     zones_file()
-    settle()
+    wait_until_changes_show()
     return ("points.gpkg", "zones.gpkg")
 
 
@@ -102,7 +102,7 @@ def move_first(path, by):
     feature.SetGeometry(shape)
     dataset.GetLayer(0).SetFeature(feature)
     feature = dataset = None
-    settle()
+    wait_until_changes_show()
 
 
 def write_csv(path, field, places, squares=False):
@@ -129,7 +129,7 @@ def check_edits():
         for way in WAYS:
             for path, copy in zip(made, pair):
                 shutil.copy(path, copy)
-            settle()
+            wait_until_changes_show()
             words = (*shlex.split(line), *(pair[::-1] if "-agg" in line else pair))
             dataset = opened(*words)
             layer = dataset.GetLayer(0)
@@ -145,15 +145,15 @@ def check_rewritten_files():
     for how, n in (("inner", 2), ("full", 4)):
         for way in WAYS:
             words = ("-op", "within", "-how", how, *csv_sides((0, 10, 20, 30), (0, 10)))
-            settle()
+            wait_until_changes_show()
             dataset = opened(*words)
             layer = dataset.GetLayer(0)
             same(len(rest(layer)), n)
             write_csv("q.csv", "b", (0, 10, 20), True)
-            settle()
+            wait_until_changes_show()
             expect_present_state(layer, words, way)
             write_csv("p.csv", "a", (30, 40, 0, 10, 50))
-            settle()
+            wait_until_changes_show()
             expect_present_state(layer, words, way)
             layer = dataset = None
 
@@ -164,7 +164,7 @@ def check_arrow():
     if not hasattr(layer, "GetArrowStreamAsNumPy"):
         raise Skip("GDAL before 3.6")
     for n in (1, 3):
-        settle()
+        wait_until_changes_show()
         try:
             same(sum(len(batch["a"]) for batch in layer.GetArrowStreamAsNumPy()), n)
         except ImportError:
@@ -193,7 +193,7 @@ def check_change_while_reading():
     zones = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR | gdal.OF_UPDATE)
     zones.ExecuteSQL("DELETE FROM zones WHERE fid > 1")
     zones = None
-    settle()
+    wait_until_changes_show()
     same(row_of(layer.GetFeature(half[-1][0])), half[-1], "by FID, of what is read")
     same([*half, *rest(layer)], before)
     expect_present_state(layer, words, counted)
@@ -203,12 +203,12 @@ def check_change_before_the_unmatched():
     """Rows of the join side that match nothing are read again in the end, and are
     those of a changed file then: that is an error."""
     words = ("-op", "within", "-how", "right", *csv_sides((0, 10, 20), (0, 10, 30)))
-    settle()
+    wait_until_changes_show()
     dataset = opened(*words)
     layer = dataset.GetLayer(0)
     rest(layer, 1)
     write_csv("q.csv", "b", (0, 10, 50), True)
-    settle()
+    wait_until_changes_show()
     with Said() as said:
         rest(layer)
     same(len(said.errors), 1, str(said.all))
@@ -222,7 +222,7 @@ def check_database_is_held_for_the_unmatched():
     for mode in ("wal", "delete"):
         words = ("-op", "within", "-how", "right", "-batch", 16, *sides())
         zones_file(lco=["SPATIAL_INDEX=NO"])  # its triggers need GDAL's functions
-        settle()
+        wait_until_changes_show()
         dataset = opened(*words)
         expected = rest(dataset.GetLayer(0))
         dataset = None
@@ -242,7 +242,7 @@ def check_database_is_held_for_the_unmatched():
         if mode == "delete":
             other.execute(change)
         other.close()
-        settle()
+        wait_until_changes_show()
         expect_present_state(layer, words, plain)
         layer.ResetReading()
         true(sorted(rest(layer), key=repr) != sorted(expected, key=repr), mode)
@@ -255,7 +255,7 @@ def check_spoiled_files():
     names = {"p.csv": "a", "q.csv": "b"}
     for path, is_gone in ((p, g) for g in (True, False) for p in names):
         words = ("-op", "within", "-how", "inner", *csv_sides((0, 10, 20), (0, 10, 20)))
-        settle()
+        wait_until_changes_show()
         dataset = opened(*words)
         layer = dataset.GetLayer(0)
         same(len(rest(layer)), 3)
@@ -287,7 +287,7 @@ def check_spoiled_files():
                 for what in ("RandomRead", "FastFeatureCount", "FastGetExtent", "FastSpatialFilter"):
                     layer.TestCapability(what)
         write_csv(path, names[path], (0, 10), path == "q.csv")
-        settle()
+        wait_until_changes_show()
         layer.ResetReading()
         same(len(rest(layer)), 2, "mended")
         layer = dataset = None
@@ -301,7 +301,7 @@ def check_further_field():
     zones = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR | gdal.OF_UPDATE)
     zones.GetLayer(0).CreateField(ogr.FieldDefn("more", ogr.OFTReal))
     zones = None
-    settle()
+    wait_until_changes_show()
     layer.ResetReading()
     same(rest(layer), before)
 

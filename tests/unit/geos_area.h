@@ -10,8 +10,8 @@
  * without the first hole that contains the point. This differs from the
  * even-odd rule over all rings if a hole extends beyond its shell or overlaps
  * another hole. */
-static inline int part_is_disputed(const struct oj_flat *flat, int64_t part,
-                                   double x, double y)
+static inline int is_part_area_ambiguous(const struct oj_flat *flat,
+                                         int64_t part, double x, double y)
 {
     int odd = 0, is_on = 0, of_geos = 0, is_open = 1;
     for (int64_t r = flat->ring_offset[part]; r < flat->ring_offset[part + 1];
@@ -38,7 +38,7 @@ static inline int point_is_disputed(const struct oj_flat *join, double x,
     for (int64_t part = 0; part < join->n_parts; part++)
     {
         if (join->part_kind[part] == OJ_PART_POLYGON &&
-            part_is_disputed(join, part, x, y))
+            is_part_area_ambiguous(join, part, x, y))
             return 1;
     }
     return 0;

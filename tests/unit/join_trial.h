@@ -75,10 +75,11 @@ static inline struct oj_join *trial_open(const struct join_trial *t,
 }
 
 /** Opens a join, joins and closes it. how: receives the method, unless NULL. */
-static inline oj_status trial_ask(const struct join_trial *t,
-                                  const char *backend,
-                                  const struct oj_options *options,
-                                  char how[64], struct oj_matches *out)
+static inline oj_status trial_open_and_join(const struct join_trial *t,
+                                            const char *backend,
+                                            const struct oj_options *options,
+                                            char how[64],
+                                            struct oj_matches *out)
 {
     struct oj_join *join = NULL;
     oj_status status =
@@ -95,7 +96,7 @@ static inline void trial_answer(const struct join_trial *t, const char *backend,
                                 int n_threads, struct oj_matches *out)
 {
     const struct oj_options options = {.n_threads = n_threads};
-    must(trial_ask(t, backend, &options, NULL, out));
+    must(trial_open_and_join(t, backend, &options, NULL, out));
 }
 
 static inline void trial_truth(const struct join_trial *t,
@@ -236,7 +237,7 @@ static inline int64_t trial_compare(const struct join_trial *t,
     char how[64];
     int64_t n_pairs;
     trial_truth(t, &truth);
-    must(trial_ask(t, backend, options, how, &ours));
+    must(trial_open_and_join(t, backend, options, how, &ours));
     same_matches(how, &ours, &truth);
     n_pairs = truth.n_pairs;
     return n_pairs;

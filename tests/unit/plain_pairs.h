@@ -346,9 +346,9 @@ static inline int plain_spans_hold(const struct oj_span_condition *condition,
     return holds;
 }
 
-static inline int plain_counts(const struct oj_relation *relation,
-                               const struct oj_flat *f, int64_t a,
-                               const struct oj_flat *g, int64_t b)
+static inline int plain_is_allowed(const struct oj_relation *relation,
+                                   const struct oj_flat *f, int64_t a,
+                                   const struct oj_flat *g, int64_t b)
 {
     if (relation->exclude_self && f->fid[a] == g->fid[b])
         return 0;
@@ -402,7 +402,7 @@ static inline int64_t plain_row(const struct oj_relation *relation,
     for (int64_t b = 0; b < g->n_features; b++)
     {
         double d = distance[b];
-        if (!plain_counts(relation, f, a, g, b) || !(d < INFINITY) ||
+        if (!plain_is_allowed(relation, f, a, g, b) || !(d < INFINITY) ||
             d < relation->min_distance ||
             !(d <= plain_limit(relation, f, a, g, b)))
             continue;
@@ -424,8 +424,8 @@ static inline int64_t plain_row(const struct oj_relation *relation,
 }
 
 /* Sets a random join by distance in a scene. k: maximum number of nearest. */
-static inline void plain_ask(struct oj_relation *r, const struct scene *s,
-                             int k)
+static inline void plain_pick_join(struct oj_relation *r, const struct scene *s,
+                                   int k)
 {
     r->op = pick(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
     r->max_distance = s->scale * pick(s->extent);

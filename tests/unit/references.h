@@ -100,7 +100,8 @@ static inline void add_point(struct oj_flat_buf *buf, double x, double y)
 }
 
 /** Adds n features without geometry, for joins by other columns. */
-static inline void add_nulls(struct oj_flat_buf *buf, int64_t n)
+static inline void add_features_without_geometry(struct oj_flat_buf *buf,
+                                                 int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         must(oj_flat_buf_add_null(buf, i, &error));

@@ -170,8 +170,8 @@ static int compare(const struct join_trial *t)
                                        .max_batch_pairs = 3000000};
     MATCHES truth = {0}, ours = {0};
     char method[64];
-    oj_status status = trial_ask(t, "cpu", &options, NULL, &truth);
-    oj_status theirs = trial_ask(t, "cuda", &options, method, &ours);
+    oj_status status = trial_open_and_join(t, "cpu", &options, NULL, &truth);
+    oj_status theirs = trial_open_and_join(t, "cuda", &options, method, &ours);
     int is_small =
         status != OJ_ERR_TOO_MANY_PAIRS && theirs != OJ_ERR_TOO_MANY_PAIRS;
     if (is_small)

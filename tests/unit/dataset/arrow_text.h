@@ -43,15 +43,15 @@ static inline void say(struct arrow_text *text, const char *format, ...)
     text->n += (size_t)n;
 }
 
-static inline void say_bytes(struct arrow_text *text, const void *bytes,
-                             int64_t n)
+static inline void write_bytes_text(struct arrow_text *text, const void *bytes,
+                                    int64_t n)
 {
     say(text, "%lld:", (long long)n);
     for (int64_t i = 0; i < n; i++)
         say(text, "%02x", ((const uint8_t *)bytes)[i]);
 }
 
-static inline void say_double(struct arrow_text *text, double value)
+static inline void write_double_text(struct arrow_text *text, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -60,8 +60,8 @@ static inline void say_double(struct arrow_text *text, double value)
 
 /* ---- schemas ------------------------------------------------------------ */
 
-static inline void say_schema(struct arrow_text *text,
-                              const struct ArrowSchema *s)
+static inline void write_schema_text(struct arrow_text *text,
+                                     const struct ArrowSchema *s)
 {
     say(text, "(%s %s %lld", s->name != NULL ? s->name : "-", s->format,
         (long long)s->flags);
@@ -79,7 +79,7 @@ static inline void say_schema(struct arrow_text *text,
         }
     }
     for (int64_t i = 0; i < s->n_children; i++)
-        say_schema(text, s->children[i]);
+        write_schema_text(text, s->children[i]);
     ck_assert_ptr_null(s->dictionary);
     say(text, ")\n");
 }
@@ -91,9 +91,9 @@ static inline int array_bit(const void *bits, int64_t i)
     return ((const uint8_t *)bits)[i >> 3] >> (i & 7) & 1;
 }
 
-static inline void say_value(struct arrow_text *text,
-                             const struct ArrowSchema *s,
-                             const struct ArrowArray *a, int64_t row)
+static inline void write_value_text(struct arrow_text *text,
+                                    const struct ArrowSchema *s,
+                                    const struct ArrowArray *a, int64_t row)
 {
     const char *f = s->format;
     const void *values = a->buffers[1];
@@ -111,21 +111,22 @@ static inline void say_value(struct arrow_text *text,
     else if (strcmp(f, "l") == 0 || strncmp(f, "tsm:", 4) == 0)
         say(text, "%lld", (long long)((const int64_t *)values)[i]);
     else if (strcmp(f, "f") == 0)
-        say_double(text, (double)((const float *)values)[i]);
+        write_double_text(text, (double)((const float *)values)[i]);
     else if (strcmp(f, "g") == 0)
-        say_double(text, ((const double *)values)[i]);
+        write_double_text(text, ((const double *)values)[i]);
     else if (strcmp(f, "u") == 0 || strcmp(f, "z") == 0)
-        say_bytes(text, (const char *)a->buffers[2] + offset[i],
-                  offset[i + 1] - offset[i]);
+        write_bytes_text(text, (const char *)a->buffers[2] + offset[i],
+                         offset[i + 1] - offset[i]);
     else if (f[0] == 'w')
-        say_bytes(text, (const char *)values + i * atoi(f + 2), atoi(f + 2));
+        write_bytes_text(text, (const char *)values + i * atoi(f + 2),
+                         atoi(f + 2));
     else
     {
         ck_assert_str_eq(f, "+l");
         say(text, "[");
         for (int32_t k = offset[i]; k < offset[i + 1]; k++)
         {
-            say_value(text, s->children[0], a->children[0], k);
+            write_value_text(text, s->children[0], a->children[0], k);
             say(text, ",");
         }
         say(text, "]");
@@ -157,15 +158,15 @@ static int n_batches_said;
 
 /* Writes the schema and the rows of a stream. All batches except the last must
  * have batch_rows rows, unless that is 0. */
-static inline int64_t say_stream(struct arrow_text *text,
-                                 struct ArrowArrayStream *stream,
-                                 int64_t batch_rows)
+static inline int64_t write_stream_text(struct arrow_text *text,
+                                        struct ArrowArrayStream *stream,
+                                        int64_t batch_rows)
 {
     struct ArrowSchema schema;
     struct ArrowArray array;
     int64_t n_rows = 0, latest = batch_rows;
     ck_assert_int_eq(stream->get_schema(stream, &schema), 0);
-    say_schema(text, &schema);
+    write_schema_text(text, &schema);
     say(text, "rows:\n");
     n_batches_said = 0;
     for (;;)
@@ -188,7 +189,8 @@ static inline int64_t say_stream(struct arrow_text *text,
             for (int64_t c = 0; c < array.n_children; c++)
             {
                 say(text, " %s=", schema.children[c]->name);
-                say_value(text, schema.children[c], array.children[c], i);
+                write_value_text(text, schema.children[c], array.children[c],
+                                 i);
             }
             say(text, "\n");
         }

@@ -83,7 +83,7 @@ static void same_as_generic(struct row_trial *t, const struct arrow_text *ours,
         CSLSetNameValue(CSLDuplicate(options), "MAX_FEATURES_IN_BATCH", NULL);
     OGR_L_ResetReading(t->out_layer);
     ck_assert(OGR_L_GetArrowStream(t->out_layer, &stream, without));
-    say_stream(&generic, &stream, 0);
+    write_stream_text(&generic, &stream, 0);
     stream.release(&stream);
     same_text(generic.at, ours->at);
     free(generic.at);
@@ -97,7 +97,7 @@ static void same_as_written(struct row_trial *t, char **options,
     struct ArrowArrayStream stream;
     struct arrow_text ours = {0};
     open_stream(t, &source, options, &stream);
-    say_stream(&ours, &stream, batch_rows);
+    write_stream_text(&ours, &stream, batch_rows);
     same_as_generic(t, &ours, options);
     close_stream(&source, &stream);
     free(ours.at);
@@ -319,7 +319,7 @@ TEST(truth_broken_promises)
     trial_open_alone(&t, in, wkbNone);
     trial_write(&t);
     open_stream(&t, &source, NULL, &stream);
-    say_stream(&ours, &stream, 0);
+    write_stream_text(&ours, &stream, 0);
     same_as_generic(&t, &ours, NULL);
     close_stream(&source, &stream);
     free(ours.at);
@@ -382,7 +382,7 @@ TEST(truth_times)
     }
     trial_open_alone(&t, in, wkbNone);
     open_stream(&t, &source, NULL, &stream);
-    say_stream(&ours, &stream, 0);
+    write_stream_text(&ours, &stream, 0);
     is_utc = strstr(ours.at, "tsm:UTC") != NULL;
     same_text(expected[is_utc].at, strstr(ours.at, "rows:\n") + 6);
     close_stream(&source, &stream);
@@ -467,7 +467,7 @@ TEST(truth_limit_of_bytes)
         trial_make_answers(&t);
         CPLSetConfigOption("OGR_ARROW_MEM_LIMIT", limits[i]);
         open_stream(&t, &source, NULL, &stream);
-        say_stream(&ours, &stream, 0);
+        write_stream_text(&ours, &stream, 0);
         close_stream(&source, &stream);
         ck_assert_int_eq(n_batches_said > 1, limits[i] != NULL);
         if (limits[i] == NULL)

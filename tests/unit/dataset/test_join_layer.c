@@ -214,7 +214,7 @@ TEST(files_that_change)
     for (int i = 0; i < 3; i++)
     {
         make_file("GPKG", "zones.gpkg", 1, i == 1 ? 1 : N_JOIN, 11, 32632);
-        settle();
+        wait_until_changes_show();
         ck_assert_int_eq(read_all(layer) == n, i != 1);
         OGR_F_Destroy(OGR_L_GetFeature(layer, 7));
         expect_error(NULL);
@@ -370,7 +370,7 @@ TEST(files_that_change_under_a_stream)
         OGRLayerH layer = open_layer(streamed, &join);
         open_stream(layer, &stream);
         (void)read_batches(&stream, batches);
-        settle();
+        wait_until_changes_show();
         make_file("GPKG", "zones.gpkg", 1, N_JOIN / 2, 11, 32632);
         (void)OGR_L_GetFeatureCount(layer, 1);
         OGR_F_Destroy(OGR_L_GetFeature(layer, 7));

@@ -55,7 +55,7 @@ static void ask(const struct join_trial *t, char how[64],
                 struct oj_matches *out)
 {
     const struct oj_options options = {.n_threads = 1 + pick(3)};
-    must(trial_ask(t, "cpu", &options, how, out));
+    must(trial_open_and_join(t, "cpu", &options, how, out));
 }
 
 static void spread_column(int32_t *column, int64_t n)
@@ -209,7 +209,7 @@ TEST(memory_each_allocation_fails)
         MATCHES ours = {0};
         ck_assert_int_lt(n, 200);
         oj_alloc_fail_at(n);
-        status = trial_ask(&t, "cpu", &options, how, &ours);
+        status = trial_open_and_join(&t, "cpu", &options, how, &ours);
         oj_alloc_fail_at(0);
         ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
         if (status == OJ_OK)

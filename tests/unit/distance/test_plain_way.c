@@ -225,7 +225,7 @@ static void make_points_among_many(struct join_trial *t, struct scene *s)
 static void pick_any_join(struct oj_relation *r, const struct scene *s, int i)
 {
     (void)i;
-    plain_ask(r, s, 7);
+    plain_pick_join(r, s, 7);
     r->distance_to = one_in(3) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
 }
 
@@ -331,7 +331,7 @@ static void check_backends(const struct join_trial *t, int n_backends,
         oj_status status;
         if (k > 0 && !oj_flat_is_points(&t->input))
             continue;
-        status = trial_ask(t, backends[k], &options, NULL, &m);
+        status = trial_open_and_join(t, backends[k], &options, NULL, &m);
         if (k > 0 &&
             (status == OJ_ERR_NO_DEVICE || status == OJ_ERR_UNSUPPORTED))
             continue;
@@ -350,10 +350,10 @@ static void check_intersects(const struct oj_flat *input,
     struct oj_relation relation = oj_relation_default();
     MATCHES m = {0};
     relation.op = OJ_OP_INTERSECTS;
-    must(trial_ask(&(struct join_trial){.join = *join,
-                                        .input = *input,
-                                        .relation = relation},
-                   "cpu", NULL, NULL, &m));
+    must(trial_open_and_join(&(struct join_trial){.join = *join,
+                                                  .input = *input,
+                                                  .relation = relation},
+                             "cpu", NULL, NULL, &m));
     for (int64_t a = 0; a < input->n_features; a++)
     {
         int64_t i = oj_matches_first(&m, a);

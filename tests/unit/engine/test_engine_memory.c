@@ -153,7 +153,7 @@ static void fail_in_turn(const struct join_trial *t, const char *backend,
     MATCHES truth = {0};
     int64_t n_failed = 0;
     oj_status status = OJ_ERR_NOMEM;
-    must(trial_ask(t, backend, &options, NULL, &truth));
+    must(trial_open_and_join(t, backend, &options, NULL, &truth));
     for (int64_t n = 1; status != OJ_OK; n += n_failed < 100 ? 1 : 17)
     {
         MATCHES out = {0};

@@ -264,7 +264,7 @@ static void try_backend(const struct join_trial *t, const char *backend,
     const struct oj_options options = {.n_threads = n_threads,
                                        .quadrant_size = 8};
     MATCHES matches = {0};
-    must(trial_ask(t, backend, &options, NULL, &matches));
+    must(trial_open_and_join(t, backend, &options, NULL, &matches));
     try_answer(t, backend, &matches, expected);
 }
 

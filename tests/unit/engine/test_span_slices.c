@@ -218,15 +218,16 @@ TEST(bounds)
     t.relation.op = OJ_OP_INTERSECTS;
     t.relation.n_spans = 1;
     t.relation.spans[0].relations = OJ_SPANS_INTERSECT;
-    ck_assert_int_eq(trial_ask(&t, "cpu", &options, NULL, &out),
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", &options, NULL, &out),
                      OJ_ERR_TOO_MANY_PAIRS);
     options.max_batch_pairs = 0;
     cancel = 1;
-    ck_assert_int_eq(trial_ask(&t, "cpu", &options, NULL, &out),
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", &options, NULL, &out),
                      OJ_ERR_CANCELLED);
     t.input.n_spans = 0;
     cancel = 0;
-    ck_assert_int_eq(trial_ask(&t, "cpu", &options, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", &options, NULL, &out),
+                     OJ_ERR_ARG);
     for (int i = 0; i < 2; i++)
     {
         oj_free(from[i]);

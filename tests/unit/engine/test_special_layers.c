@@ -115,7 +115,7 @@ TEST(nearest_of_a_heap)
         t.relation.exclude_self = round == 0;
         t.relation.exclude_same_geometry = round == 1;
         t.relation.min_distance = round == 2 ? 0.5 : 0.0;
-        must(trial_ask(&t, "cpu", NULL, NULL, &out));
+        must(trial_open_and_join(&t, "cpu", NULL, NULL, &out));
         ck_assert_int_eq(out.n_pairs, 3 * (HEAP + BESIDE));
         for (int i = 0; i < 3 * HEAP; i++)
         {

@@ -38,7 +38,7 @@ static inline const char *path_of(const char *name)
 }
 
 /* Waits until a change of a file is visible in its modification time. */
-static inline void settle(void)
+static inline void wait_until_changes_show(void)
 {
     const struct timespec t = {0, 80000000};
     nanosleep(&t, NULL);
@@ -131,7 +131,7 @@ static inline void make_folder(void)
     make_file("FlatGeobuf", "zones.fgb", 1, N_JOIN, 11, 32632);
     make_file("GeoJSON", "zones.geojson", 1, N_JOIN, 11, 0);
     make_file("ESRI Shapefile", "zones.shp", 1, N_JOIN, 11, 32632);
-    settle();
+    wait_until_changes_show();
 }
 
 static inline void remove_folder(void)

@@ -13,7 +13,7 @@
 static void change_file(const char *name)
 {
     ck_assert_int_eq(utimensat(AT_FDCWD, path_of(name), NULL, 0), 0);
-    settle();
+    wait_until_changes_show();
 }
 
 TEST(changed_file)
@@ -35,7 +35,7 @@ TEST(changed_file)
         /* another file with this name; the first job keeps its join side */
         make_file(i == 0 ? "GPKG" : "ESRI Shapefile", name, 1, N_JOIN, 50,
                   32632);
-        settle();
+        wait_until_changes_show();
         ck_assert(!join_shared(&after, line, "points.gpkg", name));
         ck_assert(!same_answer(&before, &after));
         must(&before, stream(&before));
@@ -126,7 +126,7 @@ static void write_vrt(const char *source, const char *layer)
              "<LayerSRS>EPSG:32632</LayerSRS></OGRVRTLayer></OGRVRTDataSource>",
              source, layer);
     write_text("zones.vrt", text);
-    settle();
+    wait_until_changes_show();
 }
 
 static const char from_xy[] =
@@ -155,7 +155,7 @@ TEST(vrt)
     ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
     ck_assert(is_found_again());
     write_text("zones.csvt", "Real,Real,Integer\n");
-    settle();
+    wait_until_changes_show();
     ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
     write_vrt("zones.gpkg", ever_the_same);
     ck_assert(is_found_again());

@@ -163,7 +163,7 @@ static void check_places(void)
         char how[64];
         ask_nearest(&t.relation, t.join.fid != NULL && t.input.fid != NULL);
         pick_classes_of_sides(&t);
-        must(trial_ask(&t, "cpu", &options, how, &m));
+        must(trial_open_and_join(&t, "cpu", &options, how, &m));
         check_answer(how, &t.relation, &t.input, &t.join,
                      matrix[t.relation.distance_to], &m);
         n_pairs_of_rounds += m.n_pairs;

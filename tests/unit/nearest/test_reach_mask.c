@@ -69,7 +69,8 @@ TEST(sparse_layers_lose_no_pair)
         MATCHES m = {0};
         make_sparse(&t, pow(10.0, 1 + pick(6)));
         n = t.join.n_features;
-        plain_ask(&t.relation, &(struct scene){.scale = 1.0, .extent = 1}, 4);
+        plain_pick_join(&t.relation, &(struct scene){.scale = 1.0, .extent = 1},
+                        4);
         /* use distances that occur, so that pairs lie exactly at the limit */
         matrix = plain_matrix(&t.input, &t.join, t.relation.distance_to);
         t.relation.max_distance = 0.0;

@@ -53,8 +53,8 @@ TEST(little_memory)
         {
             const struct oj_options options = {.n_threads = 1,
                                                .gpu_memory = bytes};
-            oj_status status =
-                trial_ask(&job, "cuda_quadrant", &options, NULL, &ours);
+            oj_status status = trial_open_and_join(&job, "cuda_quadrant",
+                                                   &options, NULL, &ours);
             ck_assert_msg(status == OJ_OK || status == OJ_ERR_NOMEM,
                           "seed %llu: %s", (unsigned long long)seed,
                           error.message);
@@ -74,15 +74,18 @@ TEST(refused)
     const struct oj_options stopped = {.n_threads = 1, .cancel = &cancel};
     random_state = 1;
     make_job(&job, 40, 2000);
-    ck_assert_int_eq(trial_ask(&job, "cuda_quadrant", &stopped, NULL, &out),
-                     OJ_ERR_CANCELLED);
+    ck_assert_int_eq(
+        trial_open_and_join(&job, "cuda_quadrant", &stopped, NULL, &out),
+        OJ_ERR_CANCELLED);
     job.relation.max_distance = INFINITY;
-    ck_assert_int_eq(trial_ask(&job, "cuda_quadrant", &options, NULL, &out),
-                     OJ_ERR_UNSUPPORTED);
+    ck_assert_int_eq(
+        trial_open_and_join(&job, "cuda_quadrant", &options, NULL, &out),
+        OJ_ERR_UNSUPPORTED);
     job.relation.max_distance = 1.0;
     job.relation.k = 2;
-    ck_assert_int_eq(trial_ask(&job, "cuda_quadrant", &options, NULL, &out),
-                     OJ_ERR_UNSUPPORTED);
+    ck_assert_int_eq(
+        trial_open_and_join(&job, "cuda_quadrant", &options, NULL, &out),
+        OJ_ERR_UNSUPPORTED);
     trial_free(&job);
 }
 

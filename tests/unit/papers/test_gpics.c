@@ -52,7 +52,7 @@ static void add_points(struct oj_flat_buf *buf, int n, int kind)
         double x, y;
         pick_place(kind, &x, &y);
         if (one_in(30))
-            add_nulls(buf, 1);
+            add_features_without_geometry(buf, 1);
         else
             add_point(buf, x, y);
     }
@@ -133,7 +133,7 @@ TEST(as_cpu)
         {
             MATCHES ours = {0};
             oj_status status =
-                trial_ask(&t, backends[b], &options, NULL, &ours);
+                trial_open_and_join(&t, backends[b], &options, NULL, &ours);
             n_joins++;
             if (status == OJ_ERR_UNSUPPORTED && may_refuse(&t, backends[b]))
             {
@@ -323,8 +323,9 @@ TEST(refused)
     trial_view(&t);
     for (int b = 0; b < N_EXACT; b++)
     {
-        ck_assert_int_eq(trial_ask(&t, backends[b], &options, NULL, &out),
-                         OJ_ERR_UNSUPPORTED);
+        ck_assert_int_eq(
+            trial_open_and_join(&t, backends[b], &options, NULL, &out),
+            OJ_ERR_UNSUPPORTED);
         ck_assert_ptr_nonnull(strstr(error.message, backends[b]));
     }
     trial_free(&t);

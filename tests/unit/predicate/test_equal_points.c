@@ -46,7 +46,7 @@ static void check_row(const struct join_trial *t, int64_t row,
     {
         if (t->join.x[f] == t->input.x[row] &&
             t->join.y[f] == t->input.y[row] &&
-            plain_counts(&t->relation, &t->input, row, &t->join, f))
+            plain_is_allowed(&t->relation, &t->input, row, &t->join, f))
         {
             n++;
             n_of_zeros += t->join.x[f] == 0.0;
@@ -59,7 +59,7 @@ static void check_row(const struct join_trial *t, int64_t row,
         int32_t f = m->join_row[i];
         expect(t->join.x[f] == t->input.x[row] &&
                    t->join.y[f] == t->input.y[row] &&
-                   plain_counts(&t->relation, &t->input, row, &t->join, f),
+                   plain_is_allowed(&t->relation, &t->input, row, &t->join, f),
                "seed %llu: row %d, feature %d is no pair",
                (unsigned long long)seed, (int)row, (int)f);
         expect(i == at || t->join.fid[m->join_row[i - 1]] < t->join.fid[f],
@@ -99,7 +99,7 @@ TEST(pairs_are_those_of_a_plain_loop)
         t.input.fid = input_fid = make_fids(t.input.n_features);
         pick_columns(&t.columns, &t.join, &t.input, &t.relation, 1.0, 5);
         t.join.max_distance = t.input.max_distance = NULL;
-        must(trial_ask(&t, "cpu", &options, method, &m));
+        must(trial_open_and_join(&t, "cpu", &options, method, &m));
         ck_assert_str_eq(method, oj_cpu_equal_points.name);
         for (int64_t row = 0; row < t.input.n_features; row++)
             check_row(&t, row, &m);

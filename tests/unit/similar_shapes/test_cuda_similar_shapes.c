@@ -31,7 +31,8 @@ static void compare_cut_points(const struct join_trial *t,
                                const struct oj_matches *truth)
 {
     MATCHES theirs = {0};
-    oj_status status = trial_ask(t, "cuda_cut_points", given, NULL, &theirs);
+    oj_status status =
+        trial_open_and_join(t, "cuda_cut_points", given, NULL, &theirs);
     if (status == OJ_ERR_UNSUPPORTED)
         return;
     must(status);
@@ -45,7 +46,7 @@ static void compare_with_cpu(const struct join_trial *t,
     MATCHES ours = {0}, truth = {0};
     char how[64] = "";
     trial_truth(t, &truth);
-    must(trial_ask(t, "cuda", given, how, &ours));
+    must(trial_open_and_join(t, "cuda", given, how, &ours));
     same_matches("on the GPU", &ours, &truth);
     n_pairs_seen += ours.n_pairs;
     n_on_gpu += strstr(how, "block for each row") != NULL;
@@ -171,7 +172,7 @@ TEST(degenerate_sides)
     random_state = 2;
     make_sides(&t, 20);
     t.relation.distance = OJ_DISTANCE_FRECHET;
-    ck_assert_int_eq(trial_ask(&t, "cuda", &stopped, NULL, &out),
+    ck_assert_int_eq(trial_open_and_join(&t, "cuda", &stopped, NULL, &out),
                      OJ_ERR_CANCELLED);
     for (int k = 1; k < 3; k++)
     {

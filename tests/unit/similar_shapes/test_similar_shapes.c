@@ -141,7 +141,7 @@ static void check_layers(enum oj_distance_kind kind)
         const struct oj_flat plain[2] = {t.join, t.input};
         t.relation = oj_relation_default();
         t.relation.distance = kind;
-        plain_ask(&t.relation, &scene, 40);
+        plain_pick_join(&t.relation, &scene, 40);
         pick_columns(&t.columns, &t.join, &t.input, &t.relation, scene.scale,
                      4);
         trial_answer(&t, "cpu", 2, &m);
@@ -230,7 +230,7 @@ TEST(densified)
             check_dense(&t.join, &dense.join, r, length);
         n_put_in += dense.join.n_vertices - t.join.n_vertices;
         t.relation = oj_relation_default();
-        plain_ask(&t.relation, &scene, 40);
+        plain_pick_join(&t.relation, &scene, 40);
         t.relation.distance =
             (enum oj_distance_kind)(OJ_DISTANCE_HAUSDORFF + pick(4));
         t.relation.exclude_same_geometry = 0;

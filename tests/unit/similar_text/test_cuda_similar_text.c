@@ -67,8 +67,8 @@ static void make_job(struct join_trial *t, int most_rows)
     uint32_t n = n_tokens[pick(5)];
     int most = 1 + pick(one_in(3) ? 150 : 30), fids = !one_in(5);
     memset(t, 0, sizeof *t);
-    add_nulls(&t->join_buf, n_join);
-    add_nulls(&t->input_buf, n_input);
+    add_features_without_geometry(&t->join_buf, n_join);
+    add_features_without_geometry(&t->input_buf, n_input);
     trial_view(t);
     if (fids)
         t->join.fid = t->fid = pick_fids(n_join);
@@ -95,7 +95,8 @@ static void compare_papers(const struct join_trial *t,
     for (int i = 0; i < 2; i++)
     {
         MATCHES theirs = {0};
-        oj_status status = trial_ask(t, papers[i], given, NULL, &theirs);
+        oj_status status =
+            trial_open_and_join(t, papers[i], given, NULL, &theirs);
         if (t->relation.k < OJ_EVERY_PAIR)
             ck_assert_int_eq(status, OJ_ERR_UNSUPPORTED);
         else if (given->gpu_memory == 0 || status != OJ_ERR_NOMEM)
@@ -113,7 +114,7 @@ static void compare_with_cpu(const struct join_trial *t,
     MATCHES ours = {0}, truth = {0};
     char how[64] = "";
     trial_truth(t, &truth);
-    must(trial_ask(t, "cuda", given, how, &ours));
+    must(trial_open_and_join(t, "cuda", given, how, &ours));
     same_matches("on the GPU", &ours, &truth);
     compare_papers(t, given, &truth);
     ck_assert(t->relation.ties == OJ_TIES_ALL || given->gpu_memory > 0 ||
@@ -179,7 +180,7 @@ TEST(all_alike)
     n_pairs_seen = 0;
     compare_with_cpu(&job, &options);
     ck_assert_int_eq(n_pairs_seen, job.join.n_features * job.input.n_features);
-    ck_assert_int_eq(trial_ask(&job, "cuda", &bounded, NULL, &out),
+    ck_assert_int_eq(trial_open_and_join(&job, "cuda", &bounded, NULL, &out),
                      OJ_ERR_TOO_MANY_PAIRS);
     trial_free(&job);
 }
@@ -222,17 +223,19 @@ TEST(degenerate_sides)
     random_state = 4;
     make_job(&job, 300);
     ck_assert_int_gt(job.input.n_features, 0);
-    ck_assert_int_eq(trial_ask(&job, "cuda", &stopped, NULL, &out),
+    ck_assert_int_eq(trial_open_and_join(&job, "cuda", &stopped, NULL, &out),
                      OJ_ERR_CANCELLED);
     input = job.input;
     job.input = (struct oj_flat){0};
     compare_with_cpu(&job, &options);
     job.input = input;
     job.input.n_texts = 0;
-    ck_assert_int_eq(trial_ask(&job, "cuda", &options, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&job, "cuda", &options, NULL, &out),
+                     OJ_ERR_ARG);
     job.input = input;
     job.join.n_texts = 0;
-    ck_assert_int_eq(trial_ask(&job, "cuda", &options, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&job, "cuda", &options, NULL, &out),
+                     OJ_ERR_ARG);
     job.join = (struct oj_flat){0};
     compare_with_cpu(&job, &options);
     trial_free(&job);
@@ -248,7 +251,7 @@ TEST(real_names)
     struct oj_dictionary *dictionary = NULL;
     if (!read_column("geonames_cities.csv", "name", 60, INT32_MAX, &names))
         return;
-    add_nulls(&job.join_buf, names.view.n);
+    add_features_without_geometry(&job.join_buf, names.view.n);
     job.relation = oj_relation_default();
     must(oj_token_dictionary_make(&names.view, NULL, &rules, 0, NULL,
                                   &dictionary, &job.columns.text[0][0],

@@ -92,8 +92,8 @@ TEST(property_prefixes_and_lists)
         int is_self = one_in(3); /* both sides have one set of texts */
         random_state = (uint64_t)i * 31 + 1;
         n_input = is_self ? n_join : n_input;
-        add_nulls(&t.join_buf, n_join);
-        add_nulls(&t.input_buf, n_input);
+        add_features_without_geometry(&t.join_buf, n_join);
+        add_features_without_geometry(&t.input_buf, n_input);
         trial_view(&t);
         t.relation = oj_relation_default();
         t.relation.op = OJ_OP_SIMILAR;
@@ -258,7 +258,7 @@ static int open_names(struct join_trial *t, struct text_column *names,
     memset(t, 0, sizeof *t);
     if (!read_column("geonames_cities.csv", "name", 1, INT32_MAX, names))
         return 0;
-    add_nulls(&t->join_buf, names->view.n);
+    add_features_without_geometry(&t->join_buf, names->view.n);
     t->join = oj_flat_buf_view(&t->join_buf);
     must(oj_token_dictionary_make(&names->view, NULL, &rules, 0, NULL,
                                   dictionary, &t->columns.text[0][0], &error));
@@ -347,15 +347,18 @@ TEST(degenerate_sides)
     struct join_trial t = {0};
     struct columns *c = &t.columns;
     MATCHES out = {0};
-    add_nulls(&t.join_buf, 3);
+    add_features_without_geometry(&t.join_buf, 3);
     trial_view(&t);
     t.relation = oj_relation_default();
     t.relation.op = OJ_OP_SIMILAR;
-    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", NULL, NULL, &out),
+                     OJ_ERR_ARG);
     t.relation.n_similar = 1;
     t.relation.similar[0] = (struct oj_text_condition){OJ_TEXT_COSINE, 1, 2};
-    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
-    ck_assert_int_eq(trial_ask(&t, "lists", NULL, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", NULL, NULL, &out),
+                     OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "lists", NULL, NULL, &out),
+                     OJ_ERR_ARG);
     pick_sets(3, 9, &c->text[0][0]);
     c->texts[0][0] = oj_token_sets_view(&c->text[0][0]);
     t.join.texts = c->texts[0];
@@ -370,12 +373,15 @@ TEST(degenerate_sides)
     ck_assert(out.n_rows == 3 && out.n_pairs == 0);
     t.join = t.input;
     t.input.n_texts = 0;
-    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", NULL, NULL, &out),
+                     OJ_ERR_ARG);
     t.relation.similar[0].denominator = 0;
-    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
-    ck_assert_int_eq(trial_ask(&t, "geos", NULL, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", NULL, NULL, &out),
+                     OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "geos", NULL, NULL, &out),
+                     OJ_ERR_ARG);
     t.relation.similar[0].denominator = 2;
-    ck_assert_int_eq(trial_ask(&t, "geos", NULL, NULL, &out),
+    ck_assert_int_eq(trial_open_and_join(&t, "geos", NULL, NULL, &out),
                      OJ_ERR_UNSUPPORTED);
     trial_free(&t);
 }

@@ -15,7 +15,8 @@ static void compare_paper(const struct join_trial *t,
                           const struct oj_matches *truth)
 {
     MATCHES theirs = {0};
-    oj_status status = trial_ask(t, "cuda_zlists", given, NULL, &theirs);
+    oj_status status =
+        trial_open_and_join(t, "cuda_zlists", given, NULL, &theirs);
     if (t->relation.vector.norm == OJ_NORM_COSINE ||
         t->relation.ties == OJ_TIES_ALL)
         ck_assert_int_eq(status, OJ_ERR_UNSUPPORTED);
@@ -32,7 +33,7 @@ static void compare(const struct join_trial *t, const struct oj_options *given)
     char how[64] = "";
     trial_truth(t, &truth);
     compare_paper(t, given, &truth);
-    must(trial_ask(t, "cuda", given, how, &ours));
+    must(trial_open_and_join(t, "cuda", given, how, &ours));
     same_matches("on the GPU", &ours, &truth);
     n_on_device += strcmp(how, "tiles of vectors") == 0;
     n_pairs_seen += ours.n_pairs;
@@ -114,8 +115,8 @@ TEST(tiles_of_all_devices)
     make_trial(&job, CLUSTERS, 9000, 200, 3);
     job.relation.k = 4;
     trial_truth(&job, &truth);
-    must(trial_ask(&job, "cuda", &all, NULL, &ours));
-    must(trial_ask(&job, "cuda", &one, NULL, &theirs));
+    must(trial_open_and_join(&job, "cuda", &all, NULL, &ours));
+    must(trial_open_and_join(&job, "cuda", &one, NULL, &theirs));
     same_matches("on all GPUs", &ours, &truth);
     same_matches("on one GPU", &theirs, &truth);
     trial_free(&job);
@@ -204,14 +205,15 @@ TEST(degenerate_sides)
     random_state = 4;
     make_trial(&job, CLUSTERS, 300, 200, 6);
     job.relation.k = 2;
-    ck_assert_int_eq(trial_ask(&job, "cuda", &stopped, NULL, &out),
+    ck_assert_int_eq(trial_open_and_join(&job, "cuda", &stopped, NULL, &out),
                      OJ_ERR_CANCELLED);
     input = job.input;
     job.input = (struct oj_flat){0};
     compare(&job, &options);
     job.input = input;
     job.input.vectors.n_dimensions = 5;
-    ck_assert_int_eq(trial_ask(&job, "cuda", &options, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&job, "cuda", &options, NULL, &out),
+                     OJ_ERR_ARG);
     job.input = input;
     for (int64_t i = 0; i < 300; i++)
         job.columns.vector[0][6 * i] = (double)NAN;

@@ -23,7 +23,7 @@ static int64_t check_all_pairs(const struct join_trial *t,
     for (int64_t row = 0; row < t->input.n_features; row++)
     {
         for (int64_t f = 0; f < t->join.n_features; f++)
-            n += plain_counts(r, &t->input, row, &t->join, f);
+            n += plain_is_allowed(r, &t->input, row, &t->join, f);
         for (int64_t p = oj_matches_first(m, row); p < oj_matches_end(m, row);
              p++)
         {
@@ -227,14 +227,19 @@ TEST(degenerate_sides)
     ck_assert(out.n_rows == 3 && out.n_pairs == 0);
     t.join = t.input;
     t.input.vectors.n_dimensions = 1;
-    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", NULL, NULL, &out),
+                     OJ_ERR_ARG);
     t.input.vectors.value = NULL;
-    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
-    ck_assert_int_eq(trial_ask(&t, "lists", NULL, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", NULL, NULL, &out),
+                     OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "lists", NULL, NULL, &out),
+                     OJ_ERR_ARG);
     t.join.vectors.value = NULL;
-    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", NULL, NULL, &out),
+                     OJ_ERR_ARG);
     t.relation.vector.max_difference = -1.0;
-    ck_assert_int_eq(trial_ask(&t, "cpu", NULL, NULL, &out), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", NULL, NULL, &out),
+                     OJ_ERR_ARG);
     trial_free(&t);
 }
 

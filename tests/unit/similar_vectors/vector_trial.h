@@ -65,8 +65,8 @@ static inline void make_trial(struct join_trial *t, int kind, int64_t n_join,
                               int64_t n_input, int64_t n_dimensions)
 {
     memset(t, 0, sizeof *t);
-    add_nulls(&t->join_buf, n_join);
-    add_nulls(&t->input_buf, n_input);
+    add_features_without_geometry(&t->join_buf, n_join);
+    add_features_without_geometry(&t->input_buf, n_input);
     trial_view(t);
     t->relation = oj_relation_default();
     t->relation.op = OJ_OP_SIMILAR;

@@ -414,24 +414,25 @@ TEST(what_is_refused)
     add_line(&line, 0, 0, 1, 0);
     t.input = t.join = oj_flat_buf_view(&line);
     t.relation = relation_on(wgs84);
-    ck_assert_int_ne(trial_ask(&t, "cpu", &options, NULL, &m), OJ_OK);
+    ck_assert_int_ne(trial_open_and_join(&t, "cpu", &options, NULL, &m), OJ_OK);
     expect(strstr(error.message, "must be of points") != NULL, "%s",
            error.message);
-    ck_assert_int_eq(trial_ask(&t, "ellipsoid", &options, NULL, &m),
+    ck_assert_int_eq(trial_open_and_join(&t, "ellipsoid", &options, NULL, &m),
                      OJ_ERR_UNSUPPORTED);
     t.join = oj_flat_buf_view(&point);
-    ck_assert_int_eq(trial_ask(&t, "geos", &options, NULL, &m),
+    ck_assert_int_eq(trial_open_and_join(&t, "geos", &options, NULL, &m),
                      OJ_ERR_UNSUPPORTED);
     expect(strstr(error.message, "backend ellipsoid") != NULL, "%s",
            error.message);
-    ck_assert_int_eq(trial_ask(&t, "sphere", &options, NULL, &m),
+    ck_assert_int_eq(trial_open_and_join(&t, "sphere", &options, NULL, &m),
                      OJ_ERR_UNSUPPORTED);
     t.input = t.join;
     t.relation.ellipsoid = (struct oj_ellipsoid){0, 0};
-    ck_assert_int_ne(trial_ask(&t, "cpu", &options, NULL, &m), OJ_OK);
+    ck_assert_int_ne(trial_open_and_join(&t, "cpu", &options, NULL, &m), OJ_OK);
     t.relation = relation_on(wgs84);
     t.relation.distance = OJ_DISTANCE_HAUSDORFF;
-    ck_assert_int_eq(trial_ask(&t, "cpu", &options, NULL, &m), OJ_ERR_ARG);
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", &options, NULL, &m),
+                     OJ_ERR_ARG);
 }
 
 /* Each allocation fails once. */
@@ -456,7 +457,7 @@ TEST(out_of_memory)
     for (n = 1; status == OJ_ERR_NOMEM && n < 2000; n++)
     {
         oj_alloc_fail_at(n);
-        status = trial_ask(&t, "cpu", &options, NULL, &m);
+        status = trial_open_and_join(&t, "cpu", &options, NULL, &m);
         oj_alloc_fail_at(0);
         oj_matches_free(&m);
     }

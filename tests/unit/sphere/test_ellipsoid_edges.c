@@ -703,11 +703,11 @@ TEST(what_is_refused)
     add_line(&line, 0, 0, 1, 0);
     t.input = t.join = oj_flat_buf_view(&line);
     t.relation = relation_on(wgs84);
-    ck_assert_int_eq(trial_ask(&t, "cpu", &options, NULL, &m),
+    ck_assert_int_eq(trial_open_and_join(&t, "cpu", &options, NULL, &m),
                      OJ_ERR_UNSUPPORTED);
     expect(strstr(error.message, "one of the sides must be of points") != NULL,
            "%s", error.message);
-    ck_assert_int_eq(trial_ask(&t, "ellipsoid", &options, NULL, &m),
+    ck_assert_int_eq(trial_open_and_join(&t, "ellipsoid", &options, NULL, &m),
                      OJ_ERR_UNSUPPORTED);
     expect(strstr(error.message, "one of the sides") != NULL, "%s",
            error.message);
@@ -758,7 +758,7 @@ TEST_LOOP(out_of_memory, 0, 2)
     for (n = 1; status == OJ_ERR_NOMEM && n < 2000; n++)
     {
         oj_alloc_fail_at(n);
-        status = trial_ask(&t, "cpu", &options, NULL, &m);
+        status = trial_open_and_join(&t, "cpu", &options, NULL, &m);
         oj_alloc_fail_at(0);
         oj_matches_free(&m);
     }

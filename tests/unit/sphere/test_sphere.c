@@ -30,7 +30,7 @@ static void check_row(const struct oj_relation *r, const struct oj_flat *f,
     {
         int32_t b = m->join_row[i];
         double d = distance[b], t = tolerance(d);
-        expect(!seen[b] && plain_counts(r, f, a, g, b),
+        expect(!seen[b] && plain_is_allowed(r, f, a, g, b),
                "seed %llu, row %d: feature %d", (unsigned long long)seed,
                (int)a, (int)b);
         expect(fabs(m->measure[i] - d) <= t,
@@ -49,7 +49,7 @@ static void check_row(const struct oj_relation *r, const struct oj_flat *f,
     for (int64_t b = 0; b < g->n_features; b++)
     {
         double d = distance[b], t = tolerance(d);
-        int must_be = plain_counts(r, f, a, g, b) && d < INFINITY &&
+        int must_be = plain_is_allowed(r, f, a, g, b) && d < INFINITY &&
                       d < plain_limit(r, f, a, g, b) - t &&
                       (d > r->min_distance + t || r->min_distance == 0) &&
                       d < kth - 2 * t;

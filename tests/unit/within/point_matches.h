@@ -68,7 +68,7 @@ static inline uint8_t *make_truth(const struct oj_flat *join,
     {
         double x = input->x[i], y = input->y[i];
         for (int64_t f = 0; isfinite(x) && isfinite(y) && f < n; f++)
-            truth[i * n + f] = plain_counts(relation, input, i, join, f) &&
+            truth[i * n + f] = plain_is_allowed(relation, input, i, join, f) &&
                                holds(relation->op, locate(join, f, x, y));
     }
     return truth;

@@ -47,7 +47,7 @@ TEST(pairs_are_those_of_all_boxes)
         trial_make(&t, pick(60), plain_kinds(), 1, 200);
         t.join.fid = NULL;
         t.relation.op = OJ_OP_BBOX;
-        must(trial_ask(&t, "cpu", &options, method, &m));
+        must(trial_open_and_join(&t, "cpu", &options, method, &m));
         if (engine->takes(&t.relation, &t.join, &t.input))
             ck_assert_str_eq(method, engine->name);
         for (int64_t row = 0; row < t.input.n_features; row++)
