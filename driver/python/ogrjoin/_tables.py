@@ -41,7 +41,8 @@ def _shapes_of(table: Any) -> Any:
 def _wkb_of_texts(texts: Any, name: str, first: int) -> Any:
     """WKB of an array of WKT, or of WKB in hexadecimal digits; empty: NULL.  name: of the
     column; first: number of the row of its first text, for errors."""
-    made = _core.wkb_of_texts(*texts.__arrow_c_array__(), name, first)
+    schema, array = texts.__arrow_c_array__()
+    made = _core.wkb_of_texts(schema, array, name, first)
     return pa.Array._import_from_c_capsule(pa.binary().__arrow_c_schema__(), made)
 
 
